@@ -1,0 +1,67 @@
+"""The pieces of work that are timed, each in a process of its own: `python -m benchmarks.jobs`.
+
+The process prints one JSON object: CPU and wall seconds of the work alone (imports are done
+before), its peak memory, and a figure that shows the work was really done.
+"""
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def sessions() -> Callable[[], int]:
+    """Metadata of all sessions, with the scan cache as it is."""
+    from prong.app import App
+
+    return lambda: len(list(App().sessions()))
+
+
+def sessions_again() -> Callable[[], int]:
+    """Metadata of all sessions, when this process has just looked."""
+    work = sessions()
+    work()
+    return work
+
+
+def turns(ref: str) -> Callable[[], int]:
+    """The turns of one session."""
+    from prong.app import App
+
+    return lambda: len(App().turns(ref).turns)
+
+
+def decode_store(root: str) -> Callable[[], int]:
+    """The baseline, for a whole store."""
+    from benchmarks import peers
+
+    return lambda: peers.decode_store(Path(root))
+
+
+def decode_file(path: str) -> Callable[[], int]:
+    """The baseline, for one file."""
+    from benchmarks import peers
+
+    return lambda: peers.decode_file(Path(path))
+
+
+JOBS: dict[str, Callable[..., Callable[[], int]]] = {
+    job.__name__: job for job in (sessions, sessions_again, turns, decode_store, decode_file)
+}
+
+
+def main() -> None:
+    """Do one job and say what it cost."""
+    work = JOBS[sys.argv[1]](*sys.argv[2:])
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = work()
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    kilobyte = 1 if sys.platform == "darwin" else 1024
+    print(json.dumps({"cpu": cpu, "wall": wall, "peak": peak * kilobyte, "found": found}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Claude Code. Evidence for every rule: docs/internals/session-formats.md."""

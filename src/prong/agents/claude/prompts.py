@@ -1,0 +1,173 @@
+"""Which user lines are prompts, and what a person would call their text.
+
+New files mark the opener of a turn (`turnPosition`). Older ones do not: there the text decides,
+by a rule measured on 114,196 user lines of real sessions (docs/internals/session-formats.md).
+"""
+
+import re
+
+import msgspec
+from msgspec import Raw, Struct
+
+from prong.agents.claude.records import Block, Line
+from prong.model import TurnKind
+
+IMAGE = "[image]"
+DOCUMENT = "[document]"
+INTERRUPTED = "[Request interrupted by user"
+
+_MACHINE_TEXT = (
+    "<command-name>",
+    "<command-args>",
+    "<local-command-",
+    "<bash-",
+    "<task-notification>",
+    "<teammate-message",
+    "<system-reminder>",
+    "<observed_from_primary_session>",
+    "<ci-monitor-event>",
+    "Caveat: The messages below",
+    INTERRUPTED,
+    "This session is being continued from a previous conversation",
+    "Stop hook feedback",
+    "Operation stopped by hook",
+    "Base directory for this skill:",
+)
+"""What a user line starts with that no person typed."""
+
+_WRAPPERS = re.compile(
+    r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL
+)
+_TOOL_LOADED = "Tool loaded."
+
+
+class Prompt(Struct, array_like=True, gc=False):
+    """A user line that holds text rather than tool results."""
+
+    text: str
+    kind: TurnKind
+    positioned: bool = False
+    """The CLI itself marked it as the opener of a turn."""
+    worded: bool = False
+    """Its text reads like a prompt; counts where the CLI did not yet mark openers."""
+    interrupt: bool = False
+    shell: bool = False
+    """The input of bash mode; the turn opens with the output, one line later."""
+    id: str | None = None
+    """promptId, which `--fork-session` overwrites in all copied lines."""
+    version: str | None = None
+
+
+def prompt_of(line: Line) -> Prompt | None:
+    """The prompt in a user line, or None when it holds none."""
+    if (
+        line.message is None
+        or line.is_meta
+        or line.is_sidechain
+        or line.is_compact_summary
+        or line.is_visible_in_transcript_only
+    ):
+        return None
+    content = line.message.content
+    if isinstance(content, list) and any(block.type == "tool_result" for block in content):
+        return None
+    raw = content if isinstance(content, str) else _joined(content)
+    text = unwrapped(raw)
+    positioned = len(bytes(line.turn_position)) > 0
+    worded = (
+        bool(text)
+        and not text.startswith(_MACHINE_TEXT)
+        and not bytes(line.tool_use_result)
+        and line.source_tool_use_id is None
+        and (line.origin is None or line.origin.kind in (None, "human"))
+    )
+    return Prompt(
+        readable(text),
+        _kind_of(line, text),
+        positioned,
+        worded,
+        text.startswith(INTERRUPTED),
+        text.startswith("<bash-input>"),
+        line.prompt_id,
+        line.version,
+    )
+
+
+def _kind_of(line: Line, text: str) -> TurnKind:
+    if line.turn_origin == "task_notification" or text.startswith("<task-notification>"):
+        return TurnKind.NOTIFICATION
+    if text.startswith(("<command-", "<bash-")):
+        return TurnKind.COMMAND
+    # The desktop app and editors speak through the SDK too, but a person types there: where the
+    # entrypoint is known, it decides.
+    if line.entrypoint:
+        return TurnKind.SDK if is_program(line.entrypoint) else TurnKind.HUMAN
+    return TurnKind.SDK if "sdk" in (line.turn_origin, line.prompt_source) else TurnKind.HUMAN
+
+
+def is_program(entrypoint: str) -> bool:
+    """True for `sdk-cli` (which is `claude -p`), `sdk-ts`, `sdk-py`."""
+    return entrypoint.startswith("sdk")
+
+
+def unwrapped(text: str) -> str:
+    """The text without what editors and the CLI wrapped around it."""
+    return _WRAPPERS.sub("", text).strip() if "<" in text else text.strip()
+
+
+def _element(text: str, name: str) -> str:
+    found = re.search(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
+    return found[1].strip() if found else ""
+
+
+def readable(text: str) -> str:
+    """Tags as a person would say them: `/name args`, `!command`, a notification's summary."""
+    if text.startswith("<command-"):
+        name = _element(text, "command-name") or "/" + _element(text, "command-message")
+        return f"{name} {_element(text, 'command-args')}".strip()
+    if text.startswith("<bash-input>"):
+        return "!" + _element(text, "bash-input")
+    if text.startswith("<task-notification>"):
+        return _element(text, "summary") or text
+    return text
+
+
+def steering(blocks: list[Block]) -> str | None:
+    """Text that a person sent along with tool results, in CLIs that had no attachment for it."""
+    text = unwrapped("\n".join(text_of(block.text) for block in blocks if block.type == "text"))
+    if not text or text == _TOOL_LOADED or text.startswith(_MACHINE_TEXT):
+        return None
+    return text
+
+
+def _joined(blocks: list[Block]) -> str:
+    parts: list[str] = []
+    for block in blocks:
+        if block.type == "text":
+            parts.append(text_of(block.text))
+        elif block.type == "image":
+            parts.append(IMAGE)
+        elif block.type == "document":
+            parts.append(DOCUMENT)
+    return "\n".join(part for part in parts if part)
+
+
+class _TextBlock(Struct, gc=False):
+    type: str = ""
+    text: str = ""
+
+
+_text = msgspec.json.Decoder(str | list[_TextBlock]).decode
+
+
+def text_of(raw: Raw) -> str:
+    """The text of a JSON value that is a string or a list of content blocks."""
+    if not bytes(raw):
+        return ""
+    try:
+        value = _text(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return ""
+    if isinstance(value, str):
+        return value
+    return "\n".join(block.text if block.type == "text" else IMAGE for block in value)

@@ -1,0 +1,125 @@
+"""The lines of a Claude Code session file, as far as prong looks at them.
+
+Unknown fields and types pass through unread. Fields that can be large stay undecoded (`Raw`):
+a transcript is mostly tool output that nobody asked for.
+"""
+
+from msgspec import Raw, Struct, field
+
+NO_RAW = Raw(b"")
+
+
+class Usage(Struct, gc=False):
+    input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def total(self) -> int:
+        return (
+            (self.input_tokens or 0)
+            + (self.cache_creation_input_tokens or 0)
+            + (self.cache_read_input_tokens or 0)
+            + (self.output_tokens or 0)
+        )
+
+
+class Block(Struct, gc=False):
+    """One content block; which fields it has depends on `type`."""
+
+    type: str = ""
+    text: Raw = NO_RAW
+    id: str | None = None
+    name: str | None = None
+    input: Raw = NO_RAW
+    tool_use_id: str | None = None
+    is_error: bool | None = None
+    content: Raw = NO_RAW
+
+
+class Body(Struct, gc=False):
+    """The API message inside a user or assistant line."""
+
+    id: str | None = None
+    model: str | None = None
+    content: str | list[Block] = ""
+    usage: Usage | None = None
+
+
+class Attachment(Struct, gc=False):
+    type: str = ""
+    prompt: Raw = NO_RAW
+    command_mode: str | None = field(default=None, name="commandMode")
+
+
+class Origin(Struct, gc=False):
+    kind: str | None = None
+
+
+class ForkedFrom(Struct, gc=False, rename="camel"):
+    session_id: str | None = None
+    message_uuid: str | None = None
+
+
+class Segment(Struct, gc=False, rename="camel"):
+    head_uuid: str | None = None
+    anchor_uuid: str | None = None
+    tail_uuid: str | None = None
+
+
+class Preserved(Struct, gc=False, rename="camel"):
+    anchor_uuid: str | None = None
+    uuids: list[str] = []
+    all_uuids: list[str] = []
+
+
+class CompactMetadata(Struct, gc=False, rename="camel"):
+    messages_summarized: int | None = None
+    preserved_segment: Segment | None = None
+    preserved_messages: Preserved | None = None
+
+
+class Line(Struct, gc=False, rename="camel"):
+    """Any line. The order of the fields is roughly the order in the file, which decodes faster."""
+
+    parent_uuid: str | None = None
+    logical_parent_uuid: str | None = None
+    is_sidechain: bool | None = None
+    prompt_id: str | None = None
+    type: str = ""
+    subtype: str | None = None
+    message: Body | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    is_visible_in_transcript_only: bool | None = None
+    is_api_error_message: bool | None = None
+    is_display_only: bool | None = None
+    attachment: Attachment | None = None
+    compact_metadata: CompactMetadata | None = None
+    uuid: str | None = None
+    timestamp: str | None = None
+    tool_use_result: Raw = NO_RAW
+    source_tool_use_id: str | None = field(default=None, name="sourceToolUseID")
+    turn_position: Raw = NO_RAW
+    turn_origin: str | None = None
+    turn_companion: bool | None = None
+    prompt_source: str | None = None
+    origin: Origin | None = None
+    entrypoint: str | None = None
+    cwd: str | None = None
+    session_id: str | None = None
+    version: str | None = None
+    git_branch: str | None = None
+    forked_from: ForkedFrom | None = None
+    # side lines
+    leaf_uuid: str | None = None
+    explicit: bool | None = None
+    custom_title: str | None = None
+    ai_title: str | None = None
+    summary: str | None = None
+    operation: str | None = None
+    content: Raw = NO_RAW
+
+
+CHAIN_TYPES = frozenset({"user", "assistant", "attachment", "system", "progress"})
+"""Lines that have a uuid and a parent. All others are side lines."""

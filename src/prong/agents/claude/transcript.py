@@ -1,0 +1,320 @@
+"""One pass over a session file: the nodes of its tree and the side facts, nothing decoded twice.
+
+A `Transcript` is small (a few hundred bytes for each line of the file) and can be stored, so that
+a large file that only grew is continued instead of read again.
+"""
+
+import re
+from typing import BinaryIO
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from prong.agents import jsonl
+from prong.agents.claude.prompts import Prompt, prompt_of, steering, text_of
+from prong.agents.claude.records import CHAIN_TYPES, Block, Line
+
+ZERO = "00000000-0000-0000-0000-000000000000"
+
+
+class Call(Struct, array_like=True, gc=False):
+    """A tool call: `what` is the file it edits or the command it runs, when it is such a tool."""
+
+    id: str
+    name: str
+    what: str | None = None
+
+
+class Result(Struct, array_like=True, gc=False):
+    """A tool's answer."""
+
+    id: str
+    failed: bool = False
+    exit_code: int | None = None
+    agent: str | None = None
+    """The sub-agent that worked on it; its transcript is a file of its own."""
+
+
+class Boundary(Struct, array_like=True, gc=False):
+    """A compaction: where the conversation before it ends, and which messages were kept."""
+
+    logical_parent: str | None = None
+    tail: str | None = None
+    anchor: str | None = None
+    preserved: list[str] = []
+    partial: bool = False
+    """Only a part was summarised, from the rewind menu; the rest was kept in words."""
+
+
+class Node(Struct, array_like=True, gc=False):
+    """A line that has a uuid and a parent."""
+
+    uuid: str
+    parent: str | None
+    type: str
+    order: int
+    place: jsonl.Place
+    time: str | None = None
+    sidechain: bool = False
+    meta: bool = False
+    summary: bool = False
+    """The text that replaced what was compacted."""
+    error: bool = False
+    """The agent's own report that the model's service failed."""
+    synthetic: bool = False
+    """Written by the CLI in the model's name, such as `No response requested.`"""
+    local: bool = False
+    """A command that the CLI ran itself, or its output; the model is told of it."""
+    message_id: str | None = None
+    tokens: int | None = None
+    prompt: Prompt | None = None
+    queued: str | None = None
+    """A prompt typed while the agent was busy, taken up in the middle of a turn."""
+    calls: list[Call] = []
+    results: list[Result] = []
+    boundary: Boundary | None = None
+
+
+class QueueOperation(Struct, array_like=True, gc=False):
+    operation: str
+    text: str
+    order: int
+    """The number of nodes that stood before it in the file."""
+
+
+class LastPrompt(Struct, array_like=True, gc=False):
+    leaf: str | None
+    explicit: bool
+    order: int
+
+
+class Transcript(Struct, array_like=True):
+    """All that one file says, short of the texts."""
+
+    nodes: dict[str, Node] = field(default_factory=dict[str, Node])
+    queue: list[QueueOperation] = []
+    last_prompt: LastPrompt | None = None
+    custom_title: str | None = None
+    ai_title: str | None = None
+    summaries: dict[str, str] = field(default_factory=dict[str, str])
+    """leafUuid -> title; the leaf may be in another file of the project."""
+    cwds: list[str] = []
+    branch: str | None = None
+    model: str | None = None
+    entrypoints: list[str] = []
+    session_ids: dict[str, int] = field(default_factory=dict[str, int])
+    forked_from: str | None = None
+    forked_uuids: list[str] = []
+    """The copied prompts, in a file whose lines name the session they were copied from."""
+    positioned_versions: list[str] = []
+    """CLI versions in this file that mark the opener of a turn with `turnPosition`."""
+    started: str | None = None
+    updated: str | None = None
+    read_to: int = 0
+    bad: list[tuple[int, str]] = []
+
+
+_EXIT_CODE = re.compile(rb'^(?:\[\s*\{\s*"type"\s*:\s*"text"\s*,\s*"text"\s*:\s*)?"(?:Error: )?Exit code (\d+)')
+_BACKGROUND = b'"backgroundTaskId"'
+_EDITORS = {
+    "Edit": "file_path",
+    "MultiEdit": "file_path",
+    "Write": "file_path",
+    "NotebookEdit": "notebook_path",
+}
+SHELL = "Bash"
+_LAUNCHERS = ("Agent", "Task")
+_AGENT_ID = re.compile(rb'"agentId"\s*:\s*"([\w-]+)"')
+
+
+class _ToolInput(Struct, gc=False):
+    file_path: str | None = None
+    notebook_path: str | None = None
+    command: str | None = None
+
+
+_tool_input = msgspec.json.Decoder(_ToolInput).decode
+
+
+def read(file: BinaryIO, *, previous: Transcript | None = None) -> Transcript:
+    """Read a whole file, or what was added behind `previous`, which must be its beginning."""
+    transcript = previous or Transcript()
+    reader = jsonl.Reader(Line)
+    take = _Taker(transcript).take
+    for offset, data, line in reader.records(file, start=transcript.read_to):
+        take(line, offset, len(data))
+    transcript.read_to = max(transcript.read_to, reader.end)
+    transcript.bad.extend((bad.offset, bad.reason) for bad in reader.bad)
+    return transcript
+
+
+class _Taker:
+    """Takes lines into a transcript, in file order."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.tools = {
+            call.id: call.name for node in transcript.nodes.values() for call in node.calls
+        }
+
+    def take(self, line: Line, offset: int, length: int) -> None:
+        if line.type in CHAIN_TYPES and line.uuid:
+            self._take_node(line, offset, length)
+        else:
+            self._take_side_line(line)
+
+    def _take_side_line(self, line: Line) -> None:
+        transcript = self.transcript
+        match line.type:
+            case "last-prompt":
+                transcript.last_prompt = LastPrompt(
+                    line.leaf_uuid, bool(line.explicit), len(transcript.nodes)
+                )
+            case "custom-title":
+                transcript.custom_title = line.custom_title or None
+            case "ai-title":
+                transcript.ai_title = line.ai_title or None
+            case "summary":
+                if line.leaf_uuid and line.summary:
+                    transcript.summaries[line.leaf_uuid] = line.summary
+            case "queue-operation":
+                text = text_of(line.content)
+                transcript.queue.append(
+                    QueueOperation(line.operation or "", text, len(transcript.nodes))
+                )
+            case _:
+                pass
+
+    def _take_node(self, line: Line, offset: int, length: int) -> None:
+        transcript = self.transcript
+        uuid = line.uuid
+        assert uuid is not None
+        known = transcript.nodes.get(uuid)
+        node = Node(
+            uuid,
+            line.parent_uuid,
+            line.type,
+            # A line that is written twice keeps its first place and its last content.
+            known.order if known else len(transcript.nodes),
+            jsonl.Place(offset, length),
+            line.timestamp,
+            bool(line.is_sidechain),
+            bool(line.is_meta),
+            bool(line.is_compact_summary),
+        )
+        transcript.nodes[uuid] = node
+        match line.type:
+            case "assistant":
+                self._take_assistant(node, line)
+            case "user":
+                self._take_user(node, line)
+            case "attachment":
+                attachment = line.attachment
+                if (
+                    attachment
+                    and attachment.type == "queued_command"
+                    and attachment.command_mode in (None, "prompt")
+                ):
+                    node.queued = text_of(attachment.prompt) or None
+            case "system":
+                node.local = line.subtype == "local_command" and not line.is_display_only
+                if line.subtype == "compact_boundary":
+                    node.boundary = _boundary_of(line)
+            case _:
+                pass
+        if not node.sidechain:
+            self._take_metadata(node, line)
+
+    def _take_metadata(self, node: Node, line: Line) -> None:
+        transcript = self.transcript
+        if line.timestamp:
+            transcript.started = transcript.started or line.timestamp
+            transcript.updated = line.timestamp
+        if line.cwd and (not transcript.cwds or transcript.cwds[-1] != line.cwd):
+            # Each folder once, the current one last.
+            if line.cwd in transcript.cwds:
+                transcript.cwds.remove(line.cwd)
+            transcript.cwds.append(line.cwd)
+        if line.git_branch:
+            transcript.branch = line.git_branch
+        if line.entrypoint and line.entrypoint not in transcript.entrypoints:
+            transcript.entrypoints.append(line.entrypoint)
+        if line.session_id:
+            ids = transcript.session_ids
+            ids[line.session_id] = ids.get(line.session_id, 0) + 1
+        if line.forked_from and line.forked_from.session_id:
+            transcript.forked_from = line.forked_from.session_id
+            if node.prompt:
+                transcript.forked_uuids.append(node.uuid)
+
+    def _take_assistant(self, node: Node, line: Line) -> None:
+        body = line.message
+        if body is None:
+            return
+        node.message_id = body.id
+        node.error = bool(line.is_api_error_message)
+        node.synthetic = body.model == "<synthetic>"
+        if not node.synthetic:
+            if body.model and not node.sidechain:
+                self.transcript.model = body.model
+            if body.usage:
+                node.tokens = body.usage.total() or None
+        if isinstance(body.content, list):
+            node.calls = [_call_of(block) for block in body.content if block.type == "tool_use"]
+            for call in node.calls:
+                self.tools[call.id] = call.name
+
+    def _take_user(self, node: Node, line: Line) -> None:
+        body = line.message
+        if body is None:
+            return
+        if isinstance(body.content, list):
+            node.results = [
+                self._result_of(block, line.tool_use_result)
+                for block in body.content
+                if block.type == "tool_result"
+            ]
+            if node.results and len(body.content) > len(node.results):
+                node.queued = steering(body.content)
+        node.prompt = prompt_of(line)
+        if node.prompt and node.prompt.positioned and line.version:
+            versions = self.transcript.positioned_versions
+            if line.version not in versions:
+                versions.append(line.version)
+
+    def _result_of(self, block: Block, details: Raw) -> Result:
+        result = Result(block.tool_use_id or "", bool(block.is_error))
+        tool = self.tools.get(result.id)
+        if tool == SHELL:
+            if not result.failed:
+                result.exit_code = None if _BACKGROUND in bytes(details) else 0
+            elif found := _EXIT_CODE.match(bytes(block.content)[:200]):
+                result.exit_code = int(found[1])
+        elif tool in _LAUNCHERS and (found := _AGENT_ID.search(bytes(details))):
+            result.agent = found[1].decode()
+        return result
+
+
+def _call_of(block: Block) -> Call:
+    name = block.name or ""
+    if name == SHELL or name in _EDITORS:
+        try:
+            given = _tool_input(block.input)
+        except msgspec.MsgspecError:
+            return Call(block.id or "", name)
+        what = given.command if name == SHELL else getattr(given, _EDITORS[name])
+        return Call(block.id or "", name, what)
+    return Call(block.id or "", name)
+
+
+def _boundary_of(line: Line) -> Boundary:
+    metadata = line.compact_metadata
+    segment = metadata.preserved_segment if metadata else None
+    kept = metadata.preserved_messages if metadata else None
+    return Boundary(
+        line.logical_parent_uuid,
+        segment.tail_uuid if segment else None,
+        (kept.anchor_uuid if kept else None) or (segment.anchor_uuid if segment else None),
+        (kept.uuids or kept.all_uuids) if kept else [],
+        bool(metadata and metadata.messages_summarized),
+    )

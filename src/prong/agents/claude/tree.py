@@ -1,0 +1,170 @@
+"""Which lines are the conversation: the walk from the right leaf to the root.
+
+File order is not the conversation. The CLI follows `parentUuid` from one leaf, so a rewound
+branch is dead though it stands in the file; it brings back the siblings of parallel tool calls,
+which that walk would miss; and it starts at the last compaction, before which the history goes on.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from prong.agents.claude.transcript import ZERO, Boundary, Node, Transcript
+
+
+class Tree:
+    """The active conversation of one transcript."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self.nodes = transcript.nodes
+        self.leaf = self._choose_leaf()
+        chain = self._walk(self.leaf)
+        chain.reverse()
+        self.history: list[Node] = self._with_siblings(chain)
+        """The active branch from its first line on, across compactions."""
+
+    def context(self) -> list[Node]:
+        """What the model would get: from the last compaction on, with what that one preserved."""
+        last = max((i for i, node in enumerate(self.history) if node.boundary), default=None)
+        if last is None:
+            return self.history
+        start, after = self.history[last], self.history[last + 1 :]
+        boundary = start.boundary
+        assert boundary is not None
+        present = {node.uuid for node in after}
+        kept = [
+            self.nodes[uuid]
+            for uuid in boundary.preserved
+            if uuid in self.nodes and uuid not in present
+        ]
+        # The preserved lines stand before the boundary in the file, but belong behind the anchor:
+        # the summary of what came before them, or, when what came after them was summarised, the
+        # boundary itself.
+        at = 0
+        if boundary.anchor != start.uuid:
+            anchors = [i for i, node in enumerate(after) if node.uuid == boundary.anchor]
+            summaries = [i for i, node in enumerate(after) if node.summary]
+            at = (anchors or summaries or [-1])[0] + 1
+        return after[:at] + kept + after[at:]
+
+    def abandoned(self) -> list[Node]:
+        """The lines of dead branches, in file order."""
+        active = {node.uuid for node in self.history}
+        return [
+            node for node in self.nodes.values() if not node.sidechain and node.uuid not in active
+        ]
+
+    def parent_of(self, node: Node) -> Node | None:
+        """The line before this one in the conversation, also across a compaction."""
+        if node.boundary is not None and node.parent is None:
+            return self._before(node, node.boundary)
+        return self.nodes.get(node.parent) if node.parent else None
+
+    def _before(self, start: Node, boundary: Boundary) -> Node | None:
+        """Where the conversation stood when it was compacted."""
+        logical = self.nodes.get(boundary.logical_parent or "")
+        earlier = [
+            node for node in self.nodes.values() if node.order < start.order and not node.sidechain
+        ]
+        if boundary.partial and logical is not None:
+            # The logical parent is where the summarised part meets the kept one. Both were on the
+            # branch that was active then, and that is the last one written below it.
+            return next(
+                (node for node in reversed(earlier) if self._descends(node, logical)), logical
+            )
+        if logical is not None and logical is not start:
+            return logical
+        # It may name a line that was never written.
+        tail = self.nodes.get(boundary.tail or "")
+        if tail is not None and tail is not start:
+            return tail
+        return earlier[-1] if earlier else None
+
+    def _descends(self, node: Node, ancestor: Node) -> bool:
+        seen: set[str] = set()
+        current: Node | None = node
+        while current is not None and current.uuid not in seen:
+            if current is ancestor:
+                return True
+            seen.add(current.uuid)
+            current = self.nodes.get(current.parent or "")
+        return False
+
+    def _walk(self, leaf: Node | None) -> list[Node]:
+        chain: list[Node] = []
+        seen: set[str] = set()
+        node = leaf
+        while node is not None and node.uuid not in seen:
+            seen.add(node.uuid)
+            chain.append(node)
+            node = self.parent_of(node)
+        return chain
+
+    def _choose_leaf(self) -> Node | None:
+        tip: Node | None = None
+        for node in reversed(self.nodes.values()):
+            if not node.sidechain:
+                tip = node
+                break
+        last = self.transcript.last_prompt
+        if tip is None or last is None or not last.leaf or last.leaf == ZERO:
+            return tip
+        named = self.nodes.get(last.leaf)
+        if named is None or named.sidechain:
+            return tip
+        if any(node is named for node in self._walk(tip)):
+            stands_last = last.order > tip.order
+            return named if last.explicit and stands_last else tip
+        return named
+
+    def _with_siblings(self, chain: list[Node]) -> list[Node]:
+        """Put back what parallel tool calls hung beside the chain.
+
+        One API message is written as one line for each block. The lines of parallel calls and
+        their results branch off each other, so a walk from the leaf sees only some of them.
+        """
+        on_chain = {node.uuid for node in chain}
+        messages: dict[str, list[Node]] = {
+            node.message_id: [] for node in chain if node.type == "assistant" and node.message_id
+        }
+        answered = {result.id for node in chain for result in node.results}
+        stray_results: dict[str, Node] = {}
+        for node in self.nodes.values():
+            if node.sidechain:
+                continue
+            if node.type == "assistant" and node.message_id in messages:
+                messages[node.message_id].append(node)
+            elif node.uuid not in on_chain:
+                for result in node.results:
+                    if result.id not in answered:
+                        stray_results.setdefault(result.id, node)
+
+        if not stray_results and all(
+            node.uuid in on_chain for nodes in messages.values() for node in nodes
+        ):
+            return chain
+        whole: list[Node] = []
+        placed: set[str] = set()
+
+        def place(nodes: Iterable[Node]) -> None:
+            for node in nodes:
+                if node.uuid not in placed:
+                    placed.add(node.uuid)
+                    whole.append(node)
+
+        for node in chain:
+            if node.uuid in placed:
+                continue
+            if node.type != "assistant" or not node.message_id:
+                place([node])
+                continue
+            group = messages[node.message_id]
+            place(group)
+            place(_results_for(group, stray_results))
+        return whole
+
+
+def _results_for(group: list[Node], results: dict[str, Node]) -> Iterator[Node]:
+    for node in group:
+        for call in node.calls:
+            if call.id in results:
+                yield results[call.id]

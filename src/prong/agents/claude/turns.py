@@ -1,0 +1,217 @@
+"""The turns of a conversation: where each opens, and what happened in it."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from prong.agents.claude.transcript import SHELL, Call, Node, Result, Transcript
+from prong.agents.claude.tree import Tree
+from prong.agents.times import parse_time
+from prong.model import Command, Turn, TurnState
+
+_MACHINE_QUEUE = ("<task-notification>", "<bash-notification>", '{"task_id"')
+
+
+@dataclass
+class Span:
+    """The lines of one turn. The first span of a conversation may have no opener."""
+
+    opener: Node | None
+    nodes: list[Node]
+
+
+def is_opener(node: Node, transcript: Transcript) -> bool:
+    """True when this line begins a turn."""
+    prompt = node.prompt
+    if prompt is None:
+        return False
+    if prompt.positioned:
+        return True
+    # Where the CLI marks openers, a line without the mark is none, whatever its text.
+    return prompt.worded and prompt.version not in transcript.positioned_versions
+
+
+def spans(nodes: Iterable[Node], transcript: Transcript) -> list[Span]:
+    """Cut the active conversation into turns; `[0]` is what stands before the first prompt."""
+    cut = [Span(None, [])]
+    for node in nodes:
+        if not is_opener(node, transcript):
+            cut[-1].nodes.append(node)
+            continue
+        # Bash mode writes its input, and commands a caveat, just before the opener.
+        before = cut[-1].nodes
+        lead: list[Node] = []
+        while before and before[-1].type == "user" and before[-1] is not cut[-1].opener:
+            previous = before[-1]
+            if not (previous.meta or (previous.prompt and previous.prompt.shell)):
+                break
+            if previous.summary or previous.results:
+                break
+            lead.insert(0, before.pop())
+        cut.append(Span(node, [*lead, node]))
+    return cut
+
+
+def abandoned_spans(tree: Tree) -> list[Span]:
+    """The turns of dead branches: each opener there with the lines that hang below it."""
+    transcript = tree.transcript
+    found: dict[str, Span] = {}
+    owners: dict[str, str | None] = {}
+    dead = tree.abandoned()
+    dead_uuids = {node.uuid for node in dead}
+
+    def owner_of(node: Node) -> str | None:
+        path: list[str] = []
+        owner: str | None = None
+        current: Node | None = node
+        while current is not None and current.uuid in dead_uuids:
+            if current.uuid in owners:
+                owner = owners[current.uuid]
+                break
+            if current.uuid in path:
+                break
+            path.append(current.uuid)
+            if is_opener(current, transcript):
+                owner = current.uuid
+                break
+            current = tree.parent_of(current)
+        owners.update(dict.fromkeys(path, owner))
+        return owner
+
+    for node in dead:
+        if is_opener(node, transcript):
+            found[node.uuid] = Span(node, [])
+    for node in dead:
+        owner = owner_of(node)
+        if owner is not None:
+            found[owner].nodes.append(node)
+    return list(found.values())
+
+
+def build(
+    tree: Tree, *, live: bool = False
+) -> tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[int, ...]]:
+    """The active turns, the abandoned ones, and after how many turns each compaction stood."""
+    transcript = tree.transcript
+    cut = spans(tree.history, transcript)
+    absorbed = _absorbed_prompts(transcript, cut)
+    turns: list[Turn] = []
+    compactions: list[int] = []
+    for number, span in enumerate(cut):
+        if span.opener is not None:
+            last = number == len(cut) - 1
+            queued = absorbed.get(number, ())
+            turns.append(_turn(span, number, queued, is_last=last, live=live))
+        compactions.extend(number for node in span.nodes if node.boundary)
+    dead = tuple(_turn(span, None, (), is_last=True, live=False) for span in abandoned_spans(tree))
+    return tuple(turns), dead, tuple(compactions)
+
+
+def _turn(
+    span: Span, index: int | None, absorbed: Sequence[str], *, is_last: bool, live: bool
+) -> Turn:
+    opener = span.opener
+    assert opener is not None and opener.prompt is not None
+    calls: dict[str, Call] = {}
+    results: dict[str, Result] = {}
+    tokens: int | None = None
+    queued: list[str] = []
+    times: list[datetime] = []
+    shell: str | None = None
+    for node in span.nodes:
+        calls.update((call.id, call) for call in node.calls)
+        results.update((result.id, result) for result in node.results)
+        tokens = node.tokens or tokens
+        if node.queued:
+            queued.append(node.queued)
+        if node.prompt and node.prompt.shell:
+            shell = node.prompt.text
+        if node.time and (time := parse_time(node.time)):
+            times.append(time)
+    files: dict[str, None] = {}
+    commands: list[Command] = []
+    for call in calls.values():
+        result = results.get(call.id)
+        if call.name == SHELL:
+            commands.append(Command(call.what or "", result.exit_code if result else None))
+        elif call.what and result and not result.failed:
+            files[call.what] = None
+    queued.extend(text for text in absorbed if text not in queued)
+    return Turn(
+        index=index,
+        id=opener.uuid,
+        kind=opener.prompt.kind,
+        prompt=shell or opener.prompt.text,
+        started=parse_time(opener.time) or min(times, default=None),
+        ended=max(times, default=None),
+        state=_state(span.nodes, is_last=is_last, live=live),
+        queued=tuple(queued),
+        files=tuple(files),
+        commands=tuple(commands),
+        tools=dict(Counter(call.name for call in calls.values())),
+        tokens=tokens,
+    )
+
+
+def _state(nodes: Sequence[Node], *, is_last: bool, live: bool) -> TurnState:
+    spoken = [
+        node
+        for node in nodes
+        if (node.type == "assistant" and (node.error or not node.synthetic))
+        or node.results
+        or (node.prompt is not None and node.prompt.interrupt)
+    ]
+    if not spoken:
+        # Bash mode does not ask the model; a prompt that another follows at once is answered there.
+        asked = not any(node.prompt and node.prompt.shell for node in nodes)
+        return _open_end(live=live) if asked and is_last else TurnState.FINISHED
+    last = spoken[-1]
+    if last.prompt and last.prompt.interrupt:
+        return TurnState.INTERRUPTED
+    if last.error:
+        return TurnState.FAILED
+    answered = {result.id for node in nodes for result in node.results}
+    if last.type == "assistant" and all(call.id in answered for call in last.calls):
+        return TurnState.FINISHED
+    return _open_end(live=live and is_last)
+
+
+def _open_end(*, live: bool) -> TurnState:
+    return TurnState.RUNNING if live else TurnState.INTERRUPTED
+
+
+def _absorbed_prompts(transcript: Transcript, cut: Sequence[Span]) -> dict[int, list[str]]:
+    """Prompts that were queued and then removed: taken up mid-turn, text kept nowhere else."""
+    kept_elsewhere = {node.queued for node in transcript.nodes.values() if node.queued}
+    kept_elsewhere |= {node.prompt.text for node in transcript.nodes.values() if node.prompt}
+    waiting: list[str] = []
+    removed: list[tuple[int, str]] = []
+    for operation in transcript.queue:
+        match operation.operation:
+            case "enqueue":
+                waiting.append(operation.text)
+            case "dequeue" if waiting:
+                waiting.pop(0)
+            case "remove" if waiting:
+                at = waiting.index(operation.text) if operation.text in waiting else 0
+                removed.append((operation.order, waiting.pop(at)))
+            case "popAll":
+                # The person took the texts back into the input line.
+                waiting.clear()
+            case _:
+                pass
+    landed: dict[int, list[str]] = {}
+    starts = [
+        (span.opener.order, number)
+        for number, span in enumerate(cut)
+        if span.opener is not None
+    ]
+    for order, text in removed:
+        text = text.strip()
+        if not text or text in kept_elsewhere or text.startswith(_MACHINE_QUEUE):
+            continue
+        number = max((number for start, number in starts if start < order), default=None)
+        if number is not None:
+            landed.setdefault(number, []).append(text)
+    return landed

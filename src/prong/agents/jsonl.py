@@ -1,0 +1,207 @@
+"""A reader of JSON lines that survives whatever an agent, a crash or an editor left behind.
+
+Rules, each with a test: split on the byte `\\n` only; a record that is typed wrongly keeps what
+is right about it; two objects on one line are two records; what cannot be read is skipped and
+reported with its offset; a last line without its end is no error. A file may grow, shrink or be
+replaced while it is read: the reader keeps to the file it opened and to the size it had then.
+"""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Generic, TypeVar, cast
+
+import msgspec
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_BLANK = b" \t\r\n"
+_BUFFER = 1 << 20
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A piece of a file that is no record."""
+
+    offset: int
+    reason: str
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Where a record stands in its file."""
+
+    offset: int
+    length: int
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a session file for reading; one that ends in `.zst` is unpacked on the way."""
+    if path.suffix != ".zst":
+        return path.open("rb", buffering=_BUFFER)
+    import zstandard
+
+    with path.open("rb") as packed, zstandard.ZstdDecompressor().stream_reader(packed) as reader:
+        plain = io.BytesIO()
+        try:
+            while block := reader.read(_BUFFER):
+                plain.write(block)
+        except zstandard.ZstdError as error:
+            # A half-written archive: what came out before the break is still good.
+            if not plain.tell():
+                raise OSError(f"cannot unpack: {error}") from error
+    plain.seek(0)
+    return plain
+
+
+def size_of(file: BinaryIO) -> int:
+    """The size as it is now; reading stops there even if the file grows."""
+    here = file.tell()
+    end = file.seek(0, io.SEEK_END)
+    file.seek(here)
+    return end
+
+
+@dataclass
+class Reader(Generic[T]):
+    """Reads the records of one type from an open file, once, in file order."""
+
+    type: type[T]
+    bad: list[Bad] = field(default_factory=list[Bad])
+    end: int = 0
+    """The offset behind the last complete line that was read."""
+
+    def __post_init__(self) -> None:
+        self._decode: Callable[[bytes], T] = msgspec.json.Decoder(self.type).decode
+
+    def records(
+        self, file: BinaryIO, *, start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[int, bytes, T]]:
+        """Yield `(offset, bytes, record)` for every record between two offsets."""
+        decode = self._decode
+        stop = size_of(file) if stop is None else stop
+        offset = start
+        file.seek(start)
+        for line in file:
+            after = offset + len(line)
+            if after > stop:
+                # The file grew while we read: keep to what was there when we opened it.
+                line = line[: stop - offset]
+                after = stop
+                if not line:
+                    break
+            try:
+                yield offset, line, decode(line)
+            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+                yield from self._recover(offset, line)
+            if line.endswith(b"\n"):
+                self.end = after
+            offset = after
+            if offset >= stop:
+                break
+
+    def _recover(self, offset: int, line: bytes) -> Iterator[tuple[int, bytes, T]]:
+        if not line.strip(_BLANK):
+            return
+        pieces, rest = split_objects(line)
+        for start, end, value in pieces:
+            yield offset + start, line[start:end], salvage(self.type, value)
+        if rest is not None:
+            unfinished = not line.endswith(b"\n")
+            reason = "unfinished last line" if unfinished else "not a JSON object"
+            self.bad.append(Bad(offset + rest, reason))
+
+
+_json = json.JSONDecoder()
+
+
+def split_objects(line: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], int | None]:
+    """The JSON objects of a line as `(start, end, value)`, and where the first garbage begins."""
+    # One wrong byte must not cost the line: it may be a link in the chain of the conversation.
+    text = line.decode("utf-8", "surrogateescape")
+    pieces: list[tuple[int, int, dict[str, Any]]] = []
+    garbage: int | None = None
+    at = 0
+    while True:
+        brace = text.find("{", at)
+        between = text[at:] if brace < 0 else text[at:brace]
+        if between.strip(" \t\r\n,\ufeff") and garbage is None:
+            garbage = at
+        if brace < 0:
+            break
+        try:
+            value, after = _json.raw_decode(text, brace)
+        except (ValueError, RecursionError):
+            garbage = brace if garbage is None else garbage
+            break
+        pieces.append((brace, after, cast(dict[str, Any], value)))
+        at = after
+
+    def to_byte(position: int) -> int:
+        return len(text[:position].encode("utf-8", "surrogateescape"))
+
+    located = [(to_byte(start), to_byte(end), value) for start, end, value in pieces]
+    return located, None if garbage is None else to_byte(garbage)
+
+
+def salvage(type_: type[T], value: dict[str, Any]) -> T:
+    """A record from an object in which some fields may have the wrong type: those are left out."""
+    kept: dict[str, Any] = {}
+    for info in msgspec.structs.fields(type_):
+        if info.encode_name not in value:
+            continue
+        found, good = _fit(info.type, value[info.encode_name])
+        if good:
+            kept[info.name] = found
+    return type_(**kept)
+
+
+def _fit(wanted: Any, value: Any) -> tuple[Any, bool]:
+    if isinstance(value, str):
+        value = value.encode("utf-8", "replace").decode("utf-8")
+    if wanted is msgspec.Raw:
+        return msgspec.Raw(plain_json(value)), True
+    options: tuple[Any, ...] = getattr(wanted, "__args__", (wanted,))
+    for option in options:
+        if isinstance(value, dict) and _is_struct(option):
+            return salvage(option, cast(dict[str, Any], value)), True
+        if isinstance(value, list) and getattr(option, "__origin__", None) is list:
+            (inner,) = option.__args__
+            fitted = [_fit(inner, element) for element in cast(list[Any], value)]
+            return [found for found, good in fitted if good], True
+    if isinstance(value, list) and getattr(wanted, "__origin__", None) is list:
+        (inner,) = wanted.__args__
+        fitted = [_fit(inner, element) for element in cast(list[Any], value)]
+        return [found for found, good in fitted if good], True
+    try:
+        return msgspec.convert(value, wanted), True
+    except (msgspec.ValidationError, TypeError, RecursionError):
+        return None, False
+
+
+def _is_struct(option: Any) -> bool:
+    return isinstance(option, type) and issubclass(option, msgspec.Struct)
+
+
+def plain_json(value: Any) -> bytes:
+    """JSON that msgspec accepts: lone surrogates become `?`, not-a-number becomes null."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=True)
+    clean = text.encode("utf-8", "replace")
+    try:
+        msgspec.json.decode(clean)
+    except (msgspec.DecodeError, RecursionError):
+        return b"null"
+    return clean
+
+
+def read_at(file: BinaryIO, place: Place) -> dict[str, Any] | None:
+    """The whole object at a place found before, or None when the file has changed under us."""
+    file.seek(place.offset)
+    data = file.read(place.length)
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        pieces, _ = split_objects(data)
+        return pieces[0][2] if pieces else None
+    return cast(dict[str, Any], value) if isinstance(value, dict) else None

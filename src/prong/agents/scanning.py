@@ -1,0 +1,175 @@
+"""What scans of all agents have in common: open only what changed, continue what only grew.
+
+A file is unchanged when size, modification time and inode are. A small one that changed is read
+again. A large one is continued where the last scan stopped, if a hash of everything before that
+place is still the same; a file that was rewritten and grew again looks like growth, and is not.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Generic, Protocol, TypeVar
+
+import msgspec
+
+from prong.agents import jsonl
+from prong.model import KnownFile, Skipped
+from prong.ports import ScanCache
+
+CONTINUED_FROM = 4 << 20
+"""Files up to this size are simply read again when they change."""
+
+_BLOCK = 1 << 20
+
+
+class State(Protocol):
+    """What reading a file gives: it knows how far it read."""
+
+    read_to: int
+
+
+S = TypeVar("S", bound=State)
+F = TypeVar("F", bound=msgspec.Struct)
+
+
+class _Bookmark(msgspec.Struct, array_like=True):
+    """The stored state of a large file."""
+
+    read_to: int
+    digest: bytes
+    state: msgspec.Raw
+
+
+@dataclass(frozen=True)
+class Kind(Generic[S, F]):
+    """How one agent reads a file (to a state) and what of it a scan remembers (the facts)."""
+
+    agent: str
+    version: int
+    """Raised when the meaning of facts or states changes; older ones are then read anew."""
+    state: type[S]
+    facts: type[F]
+    read: Callable[[BinaryIO, S | None], S]
+    summarise: Callable[[S], F]
+
+
+@dataclass
+class FileScan(Generic[S, F]):
+    """One scan over the files of an agent."""
+
+    kind: Kind[S, F]
+    cache: ScanCache
+    facts: dict[str, F] = field(default_factory=dict[str, F])
+    changed: dict[str, KnownFile] = field(default_factory=dict[str, KnownFile])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    stats: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
+
+    def __post_init__(self) -> None:
+        self.known = self.cache.known(self.kind.agent)
+        self._decode_facts = msgspec.msgpack.Decoder(self.kind.facts).decode
+        self._version = bytes([self.kind.version])
+
+    def visit(self, files: Iterable[tuple[str, os.stat_result]]) -> None:
+        for path, stat in files:
+            self.stats[path] = stat
+            known = self.known.get(path)
+            if known is not None and _is_same(known, stat):
+                facts = self._remembered(known)
+                if facts is not None:
+                    self.facts[path] = facts
+                    continue
+            self._read(path, stat, known)
+
+    def gone(self) -> frozenset[str]:
+        return frozenset(path for path in self.known if path not in self.stats)
+
+    def _remembered(self, known: KnownFile) -> F | None:
+        if not known.facts.startswith(self._version):
+            return None
+        try:
+            return self._decode_facts(memoryview(known.facts)[1:])
+        except msgspec.MsgspecError:
+            return None
+
+    def _read(self, path: str, stat: os.stat_result, known: KnownFile | None) -> None:
+        try:
+            with jsonl.open_file(Path(path)) as file:
+                state, bookmark = self._read_open(path, file, stat, known)
+        except FileNotFoundError:
+            # It went away between the listing and now: as if it had not been listed.
+            del self.stats[path]
+            return
+        except OSError as error:
+            self.skipped.append(Skipped(Path(path), error.strerror or str(error)))
+            return
+        facts = self.kind.summarise(state)
+        self.facts[path] = facts
+        self.changed[path] = KnownFile(
+            stat.st_size,
+            stat.st_mtime_ns,
+            stat.st_ino,
+            self._version + msgspec.msgpack.encode(facts),
+            bookmark,
+        )
+
+    def _read_open(
+        self, path: str, file: BinaryIO, stat: os.stat_result, known: KnownFile | None
+    ) -> tuple[S, bytes | None]:
+        if stat.st_size <= CONTINUED_FROM or path.endswith(".zst"):
+            return self.kind.read(file, None), None
+        prefix = _Prefix(file)
+        previous = self._continue(path, stat, known, prefix)
+        if previous is None:
+            prefix = _Prefix(file)
+        state = self.kind.read(file, previous)
+        digest = prefix.digest(state.read_to)
+        if digest is None:
+            return state, None
+        raw = msgspec.Raw(msgspec.msgpack.encode(state))
+        return state, self._version + msgspec.msgpack.encode(_Bookmark(state.read_to, digest, raw))
+
+    def _continue(
+        self, path: str, stat: os.stat_result, known: KnownFile | None, prefix: "_Prefix"
+    ) -> S | None:
+        if known is None or known.inode != stat.st_ino or known.size > stat.st_size:
+            return None
+        stored = self.cache.state(self.kind.agent, path)
+        if stored is None or not stored.startswith(self._version):
+            return None
+        try:
+            bookmark = msgspec.msgpack.decode(memoryview(stored)[1:], type=_Bookmark)
+            if prefix.digest(bookmark.read_to) != bookmark.digest:
+                return None
+            return msgspec.msgpack.decode(bookmark.state, type=self.kind.state)
+        except msgspec.MsgspecError:
+            return None
+
+
+class _Prefix:
+    """The hash of the beginning of a file, for ends that only move forward."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self._at = 0
+
+    def digest(self, end: int) -> bytes | None:
+        """None when the file is shorter than that."""
+        self._file.seek(self._at)
+        while self._at < end:
+            block = self._file.read(min(end - self._at, _BLOCK))
+            if not block:
+                return None
+            self._hash.update(block)
+            self._at += len(block)
+        return self._hash.digest()
+
+
+def _is_same(known: KnownFile, stat: os.stat_result) -> bool:
+    return (known.size, known.mtime_ns, known.inode) == (
+        stat.st_size,
+        stat.st_mtime_ns,
+        stat.st_ino,
+    )

@@ -1,0 +1,98 @@
+"""Every error that prong raises on purpose.
+
+    ProngError
+    +-- UsageError        2    the words of the call are wrong
+    |   `-- ConfigError   2    the configuration is wrong
+    +-- NotFound          3    no such session, turn, worker
+    |   `-- Ambiguous     3    more than one fits
+    +-- Busy              4    the agent is at work on it
+    +-- Dirty             4    unsaved work is in the way
+    +-- Unavailable       5    a program is missing
+    +-- Unsupported       6    this agent cannot do that
+    +-- Corrupt           7    nothing usable is left of a file
+    `-- External          8    a program failed
+
+Anything else that escapes is a bug: code `internal`, exit status 1. An interrupt exits with 130.
+"""
+
+from typing import Any, ClassVar
+
+
+class ProngError(Exception):
+    """An error with a message for people, a hint what to type next, and details for programs."""
+
+    code: ClassVar[str] = "internal"
+    exit_code: ClassVar[int] = 1
+    http_status: ClassVar[int] = 500
+
+    def __init__(self, message: str, *, hint: str | None = None, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details = details
+
+    def problem(self) -> dict[str, Any]:
+        """The one shape in which the CLI, MCP and HTTP report an error."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "details": self.details,
+        }
+
+
+class UsageError(ProngError):
+    code = "usage"
+    exit_code = 2
+    http_status = 400
+
+
+class ConfigError(UsageError):
+    code = "config"
+
+
+class NotFound(ProngError):
+    code = "not_found"
+    exit_code = 3
+    http_status = 404
+
+
+class Ambiguous(NotFound):
+    code = "ambiguous"
+    http_status = 409
+
+
+class Busy(ProngError):
+    code = "busy"
+    exit_code = 4
+    http_status = 409
+
+
+class Dirty(ProngError):
+    code = "dirty"
+    exit_code = 4
+    http_status = 409
+
+
+class Unavailable(ProngError):
+    code = "unavailable"
+    exit_code = 5
+    http_status = 503
+
+
+class Unsupported(ProngError):
+    code = "unsupported"
+    exit_code = 6
+    http_status = 501
+
+
+class Corrupt(ProngError):
+    code = "corrupt"
+    exit_code = 7
+    http_status = 422
+
+
+class External(ProngError):
+    code = "external"
+    exit_code = 8
+    http_status = 502

@@ -1,0 +1,233 @@
+"""The vocabulary: frozen values that every layer shares. Standard library only.
+
+Words are those of docs/concepts.md. Nothing here reads a file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True, order=True)
+class SessionRef:
+    """Names one session of one agent. The text form is `claude:60309e1e-...`."""
+
+    agent: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.agent}:{self.id}"
+
+
+@dataclass(frozen=True)
+class Session:
+    """What is known of a session without its transcript."""
+
+    ref: SessionRef
+    path: Path
+    title: str
+    cwd: str | None = None
+    """The folder of the last line; `cwds` has every folder the session was in."""
+    cwds: tuple[str, ...] = ()
+    branch: str | None = None
+    model: str | None = None
+    entrypoint: str | None = None
+    """How it was started: cli, claude-vscode, sdk-cli, exec, ..."""
+    started: datetime | None = None
+    updated: datetime | None = None
+    turn_count: int = 0
+    size: int = 0
+    parent: SessionRef | None = None
+    inherited: int = 0
+    """How many of its first turns come from the parent; 0 when there is none."""
+    archived: bool = False
+    headless: bool = False
+    """Made only by programs (`claude -p`, an SDK, `codex exec`), never by a person at a prompt."""
+
+    @property
+    def agent(self) -> str:
+        return self.ref.agent
+
+    @property
+    def id(self) -> str:
+        return self.ref.id
+
+
+class TurnKind(StrEnum):
+    """Who opened the turn."""
+
+    HUMAN = "human"
+    COMMAND = "command"
+    SDK = "sdk"
+    NOTIFICATION = "notification"
+
+
+class TurnState(StrEnum):
+    """How the turn ended, as far as the file tells."""
+
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    RUNNING = "running"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A shell command the agent ran; the exit code is None when it was never written."""
+
+    command: str
+    exit_code: int | None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One real prompt and everything until the next."""
+
+    index: int | None
+    """Its number in the active conversation, from 1; None on an abandoned branch."""
+    id: str
+    """What stored facts are keyed by: it does not move when the session is rewound."""
+    kind: TurnKind
+    prompt: str
+    started: datetime | None = None
+    ended: datetime | None = None
+    state: TurnState = TurnState.FINISHED
+    queued: tuple[str, ...] = ()
+    """Prompts typed while the agent was busy that landed in this turn."""
+    files: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
+    tools: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Tool name -> number of calls."""
+    tokens: int | None = None
+    """Size of the context after this turn, as the agent reported it."""
+    snapshot: str | None = None
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Something that could not be used, and why; a reader never drops silently."""
+
+    path: Path
+    reason: str
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class SubAgent:
+    """A conversation that a turn started and that has its own file. Never a session."""
+
+    id: str
+    path: Path
+    kind: str | None = None
+    """The agent type it was launched as, where known."""
+    call_id: str | None = None
+    """The tool call that launched it."""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The turns of one session: the active ones in order, and those left behind by rewinds."""
+
+    session: Session
+    turns: tuple[Turn, ...]
+    abandoned: tuple[Turn, ...] = ()
+    compactions: tuple[int, ...] = ()
+    """For each compaction, the number of turns that stood before it."""
+    subagents: tuple[SubAgent, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+Role = Literal["user", "assistant", "thinking", "tool", "summary"]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool call, or its result. `output` is None on a call that has no result yet."""
+
+    id: str
+    name: str
+    input: str = ""
+    """The arguments as JSON text, or as the agent's own text."""
+    output: str | None = None
+    failed: bool = False
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    """One piece of a conversation: a text, a thought, a tool call or a tool's result."""
+
+    role: Role
+    text: str
+    turn: int | None = None
+    tool: Tool | None = None
+    time: datetime | None = None
+
+
+class View(StrEnum):
+    """Which lines of a session to read."""
+
+    HISTORY = "history"
+    """All that the person saw on the active branch, also what came before a compaction."""
+    CONTEXT = "context"
+    """What the agent would send to the model if the session were resumed."""
+
+
+@dataclass(frozen=True)
+class ForkPoint:
+    """A place to fork from. The turn with this number is included; 0 is before the first."""
+
+    session: SessionRef
+    turn: int
+
+    def __str__(self) -> str:
+        return f"{self.session}@{self.turn}"
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """What a scan remembers of one file; the bytes are opaque to everyone but its agent."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+    facts: bytes
+    """Enough to list the session."""
+    state: bytes | None = None
+    """Enough to continue reading a large file. A cache hands it out only when asked."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The sessions of one agent, and what to remember for the next scan."""
+
+    sessions: tuple[Session, ...]
+    skipped: tuple[Skipped, ...] = ()
+    changed: Mapping[str, KnownFile] = field(default_factory=dict[str, KnownFile])
+    """Files that were read in this scan, by path."""
+    gone: frozenset[str] = frozenset()
+    """Known files that are no longer there. Empty unless the scan was complete."""
+    complete: bool = True
+    """False when a folder could not be listed: then nothing may be taken for deleted."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The agent's own command-line program, for `prong doctor`."""
+
+    name: str
+    flags: tuple[str, ...]
+    """Flags that prong will use; `--help` must know them."""
+    install: str
+    """What to type to get it."""
+
+
+@dataclass(frozen=True)
+class Retention:
+    """After how many days the agent deletes its own session files, and who says so."""
+
+    days: int
+    source: str

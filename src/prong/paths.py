@@ -1,0 +1,25 @@
+"""Where prong keeps its own files. The only module that looks at XDG variables."""
+
+import os
+from pathlib import Path
+
+
+def _xdg(variable: str, fallback: str) -> Path:
+    value = os.environ.get(variable, "")
+    # The XDG specification says to ignore a relative path.
+    base = Path(value) if value.startswith("/") else Path.home() / fallback
+    return base / "prong"
+
+
+def config_file() -> Path:
+    return _xdg("XDG_CONFIG_HOME", ".config") / "config.toml"
+
+
+def cache_dir() -> Path:
+    return _xdg("XDG_CACHE_HOME", ".cache")
+
+
+def private_dir(path: Path) -> Path:
+    """Make the folder if it is missing, readable by its owner only."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path

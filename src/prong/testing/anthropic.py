@@ -1,0 +1,130 @@
+"""A fake of the Anthropic messages API, as far as Claude Code uses it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from prong.testing.requests import anthropic_items
+from prong.testing.script import Delay, Hold, Reply, Text, Thinking, ToolCall
+from prong.testing.server import FakeModelServer, Kind, Request, Sink
+
+COMPACT_SIGN = "Your task is to create a detailed summary of"
+
+
+class FakeAnthropic(FakeModelServer):
+    """POST /v1/messages, streamed or not."""
+
+    def accepts(self, method: str, path: str) -> bool:
+        return method == "POST" and path.split("?")[0] == "/v1/messages"
+
+    def prompt_of(self, body: dict[str, Any]) -> str:
+        return last_prompt(body)
+
+    def classify(self, path: str, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
+        if COMPACT_SIGN in last_prompt(body):
+            return Kind.COMPACT
+        if headers.get("x-claude-code-agent-id"):
+            return Kind.SUBAGENT
+        # Titles and the like are asked without tools; the conversation always brings its tools.
+        if not body.get("tools"):
+            return Kind.TITLE
+        return Kind.MAIN
+
+    def stream(self, sink: Sink, request: Request, reply: Reply) -> None:
+        start = self.document(request, Reply(usage=reply.usage)) | {"stop_reason": None}
+        sink.send("message_start", {"type": "message_start", "message": start})
+        index = 0
+        for block in reply.blocks:
+            if isinstance(block, Hold | Delay):
+                self.pause(block)
+                continue
+            whole = _block(request, index, block)
+            empty, deltas = _pieces(whole)
+            place = {"index": index}
+            sink.send(
+                "content_block_start",
+                {"type": "content_block_start", **place, "content_block": empty},
+            )
+            for delta in deltas:
+                sink.send(
+                    "content_block_delta", {"type": "content_block_delta", **place, "delta": delta}
+                )
+            sink.send("content_block_stop", {"type": "content_block_stop", **place})
+            index += 1
+        sink.send(
+            "message_delta",
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": _stop_reason(reply), "stop_sequence": None},
+                "usage": _usage(reply),
+            },
+        )
+        sink.send("message_stop", {"type": "message_stop"})
+
+    def document(self, request: Request, reply: Reply) -> dict[str, Any]:
+        blocks = [block for block in reply.blocks if not isinstance(block, Hold | Delay)]
+        return {
+            "id": f"msg_{request.number:06d}",
+            "type": "message",
+            "role": "assistant",
+            "model": request.body.get("model", "fake"),
+            "content": [_block(request, index, block) for index, block in enumerate(blocks)],
+            "stop_reason": _stop_reason(reply),
+            "stop_sequence": None,
+            "usage": _usage(reply),
+        }
+
+
+def last_prompt(body: Mapping[str, Any]) -> str:
+    """The last user text after the last assistant message, without reminders; "" if there is none.
+
+    A queued prompt rides along with tool results; it counts, so that a test can wait for it.
+    """
+    for message in reversed(list(body.get("messages") or [])):
+        if message.get("role") == "assistant":
+            break
+        texts = [item.text for item in anthropic_items({"messages": [message]}) if item.role == "user"]
+        if texts:
+            return texts[-1]
+    return ""
+
+
+def _stop_reason(reply: Reply) -> str:
+    return "tool_use" if reply.calls_tools else "end_turn"
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
+    return {
+        "input_tokens": reply.usage.input_tokens,
+        "output_tokens": reply.usage.output_tokens,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+    }
+
+
+def _block(request: Request, index: int, block: Text | Thinking | ToolCall) -> dict[str, Any]:
+    match block:
+        case Text(text):
+            return {"type": "text", "text": text}
+        case Thinking(text):
+            return {"type": "thinking", "thinking": text, "signature": "ZmFrZQ=="}
+        case ToolCall():
+            call_id = block.id or f"toolu_{request.number:06d}_{index}"
+            return {"type": "tool_use", "id": call_id, "name": block.name, "input": block.input}
+
+
+def _pieces(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A block as its empty start and the deltas that fill it."""
+    match block["type"]:
+        case "text":
+            return block | {"text": ""}, [{"type": "text_delta", "text": block["text"]}]
+        case "thinking":
+            return block | {"thinking": "", "signature": ""}, [
+                {"type": "thinking_delta", "thinking": block["thinking"]},
+                {"type": "signature_delta", "signature": block["signature"]},
+            ]
+        case _:
+            text = json.dumps(block["input"])
+            return block | {"input": {}}, [{"type": "input_json_delta", "partial_json": text}]

@@ -1,0 +1,121 @@
+"""A throw-away home folder, so that no test ever reads or writes the real one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+# Variables that would lead an agent, git or prong itself out of the throw-away home.
+ESCAPES = (
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_CODE_PROJECT_DIR_NAME",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_PROJECT_DIR",
+    "CLAUDECODE",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "CODEX_SQLITE_HOME",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "TMUX",
+    "TMUX_PANE",
+)
+
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True)
+class IsolatedHome:
+    """A home folder under `root` (always a real path). Everything an agent stores lands below it."""
+
+    root: Path
+
+    @classmethod
+    def create(cls, root: Path) -> IsolatedHome:
+        """Make the folders; `root` may exist already."""
+        home = cls(root.resolve())
+        home.root.mkdir(parents=True, exist_ok=True)
+        for folder in (home.claude, home.codex, home.projects, *home.xdg().values()):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        return home
+
+    @property
+    def claude(self) -> Path:
+        """The config root of Claude Code (the default one: CLAUDE_CONFIG_DIR stays unset)."""
+        return self.root / ".claude"
+
+    @property
+    def codex(self) -> Path:
+        """The config root of Codex (CODEX_HOME)."""
+        return self.root / ".codex"
+
+    @property
+    def projects(self) -> Path:
+        """Where `project()` puts its folders."""
+        return self.root / "projects"
+
+    def xdg(self) -> dict[str, str]:
+        """The XDG variables, all below the home."""
+        return {
+            "XDG_CONFIG_HOME": str(self.root / ".config"),
+            "XDG_DATA_HOME": str(self.root / ".local/share"),
+            "XDG_CACHE_HOME": str(self.root / ".cache"),
+            "XDG_STATE_HOME": str(self.root / ".local/state"),
+        }
+
+    def variables(self) -> dict[str, str]:
+        """What has to be set so that programs use this home."""
+        return {"HOME": str(self.root), "CODEX_HOME": str(self.codex), **self.xdg()}
+
+    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        """A whole environment for a child process: nothing of ours leaks into it (`env -i` style).
+
+        The proxy variables point at a closed port, so a program that ignores the fake server and
+        asks the internet fails at once instead of reaching it.
+        """
+        return {
+            "PATH": SYSTEM_PATH,
+            **self.variables(),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "SHELL": "/bin/bash",
+            "HTTP_PROXY": "http://127.0.0.1:9",
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1,localhost",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_NAME": "Test",
+            "GIT_AUTHOR_EMAIL": "test@example.invalid",
+            "GIT_COMMITTER_NAME": "Test",
+            "GIT_COMMITTER_EMAIL": "test@example.invalid",
+            **(extra or {}),
+        }
+
+    def project(self, name: str = "project") -> Path:
+        """A git repository with one commit, inside the home. The same name gives the same folder."""
+        path = self.projects / name
+        if (path / ".git").is_dir():
+            return path
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "README.md").write_text(f"# {name}\n", encoding="utf-8")
+        for argv in (
+            ["git", "init", "--quiet", "--initial-branch=main"],
+            ["git", "add", "--all"],
+            ["git", "commit", "--quiet", "--message=start"],
+        ):
+            subprocess.run(argv, cwd=path, env=self.env(), check=True, capture_output=True)
+        return path
+
+
+def outside_variables(home: IsolatedHome) -> list[str]:
+    """The environment variables of this process that still point a program out of `home`."""
+    wrong = [name for name in ESCAPES if name in os.environ]
+    wrong += [key for key, value in home.variables().items() if os.environ.get(key) != value]
+    return wrong

@@ -1,0 +1,127 @@
+"""A fake of the OpenAI responses API, as far as Codex uses it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from prong.testing.requests import openai_items
+from prong.testing.script import Answer, Delay, Hold, Reply, Text, Thinking, ToolCall, say
+from prong.testing.server import FakeModelServer, Kind, Request, Sink
+
+COMPACT_SIGN = "You are performing a CONTEXT CHECKPOINT COMPACTION"
+
+
+class FakeOpenAI(FakeModelServer):
+    """POST /v1/responses, streamed or not."""
+
+    def accepts(self, method: str, path: str) -> bool:
+        return method == "POST" and path.split("?")[0] == "/v1/responses"
+
+    def prompt_of(self, body: dict[str, Any]) -> str:
+        return last_prompt(body)
+
+    def classify(self, path: str, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
+        if '"thread_title"' in headers.get("x-codex-turn-metadata", ""):
+            return Kind.TITLE
+        if COMPACT_SIGN in last_prompt(body):
+            return Kind.COMPACT
+        if headers.get("x-openai-subagent"):
+            return Kind.SUBAGENT
+        return Kind.MAIN
+
+    def default_answer(self, request: Request) -> Answer:
+        # The TUI repeats the title request until the answer fits its schema.
+        if request.kind is Kind.TITLE:
+            return say('{"title": "A test session"}')
+        return super().default_answer(request)
+
+    def stream(self, sink: Sink, request: Request, reply: Reply) -> None:
+        head = {"id": f"resp_{request.number}", "object": "response", "status": "in_progress"}
+        sink.send("response.created", {"type": "response.created", "response": head})
+        index = 0
+        for block in reply.blocks:
+            if isinstance(block, Hold | Delay):
+                self.pause(block)
+                continue
+            item = _item(request, index, block)
+            place = {"output_index": index}
+            added = item | {"content": []} if item["type"] == "message" else item
+            sink.send(
+                "response.output_item.added",
+                {"type": "response.output_item.added", **place, "item": added},
+            )
+            if isinstance(block, Text):
+                sink.send(
+                    "response.output_text.delta",
+                    {
+                        "type": "response.output_text.delta",
+                        "item_id": item["id"],
+                        "content_index": 0,
+                        **place,
+                        "delta": block.text,
+                    },
+                )
+            sink.send(
+                "response.output_item.done",
+                {"type": "response.output_item.done", **place, "item": item},
+            )
+            index += 1
+        sink.send(
+            "response.completed",
+            {"type": "response.completed", "response": self.document(request, reply)},
+        )
+
+    def document(self, request: Request, reply: Reply) -> dict[str, Any]:
+        blocks = [block for block in reply.blocks if not isinstance(block, Hold | Delay)]
+        usage = reply.usage
+        return {
+            "id": f"resp_{request.number}",
+            "object": "response",
+            "status": "completed",
+            "output": [_item(request, index, block) for index, block in enumerate(blocks)],
+            "usage": {
+                "input_tokens": usage.input_tokens,
+                "input_tokens_details": {"cached_tokens": 0},
+                "output_tokens": usage.output_tokens,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": usage.input_tokens + usage.output_tokens,
+            },
+        }
+
+
+def last_prompt(body: Mapping[str, Any]) -> str:
+    """The last user text, "" when an answer or a tool result came after it."""
+    items = openai_items(body)
+    return items[-1].text if items and items[-1].role == "user" else ""
+
+
+def _item(request: Request, index: int, block: Text | Thinking | ToolCall) -> dict[str, Any]:
+    place = f"{request.number:06d}_{index}"
+    match block:
+        case Text(text):
+            return {
+                "type": "message",
+                "id": f"msg_{place}",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": text, "annotations": []}],
+            }
+        case Thinking(text):
+            return {
+                "type": "reasoning",
+                "id": f"rs_{place}",
+                "summary": [{"type": "summary_text", "text": text}],
+                "encrypted_content": "ZmFrZQ==",
+            }
+        case ToolCall():
+            item: dict[str, Any] = {
+                "type": "function_call",
+                "id": f"fc_{place}",
+                "call_id": block.id or f"call_{place}",
+                "name": block.name,
+                "arguments": json.dumps(block.input),
+                "status": "completed",
+            }
+            return item | ({"namespace": block.namespace} if block.namespace else {})

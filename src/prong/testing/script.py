@@ -1,0 +1,100 @@
+"""What a fake model server answers: small frozen values that a test writes down.
+
+    Reply(Thinking("hm"), ToolCall("Bash", {"command": "ls"}), ToolCall("Bash", {"command": "id"}))
+    Reply(Text("part one "), Hold(gate), Text("part two"))
+    Fail(500)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Text:
+    """A block of answer text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Thinking:
+    """A block of reasoning text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """The model asks for a tool. The server makes up the call's id unless one is given."""
+
+    name: str
+    input: Mapping[str, Any]
+    namespace: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class Hold:
+    """The reply stops here until the test sets `release` (or the server is closed)."""
+
+    release: threading.Event
+
+
+@dataclass(frozen=True)
+class Delay:
+    """The reply stops here for this long."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The token numbers that the reply reports."""
+
+    input_tokens: int = 10
+    output_tokens: int = 5
+
+
+Block = Text | Thinking | ToolCall | Hold | Delay
+
+
+@dataclass(frozen=True, init=False)
+class Reply:
+    """One answer of the model: blocks in order, tool calls in one reply run in parallel."""
+
+    blocks: tuple[Block, ...]
+    usage: Usage
+
+    def __init__(self, *blocks: Block, usage: Usage | None = None) -> None:
+        object.__setattr__(self, "blocks", blocks)
+        object.__setattr__(self, "usage", usage or Usage())
+
+    @property
+    def calls_tools(self) -> bool:
+        """Whether the agent is expected to come back with tool results."""
+        return any(isinstance(block, ToolCall) for block in self.blocks)
+
+
+@dataclass(frozen=True)
+class Fail:
+    """An HTTP error instead of an answer. 400 is not retried by the agents, 5xx may be."""
+
+    status: int = 400
+    message: str = "fake error"
+
+
+Answer = Reply | Fail
+
+
+def say(text: str) -> Reply:
+    """A reply of one text block."""
+    return Reply(Text(text))
+
+
+def call(name: str, **arguments: Any) -> Reply:
+    """A reply of one tool call."""
+    return Reply(ToolCall(name, arguments))

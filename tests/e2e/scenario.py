@@ -1,0 +1,49 @@
+"""What a scenario builder hands over: a session as it lay on disk, and what the agent makes of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PROBE = "PROBE: what did we do so far?"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A built session.
+
+    `root` is a copy of the config root's sessions, taken before the probe; `path` lies in it.
+    `resume_request` is the body that the agent sent to the model when the session was resumed
+    with the prompt `probe`. `native_requests` are the bodies of the main conversation while the
+    session was built, in order: what the agent itself sent at each step.
+    """
+
+    agent: str
+    name: str
+    root: Path
+    session_id: str
+    path: Path
+    cwd: Path
+    probe: str
+    resume_request: dict[str, Any] = field(repr=False)
+    native_requests: list[dict[str, Any]] = field(repr=False)
+
+    def save(self, folder: Path) -> None:
+        """Write everything to a folder, for looking at it outside a test."""
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.root, folder / "root")
+        (folder / "request.json").write_text(json.dumps(self.resume_request, indent=1))
+        (folder / "probe.txt").write_text(self.probe)
+        about = {
+            "session_id": self.session_id,
+            "path": str(self.path.relative_to(self.root)),
+            "cwd": str(self.cwd),
+        }
+        (folder / "about.json").write_text(json.dumps(about, indent=1))
+        native = folder / "native"
+        native.mkdir()
+        for number, body in enumerate(self.native_requests, 1):
+            (native / f"{number:02d}.json").write_text(json.dumps(body, indent=1))
