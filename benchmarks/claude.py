@@ -96,6 +96,8 @@ class ClaudeSession:
     compactions: int = 0
     inherited: int = 0
     parent: str | None = None
+    marked: bool = False
+    """Its copied lines say where they come from, as those of a `/branch` do."""
     first_prompt: str = ""
     subagents: list[SubAgentFile] = field(default_factory=list[SubAgentFile])
 
@@ -106,6 +108,7 @@ class ClaudeSession:
     _compacted_at: int = 0
     """How many turns stood before the last compaction."""
     _prompt_id: str = ""
+    _next_prompt_id: str = ""
 
     def __post_init__(self) -> None:
         self._common: Record = {"userType": "external"}
@@ -215,7 +218,8 @@ class ClaudeSession:
     def _open_turn(self) -> None:
         parts, era = self.parts, self.era
         self.clock.wait(parts.size(60, 1.5, 80_000))
-        self._prompt_id = parts.uuid4()
+        self._prompt_id = self._next_prompt_id or parts.uuid4()
+        self._next_prompt_id = ""
         prompt = parts.prompt()
         self.first_prompt = self.first_prompt or prompt
         if self.headless:
@@ -414,6 +418,7 @@ class ClaudeSession:
         """The next prompt hangs off the end of `turn`; later turns stay in the file, abandoned."""
         self.abandoned += self.turns - turn
         self.turns = turn
+        self.inherited = min(self.inherited, turn)
         del self._live[self._turn_ends[turn - 1] :]
         del self._turn_ends[turn:]
         self.tip = self._live[-1]["uuid"]
@@ -516,26 +521,29 @@ class ClaudeSession:
             Clock(self.parts.rng, self.clock.elapsed),
             headless=self.headless,
             parent=self.id,
+            marked=branch,
             inherited=self.turns,
             turns=self.turns,
             tip=self.tip,
             first_prompt=self.first_prompt,
         )
         child.clock.wait(3600)
-        changed: Record = {"sessionId": child.id}
-        if not branch:
-            changed["promptId"] = self.parts.uuid4()  # every copied prompt gets the new one's
-        child.copy(self._live, self._turn_ends, changed, marked=branch)
+        child.copy(self._live, self._turn_ends, marked=branch)
         if branch:
             title = f"{self.first_prompt[:60]} (Branch)"
             child.side({"type": "custom-title", "customTitle": title, "sessionId": child.id})
         return child
 
-    def copy(
-        self, records: list[Record], turn_ends: list[int], changed: Record, *, marked: bool
-    ) -> None:
-        """Take over the lines of another session, uuids and all."""
+    def copy(self, records: list[Record], turn_ends: list[int], *, marked: bool) -> None:
+        """Take over the lines of another session, uuids and all.
+
+        `/branch` marks each line with its origin. `--fork-session` leaves no mark, but gives every
+        copied prompt the id of the prompt that comes next.
+        """
         self._turn_ends = list(turn_ends)
+        changed: Record = {"sessionId": self.id}
+        if not marked:
+            changed["promptId"] = self._next_prompt_id = self.parts.uuid4()
         source = records[0]["sessionId"]
         for record in records:
             copied = {**record, **{key: changed[key] for key in changed if key in record}}

@@ -187,7 +187,8 @@ class _Store:
                 session = self._fork_claude(session, left.pop())
 
     def _fork_claude(self, source: ClaudeSession, size: int) -> ClaudeSession:
-        child = source.fork(branch=self.parts.chance(0.3))
+        # What an unmarked copy of marked lines looks like was never seen; /branch marks anew.
+        child = source.fork(branch=source.marked or self.parts.chance(0.3))
         child.grow(child.size + min(size, 200_000))
         self._save_claude(child)
         return child
@@ -249,11 +250,11 @@ class _Store:
             dialect: Dialect = parts.rng.choices(("paginated", "legacy", "bare"), (60, 34, 6))[0]
             source = "exec" if parts.chance(0.1) and dialect != "bare" else "cli"
             rollout = CodexRollout(parts, self._project(), dialect, parts.clock(), source=source)
-            rollout.grow(size, compact_every=size // 3 if parts.chance(0.05) else 0)
+            rollout.grow(size, compact_every=size // 8 if parts.chance(0.25) else 0)
             if dialect != "paginated":
                 self._save_codex(rollout, archived=parts.chance(0.04), packed=parts.chance(0.03))
                 continue
-            rewound = rollout.turns > 1 and parts.chance(0.1)
+            rewound = rollout.turns > 1 and parts.chance(0.2)
             if rewound:
                 rollout = self._rewind_codex(rollout)
             self._save_codex(rollout, abandoned=int(rewound), archived=parts.chance(0.04))

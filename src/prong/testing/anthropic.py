@@ -17,7 +17,7 @@ class FakeAnthropic(FakeModelServer):
     """POST /v1/messages, streamed or not."""
 
     def accepts(self, method: str, path: str) -> bool:
-        return method == "POST" and path.split("?")[0] == "/v1/messages"
+        return method == "POST" and path.split("?", maxsplit=1)[0] == "/v1/messages"
 
     def prompt_of(self, body: dict[str, Any]) -> str:
         return last_prompt(body)
@@ -85,7 +85,9 @@ def last_prompt(body: Mapping[str, Any]) -> str:
     for message in reversed(list(body.get("messages") or [])):
         if message.get("role") == "assistant":
             break
-        texts = [item.text for item in anthropic_items({"messages": [message]}) if item.role == "user"]
+        texts = [
+            item.text for item in anthropic_items({"messages": [message]}) if item.role == "user"
+        ]
         if texts:
             return texts[-1]
     return ""

@@ -112,8 +112,9 @@ class ClaudeCli:
             check=False,
         )
         raw: dict[str, Any] = {}
-        # The result is the last line of JSON; warnings may stand before it.
-        for line in reversed(done.stdout.splitlines()):
+        # The result is the last line of JSON; warnings may stand before it. Not splitlines(): the
+        # text of an answer may hold U+2028 and its like.
+        for line in reversed(done.stdout.split("\n")):
             if line.startswith("{"):
                 raw = json.loads(line)
                 break

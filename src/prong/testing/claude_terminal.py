@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -113,6 +115,29 @@ class ClaudeTerminal:
             timeout,
             f"the end of {count} turns",
         )
+
+    def wait_quiet(self, timeout: float = 30) -> None:
+        """Wait until the agent has been idle, with nothing more to come, for half a second."""
+        since = 0.0
+
+        def quiet() -> bool:
+            nonlocal since
+            if self.status() != "idle":
+                since = 0.0
+            elif not since:
+                since = time.monotonic()
+            return bool(since) and time.monotonic() - since > 0.5
+
+        wait_until(quiet, timeout, "a quiet agent")
+
+    def wait_written(self, *marks: bytes, timeout: float = 20) -> None:
+        """Wait until all these have been added to the session file since the last `submit`."""
+
+        def written() -> bool:
+            new = self._new_bytes()
+            return all(mark in new for mark in marks)
+
+        wait_until(written, timeout, f"{marks!r} in the session file")
 
     def wait_session_change(self, before: str, timeout: float = 20) -> None:
         """Wait until the program has another session open."""
@@ -234,6 +259,11 @@ class ClaudeTerminal:
         """/compact, until the summary is in the session file."""
         self.submit("/compact")
         self.wait_idle(timeout, written=[b"<local-command-stdout>"])
+
+    def kill(self) -> None:
+        """End the program at once (SIGKILL), as a crash would."""
+        os.kill(self._pid, signal.SIGKILL)
+        self.tmux.wait_gone()
 
     def exit(self) -> None:
         """Leave with /exit, so that everything is on disk."""

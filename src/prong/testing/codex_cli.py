@@ -84,13 +84,20 @@ class CodexCli:
             self._trusted.add(cwd.resolve())
             self._write_config()
 
+    def configure(self, settings: str) -> None:
+        """Add top-level settings (TOML lines) to config.toml."""
+        self._settings += settings + "\n"
+        self._write_config()
+
     def _write_config(self) -> None:
         text = CONFIG.format(url=self.url, top=self._settings)
         for path in sorted(self._trusted):
             text += f'[projects."{path}"]\ntrust_level = "trusted"\n'
         (self.home.codex / "config.toml").write_text(text, encoding="utf-8")
 
-    def run(self, prompt: str, cwd: Path, *, timeout: float = 60, env: Mapping[str, str] | None = None) -> CodexRun:
+    def run(
+        self, prompt: str, cwd: Path, *, timeout: float = 60, env: Mapping[str, str] | None = None
+    ) -> CodexRun:
         """One headless turn in a new thread."""
         return self._exec([prompt], cwd, timeout, env)
 
@@ -133,7 +140,8 @@ class CodexCli:
             timeout=timeout,
             check=False,
         )
-        events = [json.loads(row) for row in done.stdout.splitlines() if row.startswith("{")]
+        # Not splitlines(): the text of a message may hold U+2028 and its like.
+        events = [json.loads(row) for row in done.stdout.split("\n") if row.startswith("{")]
         started = [e["thread_id"] for e in events if e["type"] == "thread.started"]
         items = [e["item"] for e in events if e["type"] == "item.completed"]
         said = [item["text"] for item in items if item["type"] == "agent_message"]
@@ -151,7 +159,9 @@ class CodexCli:
     def rollouts(self, thread_id: str) -> list[Path]:
         """All files of a thread: its own and its later segments, the oldest first."""
         files = (self.home.codex / "sessions").rglob("rollout-*.jsonl")
-        mine = [path for path in files if (m := ROLLOUT.search(path.name)) and m["thread"] == thread_id]
+        mine = [
+            path for path in files if (m := ROLLOUT.search(path.name)) and m["thread"] == thread_id
+        ]
         return sorted(mine, key=lambda path: path.name)
 
     def live_rollout(self, thread_id: str) -> Path:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from prong.testing.codex_cli import CodexCli
+from prong.testing.tmux import wait_until
 
 
 class RpcError(Exception):
@@ -66,6 +67,11 @@ class CodexServer:
             self._process.kill()
             self._process.wait()
 
+    def kill(self) -> None:
+        """End the server at once (SIGKILL), as a crash would."""
+        self._process.kill()
+        self._process.wait()
+
     # -- protocol -----------------------------------------------------------------------------
 
     def call(self, method: str, timeout: float = 30, **params: Any) -> dict[str, Any]:
@@ -73,7 +79,9 @@ class CodexServer:
         self._last_id += 1
         number = self._last_id
         self._write({"id": number, "method": method, "params": params})
-        answer = self._wait(lambda m: m.get("id") == number and "method" not in m, 0, timeout, method)
+        answer = self._wait(
+            lambda m: m.get("id") == number and "method" not in m, 0, timeout, method
+        )
         if "error" in answer:
             raise RpcError(f"{method}: {answer['error']}")
         result: dict[str, Any] = answer["result"]
@@ -174,6 +182,19 @@ class CodexServer:
         turn_id = self.start_turn(thread_id, prompt)
         self.finish_turn(turn_id)
         return turn_id
+
+    def steer(self, thread_id: str, turn_id: str, prompt: str) -> None:
+        """Put a user message into a running turn."""
+        self.call(
+            "turn/steer",
+            threadId=thread_id,
+            expectedTurnId=turn_id,
+            input=[{"type": "text", "text": prompt}],
+        )
+
+    def wait_path(self, path: Path, timeout: float = 20) -> None:
+        """Wait until a tool has made this file."""
+        wait_until(path.exists, timeout, str(path))
 
     def interrupt(self, thread_id: str, turn_id: str) -> None:
         """Interrupt a running turn and wait for its end."""

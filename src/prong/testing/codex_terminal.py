@@ -29,15 +29,15 @@ class CodexTerminal:
         self._ended = 0
 
     @classmethod
-    def open(cls, cli: CodexCli, cwd: Path, arguments: Sequence[str] = (), thread: str = "") -> Self:
+    def open(
+        cls, cli: CodexCli, cwd: Path, arguments: Sequence[str] = (), thread: str = ""
+    ) -> Self:
         """Start the program (give `thread` when resuming one) and wait until it takes input."""
         cli.trust(cwd)
         terminal = cls(cli, cwd)
         terminal._thread = thread
         try:
-            terminal.tmux.start(
-                [str(cli.program), "--no-alt-screen", *arguments], cwd, cli.env()
-            )
+            terminal.tmux.start([str(cli.program), "--no-alt-screen", *arguments], cwd, cli.env())
             terminal.tmux.wait_for(_has_input, what="the input line of Codex")
         except BaseException:
             terminal.tmux.kill()
@@ -104,6 +104,33 @@ class CodexTerminal:
         """One whole turn: submit, then wait until it is over."""
         self.submit(text)
         self.wait_idle(timeout)
+
+    def shell(self, command: str) -> None:
+        """Shell mode: `!command`, until Codex has written down that it ran."""
+        self.tmux.send_text("!")
+        self.tmux.wait_for("Shell mode")
+        self.prompt(command)
+
+    def rewind(self, prompt: str) -> None:
+        """Esc Esc Enter: take back the last prompt (it must be `prompt`) and empty the input line."""
+        self.tmux.key("Escape")
+        self.tmux.wait_for("esc again to edit previous message")
+        self.tmux.key("Escape")
+        self.tmux.wait_for("Browsing transcript")
+        time.sleep(SETTLE)
+        self.tmux.key("Enter")
+        self.tmux.wait_for("Conversation reverted to this point")
+        self.tmux.wait_for(lambda screen: prompt in _input_part(screen), what=prompt)
+        self.tmux.key("C-u")
+        self.tmux.wait_for(lambda screen: prompt not in _input_part(screen), what="an empty line")
+
+    def wait_quiet(self) -> None:
+        """Wait until no turn runs: as many have ended as have begun."""
+        wait_until(lambda: self._running() == 0, what="the end of all turns")
+
+    def _running(self) -> int:
+        raw = b"".join(path.read_bytes() for path in self.cli.rollouts(self.thread_id()))
+        return raw.count(b'"type":"task_started"') - self.ended_turns()
 
     def interrupt(self) -> None:
         """Esc while the agent works; returns when the turn is over."""

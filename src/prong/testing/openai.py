@@ -17,7 +17,7 @@ class FakeOpenAI(FakeModelServer):
     """POST /v1/responses, streamed or not."""
 
     def accepts(self, method: str, path: str) -> bool:
-        return method == "POST" and path.split("?")[0] == "/v1/responses"
+        return method == "POST" and path.split("?", maxsplit=1)[0] == "/v1/responses"
 
     def prompt_of(self, body: dict[str, Any]) -> str:
         return last_prompt(body)

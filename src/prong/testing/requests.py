@@ -31,8 +31,11 @@ class Item:
 
 
 def strip_reminders(text: str) -> str:
-    """The text without its <system-reminder> blocks; "" when nothing else was in it."""
-    return REMINDER.sub("", text).strip() if "<system-reminder>" in text else text
+    """The text without its <system-reminder> blocks; "" when nothing else was in it.
+
+    Blank space at both ends goes too: Claude Code adds a newline where it joins two user lines.
+    """
+    return REMINDER.sub("", text).strip()
 
 
 def canonical(value: Any) -> str:

@@ -1,8 +1,8 @@
 """What a fake model server answers: small frozen values that a test writes down.
 
-    Reply(Thinking("hm"), ToolCall("Bash", {"command": "ls"}), ToolCall("Bash", {"command": "id"}))
-    Reply(Text("part one "), Hold(gate), Text("part two"))
-    Fail(500)
+Reply(Thinking("hm"), ToolCall("Bash", {"command": "ls"}), ToolCall("Bash", {"command": "id"}))
+Reply(Text("part one "), Hold(gate), Text("part two"))
+Fail(500)
 """
 
 from __future__ import annotations

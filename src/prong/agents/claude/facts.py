@@ -6,9 +6,8 @@ from prong.agents.claude.prompts import is_program
 from prong.agents.claude.transcript import Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import is_opener, spans
+from prong.agents.texts import first_line
 from prong.model import TurnKind
-
-_TITLE_LENGTH = 200
 
 
 class Opener(Struct, array_like=True, gc=False):
@@ -57,7 +56,7 @@ def summarise(transcript: Transcript) -> Facts:
     return Facts(
         conversation=_is_conversation(transcript),
         title=transcript.custom_title or transcript.ai_title,
-        first_prompt=_first_line(first.text) if first else "",
+        first_prompt=first_line(first.text) if first else "",
         summaries=transcript.summaries,
         ends=sorted(ends),
         openers=[
@@ -86,7 +85,3 @@ def _is_conversation(transcript: Transcript) -> bool:
         if not node.sidechain
     )
 
-
-def _first_line(text: str) -> str:
-    lines = (line.strip() for line in text.splitlines())
-    return next((line for line in lines if line), "")[:_TITLE_LENGTH]

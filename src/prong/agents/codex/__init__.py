@@ -1,0 +1,1 @@
+"""Codex. Evidence for every rule: docs/internals/session-formats.md."""

@@ -1,0 +1,71 @@
+"""What a scan remembers of one rollout file."""
+
+import zlib
+
+from msgspec import Struct
+
+from prong.agents.codex.history import Segment
+from prong.agents.codex.rollout import Header, Kind, Rollout
+from prong.agents.codex.turns import cut
+from prong.agents.texts import first_line
+from pathlib import Path
+
+
+class TurnMark(Struct, array_like=True, gc=False):
+    """A turn that stands in this very file."""
+
+    id: str
+    ordinal: int | None
+    prompt_hash: int
+    """Tells which turns an old-style fork, which is a full copy, has in common with its parent."""
+
+
+class Facts(Struct, array_like=True, gc=False):
+    conversation: bool
+    header: Header
+    turns: list[TurnMark]
+    first_prompt: str
+    name: str | None
+    cwds: list[str]
+    branch: str | None
+    model: str | None
+    started: str | None
+    updated: str | None
+    bad: list[tuple[int, str]]
+
+
+def summarise(rollout: Rollout) -> Facts:
+    spans = [
+        span
+        for span in cut([Segment(Path(), rollout, rollout.entries)]).active
+        if span.prompt is not None
+    ]
+    header = rollout.header or Header()
+    said = any(entry.kind in (Kind.ITEM, Kind.SAID) for entry in rollout.entries)
+    return Facts(
+        # A fork that nobody has continued has no turn of its own, but inherits some.
+        conversation=bool(spans) or header.base is not None or (said and _answers(rollout)),
+        header=header,
+        turns=[
+            TurnMark(
+                span.id,
+                span.prompt.ordinal,
+                zlib.crc32(span.prompt.text.encode("utf-8", "replace")),
+            )
+            for span in spans
+            if span.prompt is not None
+        ],
+        first_prompt=first_line(spans[0].prompt.text) if spans and spans[0].prompt else "",
+        name=rollout.name,
+        cwds=rollout.cwds,
+        branch=rollout.branch,
+        model=rollout.model,
+        started=rollout.started,
+        updated=rollout.updated,
+        bad=rollout.bad,
+    )
+
+
+def _answers(rollout: Rollout) -> bool:
+    """True when the model called a tool or said something, though no prompt was found."""
+    return any(entry.name or entry.kind is Kind.SAID for entry in rollout.entries)

@@ -1,0 +1,148 @@
+"""The lines of a session, wherever they stand.
+
+A fork is a stub: its file names the rollout that it continues and where in it. A rewind starts a
+new file of the same thread in the same way. So a session is a list of segments, oldest first.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from prong.agents import jsonl
+from prong.agents.codex import rollout
+from prong.agents.codex.rollout import Entry, Rollout
+from prong.model import Skipped
+
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_NAME = re.compile(
+    rf"rollout-(\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d)-({_UUID})(?:_({_UUID}))?\.jsonl(\.zst)?"
+)
+
+
+@dataclass(frozen=True)
+class FileName:
+    """What the name of a rollout file says."""
+
+    time: str
+    thread: str
+    rollout: str
+    """The segment's own id after a rewind, else the thread's."""
+    packed: bool
+
+    @classmethod
+    def parse(cls, name: str) -> "FileName | None":
+        found = _NAME.fullmatch(name)
+        if found is None:
+            return None
+        return cls(found[1], found[2], found[3] or found[2], bool(found[4]))
+
+
+class Library:
+    """The rollout files under some roots, by rollout id. Knows names only; opens nothing."""
+
+    def __init__(self, roots: Iterable[Path]) -> None:
+        self.complete = True
+        self.found = {root: False for root in roots}
+        self.by_rollout: dict[str, str] = {}
+        self.by_thread: dict[str, list[str]] = {}
+        self.stats: dict[str, os.stat_result] = {}
+        for root in self.found:
+            for folder in (root / "sessions", root / "archived_sessions"):
+                self._walk(str(folder), root)
+
+    def add(self, path: str, name: FileName, stat: os.stat_result) -> None:
+        known = self.by_rollout.get(name.rollout)
+        if known is not None and name.packed:
+            # Codex unpacks an archive beside it and then removes it; the plain file is the truth.
+            return
+        if known is not None:
+            self._drop(known, name.thread)
+        self.by_rollout[name.rollout] = path
+        self.by_thread.setdefault(name.thread, []).append(path)
+        self.stats[path] = stat
+
+    def _drop(self, path: str, thread: str) -> None:
+        self.stats.pop(path, None)
+        self.by_thread[thread].remove(path)
+
+    def _walk(self, folder: str, root: Path) -> None:
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except FileNotFoundError:
+            return
+        except OSError:
+            self.complete = False
+            return
+        self.found[root] = True
+        for entry in entries:
+            try:
+                if entry.is_dir():
+                    self._walk(entry.path, root)
+                elif name := FileName.parse(entry.name):
+                    self.add(entry.path, name, entry.stat())
+            except FileNotFoundError:
+                continue
+
+
+def newest(paths: Iterable[str]) -> str:
+    """The file that a thread lives in: after a rewind, the newest segment."""
+    return max(paths, key=lambda path: (_time_of(path), path))
+
+
+def _time_of(path: str) -> str:
+    name = FileName.parse(os.path.basename(path))
+    return name.time if name else ""
+
+
+@dataclass
+class Segment:
+    """The entries that one file contributes to a session."""
+
+    path: Path
+    rollout: Rollout
+    entries: list[Entry]
+
+
+Piece = tuple[Segment, Entry]
+
+
+def load(path: Path) -> Rollout:
+    with jsonl.open_file(path) as file:
+        return rollout.read(file)
+
+
+def segments(
+    path: Path, library: Library, skipped: list[Skipped]
+) -> tuple[list[Segment], Rollout]:
+    """The segments of the session in this file, and the file's own rollout."""
+    own = load(path)
+    chain = [Segment(path, own, own.entries)]
+    seen = {str(path)}
+    header = own.header
+    while header is not None and header.base is not None:
+        base = library.by_rollout.get(header.base)
+        if base is None or base in seen:
+            skipped.append(Skipped(path, f"the rollout it continues is missing: {header.base}"))
+            break
+        seen.add(base)
+        try:
+            inherited = load(Path(base))
+        except OSError as error:
+            skipped.append(Skipped(Path(base), error.strerror or str(error)))
+            break
+        end = header.base_end
+        kept = [e for e in inherited.entries if e.ordinal is None or e.ordinal < end]
+        chain.insert(0, Segment(Path(base), inherited, kept))
+        header = inherited.header
+    for segment in chain:
+        skipped.extend(Skipped(segment.path, reason, at) for at, reason in segment.rollout.bad)
+    return chain, own
+
+
+def pieces(chain: Iterable[Segment]) -> Iterator[Piece]:
+    for segment in chain:
+        for entry in segment.entries:
+            yield segment, entry

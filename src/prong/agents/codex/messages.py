@@ -1,0 +1,160 @@
+"""Rollout lines as messages: what a person reads (history), or what the model would get (context)."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from prong.agents import jsonl
+from prong.agents.codex import prompts
+from prong.agents.codex.history import Segment
+from prong.agents.codex.rollout import PROMPTS, Entry, Kind
+from prong.agents.codex.turns import Span
+from prong.agents.times import parse_time
+from prong.model import Message, Role, Tool, View
+
+Content = tuple[Role, str, Tool | None]
+
+
+class Renderer:
+    """Turns entries into messages. Keeps the files of the segments open; close it after use."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.files: dict[Path, BinaryIO] = {}
+        self.names: dict[str, str] = {}
+
+    def __enter__(self) -> "Renderer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self.files.values():
+            file.close()
+
+    def render(self, span: Span, number: int | None) -> Iterator[Message]:
+        exit_codes = {
+            entry.call: entry.exit_code for entry in span.entries if entry.exit_code is not None
+        }
+        for segment, entry in span.pieces:
+            if not self._is_wanted(segment, entry):
+                continue
+            time = parse_time(entry.time)
+            for role, text, tool in self._contents(segment, entry):
+                if tool is not None and role == "tool" and tool.id in exit_codes:
+                    code = exit_codes[tool.id]
+                    tool = Tool(tool.id, tool.name, "", tool.output, code != 0, code)
+                yield Message(role, text, number, tool, time)
+
+    def _is_wanted(self, segment: Segment, entry: Entry) -> bool:
+        if entry.kind is Kind.COMPACTED or entry.kind is Kind.ITEM:
+            return True
+        if self.view is View.CONTEXT:
+            return entry.kind is Kind.USER_TEXT
+        rollout = segment.rollout
+        if entry.kind in PROMPTS:
+            return entry.kind is rollout.prompt_kind()
+        # Events repeat what the response items say, where there are such items.
+        has_items = any(other.kind is Kind.ITEM for other in rollout.entries)
+        return entry.kind in (Kind.SAID, Kind.THOUGHT) and not has_items
+
+    def line(self, segment: Segment, entry: Entry) -> bytes:
+        file = self._file(segment)
+        file.seek(entry.place.offset)
+        return file.read(entry.place.length).rstrip(b"\n")
+
+    def _file(self, segment: Segment) -> BinaryIO:
+        if segment.path not in self.files:
+            self.files[segment.path] = jsonl.open_file(segment.path)
+        return self.files[segment.path]
+
+    def _contents(self, segment: Segment, entry: Entry) -> Iterator[Content]:
+        if self.view is View.HISTORY and entry.kind in PROMPTS:
+            yield "user", entry.text, None
+            return
+        line = jsonl.read_at(self._file(segment), entry.place)
+        if line is None:
+            return
+        payload: dict[str, Any] = line.get("payload") or line
+        match entry.kind:
+            case Kind.COMPACTED if self.view is View.CONTEXT:
+                for item in _dicts(payload.get("replacement_history")):
+                    yield from self._item(item)
+            case Kind.COMPACTED:
+                yield "summary", str(payload.get("message") or "") or _last_text(payload), None
+            case Kind.SAID:
+                item = cast(dict[str, Any], payload.get("item") or payload)
+                yield "assistant", str(item.get("message") or "") or _text(item.get("content")), None
+            case Kind.THOUGHT:
+                yield "thinking", str(payload.get("text") or ""), None
+            case _:
+                yield from self._item(payload)
+
+    def _item(self, item: dict[str, Any]) -> Iterator[Content]:
+        call = str(item.get("call_id") or item.get("id") or "")
+        match item.get("type"):
+            case "message":
+                yield from self._message(item)
+            case "reasoning":
+                text = _text(item.get("summary")) or _text(item.get("content"))
+                if text or self.view is View.CONTEXT:
+                    yield "thinking", text, None
+            case "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call":
+                given: Any = next(
+                    (item[key] for key in ("arguments", "input", "action") if item.get(key)), ""
+                )
+                names = (item.get("namespace"), item.get("name") or str(item["type"]))
+                name = "/".join(str(name) for name in names if name)
+                self.names[call] = name
+                yield "assistant", "", Tool(call, name, _as_text(given))
+            case "function_call_output" | "custom_tool_call_output":
+                output = _text(item.get("output"))
+                yield "tool", "", Tool(call, self.names.get(call, ""), output=output)
+            case _:
+                pass
+
+    def _message(self, item: dict[str, Any]) -> Iterator[Content]:
+        role = item.get("role")
+        if role not in ("user", "assistant"):
+            return
+        for part in _dicts(item.get("content")):
+            text = str(part.get("text") or "")
+            if not text and "image" in str(part.get("type")):
+                text = "[image]"
+            injected = role == "user" and prompts.is_injected(text)
+            if text and not (injected and self.view is View.HISTORY):
+                yield ("user" if role == "user" else "assistant"), text, None
+
+
+def context_spans(spans: Iterable[Span]) -> list[Span]:
+    """From the last compaction on: the entries that the model would get."""
+    kept: list[Span] = []
+    for span in spans:
+        at = [i for i, entry in enumerate(span.entries) if entry.kind is Kind.COMPACTED]
+        if at:
+            kept = [Span(span.id, span.prompt, span.pieces[at[-1] :])]
+        else:
+            kept.append(span)
+    return kept
+
+
+def _dicts(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, list):
+        for element in cast(list[Any], value):
+            if isinstance(element, dict):
+                yield cast(dict[str, Any], element)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "\n".join(str(part.get("text") or "") for part in _dicts(value))
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _last_text(payload: dict[str, Any]) -> str:
+    """The summary stands last in the history that replaced the old one."""
+    items = list(_dicts(payload.get("replacement_history")))
+    return _text(items[-1].get("content")) if items else ""

@@ -1,0 +1,105 @@
+"""The lines of a Codex rollout, as far as prong looks at them.
+
+Since late 2025 a line wraps its content in `payload`; before, the content stood bare on the line.
+`Line` is therefore a `Payload` itself. Fields that can be large stay undecoded.
+"""
+
+from msgspec import Raw, Struct
+
+NO_RAW = Raw(b"")
+
+
+class Git(Struct, gc=False):
+    branch: str | None = None
+
+
+class HistoryBase(Struct, gc=False):
+    """Where the inherited part of a forked or rewound rollout ends, in another rollout."""
+
+    thread_id: str
+    """A rollout id: the last UUID of a file name."""
+    end_ordinal_exclusive: int
+
+
+class Usage(Struct, gc=False):
+    total_tokens: int | None = None
+
+
+class TokenInfo(Struct, gc=False):
+    last_token_usage: Usage | None = None
+
+
+class Settings(Struct, gc=False):
+    cwd: str | None = None
+    model: str | None = None
+
+
+class Item(Struct, gc=False):
+    """A finished item of a turn; which fields it has depends on `type`."""
+
+    type: str = ""
+    id: str | None = None
+    content: Raw = NO_RAW
+    text: Raw = NO_RAW
+    command: Raw = NO_RAW
+    exit_code: int | None = None
+    status: str | None = None
+    changes: dict[str, Raw] | None = None
+    receiver_thread_ids: list[str] = []
+
+
+class Payload(Struct, gc=False):
+    """The content of any line."""
+
+    type: str = ""
+    id: str | None = None
+    turn_id: str | None = None
+    # session_meta
+    session_id: str | None = None
+    forked_from_id: str | None = None
+    history_base: HistoryBase | None = None
+    history_mode: str | None = None
+    timestamp: str | None = None
+    cwd: str | None = None
+    source: Raw = NO_RAW
+    parent_thread_id: str | None = None
+    git: Git | None = None
+    # turn_context
+    model: str | None = None
+    # response items
+    role: str | None = None
+    content: Raw = NO_RAW
+    name: str | None = None
+    namespace: str | None = None
+    arguments: Raw = NO_RAW
+    input: Raw = NO_RAW
+    call_id: str | None = None
+    output: Raw = NO_RAW
+    # events
+    message: Raw = NO_RAW
+    item: Item | None = None
+    info: TokenInfo | None = None
+    error: Raw = NO_RAW
+    command: Raw = NO_RAW
+    exit_code: int | None = None
+    success: bool | None = None
+    changes: dict[str, Raw] | None = None
+    num_turns: int | None = None
+    thread_name: str | None = None
+    thread_settings: Settings | None = None
+    agent_thread_id: str | None = None
+    event_id: str | None = None
+
+
+class Line(Payload, gc=False):
+    """One line of a rollout, of either form."""
+
+    ordinal: int | None = None
+    payload: Payload | None = None
+    record_type: str | None = None
+
+
+BARE_ITEMS = frozenset(
+    {"message", "reasoning", "function_call", "function_call_output", "local_shell_call"}
+)
+"""What stood bare on a line before there was a payload."""

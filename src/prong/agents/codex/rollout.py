@@ -1,0 +1,274 @@
+"""One pass over a rollout file: its header and the entries that matter, nothing decoded twice."""
+
+from enum import StrEnum
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from prong.agents import jsonl
+from prong.agents.codex import tools
+from prong.agents.codex.prompts import is_injected, text_of, typed
+from prong.agents.codex.records import BARE_ITEMS, Item, Line, Payload
+
+
+class Kind(StrEnum):
+    """What an entry says."""
+
+    START = "start"
+    END = "end"
+    ABORT = "abort"
+    USER_ITEM = "user_item"
+    USER_EVENT = "user_event"
+    USER_TEXT = "user_text"
+    ITEM = "item"
+    SAID = "said"
+    THOUGHT = "thought"
+    EXEC = "exec"
+    CHANGE = "change"
+    SUBAGENT = "subagent"
+    TOKENS = "tokens"
+    COMPACTED = "compacted"
+    ROLLBACK = "rollback"
+
+
+PROMPTS = (Kind.USER_ITEM, Kind.USER_EVENT, Kind.USER_TEXT)
+"""The three ways in which a prompt was written down, the most trustworthy first."""
+
+
+class Entry(Struct, array_like=True, gc=False):
+    kind: Kind
+    place: jsonl.Place
+    ordinal: int | None = None
+    time: str | None = None
+    turn: str | None = None
+    text: str = ""
+    """A prompt, or a command line."""
+    name: str = ""
+    """Of a tool."""
+    call: str | None = None
+    exit_code: int | None = None
+    failed: bool = False
+    files: list[str] = []
+    agents: list[str] = []
+    count: int | None = None
+    """Tokens, or the number of turns rolled back."""
+
+
+class Header(Struct, array_like=True, gc=False):
+    """The first session_meta of the file; later ones are copies of a parent's."""
+
+    id: str | None = None
+    forked_from: str | None = None
+    base: str | None = None
+    """The rollout in which the inherited part stands."""
+    base_end: int = 0
+    """Its ordinals below this one are inherited."""
+    source: str | None = None
+    subagent: bool = False
+    parent: str | None = None
+
+
+class Rollout(Struct, array_like=True):
+    """All that one file says, short of the texts."""
+
+    header: Header | None = None
+    entries: list[Entry] = []
+    cwds: list[str] = []
+    branch: str | None = None
+    model: str | None = None
+    name: str | None = None
+    started: str | None = None
+    updated: str | None = None
+    read_to: int = 0
+    bad: list[tuple[int, str]] = []
+
+    def prompt_kind(self) -> Kind:
+        """How this file writes prompts down: newer CLIs repeat them in several forms."""
+        kinds = {entry.kind for entry in self.entries}
+        return next((kind for kind in PROMPTS if kind in kinds), Kind.USER_TEXT)
+
+
+def read(file: BinaryIO, *, previous: Rollout | None = None) -> Rollout:
+    """Read a whole file, or what was added behind `previous`, which must be its beginning."""
+    rollout = previous or Rollout()
+    reader = jsonl.Reader(Line)
+    taker = _Taker(rollout)
+    for offset, data, line in reader.records(file, start=rollout.read_to):
+        taker.take(line, jsonl.Place(offset, len(data)))
+    rollout.read_to = max(rollout.read_to, reader.end)
+    rollout.bad.extend((bad.offset, bad.reason) for bad in reader.bad)
+    return rollout
+
+
+class _Taker:
+    """Takes lines into a rollout, in file order."""
+
+    def __init__(self, rollout: Rollout) -> None:
+        self.rollout = rollout
+        self.shell_calls = {
+            entry.call
+            for entry in rollout.entries
+            if entry.kind is Kind.ITEM and entry.name in tools.SHELLS
+        }
+
+    def take(self, line: Line, place: jsonl.Place) -> None:
+        rollout = self.rollout
+        if line.timestamp:
+            rollout.started = rollout.started or line.timestamp
+            rollout.updated = line.timestamp
+        payload = line.payload
+        if payload is None:
+            self._take_bare(line, place)
+            return
+        match line.type:
+            case "response_item":
+                self._take_item(payload, line, place)
+            case "event_msg":
+                self._take_event(payload, line, place)
+            case "turn_context":
+                self._moved_to(payload.cwd, payload.model)
+            case "compacted":
+                self._add(Kind.COMPACTED, line, place)
+            case "session_meta":
+                self._take_header(payload)
+            case _:
+                pass
+
+    def _take_bare(self, line: Line, place: jsonl.Place) -> None:
+        if line.type in BARE_ITEMS:
+            self._take_item(line, line, place)
+        elif line.id and not line.type and line.record_type is None:
+            self._take_header(line)
+
+    def _take_header(self, payload: Payload) -> None:
+        rollout = self.rollout
+        if rollout.header is not None:
+            return
+        base = payload.history_base
+        is_object = bytes(payload.source).lstrip().startswith(b"{")
+        rollout.header = Header(
+            id=payload.id,
+            forked_from=payload.forked_from_id,
+            base=base.thread_id if base else None,
+            base_end=base.end_ordinal_exclusive if base else 0,
+            source=None if is_object else tools.string_of(payload.source) or None,
+            subagent=is_object,
+            parent=payload.parent_thread_id,
+        )
+        rollout.branch = payload.git.branch if payload.git else None
+        rollout.started = payload.timestamp or rollout.started
+        self._moved_to(payload.cwd, None)
+
+    def _moved_to(self, cwd: str | None, model: str | None) -> None:
+        rollout = self.rollout
+        if cwd and (not rollout.cwds or rollout.cwds[-1] != cwd):
+            if cwd in rollout.cwds:
+                rollout.cwds.remove(cwd)
+            rollout.cwds.append(cwd)
+        rollout.model = model or rollout.model
+
+    def _add(self, kind: Kind, line: Line, place: jsonl.Place) -> Entry:
+        entry = Entry(kind, place, line.ordinal, line.timestamp)
+        self.rollout.entries.append(entry)
+        return entry
+
+    def _take_item(self, item: Payload, line: Line, place: jsonl.Place) -> None:
+        match item.type:
+            case "message" if item.role == "user":
+                text = text_of(item.content)
+                kind = Kind.ITEM if is_injected(text) or not text.strip() else Kind.USER_TEXT
+                entry = self._add(kind, line, place)
+                entry.text = typed(text) if kind is Kind.USER_TEXT else ""
+            case "function_call" | "custom_tool_call" | "local_shell_call":
+                entry = self._add(Kind.ITEM, line, place)
+                entry.call = item.call_id
+                entry.name = item.name or item.type
+                if entry.name in tools.SHELLS:
+                    self.shell_calls.add(item.call_id)
+                    entry.text = tools.command_of_call(item.arguments)
+                elif entry.name == "apply_patch":
+                    patch = tools.string_of(item.input) or tools.string_of(item.arguments)
+                    entry.files = tools.patched_files(patch)
+            case "function_call_output" | "custom_tool_call_output":
+                entry = self._add(Kind.ITEM, line, place)
+                entry.call = item.call_id
+                entry.failed = False
+                if item.call_id in self.shell_calls or item.type == "custom_tool_call_output":
+                    entry.exit_code = tools.exit_code_of(item.output)
+            case _:
+                self._add(Kind.ITEM, line, place)
+
+    def _take_event(self, event: Payload, line: Line, place: jsonl.Place) -> None:
+        rollout = self.rollout
+        match event.type:
+            case "task_started":
+                self._add(Kind.START, line, place).turn = event.turn_id
+            case "task_complete":
+                entry = self._add(Kind.END, line, place)
+                entry.turn = event.turn_id
+                entry.failed = bytes(event.error) not in (b"", b"null")
+            case "turn_aborted":
+                self._add(Kind.ABORT, line, place).turn = event.turn_id
+            case "user_message":
+                entry = self._add(Kind.USER_EVENT, line, place)
+                entry.text = typed(text_of(event.message))
+            case "agent_message":
+                self._add(Kind.SAID, line, place)
+            case "agent_reasoning":
+                self._add(Kind.THOUGHT, line, place)
+            case "item_completed":
+                if event.item is not None:
+                    self._take_finished(event.item, event, line, place)
+            case "exec_command_end":
+                entry = self._add(Kind.EXEC, line, place)
+                entry.call = event.call_id
+                entry.text = tools.command_of_event(event.command)
+                entry.exit_code = event.exit_code
+            case "patch_apply_end":
+                entry = self._add(Kind.CHANGE, line, place)
+                entry.files = list(event.changes or ())
+                entry.failed = event.success is False
+            case "token_count":
+                usage = event.info.last_token_usage if event.info else None
+                if usage and usage.total_tokens:
+                    self._add(Kind.TOKENS, line, place).count = usage.total_tokens
+            case "sub_agent_activity":
+                if event.agent_thread_id:
+                    entry = self._add(Kind.SUBAGENT, line, place)
+                    entry.call = event.event_id
+                    entry.agents = [event.agent_thread_id]
+            case "thread_settings_applied":
+                if event.thread_settings:
+                    self._moved_to(event.thread_settings.cwd, event.thread_settings.model)
+            case "thread_name_updated":
+                rollout.name = event.thread_name or rollout.name
+            case "thread_rolled_back":
+                self._add(Kind.ROLLBACK, line, place).count = event.num_turns
+            case _:
+                pass
+
+    def _take_finished(
+        self, item: Item, event: Payload, line: Line, place: jsonl.Place
+    ) -> None:
+        match item.type:
+            case "UserMessage":
+                entry = self._add(Kind.USER_ITEM, line, place)
+                entry.text = typed(text_of(item.content))
+            case "AgentMessage":
+                entry = self._add(Kind.SAID, line, place)
+            case "CommandExecution":
+                entry = self._add(Kind.EXEC, line, place)
+                entry.call = item.id
+                entry.text = tools.command_of_event(item.command)
+                entry.exit_code = item.exit_code
+            case "FileChange":
+                entry = self._add(Kind.CHANGE, line, place)
+                entry.files = list(item.changes or ())
+                entry.failed = item.status not in (None, "completed")
+            case "CollabAgentToolCall":
+                entry = self._add(Kind.SUBAGENT, line, place)
+                entry.call = item.id
+                entry.agents = item.receiver_thread_ids
+            case _:
+                return
+        entry.turn = event.turn_id

@@ -1,0 +1,347 @@
+"""The sessions of Codex, behind the `AgentStore` port. Its sqlite files are never opened."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from prong.agents.codex import history, live, rollout, turns
+from prong.agents.codex.facts import Facts, TurnMark, summarise
+from prong.agents.codex.history import FileName, Library, Segment
+from prong.agents.codex.messages import Renderer, context_spans
+from prong.agents.codex.rollout import Kind, Rollout
+from prong.agents.codex.turns import Span
+from prong.agents.scanning import FileScan
+from prong.agents.scanning import Kind as FileKind
+from prong.agents.times import parse_time
+from prong.errors import Corrupt, NotFound
+from prong.model import (
+    Conversation,
+    Message,
+    Program,
+    Scan,
+    Session,
+    SessionRef,
+    Skipped,
+    SubAgent,
+    View,
+)
+from prong.ports import ScanCache
+
+_FILE_KIND = FileKind(
+    agent="codex",
+    version=1,
+    state=Rollout,
+    facts=Facts,
+    read=lambda file, previous: rollout.read(file, previous=previous),
+    summarise=summarise,
+)
+
+
+def default_root() -> Path:
+    configured = os.environ.get("CODEX_HOME")
+    return Path(configured) if configured else Path.home() / ".codex"
+
+
+class CodexStore:
+    """Reads `<root>/sessions/**` and `<root>/archived_sessions/`."""
+
+    name = "codex"
+    program = Program(
+        name="codex",
+        flags=("resume", "fork", "exec", "app-server"),
+        install="npm install -g @openai/codex",
+    )
+
+    def __init__(self, roots: Sequence[Path] | None = None) -> None:
+        self.roots: Sequence[Path] = tuple(roots) if roots else (default_root(),)
+
+    # -- listing -----------------------------------------------------------------------------
+
+    def scan(self, cache: ScanCache) -> Scan:
+        files = FileScan(_FILE_KIND, cache)
+        library = Library(self.roots)
+        files.visit(library.stats.items())
+        lost = any(
+            path.startswith(f"{root}/")
+            for root, found in library.found.items()
+            if not found
+            for path in files.known
+        )
+        complete = library.complete and not lost
+        assembly = _Assembly(self.name, library, files.facts, _names(self.roots))
+        return Scan(
+            sessions=tuple(assembly.sessions()),
+            skipped=(*assembly.skipped, *files.skipped),
+            changed=files.changed,
+            gone=files.gone() if complete else frozenset(),
+            complete=complete,
+        )
+
+    def session_at(self, path: Path) -> Session | None:
+        own = _load(path)
+        if own.header is None and not own.entries:
+            if own.bad:
+                raise Corrupt(f"nothing in {path} can be read", path=str(path))
+            return None
+        library = self._library(path)
+        stat = path.stat()
+        name = FileName.parse(path.name)
+        if name is None:
+            id_ = (own.header.id if own.header else None) or path.stem
+            name = FileName("", id_, id_, packed=path.suffix == ".zst")
+        library.by_rollout[name.rollout] = str(path)
+        library.by_thread[name.thread] = [str(path)]
+        library.stats[str(path)] = stat
+        facts = {str(path): summarise(own)}
+        base = own.header.base if own.header else None
+        while base is not None and base in library.by_rollout:
+            inherited = library.by_rollout[base]
+            if inherited in facts:
+                break
+            facts[inherited] = summarise(_load(Path(inherited)))
+            base = facts[inherited].header.base
+        assembly = _Assembly(self.name, library, facts, _names(self.roots))
+        return assembly.session(name.thread, str(path))
+
+    def _library(self, path: Path) -> Library:
+        """The roots, and the one that the file itself lies in when it is another."""
+        roots = list(self.roots)
+        for parent in path.absolute().parents:
+            if parent.name in ("sessions", "archived_sessions") and parent.parent not in roots:
+                roots.append(parent.parent)
+        return Library(roots)
+
+    # -- one session -------------------------------------------------------------------------
+
+    def conversation(self, session: Session) -> Conversation:
+        skipped: list[Skipped] = []
+        library = self._library(session.path)
+        chain = _segments(session.path, library, skipped)
+        cut = turns.cut(chain)
+        active = turns.build(cut.active, live=self._is_open(session))
+        dead = [*cut.rolled_back, *self._reverted(session, library, chain, skipped)]
+        return Conversation(
+            session=session,
+            turns=tuple(active),
+            abandoned=tuple(turns.build(dead, numbered=False)),
+            compactions=turns.compactions(cut.active),
+            subagents=tuple(_subagents(chain, library)),
+            skipped=tuple(skipped),
+        )
+
+    def _is_open(self, session: Session) -> bool:
+        return any(live.is_open(root, session.id) for root in self.roots)
+
+    def _reverted(
+        self, session: Session, library: Library, chain: list[Segment], skipped: list[Skipped]
+    ) -> list[Span]:
+        """Turns that rewinds left behind in the thread's earlier files."""
+        kept = {span.id for span in turns.cut(chain).active}
+        found: dict[str, Span] = {}
+        for path in library.by_thread.get(session.id, ()):
+            if path == str(session.path):
+                continue
+            for span in turns.cut(_segments(Path(path), library, skipped)).active:
+                if span.prompt is not None and span.id not in kept:
+                    found.setdefault(span.id, span)
+        return list(found.values())
+
+    def _parts(
+        self, session: Session, view: View, turn: str | None
+    ) -> Iterator[tuple[int | None, Span]]:
+        skipped: list[Skipped] = []
+        library = self._library(session.path)
+        chain = _segments(session.path, library, skipped)
+        cut = turns.cut(chain)
+        if turn is None:
+            if view is View.CONTEXT:
+                yield from ((None, span) for span in context_spans(cut.active))
+            else:
+                yield from ((number or None, span) for number, span in enumerate(cut.active))
+            return
+        for number, span in enumerate(cut.active):
+            if span.id == turn and span.prompt is not None:
+                yield number, span
+                return
+        for span in (*cut.rolled_back, *self._reverted(session, library, chain, skipped)):
+            if span.id == turn:
+                yield None, span
+                return
+
+    def messages(
+        self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
+    ) -> Iterator[Message]:
+        with Renderer(view) as renderer:
+            for number, span in self._parts(session, view, turn):
+                yield from renderer.render(span, number)
+
+    def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
+        with Renderer(View.HISTORY) as renderer:
+            for _, span in self._parts(session, View.HISTORY, turn):
+                for segment, entry in span.pieces:
+                    yield renderer.line(segment, entry)
+
+
+@dataclass
+class _Assembly:
+    """Sessions from the facts of all files: a thread may own several, a fork needs its parents."""
+
+    agent: str
+    library: Library
+    facts: Mapping[str, Facts]
+    names: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        self.skipped: list[Skipped] = []
+
+    def sessions(self) -> Iterator[Session]:
+        for thread, paths in self.library.by_thread.items():
+            readable = [path for path in paths if path in self.facts]
+            if not readable:
+                continue
+            path = history.newest(readable)
+            if self.facts[path].header.subagent:
+                continue
+            session = self.session(thread, path)
+            if self.facts[path].conversation:
+                yield session
+            else:
+                self.skipped.append(Skipped(Path(path), "no conversation in it"))
+
+    def session(self, thread: str, path: str) -> Session:
+        own = self.facts[path]
+        chain = self._chain(path)
+        marks, inherited = self._turns(chain)
+        parent = own.header.forked_from
+        if parent is None:
+            # After a rewind the live file is a segment; the fork is named in the first one.
+            parent = next((f.header.forked_from for f in chain if f.header.forked_from), None)
+        if parent == thread:
+            parent = None
+        if parent is not None and own.header.base is None:
+            inherited = self._copied(own, parent)
+        updated = own.updated or next((f.updated for f in reversed(chain) if f.updated), None)
+        stat = self.library.stats[path]
+        cwds = list(dict.fromkeys(cwd for facts in chain for cwd in facts.cwds))
+        if own.cwds:
+            cwds = [cwd for cwd in cwds if cwd != own.cwds[-1]] + [own.cwds[-1]]
+        title = self.names.get(thread) or own.name
+        title = title or next((f.first_prompt for f in chain if f.first_prompt), "")
+        return Session(
+            ref=SessionRef(self.agent, thread),
+            path=Path(path),
+            title=title,
+            cwd=cwds[-1] if cwds else None,
+            cwds=tuple(cwds),
+            branch=own.branch,
+            model=own.model or next((f.model for f in reversed(chain) if f.model), None),
+            entrypoint=own.header.source,
+            started=parse_time(own.started),
+            updated=parse_time(updated) or datetime.fromtimestamp(stat.st_mtime, UTC),
+            turn_count=len(marks),
+            size=stat.st_size,
+            parent=SessionRef(self.agent, parent) if parent else None,
+            inherited=inherited if parent else 0,
+            archived="archived_sessions" in Path(path).parts,
+            headless=own.header.source == "exec",
+        )
+
+    def _chain(self, path: str) -> list[Facts]:
+        """The facts of the files that this one continues, oldest first, itself last."""
+        chain = [self.facts[path]]
+        seen = {path}
+        while (base := chain[0].header.base) is not None:
+            before = self.library.by_rollout.get(base)
+            if before is None or before in seen or before not in self.facts:
+                break
+            seen.add(before)
+            chain.insert(0, self.facts[before])
+        return chain
+
+    def _turns(self, chain: list[Facts]) -> tuple[list[TurnMark], int]:
+        """The turns of a chain, and how many of them come from another thread."""
+        marks: list[TurnMark] = []
+        inherited = 0
+        for position, facts in enumerate(chain):
+            end = chain[position + 1].header.base_end if position + 1 < len(chain) else None
+            marks = [*marks, *facts.turns]
+            if end is not None:
+                marks = [mark for mark in marks if mark.ordinal is None or mark.ordinal < end]
+            following = chain[position + 1] if position + 1 < len(chain) else None
+            if following is not None and following.header.id != facts.header.id:
+                inherited = len(marks)
+        return marks, min(inherited, len(marks))
+
+    def _copied(self, own: Facts, parent: str) -> int:
+        """An old fork is a full copy: count the first prompts that it shares with its parent."""
+        paths = [path for path in self.library.by_thread.get(parent, ()) if path in self.facts]
+        if not paths:
+            return 0
+        theirs = self.facts[history.newest(paths)].turns
+        count = 0
+        for mine, other in zip(own.turns, theirs, strict=False):
+            if mine.prompt_hash != other.prompt_hash:
+                break
+            count += 1
+        return count
+
+
+def _subagents(chain: list[Segment], library: Library) -> Iterator[SubAgent]:
+    seen: set[str] = set()
+    for _, entry in history.pieces(chain):
+        if entry.kind is not Kind.SUBAGENT:
+            continue
+        for id_ in entry.agents:
+            paths = library.by_thread.get(id_)
+            if paths and id_ not in seen:
+                seen.add(id_)
+                yield SubAgent(id_, Path(history.newest(paths)), None, entry.call)
+
+
+class _Name(msgspec.Struct):
+    id: str
+    thread_name: str | None = None
+
+
+def _names(roots: Sequence[Path]) -> dict[str, str]:
+    """Names that people or Codex gave to threads; the last line for an id counts."""
+    names: dict[str, str] = {}
+    decode = msgspec.json.Decoder(_Name).decode
+    for root in roots:
+        try:
+            lines = (root / "session_index.jsonl").read_bytes().split(b"\n")
+        except OSError:
+            continue
+        for line in lines:
+            try:
+                name = decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                continue
+            if name.thread_name:
+                names[name.id] = name.thread_name
+    return names
+
+
+def _load(path: Path) -> Rollout:
+    try:
+        return history.load(path)
+    except FileNotFoundError:
+        raise NotFound(f"{path} is gone", hint="prong list", path=str(path)) from None
+    except OSError as error:
+        raise Corrupt(f"cannot read {path}: {error.strerror or error}", path=str(path)) from None
+
+
+def _segments(path: Path, library: Library, skipped: list[Skipped]) -> list[Segment]:
+    try:
+        chain, own = history.segments(path, library, skipped)
+    except FileNotFoundError:
+        raise NotFound(f"{path} is gone", hint="prong list", path=str(path)) from None
+    except OSError as error:
+        raise Corrupt(f"cannot read {path}: {error.strerror or error}", path=str(path)) from None
+    if own.header is None and not own.entries and own.bad:
+        raise Corrupt(f"nothing in {path} can be read", path=str(path))
+    return chain

@@ -1,0 +1,71 @@
+"""Commands, exit codes and files, from the several shapes that Codex gave them over time."""
+
+import re
+import shlex
+
+import msgspec
+from msgspec import Raw, Struct
+
+SHELLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "container.exec"})
+
+_WRAPPED = re.compile(r"^(?:.*/)?(?:ba|z|da|)sh$")
+_EXIT_AT_START = re.compile(rb"(?:Process exited with code|Exit code:) (-?\d+)")
+_EXIT_AT_END = re.compile(rb'\\?"exit_code\\?"\s*:\s*(-?\d+)')
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+
+
+class _Arguments(Struct, gc=False):
+    cmd: str | None = None
+    command: str | list[str] | None = None
+
+
+_arguments = msgspec.json.Decoder(_Arguments).decode
+_string = msgspec.json.Decoder(str).decode
+_words = msgspec.json.Decoder(str | list[str]).decode
+
+
+def string_of(raw: Raw) -> str:
+    try:
+        return _string(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return ""
+
+
+def command_of_call(arguments: Raw) -> str:
+    """The command line in the arguments of a shell tool, which are JSON inside a JSON string."""
+    try:
+        given = _arguments(string_of(arguments))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return ""
+    return given.cmd or command_text(given.command or "")
+
+
+def command_of_event(raw: Raw) -> str:
+    try:
+        return command_text(_words(raw))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return ""
+
+
+def command_text(command: str | list[str]) -> str:
+    """What a person would have typed: the script itself when it was wrapped as `bash -lc SCRIPT`."""
+    if isinstance(command, str):
+        return command
+    if len(command) == 3 and _WRAPPED.match(command[0]) and command[1].startswith("-"):
+        return command[2]
+    return shlex.join(command)
+
+
+def exit_code_of(output: Raw) -> int | None:
+    """The exit code in what a shell tool told the model: in its first lines, or as JSON at the end."""
+    data = bytes(output)
+    found = _EXIT_AT_START.search(data[:400])
+    if found is None:
+        at_end = list(_EXIT_AT_END.finditer(data[-300:]))
+        found = at_end[-1] if at_end else None
+    return int(found[1]) if found else None
+
+
+def patched_files(patch: str) -> list[str]:
+    """The files named in an apply_patch text."""
+    return [name.strip() for name in _PATCHED.findall(patch)]

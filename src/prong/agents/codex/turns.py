@@ -1,0 +1,173 @@
+"""The turns of a Codex session."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from prong.agents.codex.history import Piece, Segment, pieces
+from prong.agents.codex.rollout import Entry, Kind
+from prong.agents.times import parse_time
+from prong.model import Command, Turn, TurnKind, TurnState
+
+
+@dataclass
+class Span:
+    """What belongs to one turn. The first span of a session may have no prompt."""
+
+    id: str
+    prompt: Entry | None
+    pieces: list[Piece] = field(default_factory=list[Piece])
+    queued: list[str] = field(default_factory=list[str])
+    program: bool = False
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [entry for _, entry in self.pieces]
+
+
+@dataclass
+class Cut:
+    """A session cut into turns: `active[0]` is what stands before the first prompt."""
+
+    active: list[Span]
+    rolled_back: list[Span]
+
+
+def cut(chain: Sequence[Segment]) -> Cut:
+    """Group the entries into turns.
+
+    A turn runs from `task_started` to its end and has a prompt; a second prompt in it was typed
+    while the agent was busy. Older files have no such marks: there every prompt opens a turn.
+    """
+    result = Cut([Span("", None)], [])
+    kinds = {id(segment): segment.rollout.prompt_kind() for segment in chain}
+    task: str | None = None
+    lead: list[Piece] | None = None
+    for piece in pieces(chain):
+        segment, entry = piece
+        current = result.active[-1]
+        if entry.kind is Kind.START:
+            # Entries before the prompt belong to its turn, if one comes.
+            current.pieces.extend(lead or ())
+            task, lead = entry.turn, [piece]
+            continue
+        if entry.kind is kinds[id(segment)]:
+            if task is not None and current.id == task:
+                current.queued.append(entry.text)
+                current.pieces.append(piece)
+                continue
+            header = segment.rollout.header
+            span = Span(
+                task or _made_up_id(entry, result),
+                entry,
+                [*(lead or ()), piece],
+                program=header is not None and header.source == "exec",
+            )
+            result.active.append(span)
+            lead = None
+            continue
+        if entry.kind is Kind.ROLLBACK:
+            count = min(entry.count or 0, len(result.active) - 1)
+            if count:
+                result.rolled_back.extend(result.active[-count:])
+                del result.active[-count:]
+            continue
+        if lead is not None:
+            lead.append(piece)
+        else:
+            current.pieces.append(piece)
+        if entry.kind in (Kind.END, Kind.ABORT):
+            # A task without a prompt, such as a compaction, is no turn.
+            current.pieces.extend(lead or ())
+            task, lead = None, None
+    result.active[-1].pieces.extend(lead or ())
+    return result
+
+
+def _made_up_id(prompt: Entry, so_far: Cut) -> str:
+    """An id for a turn of a file that has none: it depends on nothing that comes later."""
+    text = f"{prompt.time}\n{prompt.text}"
+    if prompt.time is None:
+        text = f"{len(so_far.active) + len(so_far.rolled_back)}\n{text}"
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def build(spans: Iterable[Span], *, live: bool = False, numbered: bool = True) -> list[Turn]:
+    """Turns from spans; without numbers for those on abandoned branches."""
+    with_prompt = [span for span in spans if span.prompt is not None]
+    return [
+        _turn(span, number if numbered else None, live=live and number == len(with_prompt))
+        for number, span in enumerate(with_prompt, start=1)
+    ]
+
+
+def _turn(span: Span, index: int | None, *, live: bool) -> Turn:
+    assert span.prompt is not None
+    entries = span.entries
+    commands: dict[str | None, Command] = {}
+    files: dict[str, None] = {}
+    tools: Counter[str] = Counter()
+    tokens: int | None = None
+    structured = any(entry.kind is Kind.CHANGE for entry in entries)
+    for entry in entries:
+        match entry.kind:
+            case Kind.ITEM if entry.name:
+                tools[entry.name] += 1
+                if entry.text:
+                    commands[entry.call] = Command(entry.text, None)
+                if not structured:
+                    files.update(dict.fromkeys(entry.files))
+            case Kind.ITEM if entry.call in commands and entry.exit_code is not None:
+                commands[entry.call] = Command(commands[entry.call].command, entry.exit_code)
+            case Kind.EXEC:
+                known = commands.get(entry.call)
+                text = entry.text or (known.command if known else "")
+                commands[entry.call] = Command(text, entry.exit_code)
+            case Kind.CHANGE if not entry.failed:
+                files.update(dict.fromkeys(entry.files))
+            case Kind.TOKENS:
+                tokens = entry.count
+            case _:
+                pass
+    times = [time for entry in entries if (time := parse_time(entry.time))]
+    return Turn(
+        index=index,
+        id=span.id,
+        kind=TurnKind.SDK if span.program else TurnKind.HUMAN,
+        prompt=span.prompt.text,
+        started=min(times, default=None),
+        ended=max(times, default=None),
+        state=_state(entries, live=live),
+        queued=tuple(span.queued),
+        files=tuple(files),
+        commands=tuple(commands.values()),
+        tools=dict(tools),
+        tokens=tokens,
+    )
+
+
+def _state(entries: Sequence[Entry], *, live: bool) -> TurnState:
+    for entry in reversed(entries):
+        if entry.kind is Kind.ABORT:
+            return TurnState.INTERRUPTED
+        if entry.kind is Kind.END:
+            return TurnState.FAILED if entry.failed else TurnState.FINISHED
+        if entry.kind is Kind.START:
+            break
+    else:
+        # A file without such marks: an answer is all that tells.
+        last = next((e for e in reversed(entries) if e.kind in (Kind.ITEM, Kind.SAID)), None)
+        if last is not None and last.call is None:
+            return TurnState.FINISHED
+    return TurnState.RUNNING if live else TurnState.INTERRUPTED
+
+
+def compactions(spans: Sequence[Span]) -> tuple[int, ...]:
+    """For each compaction, the number of turns before it."""
+    return tuple(
+        number
+        for number, span in enumerate(spans)
+        for entry in span.entries
+        if entry.kind is Kind.COMPACTED
+    )

@@ -1,0 +1,273 @@
+"""Claude Code sessions whose history is no straight line: rewinds, compactions, branches."""
+
+from __future__ import annotations
+
+from prong.testing.claude_cli import read_lines
+from prong.testing.script import Reply, Text, Usage, say
+from tests.e2e.claude_lab import ClaudeLab, bash, scenario
+from tests.e2e.claude_turns import tool_calls
+
+# -- rewind -----------------------------------------------------------------------
+
+
+@scenario
+def rewind(lab: ClaudeLab) -> str:
+    """Esc Esc to before the second of three prompts, then two new turns."""
+    with lab.terminal() as terminal:
+        for prompt in ("alpha one", "beta two", "gamma three"):
+            terminal.prompt(prompt)
+        terminal.rewind("beta two")
+        terminal.prompt("delta four")
+        terminal.prompt("epsilon five")
+        return terminal.session_id()
+
+
+@scenario
+def rewind_to_start(lab: ClaudeLab) -> str:
+    """Esc Esc to before the first prompt, then a new turn."""
+    with lab.terminal() as terminal:
+        terminal.prompt("alpha one")
+        terminal.prompt("beta two")
+        terminal.rewind("alpha one")
+        terminal.prompt("gamma three")
+        return terminal.session_id()
+
+
+@scenario
+def rewind_twice(lab: ClaudeLab) -> str:
+    """Two rewinds to the same point: three siblings."""
+    with lab.terminal() as terminal:
+        for prompt in ("alpha one", "beta two", "gamma three"):
+            terminal.prompt(prompt)
+        terminal.rewind("beta two")
+        terminal.prompt("delta four")
+        terminal.rewind("delta four")
+        terminal.prompt("epsilon five")
+        return terminal.session_id()
+
+
+@scenario
+def rewind_left(lab: ClaudeLab) -> str:
+    """A rewind and then /exit, without a new prompt."""
+    with lab.terminal() as terminal:
+        for prompt in ("alpha one", "beta two", "gamma three"):
+            terminal.prompt(prompt)
+        terminal.rewind("beta two")
+        return terminal.session_id()
+
+
+@scenario
+def rewind_to_parallel(lab: ClaudeLab) -> str:
+    """A rewind to just after a turn with parallel tools."""
+    with lab.terminal() as terminal:
+        lab.server.enqueue(Reply(bash("echo a"), bash("echo b")), say("both done"))
+        terminal.prompt("alpha one")
+        terminal.prompt("beta two")
+        terminal.rewind("beta two")
+        terminal.prompt("gamma three")
+        return terminal.session_id()
+
+
+# -- compaction -----------------------------------------------------------------------------------
+
+
+@scenario
+def compact(lab: ClaudeLab) -> str:
+    """/compact by hand, as the last thing."""
+    with lab.terminal() as terminal:
+        for prompt in ("alpha one", "beta two", "gamma three"):
+            terminal.prompt(prompt)
+        terminal.compact()
+        return terminal.session_id()
+
+
+@scenario
+def compact_then_turns(lab: ClaudeLab) -> str:
+    """/compact, then two more turns."""
+    with lab.terminal() as terminal:
+        for prompt in ("alpha one", "beta two", "gamma three"):
+            terminal.prompt(prompt)
+        terminal.compact()
+        terminal.prompt("delta four")
+        terminal.prompt("epsilon five")
+        return terminal.session_id()
+
+
+@scenario
+def compact_twice(lab: ClaudeLab) -> str:
+    """Two compactions with turns between and after."""
+    with lab.terminal() as terminal:
+        terminal.prompt("alpha one")
+        terminal.prompt("beta two")
+        terminal.compact()
+        terminal.prompt("gamma three")
+        terminal.prompt("delta four")
+        terminal.compact()
+        terminal.prompt("epsilon five")
+        return terminal.session_id()
+
+
+@scenario
+def compact_with_tools(lab: ClaudeLab) -> str:
+    """A compaction of a history that ends with parallel tools."""
+    with lab.terminal() as terminal:
+        terminal.prompt("alpha one")
+        lab.server.enqueue(
+            Reply(Text("two things"), bash("echo a"), bash("echo b")), say("tools done")
+        )
+        terminal.prompt("beta two")
+        terminal.compact()
+        terminal.prompt("gamma three")
+        return terminal.session_id()
+
+
+@scenario
+def compact_auto(lab: ClaudeLab) -> str:
+    """Automatic compaction: an answer reports 990,000 used tokens."""
+    with lab.terminal() as terminal:
+        terminal.prompt("alpha one")
+        lab.server.enqueue(Reply(Text("a long way"), usage=Usage(990_000, 10)))
+        terminal.prompt("beta two")
+        terminal.prompt("gamma three")
+        terminal.prompt("delta four")
+        return terminal.session_id()
+
+
+@scenario
+def compact_auto_midturn(lab: ClaudeLab) -> str:
+    """Automatic compaction in the middle of a turn, between two tool calls."""
+    with lab.terminal() as terminal:
+        terminal.prompt("alpha one")
+        lab.server.enqueue(
+            Reply(bash("echo first"), usage=Usage(990_000, 10)),
+            Reply(bash("echo second")),
+            say("after both"),
+        )
+        terminal.prompt("beta two")
+        terminal.prompt("gamma three")
+        return terminal.session_id()
+
+
+@scenario
+def summarize_from(lab: ClaudeLab) -> str:
+    """Esc Esc, "Summarize from here" at the second of three prompts, then a turn."""
+    with lab.terminal() as terminal:
+        for prompt in ("alpha one", "beta two", "gamma three"):
+            terminal.prompt(prompt)
+        terminal.rewind("beta two", option="Summarize from here")
+        terminal.wait_idle(written=[b'"subtype":"compact_boundary"'])
+        terminal.clear_input()
+        terminal.prompt("delta four")
+        return terminal.session_id()
+
+
+@scenario
+def summarize_up_to(lab: ClaudeLab) -> str:
+    """Esc Esc, "Summarize up to here" at the third of three prompts, then a turn."""
+    with lab.terminal() as terminal:
+        for prompt in ("alpha one", "beta two", "gamma three"):
+            terminal.prompt(prompt)
+        terminal.rewind("gamma three", option="Summarize up to here")
+        terminal.wait_idle(written=[b'"subtype":"compact_boundary"'])
+        terminal.clear_input()
+        terminal.prompt("delta four")
+        return terminal.session_id()
+
+
+@scenario
+def rewind_after_compact(lab: ClaudeLab) -> str:
+    """/compact, two turns, then a rewind to the first prompt after the compaction."""
+    with lab.terminal() as terminal:
+        terminal.prompt("alpha one")
+        terminal.prompt("beta two")
+        terminal.compact()
+        terminal.prompt("gamma three")
+        terminal.prompt("delta four")
+        terminal.rewind("delta four")
+        terminal.prompt("epsilon five")
+        return terminal.session_id()
+
+
+# -- branches -------------------------------------------------------------------------------------
+
+
+def _branch(lab: ClaudeLab) -> tuple[str, str]:
+    with lab.terminal() as terminal:
+        terminal.prompt("alpha one")
+        terminal.prompt("beta two")
+        parent = terminal.session_id()
+        terminal.command("/branch", "Branched conversation")
+        terminal.prompt("gamma in the branch")
+        return parent, terminal.session_id()
+
+
+@scenario
+def branch_child(lab: ClaudeLab) -> str:
+    """/branch after two turns, a third in the branch: the branch."""
+    return _branch(lab)[1]
+
+
+@scenario
+def branch_parent(lab: ClaudeLab) -> str:
+    """/branch after two turns: the session it came from."""
+    return _branch(lab)[0]
+
+
+@scenario
+def fork_flag(lab: ClaudeLab) -> str:
+    """--resume --fork-session of a session with parallel tools and a rewind."""
+    source = rewind_to_parallel(lab)
+    return lab.cli.run("delta four", lab.cwd, resume=source, fork=True).session_id
+
+
+@scenario
+def fork_flag_interactive(lab: ClaudeLab) -> str:
+    """--resume --fork-session in the terminal UI."""
+    source = tool_calls(lab)
+    with lab.terminal("--resume", source, "--fork-session") as terminal:
+        terminal.prompt("delta four")
+        return terminal.session_id()
+
+
+@scenario
+def resumed(lab: ClaudeLab) -> str:
+    """A session that was left and resumed in the terminal UI, with another turn."""
+    source = tool_calls(lab)
+    with lab.terminal("--resume", source) as terminal:
+        terminal.prompt("delta four")
+        return terminal.session_id()
+
+
+@scenario
+def resumed_at(lab: ClaudeLab) -> str:
+    """-p --resume-session-at the first answer, in place: a branch appended to the same file."""
+    first = lab.cli.run("alpha one", lab.cwd)
+    lab.cli.run("beta two", lab.cwd, resume=first.session_id)
+    lines = read_lines(lab.cli.session_file(first.session_id))
+    answer = next(line["uuid"] for line in lines if line["type"] == "assistant")
+    lab.cli.run(
+        "gamma three",
+        lab.cwd,
+        resume=first.session_id,
+        arguments=["--resume-session-at", answer],
+    )
+    return first.session_id
+
+
+@scenario
+def two_writers(lab: ClaudeLab) -> str:
+    """The session is open in a terminal while -p appends to it; then the terminal goes on."""
+    with lab.terminal() as terminal:
+        terminal.prompt("alpha one")
+        session = terminal.session_id()
+        lab.cli.run("beta from outside", lab.cwd, resume=session)
+        terminal.prompt("gamma three")
+    return session
+
+
+@scenario
+def other_folder(lab: ClaudeLab) -> str:
+    """Resumed from another project's folder: the lines go to the original file."""
+    first = lab.cli.run("alpha one", lab.cwd)
+    lab.cli.run("beta elsewhere", lab.home.project("elsewhere"), resume=first.session_id)
+    return first.session_id
