@@ -84,9 +84,12 @@ python:
 	@[[ -n "$(PYTHON)" ]] || { echo "make: no Python 3.11 or newer on PATH (Debian: apt-get install python3 python3-venv)" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "make: $(PYTHON) cannot make a virtual environment (Debian: apt-get install python3-venv)" >&2; exit 1; }
 
+# A read-only folder is a read-only mount (chmod does not stop root); Linux only.
+UNSHARE := $(if $(filter Linux,$(shell uname)),unshare)
+
 .PHONY: tools
 tools:
-	@missing=(); for tool in git tmux unshare; do command -v $$tool >/dev/null || missing+=($$tool); done; \
+	@missing=(); for tool in git tmux $(UNSHARE); do command -v $$tool >/dev/null || missing+=($$tool); done; \
 	[[ $${#missing[@]} -eq 0 ]] || { echo "make: the tests need these programs: $${missing[*]} (Debian: apt-get install git tmux util-linux)" >&2; exit 1; }
 
 .PHONY: node

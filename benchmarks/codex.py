@@ -89,6 +89,12 @@ class CodexRollout:
         return self.source == "exec"
 
     @property
+    def all_subagents(self) -> int:
+        """Those of the whole thread, rewound turns included."""
+        older = self.base if self.segment_id else None
+        return len(self.subagents) + (older.all_subagents if older else 0)
+
+    @property
     def _base_end(self) -> Mark:
         if self.base is None or self.kept == 0:
             raise ValueError("a stub inherits at least one turn")

@@ -16,6 +16,7 @@ def sessions() -> Callable[[], int]:
     """Metadata of all sessions, with the scan cache as it is."""
     from prong.app import App
 
+    list(App().stores)  # loads the modules of the agents
     return lambda: len(list(App().sessions()))
 
 
@@ -27,10 +28,11 @@ def sessions_again() -> Callable[[], int]:
 
 
 def turns(ref: str) -> Callable[[], int]:
-    """The turns of one session."""
+    """The turns of one session, from its name to the last of them."""
     from prong.app import App
 
-    return lambda: len(App().turns(ref).turns)
+    list(App().stores)
+    return lambda: len(App().turns(ref))
 
 
 def decode_store(root: str) -> Callable[[], int]:

@@ -72,7 +72,8 @@ class Bench:
         return measure.job("decode_file", path, environment=self.environment("none"))
 
     def help(self) -> Cost:
-        argv = [sys.executable, "-m", "prong", "--help"]
+        """The installed program, start-up included."""
+        argv = [str(Path(sys.executable).with_name("prong")), "--help"]
         return measure.program(argv, environment=self.environment("none"))
 
     def run(self, rounds: int) -> dict[str, Cost]:

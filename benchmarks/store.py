@@ -53,6 +53,7 @@ class StoredSession:
     compactions: int = 0
     """In this file; inherited ones are not counted."""
     subagents: int = 0
+    """Launched by this session, also in turns that were rewound since."""
     headless: bool = False
     archived: bool = False
 
@@ -303,7 +304,7 @@ class _Store:
                 inherited=rollout.kept if parent else 0,
                 parent=parent,
                 compactions=rollout.compactions,
-                subagents=len(rollout.subagents),
+                subagents=rollout.all_subagents,
                 headless=rollout.headless,
                 archived=archived,
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ class ClaudeLab:
     cwd: Path
 
     @contextmanager
-    def terminal(self, *arguments: str) -> Iterator[ClaudeTerminal]:
+    def terminal(self, *arguments: str) -> Generator[ClaudeTerminal]:
         """An interactive session that is left properly, so that all is on disk."""
         with ClaudeTerminal.open(self.cli, self.cwd, arguments) as terminal:
             yield terminal
@@ -49,11 +49,11 @@ def scenario(builder: Builder) -> Builder:
     return builder
 
 
-def build(name: str, folder: Path) -> Scenario:
+def build(name: str, folder: Path, program: Path | None = None) -> Scenario:
     """Build a scenario below `folder`, then resume it once with the probe prompt."""
     home = IsolatedHome.create(folder / "home")
     with FakeAnthropic() as server:
-        lab = ClaudeLab(home, server, ClaudeCli(home, server.url), home.project())
+        lab = ClaudeLab(home, server, ClaudeCli(home, server.url, program), home.project())
         session_id = BUILDERS[name](lab)
         server.respond = None
         server.clear_queue()
@@ -67,7 +67,7 @@ def build(name: str, folder: Path) -> Scenario:
 
 
 def probe_interactively(lab_folder: Path, session_id: str) -> dict[str, Any]:
-    """Resume a built session in the terminal UI instead; the body that it sends. Changes the file."""
+    """Resume a built session in the terminal UI: the body that it sends. Changes the file."""
     home = IsolatedHome.create(lab_folder / "home")
     with FakeAnthropic() as server:
         lab = ClaudeLab(home, server, ClaudeCli(home, server.url), home.project())

@@ -219,7 +219,7 @@ def interrupt_early_last(lab: ClaudeLab) -> str:
 
 @scenario
 def killed_in_tool(lab: ClaudeLab) -> str:
-    """The program is killed while the second of two parallel tools runs: a call without a result."""
+    """Killed while the second of two parallel tools runs: a call without a result."""
     with ClaudeTerminal.open(lab.cli, lab.cwd) as terminal:
         terminal.prompt("alpha one")
         lab.server.enqueue(Reply(Text("two"), bash("echo quick"), bash("touch started; sleep 5")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ class CodexLab:
         return CodexServer(self.cli, self.cwd)
 
     @contextmanager
-    def terminal(self, *arguments: str, thread: str = "") -> Iterator[CodexTerminal]:
+    def terminal(self, *arguments: str, thread: str = "") -> Generator[CodexTerminal]:
         """An interactive thread that is left properly."""
         with CodexTerminal.open(self.cli, self.cwd, arguments, thread) as terminal:
             yield terminal
@@ -56,11 +56,11 @@ def scenario(builder: Builder) -> Builder:
     return builder
 
 
-def build(name: str, folder: Path) -> Scenario:
+def build(name: str, folder: Path, program: Path | None = None) -> Scenario:
     """Build a scenario below `folder`, then resume it once with the probe prompt."""
     home = IsolatedHome.create(folder / "home")
     with FakeOpenAI() as server:
-        lab = CodexLab(home, server, CodexCli(home, server.url), home.project())
+        lab = CodexLab(home, server, CodexCli(home, server.url, program), home.project())
         thread_id = BUILDERS[name](lab)
         server.respond = None
         server.clear_queue()

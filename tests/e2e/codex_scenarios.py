@@ -352,7 +352,7 @@ def revert_before_compact(lab: CodexLab) -> str:
     return thread
 
 
-# -- interrupts, sub-agents, shell ------------------------------------------------------------------
+# -- interrupts, sub-agents, shell ----------------------------------------------------------------
 
 
 @scenario
@@ -401,7 +401,7 @@ def interrupt_terminal(lab: CodexLab) -> str:
 
 @scenario
 def killed_in_tool(lab: CodexLab) -> str:
-    """The program is killed while a tool runs: a call without an output, a turn without an end."""
+    """Killed while a tool runs: a call without an output, a turn without an end."""
     with lab.app_server() as server:
         thread = server.start_thread()
         server.turn(thread, "alpha one")

@@ -1,4 +1,4 @@
-"""What a scenario builder hands over: a session as it lay on disk, and what the agent makes of it."""
+"""What a scenario builder hands over: a session on disk, and what the agent makes of it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ place is still the same; a file that was rewritten and grew again looks like gro
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Generic, Protocol, TypeVar
@@ -61,13 +61,17 @@ class FileScan(Generic[S, F]):
 
     kind: Kind[S, F]
     cache: ScanCache
+    roots: Sequence[Path]
+    """Only files below these can be found gone: a cache may know other roots too."""
     facts: dict[str, F] = field(default_factory=dict[str, F])
     changed: dict[str, KnownFile] = field(default_factory=dict[str, KnownFile])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     stats: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
 
     def __post_init__(self) -> None:
-        self.known = self.cache.known(self.kind.agent)
+        below = tuple(f"{root}{os.sep}" for root in self.roots)
+        everything = self.cache.known(self.kind.agent)
+        self.known = {path: file for path, file in everything.items() if path.startswith(below)}
         self._decode_facts = msgspec.msgpack.Decoder(self.kind.facts).decode
         self._version = bytes([self.kind.version])
 

@@ -22,7 +22,7 @@ class FakeAnthropic(FakeModelServer):
     def prompt_of(self, body: dict[str, Any]) -> str:
         return last_prompt(body)
 
-    def classify(self, path: str, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
+    def classify(self, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
         if COMPACT_SIGN in last_prompt(body):
             return Kind.COMPACT
         if headers.get("x-claude-code-agent-id"):

@@ -15,6 +15,7 @@ from prong.testing.home import IsolatedHome
 from prong.testing.programs import find_program
 
 API_KEY = "sk-test-0000"
+TIMEOUT = 90
 PLAIN_UNIT = re.compile(r"[^A-Za-z0-9]")
 
 
@@ -69,7 +70,7 @@ class ClaudeCli:
             "officialMarketplaceAutoInstalled": True,
             "customApiKeyResponses": {"approved": [API_KEY], "rejected": []},
         }
-        trusted = {
+        trusted: dict[str, Any] = {
             "hasTrustDialogAccepted": True,
             "hasCompletedProjectOnboarding": True,
             "allowedTools": [],
@@ -86,20 +87,17 @@ class ClaudeCli:
         prompt: str,
         cwd: Path,
         *,
-        session_id: str | None = None,
         resume: str | None = None,
         fork: bool = False,
         persist: bool = True,
         arguments: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
-        timeout: float = 90,
     ) -> ClaudeRun:
         """One headless turn. `persist=False` leaves the resumed session untouched."""
         argv = [str(self.program), "-p", prompt, "--output-format", "json"]
         argv += ["--dangerously-skip-permissions"]
         argv += ["--resume", resume] if resume else []
         argv += ["--fork-session"] if fork else []
-        argv += ["--session-id", session_id] if session_id else []
         argv += [] if persist else ["--no-session-persistence"]
         done = subprocess.run(
             [*argv, *arguments],
@@ -108,7 +106,7 @@ class ClaudeCli:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=TIMEOUT,
             check=False,
         )
         raw: dict[str, Any] = {}

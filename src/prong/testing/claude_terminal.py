@@ -17,6 +17,9 @@ from prong.testing.tmux import Tmux, wait_until
 # The UI takes a fast run of keys for a paste, and an Enter inside a paste is no Enter.
 SETTLE = 0.08
 
+CURSOR = "\u276f"  # the sign before the input line
+MENU_CURSOR = f"   {CURSOR} "  # menus are indented, which tells them from prompts
+
 # What the program writes when a turn is over: normally, by an API failure, by an interrupt.
 TURN_ENDS = (
     b'"subtype":"turn_duration"',
@@ -183,9 +186,10 @@ class ClaudeTerminal:
         for _ in range(5):
             try:
                 self.tmux.wait_for(lambda screen: text not in _input_part(screen), timeout=1)
-                return
             except TimeoutError:
                 self.tmux.key("Enter")
+            else:
+                return
         raise TimeoutError(f"{text!r} could not be submitted:\n{self.tmux.capture()}")
 
     def prompt(self, text: str, timeout: float = 30) -> None:
@@ -272,23 +276,23 @@ class ClaudeTerminal:
 
 
 def _has_input(screen: str) -> bool:
-    return any(line.startswith("❯") for line in screen.splitlines())
+    return any(line.startswith(CURSOR) for line in screen.splitlines())
 
 
 def _input_part(screen: str) -> str:
     """The screen from the last input line on (a long text wraps, so rows are joined)."""
     rows = screen.splitlines()
-    starts = [index for index, row in enumerate(rows) if row.startswith(("❯", "!"))]
+    starts = [index for index, row in enumerate(rows) if row.startswith((CURSOR, "!"))]
     return "".join(row.removeprefix("  ") for row in rows[starts[-1] :]) if starts else ""
 
 
 def _input_text(screen: str) -> str:
     """What stands on the last input line."""
-    rows = [row for row in screen.splitlines() if row.startswith("❯")]
-    return rows[-1].removeprefix("❯").strip() if rows else ""
+    rows = [row for row in screen.splitlines() if row.startswith(CURSOR)]
+    return rows[-1].removeprefix(CURSOR).strip() if rows else ""
 
 
 def _cursor_row(screen: str) -> str:
     """The row of a menu that the cursor stands on. Menus are indented, prompts are not."""
-    rows = [row for row in screen.splitlines() if row.startswith("   ❯ ")]
+    rows = [row for row in screen.splitlines() if row.startswith(MENU_CURSOR)]
     return rows[-1] if rows else ""

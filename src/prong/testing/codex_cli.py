@@ -69,7 +69,7 @@ class CodexCli:
     ) -> None:
         self.home = home
         self.url = url
-        self.program = program or native_program(find_program("codex", "PRONG_TEST_CODEX"))
+        self.program = native_program(program or find_program("codex", "PRONG_TEST_CODEX"))
         self._trusted: set[Path] = set()
         self._settings = settings
         self._write_config()
@@ -172,7 +172,7 @@ class CodexCli:
         return max(found, key=lambda path: path.stat().st_mtime_ns)
 
     def thread_ids(self) -> list[str]:
-        """The ids of all threads on disk, in order of their file names (which begin with the time)."""
+        """The ids of all threads on disk, in order of their file names (the time comes first)."""
         names = sorted(p.name for p in (self.home.codex / "sessions").rglob("rollout-*.jsonl"))
         ids = [match["thread"] for name in names if (match := ROLLOUT.search(name))]
         return list(dict.fromkeys(ids))

@@ -37,7 +37,8 @@ class CodexServer:
         self._messages: list[dict[str, Any]] = []
         self._arrived = threading.Condition()
         self._last_id = 0
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         self.call(
             "initialize",
             clientInfo={"name": "prong-test", "version": "0"},
@@ -58,14 +59,16 @@ class CodexServer:
 
     def close(self) -> None:
         """End the server and wait for it: after this no thread is locked by it."""
-        stdin = self._process.stdin
-        if stdin is not None and not stdin.closed:
-            stdin.close()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._reader.join(10)
+        self._process.stdout.close()
 
     def kill(self) -> None:
         """End the server at once (SIGKILL), as a crash would."""
@@ -95,7 +98,7 @@ class CodexServer:
     def wait_event(
         self,
         method: str,
-        wanted: Callable[[dict[str, Any]], bool] = lambda params: True,
+        wanted: Callable[[dict[str, Any]], bool] = bool,
         since: int = 0,
         timeout: float = 30,
     ) -> dict[str, Any]:
@@ -153,11 +156,10 @@ class CodexServer:
 
     def fork_thread(self, thread_id: str, last_turn: str | None = None) -> str:
         """Fork after a turn (or after the last one); the id of the new thread."""
-        extra = {"lastTurnId": last_turn} if last_turn else {}
-        answer = self.call(
-            "thread/fork", threadId=thread_id, cwd=str(self.cwd), excludeTurns=True, **extra
-        )
-        return str(answer["thread"]["id"])
+        params: dict[str, Any] = {"threadId": thread_id, "cwd": str(self.cwd), "excludeTurns": True}
+        if last_turn:
+            params["lastTurnId"] = last_turn
+        return str(self.call("thread/fork", **params)["thread"]["id"])
 
     def revert_thread(self, thread_id: str, before_turn: str) -> None:
         """Take back this turn and all later ones. The thread must be loaded."""

@@ -14,6 +14,8 @@ from prong.testing.tmux import Tmux, wait_until
 # The UI takes a fast run of keys for a paste, and an Enter inside a paste is no Enter.
 SETTLE = 0.2
 
+CURSOR = "\u203a "  # the sign before the input line
+
 TURN_ENDS = (b'"type":"task_complete"', b'"type":"turn_aborted"')
 
 
@@ -95,9 +97,10 @@ class CodexTerminal:
         for _ in range(5):
             try:
                 self.tmux.wait_for(lambda screen: text not in _input_part(screen), timeout=1)
-                return
             except TimeoutError:
                 self.tmux.key("Enter")
+            else:
+                return
         raise TimeoutError(f"{text!r} could not be submitted:\n{self.tmux.capture()}")
 
     def prompt(self, text: str, timeout: float = 30) -> None:
@@ -112,7 +115,7 @@ class CodexTerminal:
         self.prompt(command)
 
     def rewind(self, prompt: str) -> None:
-        """Esc Esc Enter: take back the last prompt (it must be `prompt`) and empty the input line."""
+        """Esc Esc Enter: take back the last prompt, which is `prompt`, and empty the input line."""
         self.tmux.key("Escape")
         self.tmux.wait_for("esc again to edit previous message")
         self.tmux.key("Escape")
@@ -145,11 +148,11 @@ class CodexTerminal:
 
 
 def _has_input(screen: str) -> bool:
-    return any(line.startswith("› ") for line in screen.splitlines())
+    return any(line.startswith(CURSOR) for line in screen.splitlines())
 
 
 def _input_part(screen: str) -> str:
     """The screen from the last input line on (a long text wraps, so rows are joined)."""
     rows = screen.splitlines()
-    starts = [index for index, row in enumerate(rows) if row.startswith(("› ", "! "))]
+    starts = [index for index, row in enumerate(rows) if row.startswith((CURSOR, "! "))]
     return "".join(row.removeprefix("  ") for row in rows[starts[-1] :]) if starts else ""

@@ -33,7 +33,7 @@ SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 @dataclass(frozen=True)
 class IsolatedHome:
-    """A home folder under `root` (always a real path). Everything an agent stores lands below it."""
+    """A home folder at `root`, a real path. Everything an agent stores lands below it."""
 
     root: Path
 
@@ -99,7 +99,7 @@ class IsolatedHome:
         }
 
     def project(self, name: str = "project") -> Path:
-        """A git repository with one commit, inside the home. The same name gives the same folder."""
+        """A git repository with one commit, inside the home; the same name, the same folder."""
         path = self.projects / name
         if (path / ".git").is_dir():
             return path

@@ -22,7 +22,7 @@ class FakeOpenAI(FakeModelServer):
     def prompt_of(self, body: dict[str, Any]) -> str:
         return last_prompt(body)
 
-    def classify(self, path: str, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
+    def classify(self, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
         if '"thread_title"' in headers.get("x-codex-turn-metadata", ""):
             return Kind.TITLE
         if COMPACT_SIGN in last_prompt(body):
@@ -47,7 +47,7 @@ class FakeOpenAI(FakeModelServer):
                 continue
             item = _item(request, index, block)
             place = {"output_index": index}
-            added = item | {"content": []} if item["type"] == "message" else item
+            added: dict[str, Any] = item | {"content": []} if item["type"] == "message" else item
             sink.send(
                 "response.output_item.added",
                 {"type": "response.output_item.added", **place, "item": added},

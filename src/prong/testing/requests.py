@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 Role = Literal["user", "assistant", "thinking", "call", "result"]
 
@@ -43,79 +43,98 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def records(value: Any) -> list[dict[str, Any]]:
+    """The objects of a JSON list; [] when it is no list."""
+    if not isinstance(value, list):
+        return []
+    entries = cast("list[Any]", value)
+    return [cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict)]
+
+
 def anthropic_items(body: Mapping[str, Any]) -> list[Item]:
     """The history in the body of a POST /v1/messages."""
     items: list[Item] = []
-    for message in body.get("messages") or []:
-        role: str = message.get("role", "")
-        if role not in ("user", "assistant"):
-            continue
+    for message in records(body.get("messages")):
         content: Any = message.get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-        for block in blocks:
-            items += _anthropic_block("user" if role == "user" else "assistant", block)
+        whole = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        match message.get("role"):
+            case "user":
+                items += [item for block in records(whole) for item in _block("user", block)]
+            case "assistant":
+                items += [item for block in records(whole) for item in _block("assistant", block)]
+            case _:
+                pass
     return items
 
 
-def _anthropic_block(role: Role, block: Mapping[str, Any]) -> Iterable[Item]:
+def _block(role: Role, block: dict[str, Any]) -> Iterator[Item]:
     match block.get("type"):
         case "text":
-            text = strip_reminders(block["text"])
+            text = strip_reminders(str(block["text"]))
             if text:
                 yield Item(role, text)
         case "thinking":
-            yield Item("thinking", block.get("thinking", ""))
+            yield Item("thinking", str(block.get("thinking", "")))
         case "tool_use":
-            yield Item("call", canonical(block.get("input")), block["name"], block["id"])
+            yield Item("call", canonical(block.get("input")), str(block["name"]), str(block["id"]))
         case "tool_result":
             text = strip_reminders(plain_text(block.get("content")))
-            yield Item("result", text, id=block["tool_use_id"])
+            yield Item("result", text, id=str(block["tool_use_id"]))
         case other:
             yield Item(role, f"[{other}]")
 
 
 def openai_items(body: Mapping[str, Any]) -> list[Item]:
     """The history in the body of a POST /v1/responses."""
-    items: list[Item] = []
-    for entry in body.get("input") or []:
-        match entry.get("type", "message"):
-            case "message":
-                role = entry.get("role")
-                if role in ("user", "assistant"):
-                    texts = [part.get("text", "") for part in entry.get("content") or []]
-                    items += [Item(role, text) for text in texts if not _injected(role, text)]
-            case "reasoning":
-                items.append(Item("thinking", plain_text(entry.get("summary"))))
-            case "function_call":
-                name = "/".join(p for p in (entry.get("namespace"), entry.get("name")) if p)
-                try:
-                    arguments = canonical(json.loads(entry.get("arguments") or "{}"))
-                except ValueError:
-                    arguments = str(entry.get("arguments"))
-                items.append(Item("call", arguments, name, entry.get("call_id", "")))
-            case "custom_tool_call":
-                items.append(
-                    Item("call", entry.get("input", ""), entry["name"], entry.get("call_id", ""))
-                )
-            case "function_call_output" | "custom_tool_call_output":
-                text = plain_text(entry.get("output"))
-                items.append(Item("result", text, id=entry.get("call_id", "")))
-            case _:
-                pass
-    return items
+    return [item for entry in records(body.get("input")) for item in _entry(entry)]
 
 
-def _injected(role: str, text: str) -> bool:
-    return role == "user" and text.lstrip().startswith(CODEX_INJECTED)
+def _entry(entry: dict[str, Any]) -> Iterator[Item]:
+    call_id = str(entry.get("call_id", ""))
+    match entry.get("type", "message"):
+        case "message":
+            yield from _message(entry)
+        case "reasoning":
+            yield Item("thinking", plain_text(entry.get("summary")))
+        case "function_call":
+            yield Item("call", _arguments(entry), _tool_name(entry), call_id)
+        case "custom_tool_call":
+            yield Item("call", str(entry.get("input", "")), _tool_name(entry), call_id)
+        case "function_call_output" | "custom_tool_call_output":
+            yield Item("result", plain_text(entry.get("output")), id=call_id)
+        case _:
+            pass
+
+
+def _message(entry: dict[str, Any]) -> Iterator[Item]:
+    texts = [str(part.get("text", "")) for part in records(entry.get("content"))]
+    match entry.get("role"):
+        case "user":
+            for text in texts:
+                if not text.lstrip().startswith(CODEX_INJECTED):
+                    yield Item("user", text)
+        case "assistant":
+            for text in texts:
+                yield Item("assistant", text)
+        case _:
+            pass
+
+
+def _tool_name(entry: dict[str, Any]) -> str:
+    return "/".join(str(entry[key]) for key in ("namespace", "name") if entry.get(key))
+
+
+def _arguments(entry: dict[str, Any]) -> str:
+    text = str(entry.get("arguments") or "{}")
+    try:
+        return canonical(json.loads(text))
+    except ValueError:
+        return text
 
 
 def plain_text(content: Any) -> str:
     """The text of a string, or of a list of blocks that carry a `text`."""
-    if content is None:
-        return ""
     if isinstance(content, str):
         return content
-    parts: list[Any] = list(content)
-    return "\n".join(
-        str(part["text"]) if "text" in part else f"[{part.get('type')}]" for part in parts
-    )
+    parts = records(content)
+    return "\n".join(str(p["text"]) if "text" in p else f"[{p.get('type')}]" for p in parts)

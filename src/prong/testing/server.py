@@ -1,4 +1,4 @@
-"""The base of the fake model servers: an HTTP server on 127.0.0.1 that logs and follows a script."""
+"""The base of the fake model servers: HTTP on 127.0.0.1, a log, a script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 from prong.testing.script import Answer, Delay, Fail, Hold, Reply, say
 
@@ -66,7 +66,8 @@ class FakeModelServer:
         self._log: list[Request] = []
         self._arrived = threading.Condition()
         self._closing = threading.Event()
-        self._httpd = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
+        handler = type("Handler", (_Handler,), {"model": self})
+        self._httpd = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._httpd.daemon_threads = True
         # serve_forever looks for the stop signal this often; the default (0.5 s) would be paid by
         # every test that closes a server.
@@ -173,7 +174,7 @@ class FakeModelServer:
 
     # -- for the protocols ----------------------------------------------------------------------
 
-    def classify(self, path: str, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
+    def classify(self, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
         """Who asked. Each protocol knows its own signs."""
         raise NotImplementedError
 
@@ -210,7 +211,7 @@ class FakeModelServer:
     ) -> Request:
         """Note a request and wake up who waits for it."""
         wanted = self.accepts(method, path)
-        kind = self.classify(path, headers, body) if wanted else Kind.OTHER
+        kind = self.classify(headers, body) if wanted else Kind.OTHER
         with self._arrived:
             request = Request(
                 number=len(self._log) + 1,
@@ -226,66 +227,69 @@ class FakeModelServer:
             return request
 
 
-def _handler_for(server: FakeModelServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        # HTTP/1.0: the end of the connection ends the stream, no chunking needed.
+class _Handler(BaseHTTPRequestHandler):
+    """Answers for `model`. HTTP/1.0: the end of the connection ends a stream, no chunks needed."""
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
+    model: FakeModelServer
 
-        def do_HEAD(self) -> None:
-            self._handle()
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base
+        """Say nothing on stderr; the log is in memory."""
 
-        def do_GET(self) -> None:
-            self._handle()
+    def do_HEAD(self) -> None:
+        self._handle()
 
-        def do_POST(self) -> None:
-            self._handle()
+    def do_GET(self) -> None:
+        self._handle()
 
-        def _handle(self) -> None:
-            try:
-                self._answer()
-            except (BrokenPipeError, ConnectionResetError):
-                # The agent hung up: that is what an interrupt looks like from here.
-                self.close_connection = True
+    def do_POST(self) -> None:
+        self._handle()
 
-        def _answer(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("content-length") or 0))
-            try:
-                body: Any = json.loads(raw) if raw else {}
-            except ValueError:
-                body = {}
-            headers = {key.lower(): value for key, value in self.headers.items()}
-            document: dict[str, Any] = body if isinstance(body, dict) else {}
-            request = server.log(self.command, self.path, headers, document)
-            if not server.accepts(self.command, self.path):
-                self._json(404, server.error(Fail(404, "not a model request")))
-                return
-            answer = server.answer(request)
-            if isinstance(answer, Fail):
-                self._json(answer.status, server.error(answer))
-            elif request.body.get("stream"):
-                self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
-                self.end_headers()
-                server.stream(self, request, answer)
-            else:
-                for block in answer.blocks:
-                    if isinstance(block, Hold | Delay):
-                        server.pause(block)
-                self._json(200, server.document(request, answer))
+    def _handle(self) -> None:
+        try:
+            self._answer()
+        except (BrokenPipeError, ConnectionResetError):
+            # The agent hung up: that is what an interrupt looks like from here.
+            self.close_connection = True
 
-        def _json(self, status: int, document: Mapping[str, Any]) -> None:
-            raw = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(raw)))
+    def _answer(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        headers = {key.lower(): value for key, value in self.headers.items()}
+        request = self.model.log(self.command, self.path, headers, _json_object(raw))
+        if not self.model.accepts(self.command, self.path):
+            self._send_json(404, self.model.error(Fail(404, "not a model request")))
+            return
+        answer = self.model.answer(request)
+        if isinstance(answer, Fail):
+            self._send_json(answer.status, self.model.error(answer))
+        elif request.body.get("stream"):
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
             self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(raw)
+            self.model.stream(self, request, answer)
+        else:
+            for block in answer.blocks:
+                if isinstance(block, Hold | Delay):
+                    self.model.pause(block)
+            self._send_json(200, self.model.document(request, answer))
 
-        def send(self, event: str, data: Mapping[str, Any]) -> None:
-            self.wfile.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
-            self.wfile.flush()
+    def _send_json(self, status: int, document: Mapping[str, Any]) -> None:
+        raw = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(raw)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(raw)
 
-    return Handler
+    def send(self, event: str, data: Mapping[str, Any]) -> None:
+        """Write one server-sent event."""
+        self.wfile.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
+        self.wfile.flush()
+
+
+def _json_object(raw: bytes) -> dict[str, Any]:
+    try:
+        document: Any = json.loads(raw)
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", document) if isinstance(document, dict) else {}

@@ -12,17 +12,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from prong.testing.programs import MissingProgram
+
 POLL = 0.03
 
 
 class Tmux:
-    """One pane that runs one program. The server of the private socket dies with the `with` block."""
+    """One pane that runs one program. The private tmux server dies with the `with` block."""
 
     def __init__(self, home: Path, size: tuple[int, int] = (140, 45)) -> None:
         self.socket = f"prong-test-{uuid.uuid4().hex[:12]}"
         self.size = size
         self._home = home
-        self._program = shutil.which("tmux") or "tmux"
+        program = shutil.which("tmux")
+        if program is None:
+            raise MissingProgram("tmux is not installed")
+        self._program = program
 
     def __enter__(self) -> Self:
         return self
@@ -60,7 +65,7 @@ class Tmux:
         self._run("set-buffer", "--", text)
         self._run("paste-buffer", "-p", "-t", "main")
 
-    def capture(self, history: bool = False) -> str:
+    def capture(self, *, history: bool = False) -> str:
         """The screen as text; with `history`, what has scrolled away too. "" when it is gone."""
         extra = ["-S", "-"] if history else []
         return self._run("capture-pane", "-p", "-t", "main", *extra, check=False)

@@ -11,10 +11,6 @@ from typing import NamedTuple
 
 from prong.agents.claude.facts import Facts
 
-_NEVER = "~"
-"""Sorts behind every timestamp: a copy that nobody continued has started nothing yet."""
-
-
 class Parent(NamedTuple):
     id: str
     inherited: int
@@ -26,12 +22,14 @@ def parents(sessions: Mapping[str, Facts]) -> dict[str, Parent]:
     for id_, facts in sessions.items():
         for position, opener in enumerate(facts.openers):
             places.setdefault(opener.uuid, []).append((id_, position))
+    found = {
+        id_: Parent(facts.forked_from, facts.forked)
+        for id_, facts in sessions.items()
+        if facts.forked_from and facts.forked_from != id_
+    }
     family = _Family(sessions, places)
-    found: dict[str, Parent] = {}
-    for id_, facts in sessions.items():
-        if facts.forked_from and facts.forked_from != id_:
-            found[id_] = Parent(facts.forked_from, facts.forked)
-        elif parent := family.parent_of(id_):
+    for id_ in sessions:
+        if id_ not in found and (parent := family.parent_of(id_, found)):
             found[id_] = parent
     return found
 
@@ -44,7 +42,7 @@ class _Family:
         self.places = places
         self.uniform = {id_: _uniform(facts) for id_, facts in sessions.items()}
 
-    def parent_of(self, id_: str) -> Parent | None:
+    def parent_of(self, id_: str, found: Mapping[str, Parent]) -> Parent | None:
         """The session it shares most turns with, among those it was copied from."""
         openers = self.sessions[id_].openers
         looked_at = {id_}
@@ -54,6 +52,8 @@ class _Family:
                 if other in looked_at:
                     continue
                 looked_at.add(other)
+                if _descends(other, id_, found):
+                    continue
                 if self._is_child(id_, position + 1, other, other_position + 1):
                     candidates.append((self._own_start(other, other_position + 1), other))
             if candidates:
@@ -75,8 +75,19 @@ class _Family:
         return (self._own_start(id_, shared), facts.updated or "", id_)
 
     def _own_start(self, id_: str, shared: int) -> str:
+        # Nothing of its own: a copy is written with its first new prompt, so this was copied from.
         openers = self.sessions[id_].openers
-        return (openers[shared].time or "") if shared < len(openers) else _NEVER
+        return (openers[shared].time or "") if shared < len(openers) else ""
+
+
+def _descends(id_: str, ancestor: str, found: Mapping[str, Parent]) -> bool:
+    seen: set[str] = set()
+    while id_ in found and id_ not in seen:
+        seen.add(id_)
+        id_ = found[id_].id
+        if id_ == ancestor:
+            return True
+    return False
 
 
 def _uniform(facts: Facts) -> int:

@@ -46,8 +46,8 @@ class Prompt(Struct, array_like=True, gc=False):
 
     text: str
     kind: TurnKind
-    positioned: bool = False
-    """The CLI itself marked it as the opener of a turn."""
+    position: bytes = b""
+    """The mark with which the CLI opens a turn, as written; empty without one."""
     worded: bool = False
     """Its text reads like a prompt; counts where the CLI did not yet mark openers."""
     interrupt: bool = False
@@ -73,7 +73,6 @@ def prompt_of(line: Line) -> Prompt | None:
         return None
     raw = content if isinstance(content, str) else _joined(content)
     text = unwrapped(raw)
-    positioned = len(bytes(line.turn_position)) > 0
     worded = (
         bool(text)
         and not text.startswith(_MACHINE_TEXT)
@@ -84,7 +83,7 @@ def prompt_of(line: Line) -> Prompt | None:
     return Prompt(
         readable(text),
         _kind_of(line, text),
-        positioned,
+        bytes(line.turn_position),
         worded,
         text.startswith(INTERRUPTED),
         text.startswith("<bash-input>"),

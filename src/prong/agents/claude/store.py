@@ -61,7 +61,7 @@ class ClaudeStore:
     # -- listing -----------------------------------------------------------------------------
 
     def scan(self, cache: ScanCache) -> Scan:
-        files = FileScan(_KIND, cache)
+        files = FileScan(_KIND, cache, self.roots)
         complete = True
         for root in self.roots:
             listing = _Listing(root / "projects")

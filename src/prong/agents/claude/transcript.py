@@ -277,7 +277,7 @@ class _Taker:
             if node.results and len(body.content) > len(node.results):
                 node.queued = steering(body.content)
         node.prompt = prompt_of(line)
-        if node.prompt and node.prompt.positioned and line.version:
+        if node.prompt and node.prompt.position and line.version:
             versions = self.transcript.positioned_versions
             if line.version not in versions:
                 versions.append(line.version)

@@ -26,7 +26,7 @@ def is_opener(node: Node, transcript: Transcript) -> bool:
     prompt = node.prompt
     if prompt is None:
         return False
-    if prompt.positioned:
+    if prompt.position:
         return True
     # Where the CLI marks openers, a line without the mark is none, whatever its text.
     return prompt.worded and prompt.version not in transcript.positioned_versions
@@ -36,7 +36,7 @@ def spans(nodes: Iterable[Node], transcript: Transcript) -> list[Span]:
     """Cut the active conversation into turns; `[0]` is what stands before the first prompt."""
     cut = [Span(None, [])]
     for node in nodes:
-        if not is_opener(node, transcript):
+        if not is_opener(node, transcript) or _goes_along(node, cut[-1]):
             cut[-1].nodes.append(node)
             continue
         # Bash mode writes its input, and commands a caveat, just before the opener.
@@ -51,6 +51,16 @@ def spans(nodes: Iterable[Node], transcript: Transcript) -> list[Span]:
             lead.insert(0, before.pop())
         cut.append(Span(node, [*lead, node]))
     return cut
+
+
+def _goes_along(node: Node, span: Span) -> bool:
+    """Prompts queued together are sent together: one turn, and the CLI gives them one position."""
+    opener = span.opener
+    if opener is None or opener.prompt is None or node.prompt is None or not node.prompt.position:
+        return False
+    return node.prompt.position == opener.prompt.position and not any(
+        other.type == "assistant" for other in span.nodes
+    )
 
 
 def abandoned_spans(tree: Tree) -> list[Span]:
@@ -125,6 +135,8 @@ def _turn(
         tokens = node.tokens or tokens
         if node.queued:
             queued.append(node.queued)
+        elif node is not opener and node.prompt and node.prompt.position:
+            queued.append(node.prompt.text)
         if node.prompt and node.prompt.shell:
             shell = node.prompt.text
         if node.time and (time := parse_time(node.time)):

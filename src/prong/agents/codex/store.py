@@ -62,7 +62,7 @@ class CodexStore:
     # -- listing -----------------------------------------------------------------------------
 
     def scan(self, cache: ScanCache) -> Scan:
-        files = FileScan(_FILE_KIND, cache)
+        files = FileScan(_FILE_KIND, cache, self.roots)
         library = Library(self.roots)
         files.visit(library.stats.items())
         lost = any(

@@ -1,0 +1,5 @@
+"""`python -m prong`."""
+
+from prong.cli import main
+
+main()

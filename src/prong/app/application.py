@@ -1,0 +1,113 @@
+"""`App`: the composition root, and the Python API of prong."""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from prong import config, paths
+from prong.app import demo, doctor, lineage, resolve
+from prong.app.sessions import Listing, Scanner, SessionFilter
+from prong.config import Config
+from prong.errors import NotFound
+from prong.model import Conversation, Message, Session, SessionRef, Turn, View
+from prong.ports import AgentStore, ScanCache
+from prong.registry import Registry
+from prong.state.scan import SqliteScanCache
+
+
+class App:
+    """All that prong can do, synchronously. Everything is opened when first needed."""
+
+    def __init__(
+        self,
+        settings: Config | None = None,
+        *,
+        cache: ScanCache | None = None,
+        stores: Mapping[str, AgentStore] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._cache = cache
+        self._stores = stores
+
+    @cached_property
+    def settings(self) -> Config:
+        return self._settings or config.load()
+
+    @cached_property
+    def registry(self) -> Registry:
+        return Registry(self.settings.extra_roots)
+
+    @cached_property
+    def _scanner(self) -> Scanner:
+        cache = self._cache or SqliteScanCache(paths.cache_dir() / "cache.db")
+        return Scanner(self.stores, cache)
+
+    @property
+    def stores(self) -> Mapping[str, AgentStore]:
+        """Every agent by name: those of the registry, unless others were given."""
+        return self._stores if self._stores is not None else self.registry.stores
+
+    # -- looking -----------------------------------------------------------------------------
+
+    def list_sessions(self, wanted: SessionFilter | None = None) -> Listing:
+        """The sessions that fit, newest first."""
+        return self._scanner.listing(wanted or SessionFilter())
+
+    def sessions(self) -> list[Session]:
+        """Every session of every agent, newest first."""
+        return list(self.list_sessions(SessionFilter(everything=True)).sessions)
+
+    def find(self, text: str) -> resolve.Found:
+        """The session, and the turn if one is named, behind `claude:60309e1e@12` and the like."""
+        return resolve.Resolver(self.stores, self.sessions).find(text)
+
+    def session(self, text: str) -> Session:
+        return self.find(text).session
+
+    def conversation(self, session: Session | str) -> Conversation:
+        """The turns of a session."""
+        session = self.session(session) if isinstance(session, str) else session
+        return self._store(session.ref).conversation(session)
+
+    def turns(self, session: Session | str) -> tuple[Turn, ...]:
+        """The active turns of a session."""
+        return self.conversation(session).turns
+
+    def messages(
+        self, session: Session, *, view: View = View.HISTORY, turn: Turn | None = None
+    ) -> Iterator[Message]:
+        """The messages of a session, or of one turn of it."""
+        return self._store(session.ref).messages(
+            session, view=view, turn=turn.id if turn else None
+        )
+
+    def raw(self, session: Session, *, turn: Turn | None = None) -> Iterator[bytes]:
+        """The lines of a session as the agent wrote them."""
+        return self._store(session.ref).raw(session, turn=turn.id if turn else None)
+
+    def turn(self, conversation: Conversation, text: str) -> Turn | None:
+        """The turn that `12`, `-1` or an id prefix names; None for 0, before the first."""
+        return resolve.find_turn(conversation, text)
+
+    def tree(self, session: Session | None = None, *, everything: bool = False) -> lineage.Forest:
+        """Who was forked from whom: of one session's family, or of all."""
+        return lineage.forest(self.sessions(), session, everything=everything)
+
+    def doctor(self) -> doctor.Report:
+        """What is installed, what is missing, what to type."""
+        return doctor.examine(self)
+
+    def demo(self, home: Path) -> demo.Demo:
+        """Write sample sessions into an empty folder."""
+        return demo.write(home)
+
+    def roots(self) -> list[Path]:
+        return [root for store in self.stores.values() for root in store.roots]
+
+    def _store(self, ref: SessionRef) -> AgentStore:
+        try:
+            return self.stores[ref.agent]
+        except KeyError:
+            raise NotFound(
+                f"there is no agent {ref.agent!r}", hint=f"agents: {', '.join(self.stores)}"
+            ) from None

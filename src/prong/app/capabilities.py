@@ -1,0 +1,52 @@
+"""Every capability once, with its name in each front end.
+
+A cell is a name, or the reason why there is none. A test compares the table with the front ends
+as they are, so none of them can grow something that the others do not know of.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why a front end has no such thing."""
+
+    reason: str
+
+
+_NO_MCP = Missing("the MCP server comes with part 6")
+_NO_WEB = Missing("there is no web front end yet")
+_NO_UI = Missing("the terminal UI comes with part 7")
+
+
+@dataclass(frozen=True)
+class Capability:
+    name: str
+    method: str
+    """The method of `App`."""
+    command: str | Missing
+    tool: str | Missing = _NO_MCP
+    route: str | Missing = _NO_WEB
+    key: str | Missing = _NO_UI
+
+
+CAPABILITIES = (
+    Capability("list sessions", "list_sessions", "list"),
+    Capability("show a transcript", "messages", "show"),
+    Capability("show the lines as written", "raw", "show"),
+    Capability("list turns", "conversation", "turns"),
+    Capability("show lineage", "tree", "tree"),
+    Capability("check the installation", "doctor", "doctor"),
+    Capability(
+        "try it on samples",
+        "demo",
+        "demo",
+        tool=Missing("an agent has real sessions to work on"),
+        key=Missing("it prints the commands to type; a key would hide them"),
+    ),
+    Capability(
+        "resolve a session and a turn",
+        "find",
+        Missing("every command that takes a SESSION does this"),
+    ),
+)

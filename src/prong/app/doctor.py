@@ -1,0 +1,151 @@
+"""What is installed, what is missing, and what to type about it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong import __version__, paths
+from prong.app.sessions import SessionFilter
+from prong.model import Program, Session
+from prong.ports import AgentStore, HasProgram, HasRetention
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+_PROGRAM_TIMEOUT = 20
+_WARN_BEFORE = timedelta(days=7)
+
+
+class Level(StrEnum):
+    OK = "ok"
+    NOTE = "note"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report."""
+
+    topic: str
+    level: Level
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> int:
+        return sum(finding.level is Level.WARNING for finding in self.findings)
+
+
+def examine(app: App) -> Report:
+    listing = app.list_sessions(SessionFilter(everything=True))
+    findings = [Finding("prong", Level.OK, f"version {__version__}")]
+    for name, store in app.stores.items():
+        sessions = [session for session in listing.sessions if session.agent == name]
+        findings.extend(_program(name, store))
+        findings.extend(_roots(name, store, sessions))
+    unreadable = [one for one in listing.skipped if one.reason != "no conversation in it"]
+    findings.extend(
+        Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in unreadable
+    )
+    findings.extend(_plug_ins(app))
+    findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
+    return Report(tuple(findings))
+
+
+def _program(agent: str, store: AgentStore) -> Iterable[Finding]:
+    if not isinstance(store, HasProgram):
+        return
+    program = store.program
+    path = shutil.which(program.name)
+    if path is None:
+        message = f"{program.name} is not on PATH: sessions can be read, but not resumed"
+        yield Finding(agent, Level.WARNING, message, program.install)
+        return
+    version = _output([path, "--version"])
+    if version is None:
+        yield Finding(agent, Level.WARNING, f"{path} does not run", program.install)
+        return
+    yield Finding(agent, Level.OK, f"{path}: {version.strip().splitlines()[0]}")
+    yield from _flags(agent, path, program)
+
+
+def _flags(agent: str, path: str, program: Program) -> Iterable[Finding]:
+    known = _output([path, "--help"]) or ""
+    missing = [flag for flag in program.flags if flag not in known]
+    if missing:
+        message = f"it does not know {', '.join(missing)}"
+        yield Finding(agent, Level.WARNING, message, f"update it: {program.install}")
+    else:
+        yield Finding(agent, Level.OK, f"knows {', '.join(program.flags)}")
+
+
+def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[Finding]:
+    for root in store.roots:
+        if not root.is_dir():
+            yield Finding(agent, Level.NOTE, f"{root} does not exist: no sessions from there")
+            continue
+        here = [session for session in sessions if session.path.is_relative_to(root)]
+        size = sum(session.size for session in here)
+        turns = sum(session.turn_count for session in here)
+        message = f"{root}: {len(here)} sessions, {turns} turns, {size / 1e6:.1f} MB"
+        yield Finding(agent, Level.OK, message)
+        if isinstance(store, HasRetention):
+            yield from _retention(agent, store, root, here)
+
+
+def _retention(
+    agent: str, store: HasRetention, root: Path, sessions: list[Session]
+) -> Iterable[Finding]:
+    retention = store.retention(root)
+    if retention is None:
+        return
+    yield Finding(agent, Level.OK, f"deletes sessions after {retention.days} days ({retention.source})")
+    soon = datetime.now(UTC) - timedelta(days=retention.days) + _WARN_BEFORE
+    leaving = [session for session in sessions if session.updated and session.updated < soon]
+    if leaving:
+        yield Finding(
+            agent,
+            Level.WARNING,
+            f"{len(leaving)} sessions will be deleted within {_WARN_BEFORE.days} days",
+            f'raise "cleanupPeriodDays" in {root / "settings.json"}',
+        )
+
+
+def _plug_ins(app: App) -> Iterable[Finding]:
+    for plug_in in app.registry.plug_ins:
+        if plug_in.error:
+            message = f"{plug_in.name} ({plug_in.target}) is broken: {plug_in.error}"
+            yield Finding("plug-ins", Level.WARNING, message, "PRONG_PLUGINS=none leaves it out")
+        else:
+            yield Finding("plug-ins", Level.OK, f"{plug_in.name} ({plug_in.target})")
+    if not app.registry.plug_ins:
+        yield Finding("plug-ins", Level.OK, "none")
+
+
+def _output(argv: list[str]) -> str | None:
+    try:
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_PROGRAM_TIMEOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    text = done.stdout or done.stderr
+    return text if done.returncode == 0 and text.strip() else None

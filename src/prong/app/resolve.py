@@ -1,0 +1,143 @@
+"""From what a person types to a session and a turn.
+
+Tried in this order: `%N`, `agent:id[@turn]`, a worker's name, a unique id prefix, a path, `last`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from prong.app.sessions import in_project
+from prong.errors import Ambiguous, Corrupt, NotFound, UsageError
+from prong.model import Conversation, Session, Turn
+from prong.ports import AgentStore
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Found:
+    """A session, and the text behind `@` when there was one."""
+
+    session: Session
+    turn: str | None
+
+
+class Resolver:
+    def __init__(
+        self, stores: Mapping[str, AgentStore], sessions: Callable[[], list[Session]]
+    ) -> None:
+        self._stores = stores
+        self._sessions = sessions
+
+    def find(self, text: str) -> Found:
+        if not text:
+            raise UsageError("a session is missing", hint="prong list")
+        # A path may hold an `@` of its own.
+        if "/" in text and Path(text).is_file():
+            return Found(self._at_path(Path(text)), None)
+        name, at, turn = text.rpartition("@")
+        if not at:
+            name, turn = text, ""
+        if at and not turn:
+            raise UsageError(f"no turn behind the @ in {text!r}", hint=f"prong turns {name}")
+        return Found(self._session(name), turn or None)
+
+    def _session(self, name: str) -> Session:
+        if name.startswith("%"):
+            raise NotFound(f"{name}: no search has been made yet", hint="prong list")
+        agent, colon, id_ = name.partition(":")
+        if colon and agent in self._stores:
+            return self._by_prefix(id_, agent)
+        if colon and not Path(name).is_file():
+            known = ", ".join(self._stores)
+            raise NotFound(f"there is no agent {agent!r}", hint=f"agents: {known}")
+        matches = self._matches(name, None)
+        if matches:
+            return self._one(name, matches)
+        if Path(name).is_file():
+            return self._at_path(Path(name))
+        if name == "last":
+            return self._last()
+        if Path(name).is_dir():
+            raise NotFound(f"{name} is a folder", hint=f"prong list --project {name}")
+        raise NotFound(f"no session {name!r}", hint="prong list --all")
+
+    def _by_prefix(self, prefix: str, agent: str) -> Session:
+        matches = self._matches(prefix, agent)
+        if not matches:
+            raise NotFound(f"no session {agent}:{prefix}", hint=f"prong list --agent {agent} --all")
+        return self._one(f"{agent}:{prefix}", matches)
+
+    def _matches(self, prefix: str, agent: str | None) -> list[Session]:
+        if not prefix:
+            return []
+        fitting = [
+            session
+            for session in self._sessions()
+            if session.id.startswith(prefix) and agent in (None, session.agent)
+        ]
+        return [session for session in fitting if session.id == prefix] or fitting
+
+    def _one(self, name: str, matches: list[Session]) -> Session:
+        if len(matches) == 1:
+            return matches[0]
+        shown = [f"{session.ref}  {session.title}" for session in matches[:_SHOWN]]
+        if len(matches) > _SHOWN:
+            shown.append(f"and {len(matches) - _SHOWN} more")
+        raise Ambiguous(
+            f"{name} fits {len(matches)} sessions",
+            hint="type more of the id:\n" + "\n".join(f"  {line}" for line in shown),
+            candidates=[str(session.ref) for session in matches],
+        )
+
+    def _at_path(self, path: Path) -> Session:
+        unreadable: Corrupt | None = None
+        for store in self._stores.values():
+            try:
+                session = store.session_at(path.absolute())
+            except Corrupt as error:
+                unreadable = error
+                continue
+            if session is not None:
+                return session
+        if unreadable is not None:
+            raise unreadable
+        known = ", ".join(self._stores)
+        raise Corrupt(f"{path} is not a session file", hint=f"known formats: {known}")
+
+    def _last(self) -> Session:
+        here = Path.cwd()
+        for session in self._sessions():
+            if in_project(session, here):
+                return session
+        raise NotFound(f"no session was ever in {here}", hint="prong list")
+
+
+def find_turn(conversation: Conversation, text: str) -> Turn | None:
+    """The turn that a number or an id prefix names; None for 0, which is before the first."""
+    name = conversation.session.ref
+    if re.fullmatch(r"[+-]?\d{1,9}", text):
+        number = int(text)
+        count = len(conversation.turns)
+        if number == 0:
+            return None
+        index = number - 1 if number > 0 else count + number
+        if 0 <= index < count:
+            return conversation.turns[index]
+        # All digits may be the beginning of an id, too; then it is a long one.
+        if len(text) < 6:
+            have = "1 turn" if count == 1 else f"{count} turns"
+            raise NotFound(f"no turn {text}: {name} has {have}", hint=f"prong turns {name}")
+    everywhere = (*conversation.turns, *conversation.abandoned)
+    matches = [turn for turn in everywhere if turn.id.startswith(text)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise Ambiguous(
+            f"{text} fits {len(matches)} turns of {name}",
+            hint="type more of the id",
+            candidates=[turn.id for turn in matches],
+        )
+    raise NotFound(f"no turn {text!r} in {name}", hint=f"prong turns {name} --all")

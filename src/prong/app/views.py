@@ -1,0 +1,124 @@
+"""The shapes that scripts may rely on. Fields are added, never renamed (docs/reference/json.md)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from prong.app.lineage import Forest, Node
+from prong.app.sessions import Listing
+from prong.model import Conversation, Message, Session, Skipped, Turn
+
+View = dict[str, Any]
+
+
+def time(value: datetime | None) -> str | None:
+    """RFC 3339 in UTC, to the millisecond."""
+    if value is None:
+        return None
+    return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def session(value: Session) -> View:
+    return {
+        "ref": str(value.ref),
+        "agent": value.agent,
+        "id": value.id,
+        "title": value.title,
+        "cwd": value.cwd,
+        "cwds": list(value.cwds),
+        "branch": value.branch,
+        "model": value.model,
+        "entrypoint": value.entrypoint,
+        "started": time(value.started),
+        "updated": time(value.updated),
+        "turns": value.turn_count,
+        "size": value.size,
+        "path": str(value.path),
+        "parent": str(value.parent) if value.parent else None,
+        "inherited": value.inherited,
+        "archived": value.archived,
+        "headless": value.headless,
+    }
+
+
+def skipped(value: Skipped) -> View:
+    return {"path": str(value.path), "reason": value.reason, "offset": value.offset}
+
+
+def listing(value: Listing) -> View:
+    return {
+        "sessions": [session(one) for one in value.sessions],
+        "skipped": [skipped(one) for one in value.skipped],
+        "total": value.total,
+        "hidden": value.hidden,
+        "more": value.more,
+    }
+
+
+def turn(value: Turn) -> View:
+    return {
+        "index": value.index,
+        "id": value.id,
+        "kind": value.kind.value,
+        "prompt": value.prompt,
+        "queued": list(value.queued),
+        "started": time(value.started),
+        "ended": time(value.ended),
+        "state": value.state.value,
+        "files": list(value.files),
+        "commands": [
+            {"command": command.command, "exit_code": command.exit_code}
+            for command in value.commands
+        ],
+        "tools": dict(value.tools),
+        "tokens": value.tokens,
+        "snapshot": value.snapshot,
+        "diffstat": None,
+    }
+
+
+def conversation(value: Conversation) -> View:
+    return {
+        "session": session(value.session),
+        "turns": [turn(one) for one in value.turns],
+        "abandoned": [turn(one) for one in value.abandoned],
+        "compactions": list(value.compactions),
+        "subagents": [
+            {"id": one.id, "path": str(one.path), "kind": one.kind, "call_id": one.call_id}
+            for one in value.subagents
+        ],
+        "skipped": [skipped(one) for one in value.skipped],
+    }
+
+
+def message(value: Message) -> View:
+    tool = value.tool
+    return {
+        "turn": value.turn,
+        "role": value.role,
+        "text": value.text,
+        "time": time(value.time),
+        "tool": tool
+        and {
+            "id": tool.id,
+            "name": tool.name,
+            "input": tool.input,
+            "output": tool.output,
+            "failed": tool.failed,
+            "exit_code": tool.exit_code,
+        },
+    }
+
+
+def forest(value: Forest) -> View:
+    return {"roots": [_node(root) for root in value.roots]}
+
+
+def _node(value: Node) -> View:
+    return {
+        "ref": str(value.ref),
+        "turn": value.turn,
+        "title": value.session.title if value.session else None,
+        "updated": time(value.session.updated) if value.session else None,
+        "missing": value.session is None,
+        "children": [_node(child) for child in value.children],
+    }

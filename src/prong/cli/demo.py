@@ -1,0 +1,66 @@
+"""`prong demo`."""
+
+import shlex
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.output import open_app, styled
+
+if TYPE_CHECKING:
+    from prong.app.demo import Demo
+
+
+@click.command()
+@click.option("--keep", is_flag=True, help="Keep the folder, to try the commands on it yourself.")
+def demo(keep: bool) -> None:
+    """Show prong at work on sample sessions, in a throw-away folder. No agent is needed."""
+    home = Path(tempfile.mkdtemp(prefix="prong-demo-"))
+    try:
+        made = open_app().demo(home / "home")
+        _tour(made)
+        if keep:
+            _say_where(made)
+        else:
+            click.echo("The samples are gone again; prong demo --keep leaves them to you.")
+            click.echo("With your own sessions: prong list")
+    finally:
+        if not keep:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _tour(made: "Demo") -> None:
+    session = made.session[: len("claude:") + 8]
+    for words, what in (
+        (["list"], "every session of Claude Code and Codex, newest first"),
+        (["turns", session, "--all"], "the turns of one: what was asked, done and left behind"),
+        (["show", f"{session}@2"], "one turn of it"),
+        (["tree"], "who was forked from whom, at which turn"),
+    ):
+        click.echo(styled(f"# {what}", dim=True))
+        click.echo(styled(f"$ prong {shlex.join(words)}", bold=True))
+        _run(words, made)
+        click.echo()
+
+
+def _run(words: list[str], made: "Demo") -> None:
+    """Run a command as if it were typed, on the samples instead of the person's own sessions."""
+    from prong.app import App
+    from prong.cli import output
+    from prong.cli.main import main
+    from prong.state.scan import NoCache
+
+    stores = {store.name: store for store in (made.claude, made.codex)}
+    with output.using(lambda: App(cache=NoCache(), stores=stores)):
+        command = main.commands[words[0]]
+        command.main(words[1:], prog_name=f"prong {words[0]}", standalone_mode=False)
+
+
+def _say_where(made: "Demo") -> None:
+    click.echo("To go on with these samples:")
+    for name, value in made.environment.items():
+        click.echo(f"  export {name}={shlex.quote(value)}")
+    click.echo(f"  cd {shlex.quote(str(made.repository))}")

@@ -1,0 +1,118 @@
+"""Text from sessions is data: made harmless, measured in columns, cut to fit."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+_INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+"""Characters that reorder or hide what stands beside them."""
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL_BUT_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WIDE = frozenset("WF")
+
+
+def clean(text: str, *, lines: bool = False) -> str:
+    """The text with nothing in it that a terminal would obey. `lines` keeps newlines and tabs."""
+    text = text.replace("\r\n", "\n")
+    if not lines:
+        text = re.sub(r"\s*[\n\t]\s*", " ", text)
+    control = _CONTROL_BUT_LINES if lines else _CONTROL
+    text = control.sub(_picture, text)
+    return _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", text))
+
+
+def _picture(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"
+
+
+def cells(text: str) -> int:
+    """How many columns a terminal gives to the text."""
+    return sum(_cell(character) for character in text)
+
+
+def _cell(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Cf", "Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
+
+
+def cut(text: str, columns: int) -> str:
+    """The beginning of the text that fits, with an ellipsis when something is missing."""
+    if cells(text) <= columns:
+        return text
+    kept = ""
+    room = columns - 1
+    for character in text:
+        room -= _cell(character)
+        if room < 0:
+            break
+        kept += character
+    return kept + "…" if columns > 0 else ""
+
+
+def cut_left(text: str, columns: int) -> str:
+    """The end of the text that fits; for paths, whose end tells more."""
+    if cells(text) <= columns:
+        return text
+    return cut(text[::-1], columns)[::-1]
+
+
+def pad(text: str, columns: int) -> str:
+    return text + " " * max(columns - cells(text), 0)
+
+
+def age(time: datetime | None, now: datetime | None = None) -> str:
+    """How long ago, as a person says it."""
+    if time is None:
+        return ""
+    now = now or datetime.now(UTC)
+    passed = now - time
+    if passed < timedelta(minutes=1):
+        return "now"
+    if passed < timedelta(hours=1):
+        return f"{passed // timedelta(minutes=1)}m ago"
+    if passed < timedelta(days=1):
+        return f"{passed // timedelta(hours=1)}h ago"
+    if passed < timedelta(days=100):
+        return f"{passed.days}d ago"
+    return f"{time:%Y-%m-%d}"
+
+
+def short_number(number: int | None) -> str:
+    """21,400 as 21k."""
+    if number is None:
+        return ""
+    if number < 1000:
+        return str(number)
+    if number < 1_000_000:
+        return f"{number / 1000:.0f}k"
+    return f"{number / 1_000_000:.1f}M"
+
+
+def short_ids(ids: Sequence[str], least: int = 8) -> dict[str, str]:
+    """For each id the shortest beginning that no other has.
+
+    Codex ids begin with the time, so those of one minute need more than eight characters.
+    """
+    ordered = sorted(set(ids))
+    shared = [0] * (len(ordered) + 1)
+    for position in range(1, len(ordered)):
+        shared[position] = _common(ordered[position - 1], ordered[position])
+    return {
+        id_: id_[: max(least, shared[position] + 1, shared[position + 1] + 1)].rstrip("-")
+        for position, id_ in enumerate(ordered)
+    }
+
+
+def _common(one: str, other: str) -> int:
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count

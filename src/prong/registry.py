@@ -1,0 +1,78 @@
+"""Which agents there are. Built-ins and plug-ins come through the same door.
+
+A plug-in names a factory in the entry-point group `prong.agents`; the built-ins below are written
+in the same form. `PRONG_PLUGINS=none` loads no plug-in, `PRONG_PLUGINS=a,b` only those named. A
+plug-in that fails to load is reported by `prong doctor` and otherwise ignored.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import cast
+
+from prong.ports import AgentFactory, AgentStore
+
+GROUP = "prong.agents"
+
+BUILT_IN: Mapping[str, str] = {
+    "claude": "prong.agents.claude.store:ClaudeStore",
+    "codex": "prong.agents.codex.store:CodexStore",
+}
+
+
+@dataclass(frozen=True)
+class PlugIn:
+    """An agent that came from elsewhere; `error` tells why it could not be loaded."""
+
+    name: str
+    target: str
+    error: str | None = None
+
+
+class Registry:
+    """Makes the stores, each once."""
+
+    def __init__(self, extra_roots: Mapping[str, tuple[Path, ...]] | None = None) -> None:
+        self._extra_roots = extra_roots or {}
+        self.plug_ins: list[PlugIn] = []
+
+    @cached_property
+    def stores(self) -> Mapping[str, AgentStore]:
+        """Every agent by name, the built-in ones first."""
+        stores = {name: self._make(target) for name, target in BUILT_IN.items()}
+        for name, target in _entry_points().items():
+            if name in stores:
+                self.plug_ins.append(PlugIn(name, target, "the name is taken by a built-in agent"))
+                continue
+            try:
+                stores[name] = self._make(target)
+            # A plug-in is somebody else's code: whatever it raises must not stop prong.
+            except Exception as error:
+                self.plug_ins.append(PlugIn(name, target, f"{type(error).__name__}: {error}"))
+            else:
+                self.plug_ins.append(PlugIn(name, target))
+        return stores
+
+    def _make(self, target: str) -> AgentStore:
+        module, _, attribute = target.partition(":")
+        factory = cast(AgentFactory, getattr(import_module(module), attribute))
+        store = factory()
+        extra = self._extra_roots.get(store.name)
+        return factory([*store.roots, *extra]) if extra else store
+
+
+def _entry_points() -> dict[str, str]:
+    wanted = os.environ.get("PRONG_PLUGINS")
+    if wanted == "none":
+        return {}
+    from importlib.metadata import entry_points
+
+    names = None if wanted is None else {name.strip() for name in wanted.split(",")}
+    return {
+        point.name: point.value
+        for point in entry_points(group=GROUP)
+        if names is None or point.name in names
+    }

@@ -1,0 +1,159 @@
+"""The scan cache: metadata of session files, remembered by path, size, time and inode.
+
+It is only a cache. When it cannot be opened, is damaged or is of another version, prong works
+without it or starts a new one; nobody is told, because nothing is lost but time.
+"""
+
+import logging
+import os
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+
+from prong.model import KnownFile, Scan
+from prong.paths import private_dir
+
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE files (
+    agent TEXT NOT NULL,
+    path BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    facts BLOB NOT NULL,
+    PRIMARY KEY (agent, path)
+) WITHOUT ROWID;
+CREATE TABLE states (
+    agent TEXT NOT NULL,
+    path BLOB NOT NULL,
+    state BLOB NOT NULL,
+    PRIMARY KEY (agent, path)
+);
+"""
+
+_log = logging.getLogger(__name__)
+
+
+class SqliteScanCache:
+    """A scan cache in one sqlite file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = self._open()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def known(self, agent: str) -> Mapping[str, KnownFile]:
+        query = "SELECT path, size, mtime_ns, inode, facts FROM files WHERE agent = ?"
+        rows = self._rows(query, agent)
+        return {_as_path(row[0]): KnownFile(*row[1:]) for row in rows}
+
+    def state(self, agent: str, path: str) -> bytes | None:
+        query = "SELECT state FROM states WHERE agent = ? AND path = ?"
+        rows = self._rows(query, agent, _as_key(path))
+        return rows[0][0] if rows else None
+
+    def save(self, agent: str, scan: Scan) -> None:
+        if self._connection is None or not (scan.changed or scan.gone):
+            return
+        stale = [(agent, _as_key(path)) for path in (*scan.changed, *scan.gone)]
+        try:
+            with self._connection:
+                for table in ("files", "states"):
+                    self._connection.executemany(
+                        f"DELETE FROM {table} WHERE agent = ? AND path = ?", stale
+                    )
+                self._connection.executemany(
+                    "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?)",
+                    (
+                        (agent, _as_key(path), file.size, file.mtime_ns, file.inode, file.facts)
+                        for path, file in scan.changed.items()
+                    ),
+                )
+                self._connection.executemany(
+                    "INSERT INTO states VALUES (?, ?, ?)",
+                    (
+                        (agent, _as_key(path), file.state)
+                        for path, file in scan.changed.items()
+                        if file.state is not None
+                    ),
+                )
+        except sqlite3.Error as error:
+            _log.debug("scan cache not written: %s", error)
+
+    def _rows(self, query: str, *values: str | bytes) -> list[tuple[object, ...]]:
+        if self._connection is None:
+            return []
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            _log.debug("scan cache not read: %s", error)
+            return []
+
+    def _open(self) -> sqlite3.Connection | None:
+        try:
+            return self._connect()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                _log.debug("no scan cache: %s", error)
+                return None
+        except OSError as error:
+            _log.debug("no scan cache: %s", error)
+            return None
+        try:
+            # Not a database, or a damaged one.
+            self._path.unlink(missing_ok=True)
+            return self._connect()
+        except (sqlite3.Error, OSError) as error:
+            _log.debug("no scan cache: %s", error)
+            return None
+
+    def _connect(self) -> sqlite3.Connection:
+        private_dir(self._path.parent)
+        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        connection = sqlite3.connect(self._path, timeout=2)
+        try:
+            # A lost cache costs one cold scan; waiting for the disk costs every scan.
+            connection.execute("PRAGMA synchronous = OFF")
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version != _VERSION:
+                self._create(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _create(self, connection: sqlite3.Connection) -> None:
+        with connection:
+            for table in ("files", "states"):
+                connection.execute(f"DROP TABLE IF EXISTS {table}")
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+class NoCache:
+    """Remembers nothing."""
+
+    def known(self, agent: str) -> Mapping[str, KnownFile]:
+        return {}
+
+    def state(self, agent: str, path: str) -> bytes | None:
+        return None
+
+    def save(self, agent: str, scan: Scan) -> None:
+        pass
+
+
+def _as_key(path: str) -> bytes:
+    # A file name need not be valid text.
+    return os.fsencode(path)
+
+
+def _as_path(key: object) -> str:
+    assert isinstance(key, bytes)
+    return os.fsdecode(key)

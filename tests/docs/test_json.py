@@ -1,0 +1,76 @@
+"""docs/reference/json.md shows every field that `--json` has, and its examples are JSON."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prong.app import views
+from prong.app.lineage import Forest, Node
+from prong.model import (
+    Command,
+    Conversation,
+    Message,
+    Session,
+    SessionRef,
+    Skipped,
+    SubAgent,
+    Tool,
+    Turn,
+    TurnKind,
+)
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
+REF = SessionRef("claude", "60309e1e-7f1b-4c8e-9d0a-1b2c3d4e5f60")
+SESSION = Session(REF, Path("a.jsonl"), "title")
+TURN = Turn(1, "id", TurnKind.HUMAN, "prompt", commands=(Command("ls", 0),), tools={"Bash": 1})
+
+
+def section(title: str) -> str:
+    found = re.split(r"^## ", PAGE, flags=re.MULTILINE)
+    return next(part for part in found if part.startswith(f"{title}\n"))
+
+
+def example(title: str) -> dict[str, Any]:
+    found = re.search(r"```json\n(.*?)```", section(title), flags=re.DOTALL)
+    assert found, f"no example under {title}"
+    return json.loads(found[1])
+
+
+def test_session() -> None:
+    assert list(example("A session")) == list(views.session(SESSION))
+
+
+def test_turns() -> None:
+    conversation = Conversation(
+        SESSION, (TURN,), subagents=(SubAgent("id", Path("b.jsonl")),), skipped=()
+    )
+    real, shown = views.conversation(conversation), example("turns")
+    assert list(shown) == list(real)
+    assert list(shown["turns"][0]) == list(real["turns"][0])
+    assert list(shown["turns"][0]["commands"][0]) == list(real["turns"][0]["commands"][0])
+    assert all(f"`{key}`" in section("turns") for key in real["subagents"][0])
+
+
+def test_show() -> None:
+    real = views.message(Message("tool", "", 1, Tool("id", "Bash")))
+    shown = example("show")["messages"][0]
+    assert set(shown) == set(real)
+    assert list(shown["tool"]) == list(real["tool"])
+
+
+def test_tree() -> None:
+    real = views.forest(Forest([Node(REF, SESSION, None)]))
+    assert list(example("tree")["roots"][0]) == list(real["roots"][0])
+
+
+def test_skipped() -> None:
+    real = views.skipped(Skipped(Path("a.jsonl"), "garbage", 7))
+    assert all(f"`{key}`" in section("list") for key in real)
+
+
+@pytest.mark.parametrize("text", re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL))
+def test_every_example_is_json(text: str) -> None:
+    assert json.loads(text)

@@ -1,0 +1,38 @@
+"""Scenarios are built once per test run, ahead of the tests that want them, several at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from tests.e2e.scenario import Scenario
+
+# A build mostly waits for a terminal UI, so a few at a time are faster even on two cores.
+WORKERS = 3
+
+
+class ScenarioCache:
+    """Gives each scenario of one agent. A build that failed fails again at once."""
+
+    def __init__(self, build: Callable[[str, Path], Scenario], folder: Path) -> None:
+        self._build = build
+        self._folder = folder
+        self._pool = ThreadPoolExecutor(WORKERS)
+        self._futures: dict[str, Future[Scenario]] = {}
+
+    def expect(self, names: Iterable[str]) -> None:
+        """Begin to build these, in this order."""
+        for name in names:
+            if name not in self._futures:
+                future = self._pool.submit(self._build, name, self._folder / name)
+                self._futures[name] = future
+
+    def get(self, name: str) -> Scenario:
+        """The scenario, built now if nobody has asked for it before."""
+        self.expect([name])
+        return self._futures[name].result()
+
+    def close(self) -> None:
+        """Build nothing more."""
+        self._pool.shutdown(cancel_futures=True)

@@ -1,0 +1,74 @@
+"""Fixtures of the tests that drive the real agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from prong.testing.home import IsolatedHome
+from prong.testing.programs import MissingProgram, find_program
+from prong.testing.tmux import Tmux
+from tests.e2e import claude_scenarios, codex_scenarios
+from tests.e2e.cache import ScenarioCache
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder is e2e."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture(autouse=True)
+def _home(isolated_home: IsolatedHome) -> None:
+    """No test here sees the real home."""
+
+
+@pytest.fixture(scope="session")
+def claude_sessions(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ScenarioCache]:
+    """The messy Claude Code sessions: `claude_sessions.get(name)`."""
+    program = _program("claude", "PRONG_TEST_CLAUDE")
+    cache = ScenarioCache(
+        partial(claude_scenarios.build, program=program), tmp_path_factory.mktemp("claude")
+    )
+    cache.expect(_wanted(request, "claude_sessions"))
+    yield cache
+    cache.close()
+
+
+@pytest.fixture(scope="session")
+def codex_threads(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ScenarioCache]:
+    """The messy Codex threads: `codex_threads.get(name)`."""
+    program = _program("codex", "PRONG_TEST_CODEX")
+    cache = ScenarioCache(
+        partial(codex_scenarios.build, program=program), tmp_path_factory.mktemp("codex")
+    )
+    cache.expect(_wanted(request, "codex_threads"))
+    yield cache
+    cache.close()
+
+
+def _program(name: str, variable: str) -> Path:
+    try:
+        Tmux(Path("/"))  # the terminal UIs need it
+        return find_program(name, variable)
+    except MissingProgram as missing:
+        pytest.skip(str(missing))
+
+
+def _wanted(request: pytest.FixtureRequest, fixture: str) -> list[str]:
+    """The scenario names that the collected tests will ask for: their parameter `name`."""
+    names: list[str] = []
+    for item in request.session.items:
+        spec = getattr(item, "callspec", None)
+        if spec is not None and fixture in getattr(item, "fixturenames", ()):
+            name = spec.params.get("name")
+            names += [name] if isinstance(name, str) else []
+    return list(dict.fromkeys(names))
