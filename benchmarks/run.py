@@ -90,10 +90,15 @@ class Bench:
         best: dict[str, Cost] = {}
         for number in range(rounds):
             for name, job in jobs.items():
-                print(f"\rround {number + 1} of {rounds}: {name:<14}", end="", file=sys.stderr)
+                _progress(f"round {number + 1} of {rounds}: {name}")
                 best[name] = job().least(best.get(name))
-        print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
+        _progress("")
         return best
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def table(manifest: Mapping[str, Any], best: Mapping[str, Cost]) -> str:
@@ -161,7 +166,7 @@ def main() -> None:
         best = Bench(store, Path(temporary) / "home", manifest).run(options.rounds)
         python = f"{platform.python_implementation()} {platform.python_version()}"
         system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-        command = " ".join(["python -m benchmarks.run", *sys.argv[1:]])
+        command = f"python -m benchmarks.run --rounds {options.rounds}"
         print(f"{datetime.now(UTC):%Y-%m-%d}, {python}, {system}. Made by `{command}`.")
         print(f"CPU time, best of {options.rounds}, every run in a fresh process.\n")
         print(table(manifest, best))

@@ -1,7 +1,7 @@
 """The user's configuration: `config.toml`, checked. A missing file is an empty one.
 
-    [agents.claude]
-    roots = ["~/laptop/.claude"]      # looked at besides the agent's own folder
+[agents.claude]
+roots = ["~/laptop/.claude"]      # looked at besides the agent's own folder
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,7 @@ from prong.errors import ConfigError
 
 @dataclass(frozen=True)
 class Config:
-    extra_roots: Mapping[str, tuple[Path, ...]] = field(
-        default_factory=dict[str, tuple[Path, ...]]
-    )
+    extra_roots: Mapping[str, tuple[Path, ...]] = field(default_factory=dict[str, tuple[Path, ...]])
     """Agent name -> folders besides its own: other accounts, copies from other machines."""
 
 

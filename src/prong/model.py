@@ -223,6 +223,8 @@ class Program:
     """Flags that prong will use; `--help` must know them."""
     install: str
     """What to type to get it."""
+    root_variable: str
+    """The environment variable that moves its configuration folder."""
 
 
 @dataclass(frozen=True)

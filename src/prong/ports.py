@@ -6,6 +6,7 @@ that every store must pass.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -17,6 +18,7 @@ from prong.model import (
     Retention,
     Scan,
     Session,
+    SessionRef,
     View,
 )
 
@@ -83,6 +85,15 @@ class HasRetention(Protocol):
 
     def retention(self, root: Path) -> Retention | None:
         """None when nothing is deleted."""
+        ...
+
+
+@runtime_checkable
+class HasSamples(Protocol):
+    """The agent can write sample sessions, for `prong demo`."""
+
+    def write_samples(self, cwd: str, now: datetime) -> SessionRef:
+        """Write into the first root, which must be a throw-away folder; name the best session."""
         ...
 
 

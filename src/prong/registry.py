@@ -6,7 +6,7 @@ plug-in that fails to load is reported by `prong doctor` and otherwise ignored.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -49,19 +49,26 @@ class Registry:
                 continue
             try:
                 stores[name] = self._make(target)
-            # A plug-in is somebody else's code: whatever it raises must not stop prong.
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 -- somebody else's code must not stop prong
                 self.plug_ins.append(PlugIn(name, target, f"{type(error).__name__}: {error}"))
             else:
                 self.plug_ins.append(PlugIn(name, target))
         return stores
 
+    def make(self, name: str, roots: Sequence[Path]) -> AgentStore:
+        """A built-in agent that looks at other folders than its own."""
+        return _factory(BUILT_IN[name])(roots)
+
     def _make(self, target: str) -> AgentStore:
-        module, _, attribute = target.partition(":")
-        factory = cast(AgentFactory, getattr(import_module(module), attribute))
+        factory = _factory(target)
         store = factory()
         extra = self._extra_roots.get(store.name)
         return factory([*store.roots, *extra]) if extra else store
+
+
+def _factory(target: str) -> AgentFactory:
+    module, _, attribute = target.partition(":")
+    return cast(AgentFactory, getattr(import_module(module), attribute))
 
 
 def _entry_points() -> dict[str, str]:

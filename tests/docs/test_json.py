@@ -1,5 +1,6 @@
 """docs/reference/json.md shows every field that `--json` has, and its examples are JSON."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any
 import pytest
 
 from prong.app import views
+from prong.app.doctor import Finding
 from prong.app.lineage import Forest, Node
+from prong.app.sessions import Listing
 from prong.model import (
     Command,
     Conversation,
@@ -64,6 +67,16 @@ def test_show() -> None:
 def test_tree() -> None:
     real = views.forest(Forest([Node(REF, SESSION, None)]))
     assert list(example("tree")["roots"][0]) == list(real["roots"][0])
+
+
+def test_doctor() -> None:
+    fields = [field.name for field in dataclasses.fields(Finding)]
+    assert list(example("doctor")["findings"][0]) == fields
+
+
+def test_list() -> None:
+    real = views.listing(Listing((SESSION,), (), total=1, hidden=0, more=0))
+    assert list(example("list")) == list(real)
 
 
 def test_skipped() -> None:

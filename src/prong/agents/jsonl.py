@@ -1,6 +1,6 @@
-"""A reader of JSON lines that survives whatever an agent, a crash or an editor left behind.
+r"""A reader of JSON lines that survives whatever an agent, a crash or an editor left behind.
 
-Rules, each with a test: split on the byte `\\n` only; a record that is typed wrongly keeps what
+Rules, each with a test: split on the byte `\n` only; a record that is typed wrongly keeps what
 is right about it; two objects on one line are two records; what cannot be read is skipped and
 reported with its offset; a last line without its end is no error. A file may grow, shrink or be
 replaced while it is read: the reader keeps to the file it opened and to the size it had then.
@@ -83,14 +83,12 @@ class Reader(Generic[T]):
         stop = size_of(file) if stop is None else stop
         offset = start
         file.seek(start)
-        for line in file:
+        for whole in file:
+            # The file may have grown since: keep to what was there when we opened it.
+            line = whole if offset + len(whole) <= stop else whole[: stop - offset]
             after = offset + len(line)
-            if after > stop:
-                # The file grew while we read: keep to what was there when we opened it.
-                line = line[: stop - offset]
-                after = stop
-                if not line:
-                    break
+            if not line:
+                break
             try:
                 yield offset, line, decode(line)
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):

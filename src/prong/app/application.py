@@ -10,9 +10,9 @@ from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.config import Config
 from prong.errors import NotFound
 from prong.model import Conversation, Message, Session, SessionRef, Turn, View
-from prong.ports import AgentStore, ScanCache
+from prong.ports import AgentStore, HasProgram
 from prong.registry import Registry
-from prong.state.scan import SqliteScanCache
+from prong.state.scan import NoCache, SqliteScanCache
 
 
 class App:
@@ -22,12 +22,12 @@ class App:
         self,
         settings: Config | None = None,
         *,
-        cache: ScanCache | None = None,
         stores: Mapping[str, AgentStore] | None = None,
+        remember: bool = True,
     ) -> None:
         self._settings = settings
-        self._cache = cache
         self._stores = stores
+        self._remember = remember
 
     @cached_property
     def settings(self) -> Config:
@@ -39,8 +39,8 @@ class App:
 
     @cached_property
     def _scanner(self) -> Scanner:
-        cache = self._cache or SqliteScanCache(paths.cache_dir() / "cache.db")
-        return Scanner(self.stores, cache)
+        path = paths.cache_dir() / "cache.db"
+        return Scanner(self.stores, SqliteScanCache(path) if self._remember else NoCache())
 
     @property
     def stores(self) -> Mapping[str, AgentStore]:
@@ -77,9 +77,7 @@ class App:
         self, session: Session, *, view: View = View.HISTORY, turn: Turn | None = None
     ) -> Iterator[Message]:
         """The messages of a session, or of one turn of it."""
-        return self._store(session.ref).messages(
-            session, view=view, turn=turn.id if turn else None
-        )
+        return self._store(session.ref).messages(session, view=view, turn=turn.id if turn else None)
 
     def raw(self, session: Session, *, turn: Turn | None = None) -> Iterator[bytes]:
         """The lines of a session as the agent wrote them."""
@@ -99,10 +97,16 @@ class App:
 
     def demo(self, home: Path) -> demo.Demo:
         """Write sample sessions into an empty folder."""
-        return demo.write(home)
+        return demo.write(self.registry, home)
 
     def roots(self) -> list[Path]:
+        """The folders that are looked at."""
         return [root for store in self.stores.values() for root in store.roots]
+
+    def root_variables(self) -> list[str]:
+        """The environment variables that name other folders."""
+        stores = self.stores.values()
+        return [store.program.root_variable for store in stores if isinstance(store, HasProgram)]
 
     def _store(self, ref: SessionRef) -> AgentStore:
         try:

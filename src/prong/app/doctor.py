@@ -56,9 +56,7 @@ def examine(app: App) -> Report:
         findings.extend(_program(name, store))
         findings.extend(_roots(name, store, sessions))
     unreadable = [one for one in listing.skipped if one.reason != "no conversation in it"]
-    findings.extend(
-        Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in unreadable
-    )
+    findings.extend(Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in unreadable)
     findings.extend(_plug_ins(app))
     findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
     return Report(tuple(findings))
@@ -111,7 +109,9 @@ def _retention(
     retention = store.retention(root)
     if retention is None:
         return
-    yield Finding(agent, Level.OK, f"deletes sessions after {retention.days} days ({retention.source})")
+    yield Finding(
+        agent, Level.OK, f"deletes sessions after {retention.days} days ({retention.source})"
+    )
     soon = datetime.now(UTC) - timedelta(days=retention.days) + _WARN_BEFORE
     leaving = [session for session in sessions if session.updated and session.updated < soon]
     if leaving:

@@ -50,7 +50,7 @@ def forest(
 
 
 def _descends(ref: SessionRef, ancestor: SessionRef, nodes: dict[SessionRef, Node]) -> bool:
-    """True when a loop of parents, which only a damaged file can claim, leads back to `ancestor`."""
+    """True when `ancestor` is above: a loop of parents, which only a damaged file can claim."""
     seen: set[SessionRef] = set()
     current: SessionRef | None = ref
     while current is not None and current not in seen:

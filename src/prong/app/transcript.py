@@ -18,7 +18,9 @@ def paired(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 def _pair(turn: list[Message]) -> Iterator[Message]:
-    results = {message.tool.id: message.tool for message in turn if message.tool and message.role == "tool"}
+    results = {
+        message.tool.id: message.tool for message in turn if message.tool and message.role == "tool"
+    }
     called: set[str] = set()
     for message in turn:
         tool = message.tool

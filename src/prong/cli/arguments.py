@@ -20,7 +20,7 @@ _UNITS = {
 _MOST_COMPLETIONS = 50
 
 
-class SessionArgument(click.ParamType):
+class SessionArgument(click.ParamType[str]):
     """A SESSION; shells complete it from the sessions there are."""
 
     name = "session"
@@ -41,7 +41,7 @@ class SessionArgument(click.ParamType):
         return found
 
 
-class SinceArgument(click.ParamType):
+class SinceArgument(click.ParamType[datetime]):
     """A point in time: `3d`, `12h`, `2w`, `yesterday`, or a date."""
 
     name = "when"

@@ -4,12 +4,11 @@ import click
 from click.shell_completion import get_completion_class
 
 
-
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script that lets a shell complete commands and sessions.
+    r"""Print the script that lets a shell complete commands and sessions.
 
     \b
     bash:  eval "$(prong completion bash)"    in ~/.bashrc

@@ -33,7 +33,7 @@ def demo(keep: bool) -> None:
 
 
 def _tour(made: "Demo") -> None:
-    session = made.session[: len("claude:") + 8]
+    session = f"{made.sessions[0].agent}:{made.sessions[0].id[:8]}"
     for words, what in (
         (["list"], "every session of Claude Code and Codex, newest first"),
         (["turns", session, "--all"], "the turns of one: what was asked, done and left behind"),
@@ -51,10 +51,9 @@ def _run(words: list[str], made: "Demo") -> None:
     from prong.app import App
     from prong.cli import output
     from prong.cli.main import main
-    from prong.state.scan import NoCache
+    from prong.config import Config
 
-    stores = {store.name: store for store in (made.claude, made.codex)}
-    with output.using(lambda: App(cache=NoCache(), stores=stores)):
+    with output.using(lambda: App(Config(), stores=made.stores, remember=False)):
         command = main.commands[words[0]]
         command.main(words[1:], prog_name=f"prong {words[0]}", standalone_mode=False)
 

@@ -1,6 +1,5 @@
 """`prong list`."""
 
-import os
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -34,7 +33,10 @@ _NARROW = 60
     "-s", "--since", type=SinceArgument(), help="Changed since: 3d, 12h, yesterday, 2026-11-01."
 )
 @click.option(
-    "-n", "--limit", type=click.IntRange(min=0), help=f"At most so many; {_DEFAULT_LIMIT} on a terminal."
+    "-n",
+    "--limit",
+    type=click.IntRange(min=0),
+    help=f"At most so many; {_DEFAULT_LIMIT} on a terminal.",
 )
 @click.option("--all", "everything", is_flag=True, help="Also archived and headless sessions.")
 @json_option
@@ -57,7 +59,7 @@ def list_sessions(
         raise NotFound(f"there is no agent {agent!r}", hint=f"agents: {known}")
     if limit is None and not as_json and sys.stdout.isatty():
         limit = _DEFAULT_LIMIT
-    folder = Path(os.path.abspath(project.expanduser())) if project else None
+    folder = project.expanduser().absolute() if project else None
     listing = app.list_sessions(SessionFilter(agent, folder, since, limit, everything))
     if as_json:
         print_json(views.listing(listing))
@@ -70,7 +72,7 @@ def list_sessions(
 def _notes(app: "App", listing: "Listing") -> None:
     if not listing.total:
         note(f"no sessions under {', '.join(str(root) for root in app.roots())}")
-        note("set CLAUDE_CONFIG_DIR or CODEX_HOME, or run: prong demo")
+        note(f"set {' or '.join(app.root_variables())}, or run: prong demo")
     elif not listing.sessions and not listing.hidden:
         note(f"none of {listing.total} sessions fits")
     if listing.more:

@@ -50,7 +50,7 @@ class _Main(click.Group):
             status = fail(UsageError(error.format_message()), words)
         except ProngError as error:
             status = fail(error, words)
-        sys.exit(status if isinstance(status, int) else 0)
+        sys.exit(status)
 
 
 @click.group(

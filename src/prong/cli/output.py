@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -38,7 +38,7 @@ _factory: ContextVar[Callable[[], "App"]] = ContextVar("factory", default=_make_
 
 
 @contextmanager
-def using(factory: Callable[[], "App"]) -> Iterator[None]:
+def using(factory: Callable[[], "App"]) -> Generator[None]:
     """Let the commands inside work with another application, as `prong demo` does."""
     token = _factory.set(factory)
     try:

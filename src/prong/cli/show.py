@@ -56,9 +56,8 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
 
 
 def _print_raw(lines: Iterable[bytes]) -> None:
-    out = click.get_binary_stream("stdout")
     for line in lines:
-        out.write(line + b"\n")
+        click.echo(line)
 
 
 def _print_messages(messages: Iterable["Message"], *, full: bool) -> None:

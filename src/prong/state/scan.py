@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from prong.model import KnownFile, Scan
 from prong.paths import private_dir
@@ -50,7 +51,7 @@ class SqliteScanCache:
     def known(self, agent: str) -> Mapping[str, KnownFile]:
         query = "SELECT path, size, mtime_ns, inode, facts FROM files WHERE agent = ?"
         rows = self._rows(query, agent)
-        return {_as_path(row[0]): KnownFile(*row[1:]) for row in rows}
+        return {os.fsdecode(path): KnownFile(*values) for path, *values in rows}
 
     def state(self, agent: str, path: str) -> bytes | None:
         query = "SELECT state FROM states WHERE agent = ? AND path = ?"
@@ -63,10 +64,11 @@ class SqliteScanCache:
         stale = [(agent, _as_key(path)) for path in (*scan.changed, *scan.gone)]
         try:
             with self._connection:
-                for table in ("files", "states"):
-                    self._connection.executemany(
-                        f"DELETE FROM {table} WHERE agent = ? AND path = ?", stale
-                    )
+                for statement in (
+                    "DELETE FROM files WHERE agent = ? AND path = ?",
+                    "DELETE FROM states WHERE agent = ? AND path = ?",
+                ):
+                    self._connection.executemany(statement, stale)
                 self._connection.executemany(
                     "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?)",
                     (
@@ -85,7 +87,7 @@ class SqliteScanCache:
         except sqlite3.Error as error:
             _log.debug("scan cache not written: %s", error)
 
-    def _rows(self, query: str, *values: str | bytes) -> list[tuple[object, ...]]:
+    def _rows(self, query: str, *values: str | bytes) -> list[Any]:
         if self._connection is None:
             return []
         try:
@@ -152,8 +154,3 @@ class NoCache:
 def _as_key(path: str) -> bytes:
     # A file name need not be valid text.
     return os.fsencode(path)
-
-
-def _as_path(key: object) -> str:
-    assert isinstance(key, bytes)
-    return os.fsdecode(key)

@@ -84,4 +84,3 @@ def _is_conversation(transcript: Transcript) -> bool:
         for node in transcript.nodes.values()
         if not node.sidechain
     )
-

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from prong.agents.claude.facts import Facts
 
+
 class Parent(NamedTuple):
     id: str
     inherited: int

@@ -41,9 +41,7 @@ class Renderer:
             return node.error
         return node.meta
 
-    def _pieces(
-        self, node: Node, line: dict[str, Any]
-    ) -> Iterator[tuple[Role, str, Tool | None]]:
+    def _pieces(self, node: Node, line: dict[str, Any]) -> Iterator[tuple[Role, str, Tool | None]]:
         if node.type == "attachment":
             yield "user", node.queued or "", None
             return
@@ -54,8 +52,8 @@ class Renderer:
         results = {result.id: result for result in node.results}
         for block in blocks:
             if isinstance(block, str):
-                block = {"type": "text", "text": block}
-            if isinstance(block, dict):
+                yield from self._block(node, {"type": "text", "text": block}, results)
+            elif isinstance(block, dict):
                 yield from self._block(node, cast(dict[str, Any], block), results)
 
     def _block(

@@ -35,9 +35,7 @@ _MACHINE_TEXT = (
 )
 """What a user line starts with that no person typed."""
 
-_WRAPPERS = re.compile(
-    r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL
-)
+_WRAPPERS = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
 _TOOL_LOADED = "Tool loaded."
 
 

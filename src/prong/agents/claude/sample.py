@@ -87,7 +87,12 @@ class ClaudeSample:
         asked = [
             (
                 self._assistant(
-                    {"type": "tool_use", "id": f"toolu_{self.uuid()}", "name": name, "input": given},
+                    {
+                        "type": "tool_use",
+                        "id": f"toolu_{self.uuid()}",
+                        "name": name,
+                        "input": given,
+                    },
                     message_id,
                 ),
                 output,
@@ -177,3 +182,56 @@ class ClaudeSample:
                 file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
         path.chmod(0o600)
         return path
+
+
+def write_samples(root: Path, cwd: str, now: datetime) -> str:
+    """Sessions worth a look: tools, a rewind, a compaction, a fork. The best one's id is given."""
+    api = ClaudeSample("60309e1e-8f4b-4b8e-9c55-1f0d2c7a9b01", cwd, now - timedelta(hours=5))
+    api.prompt("Add rate limiting to the public API, 60 requests a minute for each key")
+    api.tools(
+        ("Read", {"file_path": f"{cwd}/shop/api.py"}, "def handle(request): ..."),
+        ("Grep", {"pattern": "api_key"}, "shop/keys.py:12: def key_of(request)"),
+    )
+    api.tools(("Write", {"file_path": f"{cwd}/shop/limit.py"}, "File created"))
+    api.tools(("Bash", {"command": "pytest -q tests/test_limit.py"}, "3 passed"))
+    api.answer("A token bucket for each key, in `shop/limit.py`. Tests pass.", tokens=21_400)
+    api.prompt("Keep the counters in Redis, so that all workers share them")
+    api.tools(("Edit", {"file_path": f"{cwd}/shop/limit.py"}, "File updated"))
+    api.tools(
+        ("Bash", {"command": "pytest -q tests/test_limit.py"}, "Exit code 1\n1 failed, 2 passed"),
+        failed=[0],
+    )
+    shared = api.answer("Done with INCR and EXPIRE. One test needs a running Redis.", tokens=34_900)
+    dead_end = api.leaf
+    api.prompt("Forget Redis, use the database instead")
+    api.tools(("Edit", {"file_path": f"{cwd}/shop/limit.py"}, "File updated"))
+    api.interrupt()
+    api.leaf = dead_end
+    api.prompt("Start a Redis in the tests instead of mocking it")
+    api.tools(("Write", {"file_path": f"{cwd}/tests/conftest.py"}, "File created"))
+    api.tools(("Bash", {"command": "pytest -q"}, "41 passed"))
+    api.answer("A fixture starts Redis on a free port. All 41 tests pass.", tokens=48_300)
+    api.compact("Rate limiting by key with Redis, tested against a real server.")
+    api.prompt("Document the limit in the README")
+    api.tools(("Edit", {"file_path": f"{cwd}/README.md"}, "File updated"))
+    api.answer("Added a section with the headers that a client sees.", tokens=9_800)
+    api.side("custom-title", customTitle="Rate limiting for the public API")
+    api.write(root)
+
+    other = api.branch_off("7d1c44a2-3c1b-4c0e-8f63-6a1e7b0d5c02", shared)
+    other.now = now - timedelta(hours=2)
+    other.prompt("Try a sliding window instead of the token bucket")
+    other.tools(("Edit", {"file_path": f"{cwd}/shop/limit.py"}, "File updated"))
+    other.answer("The window is exact, at the price of one sorted set for each key.", tokens=41_000)
+    other.side("custom-title", customTitle="Rate limiting with a sliding window")
+    other.write(root)
+
+    start = now - timedelta(days=3)
+    search = ClaudeSample("b54c2f90-0d0a-4f0e-a1d7-93c5e8f20a03", cwd, start)
+    search.prompt("Why is the product search slow for short words?")
+    search.tools(("Bash", {"command": "python -m shop.explain 'tea'"}, "Seq Scan on products"))
+    search.answer(
+        "The index is not used below three letters. A trigram index helps.", tokens=12_700
+    )
+    search.write(root)
+    return api.id

@@ -1,7 +1,7 @@
 """The sessions of Claude Code, behind the `AgentStore` port."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from prong.agents import jsonl
-from prong.agents.claude import lineage, live, subagents, transcript, turns
+from prong.agents.claude import lineage, live, sample, subagents, transcript, turns
 from prong.agents.claude.facts import Facts, summarise
 from prong.agents.claude.folders import default_root
 from prong.agents.claude.messages import Renderer
@@ -53,6 +53,7 @@ class ClaudeStore:
         name="claude",
         flags=("--resume", "--fork-session", "--session-id", "--settings"),
         install="npm install -g @anthropic-ai/claude-code",
+        root_variable="CLAUDE_CONFIG_DIR",
     )
 
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
@@ -77,9 +78,7 @@ class ClaudeStore:
             complete=complete,
         )
 
-    def _assemble(
-        self, files: FileScan[Transcript, Facts]
-    ) -> tuple[list[Session], list[Skipped]]:
+    def _assemble(self, files: FileScan[Transcript, Facts]) -> tuple[list[Session], list[Skipped]]:
         talks = {path: facts for path, facts in files.facts.items() if facts.conversation}
         skipped = [
             Skipped(Path(path), "no conversation in it")
@@ -185,6 +184,9 @@ class ClaudeStore:
             return Retention(_DEFAULT_RETENTION_DAYS, "the default of Claude Code")
         return Retention(days, f"cleanupPeriodDays in {settings}")
 
+    def write_samples(self, cwd: str, now: datetime) -> SessionRef:
+        return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
+
 
 class _Settings(msgspec.Struct, rename="camel"):
     cleanup_period_days: int | None = None
@@ -251,9 +253,7 @@ def _titles_by_leaf(files: dict[str, Facts]) -> dict[tuple[str, str], str]:
     }
 
 
-def _summary_title(
-    path: str, facts: Facts, titles: dict[tuple[str, str], str]
-) -> str | None:
+def _summary_title(path: str, facts: Facts, titles: dict[tuple[str, str], str]) -> str | None:
     if not titles:
         return None
     folder = os.path.dirname(path)
@@ -273,7 +273,7 @@ def _is_uuid(text: str) -> bool:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _opened(path: Path) -> Generator[BinaryIO]:
     try:
         file = jsonl.open_file(path)
     except FileNotFoundError:

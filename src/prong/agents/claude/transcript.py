@@ -114,7 +114,9 @@ class Transcript(Struct, array_like=True):
     bad: list[tuple[int, str]] = []
 
 
-_EXIT_CODE = re.compile(rb'^(?:\[\s*\{\s*"type"\s*:\s*"text"\s*,\s*"text"\s*:\s*)?"(?:Error: )?Exit code (\d+)')
+_EXIT_CODE = re.compile(
+    rb'^(?:\[\s*\{\s*"type"\s*:\s*"text"\s*,\s*"text"\s*:\s*)?"(?:Error: )?Exit code (\d+)'
+)
 _BACKGROUND = b'"backgroundTaskId"'
 _EDITORS = {
     "Edit": "file_path",

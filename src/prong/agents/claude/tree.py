@@ -5,7 +5,7 @@ branch is dead though it stands in the file; it brings back the siblings of para
 which that walk would miss; and it starts at the last compaction, before which the history goes on.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from prong.agents.claude.transcript import ZERO, Boundary, Node, Transcript
 
@@ -122,45 +122,39 @@ class Tree:
         One API message is written as one line for each block. The lines of parallel calls and
         their results branch off each other, so a walk from the leaf sees only some of them.
         """
-        on_chain = {node.uuid for node in chain}
-        messages: dict[str, list[Node]] = {
-            node.message_id: [] for node in chain if node.type == "assistant" and node.message_id
-        }
-        answered = {result.id for node in chain for result in node.results}
-        stray_results: dict[str, Node] = {}
-        for node in self.nodes.values():
-            if node.sidechain:
-                continue
-            if node.type == "assistant" and node.message_id in messages:
-                messages[node.message_id].append(node)
-            elif node.uuid not in on_chain:
-                for result in node.results:
-                    if result.id not in answered:
-                        stray_results.setdefault(result.id, node)
-
-        if not stray_results and all(
-            node.uuid in on_chain for nodes in messages.values() for node in nodes
-        ):
+        messages, strays = self._beside(chain)
+        if not messages and not strays:
             return chain
-        whole: list[Node] = []
-        placed: set[str] = set()
-
-        def place(nodes: Iterable[Node]) -> None:
-            for node in nodes:
-                if node.uuid not in placed:
-                    placed.add(node.uuid)
-                    whole.append(node)
-
+        whole: dict[str, Node] = {}
         for node in chain:
-            if node.uuid in placed:
+            if node.uuid in whole:
                 continue
-            if node.type != "assistant" or not node.message_id:
-                place([node])
+            group = messages.get(node.message_id or "", [node])
+            whole.update((member.uuid, member) for member in group)
+            whole.update((result.uuid, result) for result in _results_for(group, strays))
+        return list(whole.values())
+
+    def _beside(self, chain: list[Node]) -> tuple[dict[str, list[Node]], dict[str, Node]]:
+        """The lines of each message that the chain holds only in part, and stray results by call."""
+        on_chain = {node.uuid for node in chain}
+        ids = {node.message_id for node in chain if node.type == "assistant" and node.message_id}
+        answered = {result.id for node in chain for result in node.results}
+        partial: set[str] = set()
+        strays: dict[str, Node] = {}
+        for node in self.nodes.values():
+            if node.sidechain or node.uuid in on_chain:
                 continue
-            group = messages[node.message_id]
-            place(group)
-            place(_results_for(group, stray_results))
-        return whole
+            if node.type == "assistant" and node.message_id in ids:
+                partial.add(node.message_id or "")
+            for result in node.results:
+                if result.id not in answered:
+                    strays.setdefault(result.id, node)
+        messages: dict[str, list[Node]] = {id_: [] for id_ in partial}
+        if partial:
+            for node in self.nodes.values():
+                if node.type == "assistant" and node.message_id in partial and not node.sidechain:
+                    messages[node.message_id or ""].append(node)
+        return messages, strays
 
 
 def _results_for(group: list[Node], results: dict[str, Node]) -> Iterator[Node]:

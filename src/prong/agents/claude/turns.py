@@ -122,7 +122,8 @@ def _turn(
     span: Span, index: int | None, absorbed: Sequence[str], *, is_last: bool, live: bool
 ) -> Turn:
     opener = span.opener
-    assert opener is not None and opener.prompt is not None
+    assert opener is not None
+    assert opener.prompt is not None
     calls: dict[str, Call] = {}
     results: dict[str, Result] = {}
     tokens: int | None = None
@@ -215,12 +216,10 @@ def _absorbed_prompts(transcript: Transcript, cut: Sequence[Span]) -> dict[int, 
                 pass
     landed: dict[int, list[str]] = {}
     starts = [
-        (span.opener.order, number)
-        for number, span in enumerate(cut)
-        if span.opener is not None
+        (span.opener.order, number) for number, span in enumerate(cut) if span.opener is not None
     ]
-    for order, text in removed:
-        text = text.strip()
+    for order, removed_text in removed:
+        text = removed_text.strip()
         if not text or text in kept_elsewhere or text.startswith(_MACHINE_QUEUE):
             continue
         number = max((number for start, number in starts if start < order), default=None)

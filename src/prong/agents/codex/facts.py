@@ -1,6 +1,7 @@
 """What a scan remembers of one rollout file."""
 
 import zlib
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -8,7 +9,6 @@ from prong.agents.codex.history import Segment
 from prong.agents.codex.rollout import Header, Kind, Rollout
 from prong.agents.codex.turns import cut
 from prong.agents.texts import first_line
-from pathlib import Path
 
 
 class TurnMark(Struct, array_like=True, gc=False):

@@ -44,7 +44,7 @@ class Library:
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self.complete = True
-        self.found = {root: False for root in roots}
+        self.found = dict.fromkeys(roots, False)
         self.by_rollout: dict[str, str] = {}
         self.by_thread: dict[str, list[str]] = {}
         self.stats: dict[str, os.stat_result] = {}
@@ -114,9 +114,7 @@ def load(path: Path) -> Rollout:
         return rollout.read(file)
 
 
-def segments(
-    path: Path, library: Library, skipped: list[Skipped]
-) -> tuple[list[Segment], Rollout]:
+def segments(path: Path, library: Library, skipped: list[Skipped]) -> tuple[list[Segment], Rollout]:
     """The segments of the session in this file, and the file's own rollout."""
     own = load(path)
     chain = [Segment(path, own, own.entries)]

@@ -1,9 +1,9 @@
-"""Rollout lines as messages: what a person reads (history), or what the model would get (context)."""
+"""Rollout lines as messages: what a person reads (history), or the model would get (context)."""
 
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Self, cast
 
 from prong.agents import jsonl
 from prong.agents.codex import prompts
@@ -24,7 +24,7 @@ class Renderer:
         self.files: dict[Path, BinaryIO] = {}
         self.names: dict[str, str] = {}
 
-    def __enter__(self) -> "Renderer":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -40,10 +40,9 @@ class Renderer:
                 continue
             time = parse_time(entry.time)
             for role, text, tool in self._contents(segment, entry):
-                if tool is not None and role == "tool" and tool.id in exit_codes:
-                    code = exit_codes[tool.id]
-                    tool = Tool(tool.id, tool.name, "", tool.output, code != 0, code)
-                yield Message(role, text, number, tool, time)
+                known = tool is not None and role == "tool" and tool.id in exit_codes
+                outcome = _with_exit_code(tool, exit_codes[tool.id]) if tool and known else tool
+                yield Message(role, text, number, outcome, time)
 
     def _is_wanted(self, segment: Segment, entry: Entry) -> bool:
         if entry.kind is Kind.COMPACTED or entry.kind is Kind.ITEM:
@@ -83,7 +82,11 @@ class Renderer:
                 yield "summary", str(payload.get("message") or "") or _last_text(payload), None
             case Kind.SAID:
                 item = cast(dict[str, Any], payload.get("item") or payload)
-                yield "assistant", str(item.get("message") or "") or _text(item.get("content")), None
+                yield (
+                    "assistant",
+                    str(item.get("message") or "") or _text(item.get("content")),
+                    None,
+                )
             case Kind.THOUGHT:
                 yield "thinking", str(payload.get("text") or ""), None
             case _:
@@ -123,6 +126,10 @@ class Renderer:
             injected = role == "user" and prompts.is_injected(text)
             if text and not (injected and self.view is View.HISTORY):
                 yield ("user" if role == "user" else "assistant"), text, None
+
+
+def _with_exit_code(tool: Tool, code: int) -> Tool:
+    return Tool(tool.id, tool.name, tool.input, tool.output, code != 0, code)
 
 
 def context_spans(spans: Iterable[Span]) -> list[Span]:

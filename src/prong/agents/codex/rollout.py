@@ -198,7 +198,9 @@ class _Taker:
             case _:
                 self._add(Kind.ITEM, line, place)
 
-    def _take_event(self, event: Payload, line: Line, place: jsonl.Place) -> None:
+    def _take_event(  # noqa: C901, PLR0912 -- one plain case for each event
+        self, event: Payload, line: Line, place: jsonl.Place
+    ) -> None:
         rollout = self.rollout
         match event.type:
             case "task_started":
@@ -247,9 +249,7 @@ class _Taker:
             case _:
                 pass
 
-    def _take_finished(
-        self, item: Item, event: Payload, line: Line, place: jsonl.Place
-    ) -> None:
+    def _take_finished(self, item: Item, event: Payload, line: Line, place: jsonl.Place) -> None:
         match item.type:
             case "UserMessage":
                 entry = self._add(Kind.USER_ITEM, line, place)

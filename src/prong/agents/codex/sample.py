@@ -133,3 +133,31 @@ class CodexSample:
                 file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
         path.chmod(0o600)
         return path
+
+
+def write_samples(root: Path, cwd: str, now: datetime) -> str:
+    """A thread and a fork of it. The fork's id comes back."""
+    start = now - timedelta(days=1)
+    parser = CodexSample("01a1e076-654d-7c10-8a51-5f3f9e1b0d04", cwd, start)
+    parser.turn(
+        "Write a parser for the suppliers' price lists (CSV, three dialects)",
+        "A parser with one dialect table; unknown columns are kept.",
+        commands=[("pytest -q tests/test_prices.py", 0)],
+        files=[f"{cwd}/shop/prices.py", f"{cwd}/tests/test_prices.py"],
+    )
+    parser.turn(
+        "Handle prices with a comma as the decimal sign",
+        "The dialect now says which sign is the decimal one.",
+        commands=[("pytest -q tests/test_prices.py", 1), ("pytest -q tests/test_prices.py", 0)],
+        files=[f"{cwd}/shop/prices.py"],
+    )
+    parser.write(root)
+    fork = parser.fork("01a1e5b2-90aa-7f21-b3c4-0c9d8e7f6a05", 1)
+    fork.turn(
+        "Use the csv module's Sniffer instead of a dialect table",
+        "It guesses two of the three dialects right; I kept the table for the third.",
+        commands=[("pytest -q tests/test_prices.py", 0)],
+        files=[f"{cwd}/shop/prices.py"],
+    )
+    fork.write(root)
+    return fork.id

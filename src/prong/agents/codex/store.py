@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from prong.agents.codex import history, live, rollout, turns
+from prong.agents.codex import history, live, rollout, sample, turns
 from prong.agents.codex.facts import Facts, TurnMark, summarise
 from prong.agents.codex.history import FileName, Library, Segment
 from prong.agents.codex.messages import Renderer, context_spans
@@ -54,6 +54,7 @@ class CodexStore:
         name="codex",
         flags=("resume", "fork", "exec", "app-server"),
         install="npm install -g @openai/codex",
+        root_variable="CODEX_HOME",
     )
 
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
@@ -184,6 +185,9 @@ class CodexStore:
             for _, span in self._parts(session, View.HISTORY, turn):
                 for segment, entry in span.pieces:
                     yield renderer.line(segment, entry)
+
+    def write_samples(self, cwd: str, now: datetime) -> SessionRef:
+        return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
 
 
 @dataclass

@@ -48,7 +48,7 @@ def command_of_event(raw: Raw) -> str:
 
 
 def command_text(command: str | list[str]) -> str:
-    """What a person would have typed: the script itself when it was wrapped as `bash -lc SCRIPT`."""
+    """What a person would have typed: only the script of a `bash -lc SCRIPT`."""
     if isinstance(command, str):
         return command
     if len(command) == 3 and _WRAPPED.match(command[0]) and command[1].startswith("-"):
@@ -57,7 +57,7 @@ def command_text(command: str | list[str]) -> str:
 
 
 def exit_code_of(output: Raw) -> int | None:
-    """The exit code in what a shell tool told the model: in its first lines, or as JSON at the end."""
+    """The exit code in a shell tool's words to the model: in the first lines, or as JSON at the end."""
     data = bytes(output)
     found = _EXIT_AT_START.search(data[:400])
     if found is None:

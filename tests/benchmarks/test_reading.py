@@ -1,0 +1,42 @@
+"""prong finds in a generated store exactly what the manifest says: turns, lineage, kinds."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.store import write_store
+from prong import App
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_prong_reads_what_the_generator_wrote(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = write_store(tmp_path / "store", sessions=200, megabytes=20, seed=seed)
+    for name, value in manifest.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    app = App()
+
+    found = {
+        (s.agent, s.id): (
+            s.path,
+            s.turn_count,
+            s.parent.id if s.parent else None,
+            s.inherited,
+            s.headless,
+            s.archived,
+        )
+        for s in app.sessions()
+    }
+    assert found == {
+        (s.agent, s.id): (s.path, s.turns, s.parent, s.inherited, s.headless, s.archived)
+        for s in manifest.sessions
+    }
+
+    for session in manifest.sessions:
+        conversation = app.conversation(f"{session.agent}:{session.id}")
+        assert len(conversation.turns) == session.turns
+        assert len(conversation.abandoned) == session.abandoned
+        assert not conversation.skipped
