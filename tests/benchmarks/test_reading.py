@@ -18,6 +18,7 @@ def test_prong_reads_what_the_generator_wrote(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     app = App()
+    sessions = app.sessions()
 
     found = {
         (s.agent, s.id): (
@@ -28,15 +29,16 @@ def test_prong_reads_what_the_generator_wrote(
             s.headless,
             s.archived,
         )
-        for s in app.sessions()
+        for s in sessions
     }
     assert found == {
         (s.agent, s.id): (s.path, s.turns, s.parent, s.inherited, s.headless, s.archived)
         for s in manifest.sessions
     }
 
-    for session in manifest.sessions:
-        conversation = app.conversation(f"{session.agent}:{session.id}")
-        assert len(conversation.turns) == session.turns
-        assert len(conversation.abandoned) == session.abandoned
+    expected = {s.id: s for s in manifest.sessions}
+    for session in sessions:
+        conversation = app.conversation(session)
+        assert len(conversation.turns) == expected[session.id].turns
+        assert len(conversation.abandoned) == expected[session.id].abandoned
         assert not conversation.skipped

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.e2e.scenario import Scenario
 
 # A build mostly waits for a terminal UI, so a few at a time are faster even on two cores.
-WORKERS = 3
+WORKERS = 4
 
 
 class ScenarioCache:

@@ -38,7 +38,7 @@ def both(*checks: Check) -> Check:
     return lambda scenario: all(check(scenario) for check in checks)
 
 
-# -- Claude Code ------------------------------------------------------------------------------------
+# -- Claude Code -----------------------------------------------------------------------------------
 
 
 def users(scenario: Scenario) -> list[Line]:
@@ -173,7 +173,7 @@ def test_an_interactive_resume_sends_the_same(name: str, claude_sessions: Scenar
     assert anthropic_items(sent) == anthropic_items(scenario.resume_request)
 
 
-# -- Codex ------------------------------------------------------------------------------------------
+# -- Codex -----------------------------------------------------------------------------------------
 
 
 def payloads(scenario: Scenario) -> list[dict[str, Any]]:

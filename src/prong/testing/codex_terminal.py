@@ -127,6 +127,10 @@ class CodexTerminal:
         self.tmux.key("C-u")
         self.tmux.wait_for(lambda screen: prompt not in _input_part(screen), what="an empty line")
 
+    def wait_busy(self) -> None:
+        """Wait until a turn runs."""
+        wait_until(lambda: bool(self.thread_id()) and self._running() > 0, what="a running turn")
+
     def wait_quiet(self) -> None:
         """Wait until no turn runs: as many have ended as have begun."""
         wait_until(lambda: self._running() == 0, what="the end of all turns")
@@ -137,8 +141,16 @@ class CodexTerminal:
 
     def interrupt(self) -> None:
         """Esc while the agent works; returns when the turn is over."""
-        self.tmux.wait_for("esc to interrupt")
-        self.tmux.key("Escape")
+        self.wait_busy()
+        for _ in range(5):
+            # The file says that a turn runs a little before the UI knows it.
+            time.sleep(SETTLE)
+            self.tmux.key("Escape")
+            try:
+                self.wait_idle(timeout=2)
+            except TimeoutError:
+                continue
+            return
         self.wait_idle()
 
     def exit(self) -> None:

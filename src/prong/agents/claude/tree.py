@@ -135,24 +135,34 @@ class Tree:
         return list(whole.values())
 
     def _beside(self, chain: list[Node]) -> tuple[dict[str, list[Node]], dict[str, Node]]:
-        """The lines of each message that the chain holds only in part, and stray results by call."""
+        """The lines of messages that do not stand whole in the chain; results beside it by call."""
         on_chain = {node.uuid for node in chain}
-        ids = {node.message_id for node in chain if node.type == "assistant" and node.message_id}
         answered = {result.id for node in chain for result in node.results}
+        ids = {node.message_id for node in chain if node.message_id}
         partial: set[str] = set()
         strays: dict[str, Node] = {}
         for node in self.nodes.values():
             if node.sidechain or node.uuid in on_chain:
                 continue
-            if node.type == "assistant" and node.message_id in ids:
+            if node.message_id in ids:
                 partial.add(node.message_id or "")
             for result in node.results:
                 if result.id not in answered:
                     strays.setdefault(result.id, node)
+        seen: set[str] = set()
+        previous: str | None = None
+        for node in chain:
+            id_ = node.message_id
+            # A result may stand between two calls of one message; all are sent before it.
+            split = id_ in seen and id_ != previous
+            if id_ and (split or any(call.id in strays for call in node.calls)):
+                partial.add(id_)
+            seen.add(id_ or "")
+            previous = id_
         messages: dict[str, list[Node]] = {id_: [] for id_ in partial}
         if partial:
             for node in self.nodes.values():
-                if node.type == "assistant" and node.message_id in partial and not node.sidechain:
+                if node.message_id in partial and not node.sidechain:
                     messages[node.message_id or ""].append(node)
         return messages, strays
 

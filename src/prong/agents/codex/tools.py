@@ -57,7 +57,7 @@ def command_text(command: str | list[str]) -> str:
 
 
 def exit_code_of(output: Raw) -> int | None:
-    """The exit code in a shell tool's words to the model: in the first lines, or as JSON at the end."""
+    """The exit code that a shell tool told: in the first lines, or as JSON at the end."""
     data = bytes(output)
     found = _EXIT_AT_START.search(data[:400])
     if found is None:
