@@ -27,7 +27,8 @@ class Session:
     """What is known of a session without its transcript."""
 
     ref: SessionRef
-    path: Path
+    file: str
+    """Where it lies. Text, because a list has thousands of them; `path` is the same as a Path."""
     title: str
     cwd: str | None = None
     """The folder of the last line; `cwds` has every folder the session was in."""
@@ -46,6 +47,10 @@ class Session:
     archived: bool = False
     headless: bool = False
     """Made only by programs (`claude -p`, an SDK, `codex exec`), never by a person at a prompt."""
+
+    @property
+    def path(self) -> Path:
+        return Path(self.file)
 
     @property
     def agent(self) -> str:

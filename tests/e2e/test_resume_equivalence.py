@@ -38,7 +38,7 @@ NOTIFICATION = re.compile(
     re.DOTALL,
 )
 TYPED_WHILE_BUSY = re.compile(
-    r"The user sent a new message while you were working:\n(.*?)\n\nThis is how Claude Code.*",
+    r"\AThe user sent a new message while you were working:\n(.*?)\n\nThis is how Claude Code.*",
     re.DOTALL,
 )
 

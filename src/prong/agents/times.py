@@ -11,4 +11,6 @@ def parse_time(text: str | None) -> datetime | None:
         time = datetime.fromisoformat(text)
     except ValueError:
         return None
+    if time.tzinfo is UTC:
+        return time
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

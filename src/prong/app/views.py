@@ -32,7 +32,7 @@ def session(value: Session) -> View:
         "updated": time(value.updated),
         "turns": value.turn_count,
         "size": value.size,
-        "path": str(value.path),
+        "path": value.file,
         "parent": str(value.parent) if value.parent else None,
         "inherited": value.inherited,
         "archived": value.archived,

@@ -1,9 +1,5 @@
 """`prong demo`."""
 
-import shlex
-import shutil
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +14,10 @@ if TYPE_CHECKING:
 @click.option("--keep", is_flag=True, help="Keep the folder, to try the commands on it yourself.")
 def demo(keep: bool) -> None:
     """Show prong at work on sample sessions, in a throw-away folder. No agent is needed."""
+    import shutil
+    import tempfile
+    from pathlib import Path
+
     home = Path(tempfile.mkdtemp(prefix="prong-demo-"))
     try:
         made = open_app().demo(home / "home")
@@ -33,6 +33,8 @@ def demo(keep: bool) -> None:
 
 
 def _tour(made: "Demo") -> None:
+    import shlex
+
     session = f"{made.sessions[0].agent}:{made.sessions[0].id[:8]}"
     for words, what in (
         (["list"], "every session of Claude Code and Codex, newest first"),
@@ -59,6 +61,8 @@ def _run(words: list[str], made: "Demo") -> None:
 
 
 def _say_where(made: "Demo") -> None:
+    import shlex
+
     click.echo("To go on with these samples:")
     for name, value in made.environment.items():
         click.echo(f"  export {name}={shlex.quote(value)}")

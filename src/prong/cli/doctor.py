@@ -1,7 +1,5 @@
 """`prong doctor`."""
 
-from dataclasses import asdict
-
 import click
 
 from prong.cli.output import json_option, open_app, print_json, styled
@@ -16,6 +14,8 @@ def doctor(as_json: bool) -> None:
     """Tell what is installed, what is missing, and what to type about it."""
     report = open_app().doctor()
     if as_json:
+        from dataclasses import asdict
+
         print_json({"findings": [asdict(one) for one in report.findings]})
         return
     for finding in report.findings:

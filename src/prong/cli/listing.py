@@ -1,8 +1,8 @@
 """`prong list`."""
 
+import os
 import sys
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -26,7 +26,8 @@ _NARROW = 60
 @click.option(
     "-p",
     "--project",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
+    metavar="DIR",
     help="Sessions that were ever in this folder or below it.",
 )
 @click.option(
@@ -42,13 +43,15 @@ _NARROW = 60
 @json_option
 def list_sessions(
     agent: str | None,
-    project: Path | None,
+    project: str | None,
     since: datetime | None,
     limit: int | None,
     everything: bool,
     as_json: bool,
 ) -> None:
     """List sessions of all projects, newest first."""
+    from pathlib import Path
+
     from prong.app import views
     from prong.app.sessions import SessionFilter
     from prong.errors import NotFound
@@ -59,7 +62,7 @@ def list_sessions(
         raise NotFound(f"there is no agent {agent!r}", hint=f"agents: {known}")
     if limit is None and not as_json and sys.stdout.isatty():
         limit = _DEFAULT_LIMIT
-    folder = project.expanduser().absolute() if project else None
+    folder = Path(project).expanduser().absolute() if project else None
     listing = app.list_sessions(SessionFilter(agent, folder, since, limit, everything))
     if as_json:
         print_json(views.listing(listing))
@@ -130,5 +133,6 @@ def _mark(session: "Session") -> str:
 def _short_path(path: str | None) -> str:
     if not path:
         return ""
-    home = str(Path.home())
-    return clean("~" + path[len(home) :] if f"{path}/".startswith(f"{home}/") else path)
+    home = os.environ.get("HOME", "")
+    inside = bool(home) and f"{path}/".startswith(f"{home}/")
+    return clean("~" + path[len(home) :] if inside else path)

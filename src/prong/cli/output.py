@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -66,9 +65,12 @@ def styled(text: str, **style: Any) -> str:
 
 def width() -> int | None:
     """The columns of the terminal; None when the output goes elsewhere and must not be cut."""
-    if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted):
+        return max(int(wanted), 20)
+    if not sys.stdout.isatty():
         return None
-    return max(shutil.get_terminal_size().columns, 20)
+    return max(os.get_terminal_size(sys.stdout.fileno()).columns, 20)
 
 
 def note(text: str) -> None:

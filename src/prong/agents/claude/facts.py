@@ -1,5 +1,9 @@
 """What a scan remembers of one Claude session file."""
 
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
 from msgspec import Struct
 
 from prong.agents.claude.prompts import is_program
@@ -23,9 +27,13 @@ class Facts(Struct, array_like=True, gc=False):
     title: str | None
     first_prompt: str
     summaries: dict[str, str]
-    ends: list[str]
-    """Lines at which the session once ended: a title in another file may name one of them."""
-    openers: list[Opener]
+    turns: int
+    keys: bytes
+    """The keys of the openers, one after the other: what `keys_in` gives."""
+    ends: bytes
+    """Keys of the lines at which the session once ended: a title elsewhere may name one."""
+    packed_openers: bytes
+    """Looked at only when another file shares a key."""
     forked_from: str | None
     forked: int
     cwds: list[str]
@@ -38,6 +46,29 @@ class Facts(Struct, array_like=True, gc=False):
     session_id: str | None
     """The id that most lines carry. The file name is the identity; this is for files renamed."""
     bad: list[tuple[int, str]]
+
+    def openers(self) -> list[Opener]:
+        return _decode_openers(self.packed_openers)
+
+
+_decode_openers = msgspec.msgpack.Decoder(list[Opener]).decode
+
+KEY = 8
+
+
+def keys_in(keys: bytes) -> Iterator[bytes]:
+    """The keys that stand one after the other in some bytes."""
+    return (keys[at : at + KEY] for at in range(0, len(keys), KEY))
+
+
+def key_of(uuid: str) -> bytes:
+    """Half a uuid, which is enough to tell lines apart."""
+    try:
+        key = bytes.fromhex(uuid[:18].replace("-", ""))
+    except ValueError:
+        key = b""
+    # Not a uuid: then any eight bytes that depend on it alone.
+    return key if len(key) == KEY else hashlib.sha256(uuid.encode()).digest()[:KEY]
 
 
 def summarise(transcript: Transcript) -> Facts:
@@ -58,11 +89,15 @@ def summarise(transcript: Transcript) -> Facts:
         title=transcript.custom_title or transcript.ai_title,
         first_prompt=first_line(first.text) if first else "",
         summaries=transcript.summaries,
-        ends=sorted(ends),
-        openers=[
-            Opener(node.uuid, node.prompt.id if node.prompt else None, node.time)
-            for node in openers
-        ],
+        turns=len(openers),
+        keys=b"".join(key_of(node.uuid) for node in openers),
+        ends=b"".join(sorted(key_of(end) for end in ends)),
+        packed_openers=msgspec.msgpack.encode(
+            [
+                Opener(node.uuid, node.prompt.id if node.prompt else None, node.time)
+                for node in openers
+            ]
+        ),
         forked_from=transcript.forked_from,
         forked=sum(opener.uuid in copied for opener in openers),
         cwds=transcript.cwds,

@@ -6,10 +6,10 @@ promptId (the CLI overwrites them with that of the new prompt), else the one tha
 turns later.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from prong.agents.claude.facts import Facts
+from prong.agents.claude.facts import Facts, Opener, keys_in
 
 
 class Parent(NamedTuple):
@@ -19,33 +19,52 @@ class Parent(NamedTuple):
 
 def parents(sessions: Mapping[str, Facts]) -> dict[str, Parent]:
     """The parent of every session that has one, by session id."""
-    places: dict[str, list[tuple[str, int]]] = {}
-    for id_, facts in sessions.items():
-        for position, opener in enumerate(facts.openers):
-            places.setdefault(opener.uuid, []).append((id_, position))
     found = {
         id_: Parent(facts.forked_from, facts.forked)
         for id_, facts in sessions.items()
         if facts.forked_from and facts.forked_from != id_
     }
-    family = _Family(sessions, places)
-    for id_ in sessions:
+    family = _Family(
+        {id_: _Member(sessions[id_].openers(), sessions[id_].updated) for id_ in _related(sessions)}
+    )
+    for id_ in family.members:
         if id_ not in found and (parent := family.parent_of(id_, found)):
             found[id_] = parent
     return found
 
 
+def _related(sessions: Mapping[str, Facts]) -> list[str]:
+    """The sessions that share a turn with another one. Few do, so the rest stays packed."""
+    first: dict[bytes, str] = {}
+    related: dict[str, None] = {}
+    for id_, facts in sessions.items():
+        for key in keys_in(facts.keys):
+            other = first.setdefault(key, id_)
+            if other != id_:
+                related[other] = related[id_] = None
+    return [id_ for id_ in sessions if id_ in related]
+
+
+class _Member:
+    def __init__(self, openers: list[Opener], updated: str | None) -> None:
+        self.openers = openers
+        self.updated = updated or ""
+        self.uniform = _uniform(openers)
+
+
 class _Family:
-    def __init__(
-        self, sessions: Mapping[str, Facts], places: Mapping[str, list[tuple[str, int]]]
-    ) -> None:
-        self.sessions = sessions
-        self.places = places
-        self.uniform = {id_: _uniform(facts) for id_, facts in sessions.items()}
+    """Sessions that have turns in common."""
+
+    def __init__(self, members: Mapping[str, _Member]) -> None:
+        self.members = members
+        self.places: dict[str, list[tuple[str, int]]] = {}
+        for id_, member in members.items():
+            for position, opener in enumerate(member.openers):
+                self.places.setdefault(opener.uuid, []).append((id_, position))
 
     def parent_of(self, id_: str, found: Mapping[str, Parent]) -> Parent | None:
         """The session it shares most turns with, among those it was copied from."""
-        openers = self.sessions[id_].openers
+        openers = self.members[id_].openers
         looked_at = {id_}
         for position in range(len(openers) - 1, -1, -1):
             candidates: list[tuple[str, str]] = []
@@ -69,15 +88,14 @@ class _Family:
 
     def _is_copy(self, id_: str, shared: int) -> bool:
         # One shared prompt always has one promptId; then the copy's next prompt has the same.
-        return self.uniform[id_] >= max(shared, 2)
+        return self.members[id_].uniform >= max(shared, 2)
 
     def _rank(self, id_: str, shared: int) -> tuple[str, str, str]:
-        facts = self.sessions[id_]
-        return (self._own_start(id_, shared), facts.updated or "", id_)
+        return (self._own_start(id_, shared), self.members[id_].updated, id_)
 
     def _own_start(self, id_: str, shared: int) -> str:
         # Nothing of its own: a copy is written with its first new prompt, so this was copied from.
-        openers = self.sessions[id_].openers
+        openers = self.members[id_].openers
         return (openers[shared].time or "") if shared < len(openers) else ""
 
 
@@ -91,14 +109,9 @@ def _descends(id_: str, ancestor: str, found: Mapping[str, Parent]) -> bool:
     return False
 
 
-def _uniform(facts: Facts) -> int:
+def _uniform(openers: Sequence[Opener]) -> int:
     """How many of the first prompts carry the same promptId."""
-    first = facts.openers[0].prompt_id if facts.openers else None
+    first = openers[0].prompt_id if openers else None
     if first is None:
         return 0
-    count = 0
-    for opener in facts.openers:
-        if opener.prompt_id != first:
-            break
-        count += 1
-    return count
+    return next((i for i, one in enumerate(openers) if one.prompt_id != first), len(openers))

@@ -12,7 +12,7 @@ import msgspec
 
 from prong.agents import jsonl
 from prong.agents.claude import lineage, live, sample, subagents, transcript, turns
-from prong.agents.claude.facts import Facts, summarise
+from prong.agents.claude.facts import Facts, key_of, keys_in, summarise
 from prong.agents.claude.folders import default_root
 from prong.agents.claude.messages import Renderer
 from prong.agents.claude.transcript import Node, Transcript
@@ -100,12 +100,12 @@ class ClaudeStore:
         facts: Facts,
         stat: os.stat_result,
         parents: dict[str, lineage.Parent],
-        titles: dict[tuple[str, str], str],
+        titles: dict[tuple[str, bytes], str],
     ) -> Session:
         parent = parents.get(id_)
         return Session(
             ref=SessionRef(self.name, id_),
-            path=Path(path),
+            file=path,
             title=facts.title or _summary_title(path, facts, titles) or facts.first_prompt,
             cwd=facts.cwds[-1] if facts.cwds else None,
             cwds=tuple(facts.cwds),
@@ -114,7 +114,7 @@ class ClaudeStore:
             entrypoint=facts.entrypoint,
             started=parse_time(facts.started),
             updated=parse_time(facts.updated) or datetime.fromtimestamp(stat.st_mtime, UTC),
-            turn_count=len(facts.openers),
+            turn_count=facts.turns,
             size=stat.st_size,
             parent=SessionRef(self.name, parent.id) if parent else None,
             inherited=parent.inherited if parent else 0,
@@ -244,20 +244,23 @@ def _parts(tree: Tree, view: View, turn: str | None) -> Iterator[tuple[int | Non
             return
 
 
-def _titles_by_leaf(files: dict[str, Facts]) -> dict[tuple[str, str], str]:
-    """(project folder, leafUuid) -> title. The title may stand in another file of the project."""
+def _titles_by_leaf(files: dict[str, Facts]) -> dict[tuple[str, bytes], str]:
+    """(project folder, key of leafUuid) -> title, which may stand in another file."""
     return {
-        (os.path.dirname(path), leaf): title
+        (os.path.dirname(path), key_of(leaf)): title
         for path, facts in files.items()
         for leaf, title in facts.summaries.items()
     }
 
 
-def _summary_title(path: str, facts: Facts, titles: dict[tuple[str, str], str]) -> str | None:
+def _summary_title(path: str, facts: Facts, titles: dict[tuple[str, bytes], str]) -> str | None:
     if not titles:
         return None
     folder = os.path.dirname(path)
-    return next((titles[folder, end] for end in facts.ends if (folder, end) in titles), None)
+    for end in keys_in(facts.ends):
+        if (folder, end) in titles:
+            return titles[folder, end]
+    return None
 
 
 def _stem(path: str) -> str:

@@ -16,8 +16,8 @@ class Tree:
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
         self.nodes = transcript.nodes
-        self.leaf = self._choose_leaf()
-        chain = self._walk(self.leaf)
+        chain = self._active_chain()
+        self.leaf = chain[0] if chain else None
         chain.reverse()
         self.history: list[Node] = self._with_siblings(chain)
         """The active branch from its first line on, across compactions."""
@@ -62,22 +62,26 @@ class Tree:
     def _before(self, start: Node, boundary: Boundary) -> Node | None:
         """Where the conversation stood when it was compacted."""
         logical = self.nodes.get(boundary.logical_parent or "")
-        earlier = [
-            node for node in self.nodes.values() if node.order < start.order and not node.sidechain
-        ]
         if boundary.partial and logical is not None:
             # The logical parent is where the summarised part meets the kept one. Both were on the
             # branch that was active then, and that is the last one written below it.
-            return next(
-                (node for node in reversed(earlier) if self._descends(node, logical)), logical
-            )
+            earlier = self._earlier(start)
+            return next((node for node in earlier if self._descends(node, logical)), logical)
         if logical is not None and logical is not start:
             return logical
         # It may name a line that was never written.
         tail = self.nodes.get(boundary.tail or "")
         if tail is not None and tail is not start:
             return tail
-        return earlier[-1] if earlier else None
+        return next(self._earlier(start), None)
+
+    def _earlier(self, start: Node) -> Iterator[Node]:
+        """The lines before this one in the file, the nearest first."""
+        return (
+            node
+            for node in reversed(self.nodes.values())
+            if node.order < start.order and not node.sidechain
+        )
 
     def _descends(self, node: Node, ancestor: Node) -> bool:
         seen: set[str] = set()
@@ -99,22 +103,20 @@ class Tree:
             node = self.parent_of(node)
         return chain
 
-    def _choose_leaf(self) -> Node | None:
-        tip: Node | None = None
-        for node in reversed(self.nodes.values()):
-            if not node.sidechain:
-                tip = node
-                break
+    def _active_chain(self) -> list[Node]:
+        """The lines from the leaf that a resume would take back to the first one."""
+        tip = next((node for node in reversed(self.nodes.values()) if not node.sidechain), None)
+        chain = self._walk(tip)
         last = self.transcript.last_prompt
         if tip is None or last is None or not last.leaf or last.leaf == ZERO:
-            return tip
+            return chain
         named = self.nodes.get(last.leaf)
         if named is None or named.sidechain:
-            return tip
-        if any(node is named for node in self._walk(tip)):
-            stands_last = last.order > tip.order
-            return named if last.explicit and stands_last else tip
-        return named
+            return chain
+        if not any(node is named for node in chain):
+            return self._walk(named)
+        stands_last = last.order > tip.order
+        return self._walk(named) if last.explicit and stands_last else chain
 
     def _with_siblings(self, chain: list[Node]) -> list[Node]:
         """Put back what parallel tool calls hung beside the chain.
@@ -125,14 +127,20 @@ class Tree:
         messages, strays = self._beside(chain)
         if not messages and not strays:
             return chain
-        whole: dict[str, Node] = {}
+        whole: list[Node] = []
+        placed: set[str] = set()
         for node in chain:
-            if node.uuid in whole:
+            if node.uuid in placed:
                 continue
-            group = messages.get(node.message_id or "", [node])
-            whole.update((member.uuid, member) for member in group)
-            whole.update((result.uuid, result) for result in _results_for(group, strays))
-        return list(whole.values())
+            group = messages.get(node.message_id) if node.message_id else None
+            if group is None:
+                whole.append(node)
+                continue
+            for member in (*group, *_results_for(group, strays)):
+                if member.uuid not in placed:
+                    placed.add(member.uuid)
+                    whole.append(member)
+        return whole
 
     def _beside(self, chain: list[Node]) -> tuple[dict[str, list[Node]], dict[str, Node]]:
         """The lines of messages that do not stand whole in the chain; results beside it by call."""

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from prong.agents.claude.transcript import SHELL, Call, Node, Result, Transcript
 from prong.agents.claude.tree import Tree
@@ -128,20 +127,23 @@ def _turn(
     results: dict[str, Result] = {}
     tokens: int | None = None
     queued: list[str] = []
-    times: list[datetime] = []
+    ended: str | None = None
     shell: str | None = None
     for node in span.nodes:
-        calls.update((call.id, call) for call in node.calls)
-        results.update((result.id, result) for result in node.results)
+        for call in node.calls:
+            calls[call.id] = call
+        for result in node.results:
+            results[result.id] = result
         tokens = node.tokens or tokens
+        # All timestamps of a file have one form, so text order is time order.
+        if node.time and (ended is None or node.time > ended):
+            ended = node.time
         if node.queued:
             queued.append(node.queued)
         elif node is not opener and node.prompt and node.prompt.position:
             queued.append(node.prompt.text)
         if node.prompt and node.prompt.shell:
             shell = node.prompt.text
-        if node.time and (time := parse_time(node.time)):
-            times.append(time)
     files: dict[str, None] = {}
     commands: list[Command] = []
     for call in calls.values():
@@ -156,8 +158,8 @@ def _turn(
         id=opener.uuid,
         kind=opener.prompt.kind,
         prompt=shell or opener.prompt.text,
-        started=parse_time(opener.time) or min(times, default=None),
-        ended=max(times, default=None),
+        started=parse_time(opener.time),
+        ended=parse_time(ended),
         state=_state(span.nodes, is_last=is_last, live=live),
         queued=tuple(queued),
         files=tuple(files),

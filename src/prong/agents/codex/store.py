@@ -237,7 +237,7 @@ class _Assembly:
         title = title or next((f.first_prompt for f in chain if f.first_prompt), "")
         return Session(
             ref=SessionRef(self.agent, thread),
-            path=Path(path),
+            file=path,
             title=title,
             cwd=cwds[-1] if cwds else None,
             cwds=tuple(cwds),
@@ -250,7 +250,7 @@ class _Assembly:
             size=stat.st_size,
             parent=SessionRef(self.agent, parent) if parent else None,
             inherited=inherited if parent else 0,
-            archived="archived_sessions" in Path(path).parts,
+            archived=f"{os.sep}archived_sessions{os.sep}" in path,
             headless=own.header.source == "exec",
         )
 
