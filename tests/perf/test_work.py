@@ -1,0 +1,128 @@
+"""How much work is done, counted: files opened, bytes read. Seconds are for `benchmarks/`."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.store import StoreManifest, write_store
+from prong.agents import jsonl, scanning
+from prong.app import App
+
+pytestmark = pytest.mark.perf
+
+_watchers: list[Callable[[str], None]] = []
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and _watchers and isinstance(arguments[0], str):
+        for watcher in _watchers:
+            watcher(arguments[0])
+
+
+# Sees every way of opening a file. A hook cannot be removed, so it is added once and kept quiet.
+sys.addaudithook(_hook)
+
+
+@contextmanager
+def opened_below(*roots: Path) -> Iterator[list[str]]:
+    """The files below some folders that are opened meanwhile."""
+    seen: list[str] = []
+    places = tuple(f"{root}{os.sep}" for root in roots)
+
+    def watch(path: str) -> None:
+        if path.startswith(places) and path.endswith((".jsonl", ".zst", ".json")):
+            seen.append(path)
+
+    _watchers.append(watch)
+    try:
+        yield seen
+    finally:
+        _watchers.remove(watch)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def store(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreManifest:
+    manifest = write_store(root, sessions=40, megabytes=2)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(root / "claude"))
+    monkeypatch.setenv("CODEX_HOME", str(root / "codex"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return manifest
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The offsets of the records that are parsed."""
+    offsets: list[int] = []
+    records = jsonl.Reader[Any].records
+
+    def counted(self: jsonl.Reader[Any], *args: Any, **options: Any) -> Iterator[Any]:
+        for record in records(self, *args, **options):
+            offsets.append(record[0])
+            yield record
+
+    monkeypatch.setattr(jsonl.Reader, "records", counted)
+    return offsets
+
+
+def test_a_cold_scan_opens_each_session_file_once(root: Path, store: StoreManifest) -> None:
+    with opened_below(root) as opened:
+        sessions = App().sessions()
+    assert len(sessions) == len(store.sessions)
+    assert len(opened) == len(set(opened))
+    assert not [path for path in opened if "subagents" in path]
+
+
+def test_when_nothing_changed_no_session_file_is_opened(root: Path, store: StoreManifest) -> None:
+    first = App().sessions()
+    with opened_below(root) as opened:
+        second = App().sessions()
+    assert second == first
+    assert [path for path in opened if not path.endswith("session_index.jsonl")] == []
+
+
+def test_one_changed_file_is_one_file_opened(root: Path, store: StoreManifest) -> None:
+    session = App().sessions()[0]
+    with session.path.open("ab") as file:
+        file.write(b'{"type":"mode","mode":"normal"}\n')
+    with opened_below(root) as opened:
+        App().sessions()
+    assert [path for path in opened if not path.endswith("session_index.jsonl")] == [session.file]
+
+
+def test_a_large_file_that_grew_is_not_parsed_again(
+    store: StoreManifest, parsed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanning, "CONTINUED_FROM", 1000)
+    claude = [session for session in App().sessions() if session.agent == "claude"]
+    session = max(claude, key=lambda session: session.size)
+    line = b'{"type":"custom-title","customTitle":"A new title"}\n'
+    with session.path.open("ab") as file:
+        file.write(line)
+    parsed.clear()
+    titles = {one.ref: one.title for one in App().sessions()}
+    assert titles[session.ref] == "A new title"
+    assert parsed == [session.size]
+
+
+def test_turns_reads_each_line_of_one_file_once(
+    root: Path, store: StoreManifest, parsed: list[int]
+) -> None:
+    app = App()
+    claude = [session for session in app.sessions() if session.agent == "claude"]
+    session = max(claude, key=lambda session: session.size)
+    parsed.clear()
+    with opened_below(root) as opened:
+        app.conversation(session)
+    sessions_opened = [path for path in opened if not path.endswith(".meta.json")]
+    assert sessions_opened == [session.file]
+    assert len(parsed) == len(set(parsed)) == session.path.read_bytes().count(b"\n")
