@@ -5,12 +5,14 @@ from pathlib import Path
 
 import msgspec
 
+from prong.agents import jsonl
+
 
 class _Process(msgspec.Struct, rename="camel"):
     pid: int
     session_id: str
     status: str | None = None
-    proc_start: str | int | None = None
+    proc_start: str | None = None
 
 
 _process = msgspec.json.Decoder(_Process).decode
@@ -24,8 +26,10 @@ def is_busy(root: Path, session_id: str) -> bool:
         return False
     for entry in entries:
         try:
-            process = _process(entry.read_bytes())
-        except (OSError, msgspec.MsgspecError):
+            process = jsonl.decoded(_process, entry.read_bytes())
+        except OSError:
+            continue
+        if process is None:
             continue
         if process.session_id == session_id and process.status != "idle" and _is_alive(process):
             return True
@@ -39,15 +43,13 @@ def _is_alive(process: _Process) -> bool:
         return False
     except PermissionError:
         pass
-    started = _start_of(process.pid)
-    # A pid is used again; the start time tells the processes apart.
-    return started is None or process.proc_start is None or str(process.proc_start) == started
-
-
-def _start_of(pid: int) -> str | None:
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        stat = Path(f"/proc/{process.pid}/stat").read_text()
     except OSError:
-        return None
+        # No such file system: then the pid alone must do.
+        return True
     # The second field, the program's name, may hold spaces and brackets.
-    return stat.rpartition(")")[2].split()[19]
+    state, *fields = stat.rpartition(")")[2].split()
+    # A killed process may still stand there until its parent looks; and a pid is used again, so
+    # the start time must be the same.
+    return state not in "ZX" and process.proc_start in (None, fields[18])
