@@ -59,6 +59,10 @@ e2e: $(INSTALLED) $(AGENTS_OK) | tools ## the tests that drive the real claude a
 docs: $(INSTALLED) ## the tests that hold docs and code together
 	$(PYTEST) -q tests/docs
 
+.PHONY: picture
+picture: $(INSTALLED) ## draw the README's picture of the terminal anew
+	$(BIN)/python docs/images/picture.py > docs/images/list.svg
+
 .PHONY: bench
 bench: $(INSTALLED) ## the benchmark table, in markdown (a few minutes, 500 MB of temporary space)
 	$(BIN)/python -m benchmarks.run
