@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from tests.e2e.scenario import Scenario
 
-# A build mostly waits for a terminal UI, so a few at a time are faster even on two cores.
-WORKERS = 4
+# One per core: starting an agent is mostly CPU work, so more at a time only makes each one slower.
+WORKERS = min(4, os.cpu_count() or 2)
 
 
 class ScenarioCache:

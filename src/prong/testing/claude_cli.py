@@ -49,6 +49,7 @@ class ClaudeCli:
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
                 "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL": "1",
                 "IS_SANDBOX": "1",
+                "CLAUDE_CODE_TMPDIR": str(self.home.tmp),
                 **(extra or {}),
             }
         )

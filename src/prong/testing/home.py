@@ -12,6 +12,7 @@ from pathlib import Path
 ESCAPES = (
     "CLAUDE_CONFIG_DIR",
     "CLAUDE_CODE_PROJECT_DIR_NAME",
+    "CLAUDE_CODE_TMPDIR",
     "CLAUDE_CODE_SESSION_ID",
     "CLAUDE_PROJECT_DIR",
     "CLAUDECODE",
@@ -42,7 +43,7 @@ class IsolatedHome:
         """Make the folders; `root` may exist already."""
         home = cls(root.resolve())
         home.root.mkdir(parents=True, exist_ok=True)
-        for folder in (home.claude, home.codex, home.projects, *home.xdg().values()):
+        for folder in (home.claude, home.codex, home.projects, home.tmp, *home.xdg().values()):
             Path(folder).mkdir(parents=True, exist_ok=True)
         return home
 
@@ -60,6 +61,11 @@ class IsolatedHome:
     def projects(self) -> Path:
         """Where `project()` puts its folders."""
         return self.root / "projects"
+
+    @property
+    def tmp(self) -> Path:
+        """For what a program would leave in the machine's /tmp."""
+        return self.root / "tmp"
 
     def xdg(self) -> dict[str, str]:
         """The XDG variables, all below the home."""
