@@ -4,6 +4,7 @@
 roots = ["~/laptop/.claude"]      # looked at besides the agent's own folder
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any, cast
 
 from prong import paths
 from prong.errors import ConfigError
+
+_HINT = "the one setting there is: agents.NAME.roots = [FOLDER, ...]"
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ def load(path: Path | None = None) -> Config:
     try:
         table = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}", hint="see docs/reference/config.md") from None
+        raise ConfigError(f"{path}: {error}", hint=_HINT) from None
     return _Checker(path).config(table)
 
 
@@ -58,7 +61,10 @@ class _Checker:
         for root in cast(list[Any], roots):
             if not isinstance(root, str):
                 raise self._wrong(f"{where}.roots must be a list of folders")
-            folders.append(Path(root).expanduser())
+            folder = Path(os.path.expanduser(root))  # noqa: PTH111 -- Path's fails on `~nobody`
+            if not folder.is_absolute():
+                raise self._wrong(f"{where}.roots: {root!r} must begin with / or ~")
+            folders.append(folder)
         return tuple(folders)
 
     def _table(self, value: Any, where: str) -> dict[str, Any]:
@@ -73,4 +79,4 @@ class _Checker:
                 raise self._wrong(f"unknown setting {name}")
 
     def _wrong(self, message: str) -> ConfigError:
-        return ConfigError(f"{self.path}: {message}", hint="see docs/reference/config.md")
+        return ConfigError(f"{self.path}: {message}", hint=_HINT)

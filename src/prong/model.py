@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 
 @dataclass(frozen=True, order=True)
@@ -192,8 +192,7 @@ class ForkPoint:
         return f"{self.session}@{self.turn}"
 
 
-@dataclass(frozen=True)
-class KnownFile:
+class KnownFile(NamedTuple):
     """What a scan remembers of one file; the bytes are opaque to everyone but its agent."""
 
     size: int

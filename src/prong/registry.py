@@ -43,12 +43,9 @@ class Registry:
     def stores(self) -> Mapping[str, AgentStore]:
         """Every agent by name, the built-in ones first."""
         stores = {name: self._make(target) for name, target in BUILT_IN.items()}
-        for name, target in _entry_points().items():
-            if name in stores:
-                self.plug_ins.append(PlugIn(name, target, "the name is taken by a built-in agent"))
-                continue
+        for name, target in _entry_points():
             try:
-                stores[name] = self._make(target)
+                stores[name] = self._plug_in(name, target, stores)
             except Exception as error:  # noqa: BLE001 -- somebody else's code must not stop prong
                 self.plug_ins.append(PlugIn(name, target, f"{type(error).__name__}: {error}"))
             else:
@@ -63,7 +60,21 @@ class Registry:
         factory = _factory(target)
         store = factory()
         extra = self._extra_roots.get(store.name)
-        return factory([*store.roots, *extra]) if extra else store
+        return factory(_distinct([*store.roots, *extra])) if extra else store
+
+    def _plug_in(self, name: str, target: str, taken: Mapping[str, AgentStore]) -> AgentStore:
+        if name in taken:
+            raise ValueError(f"there is another agent {name}")
+        store = self._make(target)
+        if store.name != name:
+            # Its sessions would carry a name that leads nowhere.
+            raise ValueError(f"it calls itself {store.name!r}")
+        return store
+
+
+def _distinct(roots: Sequence[Path]) -> list[Path]:
+    """Each folder once, also when one is a link to another: its sessions are no copies."""
+    return list({os.path.realpath(root): root for root in reversed(roots)}.values())[::-1]
 
 
 def _factory(target: str) -> AgentFactory:
@@ -71,15 +82,15 @@ def _factory(target: str) -> AgentFactory:
     return cast(AgentFactory, getattr(import_module(module), attribute))
 
 
-def _entry_points() -> dict[str, str]:
+def _entry_points() -> list[tuple[str, str]]:
     wanted = os.environ.get("PRONG_PLUGINS")
     if wanted == "none":
-        return {}
+        return []
     from importlib.metadata import entry_points
 
     names = None if wanted is None else {name.strip() for name in wanted.split(",")}
-    return {
-        point.name: point.value
+    return [
+        (point.name, point.value)
         for point in entry_points(group=GROUP)
         if names is None or point.name in names
-    }
+    ]

@@ -8,6 +8,7 @@ replaced while it is read: the reader keeps to the file it opened and to the siz
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, BinaryIO, Generic, TypeVar, cast
 import msgspec
 
 T = TypeVar("T", bound=msgspec.Struct)
+V = TypeVar("V")
 
 _BLANK = b" \t\r\n"
 _BUFFER = 1 << 20
@@ -70,7 +72,7 @@ class Reader(Generic[T]):
     type: type[T]
     bad: list[Bad] = field(default_factory=list[Bad])
     end: int = 0
-    """The offset behind the last complete line that was read."""
+    """The offset behind the last whole record or line; behind it stands at most half a record."""
 
     def __post_init__(self) -> None:
         self._decode: Callable[[bytes], T] = msgspec.json.Decoder(self.type).decode
@@ -91,27 +93,29 @@ class Reader(Generic[T]):
                 break
             try:
                 yield offset, line, decode(line)
-            except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                yield from self._recover(offset, line)
-            if line.endswith(b"\n"):
                 self.end = after
+            except (ValueError, RecursionError):
+                yield from self._recover(offset, line)
             offset = after
             if offset >= stop:
                 break
 
     def _recover(self, offset: int, line: bytes) -> Iterator[tuple[int, bytes, T]]:
-        if not line.strip(_BLANK):
-            return
         pieces, rest = split_objects(line)
         for start, end, value in pieces:
             yield offset + start, line[start:end], salvage(self.type, value)
+        if not pieces and rest is None and line.strip(_BLANK):
+            rest = 0
+        unfinished = rest is not None and not line.endswith(b"\n")
         if rest is not None:
-            unfinished = not line.endswith(b"\n")
             reason = "unfinished last line" if unfinished else "not a JSON object"
             self.bad.append(Bad(offset + rest, reason))
+        # A reader that continues here must see the rest of an unfinished object, and only that.
+        self.end = offset + rest if rest is not None and unfinished else offset + len(line)
 
 
-_json = json.JSONDecoder()
+# Not strict: a control character inside a string does not cost the line either.
+_json = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 
 def split_objects(line: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], int | None]:
@@ -157,7 +161,7 @@ def salvage(type_: type[T], value: dict[str, Any]) -> T:
 
 def _fit(wanted: Any, value: Any) -> tuple[Any, bool]:
     if isinstance(value, str):
-        value = value.encode("utf-8", "replace").decode("utf-8")
+        value = _clean(value)
     if wanted is msgspec.Raw:
         return msgspec.Raw(plain_json(value)), True
     options: tuple[Any, ...] = getattr(wanted, "__args__", (wanted,))
@@ -182,15 +186,34 @@ def _is_struct(option: Any) -> bool:
     return isinstance(option, type) and issubclass(option, msgspec.Struct)
 
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def _clean(text: str) -> str:
+    """Text that can be written: half characters and wrong bytes become U+FFFD."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
 def plain_json(value: Any) -> bytes:
-    """JSON that msgspec accepts: lone surrogates become `?`, not-a-number becomes null."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=True)
-    clean = text.encode("utf-8", "replace")
+    """JSON that msgspec accepts: wrong characters are replaced; null when it is nested too deeply."""
     try:
+        clean = _clean(json.dumps(value, ensure_ascii=False)).encode()
         msgspec.json.decode(clean)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return b"null"
     return clean
+
+
+def decoded(decode: Callable[[bytes], V], raw: msgspec.Raw | bytes) -> V | None:
+    """A piece that a record left undecoded; None when it is of another type than expected."""
+    data = bytes(raw)
+    try:
+        return decode(data)
+    except UnicodeDecodeError:
+        # A damaged text is worth more than none.
+        return decoded(decode, _clean(data.decode("utf-8", "surrogateescape")).encode())
+    except (ValueError, RecursionError):
+        return None
 
 
 def read_at(file: BinaryIO, place: Place) -> dict[str, Any] | None:
@@ -199,7 +222,7 @@ def read_at(file: BinaryIO, place: Place) -> dict[str, Any] | None:
     data = file.read(place.length)
     try:
         value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         pieces, _ = split_objects(data)
-        return pieces[0][2] if pieces else None
+        value = msgspec.json.decode(plain_json(pieces[0][2])) if pieces else None
     return cast(dict[str, Any], value) if isinstance(value, dict) else None

@@ -52,7 +52,7 @@ class Kind(Generic[S, F]):
     state: type[S]
     facts: type[F]
     read: Callable[[BinaryIO, S | None], S]
-    summarise: Callable[[S], F]
+    summarise: Callable[[S, str, os.stat_result], F]
 
 
 @dataclass
@@ -94,7 +94,7 @@ class FileScan(Generic[S, F]):
             return None
         try:
             return self._decode_facts(memoryview(known.facts)[1:])
-        except msgspec.MsgspecError:
+        except ValueError:
             return None
 
     def _read(self, path: str, stat: os.stat_result, known: KnownFile | None) -> None:
@@ -108,15 +108,16 @@ class FileScan(Generic[S, F]):
         except OSError as error:
             self.skipped.append(Skipped(Path(path), error.strerror or str(error)))
             return
-        facts = self.kind.summarise(state)
+        facts = self.kind.summarise(state, path, stat)
         self.facts[path] = facts
-        self.changed[path] = KnownFile(
-            stat.st_size,
-            stat.st_mtime_ns,
-            stat.st_ino,
-            self._version + msgspec.msgpack.encode(facts),
-            bookmark,
-        )
+        if (packed := _packed(facts)) is not None:
+            self.changed[path] = KnownFile(
+                stat.st_size,
+                stat.st_mtime_ns,
+                stat.st_ino,
+                self._version + packed,
+                bookmark,
+            )
 
     def _read_open(
         self, path: str, file: BinaryIO, stat: os.stat_result, known: KnownFile | None
@@ -129,10 +130,11 @@ class FileScan(Generic[S, F]):
             prefix = _Prefix(file)
         state = self.kind.read(file, previous)
         digest = prefix.digest(state.read_to)
-        if digest is None:
+        packed = _packed(state)
+        if digest is None or packed is None:
             return state, None
-        raw = msgspec.Raw(msgspec.msgpack.encode(state))
-        return state, self._version + msgspec.msgpack.encode(_Bookmark(state.read_to, digest, raw))
+        bookmark = _Bookmark(state.read_to, digest, msgspec.Raw(packed))
+        return state, self._version + msgspec.msgpack.encode(bookmark)
 
     def _continue(
         self, path: str, stat: os.stat_result, known: KnownFile | None, prefix: "_Prefix"
@@ -147,7 +149,7 @@ class FileScan(Generic[S, F]):
             if prefix.digest(bookmark.read_to) != bookmark.digest:
                 return None
             return msgspec.msgpack.decode(bookmark.state, type=self.kind.state)
-        except msgspec.MsgspecError:
+        except ValueError:
             return None
 
 
@@ -171,9 +173,17 @@ class _Prefix:
         return self._hash.digest()
 
 
+def _packed(value: object) -> bytes | None:
+    """None when it holds a number that no honest agent writes; then it is not remembered."""
+    try:
+        return msgspec.msgpack.encode(value)
+    except OverflowError:
+        return None
+
+
 def _is_same(known: KnownFile, stat: os.stat_result) -> bool:
-    return (known.size, known.mtime_ns, known.inode) == (
-        stat.st_size,
-        stat.st_mtime_ns,
-        stat.st_ino,
+    return (
+        known.mtime_ns == stat.st_mtime_ns
+        and known.size == stat.st_size
+        and known.inode == stat.st_ino
     )

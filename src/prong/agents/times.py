@@ -9,8 +9,8 @@ def parse_time(text: str | None) -> datetime | None:
         return None
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
+        if time.tzinfo is UTC:
+            return time
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    if time.tzinfo is UTC:
-        return time
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

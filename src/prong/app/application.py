@@ -99,19 +99,22 @@ class App:
         """Write sample sessions into an empty folder."""
         return demo.write(self.registry, home)
 
-    def roots(self) -> list[Path]:
-        """The folders that are looked at."""
-        return [root for store in self.stores.values() for root in store.roots]
+    def roots(self, agent: str | None = None) -> list[Path]:
+        """The folders that are looked at, of one agent or of all."""
+        return [root for store in self._chosen(agent) for root in store.roots]
 
-    def root_variables(self) -> list[str]:
+    def root_variables(self, agent: str | None = None) -> list[str]:
         """The environment variables that name other folders."""
-        stores = self.stores.values()
+        stores = self._chosen(agent)
         return [store.program.root_variable for store in stores if isinstance(store, HasProgram)]
+
+    def _chosen(self, agent: str | None) -> list[AgentStore]:
+        return [store for name, store in self.stores.items() if agent in (None, name)]
 
     def _store(self, ref: SessionRef) -> AgentStore:
         try:
             return self.stores[ref.agent]
         except KeyError:
             raise NotFound(
-                f"there is no agent {ref.agent!r}", hint=f"agents: {', '.join(self.stores)}"
+                f"there is no agent {ref.agent!r}", hint=f"one of {', '.join(self.stores)}"
             ) from None

@@ -64,4 +64,11 @@ def _make_repository(repository: Path, home: Path) -> None:
         ["add", "README.md"],
         [*identity, "commit", "--quiet", "--message=Start"],
     ):
-        subprocess.run([git, *arguments], cwd=repository, env=environment, check=False, timeout=30)
+        subprocess.run(
+            [git, *arguments],
+            cwd=repository,
+            env=environment,
+            check=False,  # as without git
+            capture_output=True,
+            timeout=30,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -15,12 +15,14 @@ from prong import __version__, paths
 from prong.app.sessions import SessionFilter
 from prong.model import Program, Session
 from prong.ports import AgentStore, HasProgram, HasRetention
+from prong.registry import BUILT_IN
 
 if TYPE_CHECKING:
     from prong.app.application import App
 
 _PROGRAM_TIMEOUT = 20
 _WARN_BEFORE = timedelta(days=7)
+_LEAVE_OUT = "PRONG_PLUGINS=none leaves plug-ins out"
 
 
 class Level(StrEnum):
@@ -53,13 +55,30 @@ def examine(app: App) -> Report:
     findings = [Finding("prong", Level.OK, f"version {__version__}")]
     for name, store in app.stores.items():
         sessions = [session for session in listing.sessions if session.agent == name]
-        findings.extend(_program(name, store))
-        findings.extend(_roots(name, store, sessions))
-    unreadable = [one for one in listing.skipped if one.reason != "no conversation in it"]
-    findings.extend(Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in unreadable)
-    findings.extend(_plug_ins(app))
+        findings.extend(_agent(name, store, sessions))
+    findings.extend(_unknown_agents(app))
+    left_out = (*listing.unusable, *listing.copies)
+    findings.extend(Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in left_out)
+    findings.extend(_plug_ins(app, listing.failed))
     findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
     return Report(tuple(findings))
+
+
+def _agent(name: str, store: AgentStore, sessions: list[Session]) -> list[Finding]:
+    try:
+        return [*_program(name, store), *_roots(name, store, sessions)]
+    except Exception as error:
+        if name in BUILT_IN:
+            raise
+        message = f"the plug-in failed: {type(error).__name__}: {error}"
+        return [Finding(name, Level.WARNING, message, _LEAVE_OUT)]
+
+
+def _unknown_agents(app: App) -> Iterable[Finding]:
+    for name in app.settings.extra_roots:
+        if name not in app.stores:
+            message = f"agents.{name}: there is no such agent"
+            yield Finding("config", Level.WARNING, message, f"edit {paths.config_file()}")
 
 
 def _program(agent: str, store: AgentStore) -> Iterable[Finding]:
@@ -97,7 +116,8 @@ def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[F
         here = [session for session in sessions if session.path.is_relative_to(root)]
         size = sum(session.size for session in here)
         turns = sum(session.turn_count for session in here)
-        message = f"{root}: {len(here)} sessions, {turns} turns, {size / 1e6:.1f} MB"
+        counts = f"{_counted(len(here), 'session')}, {_counted(turns, 'turn')}"
+        message = f"{root}: {counts}, {size / 1e6:.1f} MB"
         yield Finding(agent, Level.OK, message)
         if isinstance(store, HasRetention):
             yield from _retention(agent, store, root, here)
@@ -112,26 +132,32 @@ def _retention(
     yield Finding(
         agent, Level.OK, f"deletes sessions after {retention.days} days ({retention.source})"
     )
-    soon = datetime.now(UTC) - timedelta(days=retention.days) + _WARN_BEFORE
-    leaving = [session for session in sessions if session.updated and session.updated < soon]
+    now = datetime.now(UTC)
+    left = retention.days - _WARN_BEFORE.days
+    leaving = [one for one in sessions if one.updated and (now - one.updated).days >= left]
     if leaving:
         yield Finding(
             agent,
             Level.WARNING,
-            f"{len(leaving)} sessions will be deleted within {_WARN_BEFORE.days} days",
+            f"{_counted(len(leaving), 'session')} will be deleted within {_WARN_BEFORE.days} days",
             f'raise "cleanupPeriodDays" in {root / "settings.json"}',
         )
 
 
-def _plug_ins(app: App) -> Iterable[Finding]:
+def _plug_ins(app: App, failed: Mapping[str, str]) -> Iterable[Finding]:
     for plug_in in app.registry.plug_ins:
-        if plug_in.error:
-            message = f"{plug_in.name} ({plug_in.target}) is broken: {plug_in.error}"
-            yield Finding("plug-ins", Level.WARNING, message, "PRONG_PLUGINS=none leaves it out")
+        error = plug_in.error or failed.get(plug_in.name)
+        if error:
+            message = f"{plug_in.name} ({plug_in.target}) is broken: {error}"
+            yield Finding("plug-ins", Level.WARNING, message, _LEAVE_OUT)
         else:
             yield Finding("plug-ins", Level.OK, f"{plug_in.name} ({plug_in.target})")
     if not app.registry.plug_ins:
         yield Finding("plug-ins", Level.OK, "none")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _output(argv: list[str]) -> str | None:

@@ -36,6 +36,7 @@ def forest(
     for node in list(nodes.values()):
         parent = node.session.parent if node.session else None
         if parent is None or _descends(parent, node.ref, nodes):
+            node.turn = None
             roots.append(node)
             continue
         if parent not in nodes:

@@ -3,17 +3,20 @@
 Tried in this order: `%N`, `agent:id[@turn]`, a worker's name, a unique id prefix, a path, `last`.
 """
 
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prong.app.sessions import in_project
+from prong.app.sessions import Project
 from prong.errors import Ambiguous, Corrupt, NotFound, UsageError
 from prong.model import Conversation, Session, Turn
 from prong.ports import AgentStore
+from prong.registry import BUILT_IN
 
 _SHOWN = 5
+_WORDS = 60
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Resolver:
         if not text:
             raise UsageError("a session is missing", hint="prong list")
         # A path may hold an `@` of its own.
-        if "/" in text and Path(text).is_file():
+        if ("/" in text or "@" in text) and _is_file(text):
             return Found(self._at_path(Path(text)), None)
         name, at, turn = text.rpartition("@")
         if not at:
@@ -50,18 +53,20 @@ class Resolver:
         agent, colon, id_ = name.partition(":")
         if colon and agent in self._stores:
             return self._by_prefix(id_, agent)
-        if colon and not Path(name).is_file():
-            known = ", ".join(self._stores)
-            raise NotFound(f"there is no agent {agent!r}", hint=f"agents: {known}")
         matches = self._matches(name, None)
         if matches:
             return self._one(name, matches)
-        if Path(name).is_file():
+        if _is_file(name):
             return self._at_path(Path(name))
         if name == "last":
             return self._last()
-        if Path(name).is_dir():
+        if os.path.isdir(name):  # noqa: PTH112 -- as with _is_file
             raise NotFound(f"{name} is a folder", hint=f"prong list --project {name}")
+        if "/" in name:
+            raise NotFound(f"there is no file {name}", hint="prong list --all")
+        if colon:
+            known = ", ".join(self._stores)
+            raise NotFound(f"there is no agent {agent!r}", hint=f"one of {known}")
         raise NotFound(f"no session {name!r}", hint="prong list --all")
 
     def _by_prefix(self, prefix: str, agent: str) -> Session:
@@ -83,12 +88,9 @@ class Resolver:
     def _one(self, name: str, matches: list[Session]) -> Session:
         if len(matches) == 1:
             return matches[0]
-        shown = [f"{session.ref}  {session.title}" for session in matches[:_SHOWN]]
-        if len(matches) > _SHOWN:
-            shown.append(f"and {len(matches) - _SHOWN} more")
         raise Ambiguous(
             f"{name} fits {len(matches)} sessions",
-            hint="type more of the id:\n" + "\n".join(f"  {line}" for line in shown),
+            hint=_more_of_the_id([(str(session.ref), session.title) for session in matches]),
             candidates=[str(session.ref) for session in matches],
         )
 
@@ -100,19 +102,27 @@ class Resolver:
             except Corrupt as error:
                 unreadable = error
                 continue
+            except OSError as error:
+                unreadable = Corrupt(f"cannot read {path}: {error.strerror}", path=str(path))
+                continue
+            except Exception:
+                if store.name in BUILT_IN:
+                    raise
+                continue  # a plug-in's failure; `prong doctor` tells of those
             if session is not None:
                 return session
         if unreadable is not None:
             raise unreadable
         known = ", ".join(self._stores)
-        raise Corrupt(f"{path} is not a session file", hint=f"known formats: {known}")
+        hint = f"a session file of {known}"
+        raise Corrupt(f"{path} is not a session file", hint=hint, path=str(path))
 
     def _last(self) -> Session:
-        here = Path.cwd()
+        here = Project(Path())
         for session in self._sessions():
-            if in_project(session, here):
+            if here.had(session):
                 return session
-        raise NotFound(f"no session was ever in {here}", hint="prong list")
+        raise NotFound(f"no session was ever in {here.name}", hint="prong list")
 
 
 def find_turn(conversation: Conversation, text: str) -> Turn | None:
@@ -127,7 +137,7 @@ def find_turn(conversation: Conversation, text: str) -> Turn | None:
         if 0 <= index < count:
             return conversation.turns[index]
         # All digits may be the beginning of an id, too; then it is a long one.
-        if len(text) < 6:
+        if len(text) < 6 or not text.isdigit():
             have = "1 turn" if count == 1 else f"{count} turns"
             raise NotFound(f"no turn {text}: {name} has {have}", hint=f"prong turns {name}")
     everywhere = (*conversation.turns, *conversation.abandoned)
@@ -137,7 +147,24 @@ def find_turn(conversation: Conversation, text: str) -> Turn | None:
     if matches:
         raise Ambiguous(
             f"{text} fits {len(matches)} turns of {name}",
-            hint="type more of the id",
+            hint=_more_of_the_id([(f"@{turn.id}", turn.prompt) for turn in matches]),
             candidates=[turn.id for turn in matches],
         )
     raise NotFound(f"no turn {text!r} in {name}", hint=f"prong turns {name} --all")
+
+
+def _more_of_the_id(candidates: Sequence[tuple[str, str]]) -> str:
+    """A hint that lists what fits, one on a line."""
+    lines = [f"{id_}  {_first_words(text)}" for id_, text in candidates[:_SHOWN]]
+    if len(candidates) > _SHOWN:
+        lines.append(f"and {len(candidates) - _SHOWN} more")
+    return "type more of the id:" + "".join(f"\n  {line}" for line in lines)
+
+
+def _first_words(text: str) -> str:
+    return " ".join(text[: 4 * _WORDS].split())[:_WORDS]
+
+
+def _is_file(text: str) -> bool:
+    # Path.is_file() fails on a name that is too long, and what a person types may be anything.
+    return os.path.isfile(text)  # noqa: PTH113

@@ -1,14 +1,19 @@
 """Listing sessions: scan what changed, filter, newest first."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import gc
+import os
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from prong.errors import NotFound
 from prong.model import Scan, Session, SessionRef, Skipped
 from prong.ports import AgentStore, ScanCache
 from prong.registry import BUILT_IN
 
+_NO_CONVERSATION = "no conversation in it"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -37,6 +42,27 @@ class Listing:
     """How many would fit but are archived or headless."""
     more: int
     """How many fit but are beyond the limit."""
+    copies: tuple[Skipped, ...] = ()
+    """Older copies of sessions, in other roots."""
+    failed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Plug-ins that could not list their sessions, and why."""
+
+    @property
+    def unusable(self) -> tuple[Skipped, ...]:
+        """Files that may hold a session and cannot be used; one without any is no problem."""
+        return tuple(one for one in self.skipped if one.reason != _NO_CONVERSATION)
+
+
+@contextmanager
+def _no_collections() -> Generator[None]:
+    """A scan makes thousands of objects and no cycles; looking for cycles costs a sixth of it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class Scanner:
@@ -46,21 +72,29 @@ class Scanner:
         self._stores = stores
         self._cache = cache
 
+    @_no_collections()
     def listing(self, wanted: SessionFilter) -> Listing:
-        names = [wanted.agent] if wanted.agent else list(self._stores)
+        if wanted.agent is not None and wanted.agent not in self._stores:
+            known = ", ".join(self._stores)
+            raise NotFound(f"there is no agent {wanted.agent!r}", hint=f"one of {known}")
         found: list[Session] = []
         skipped: list[Skipped] = []
-        for name in names:
-            if name not in self._stores:
+        failed: dict[str, str] = {}
+        for name in [wanted.agent] if wanted.agent else self._stores:
+            try:
+                scan = self._scan(name)
+            except Exception as error:
+                if name in BUILT_IN:
+                    raise
+                # A plug-in is somebody else's code: its failure must not hide the other agents.
+                failed[name] = f"{type(error).__name__}: {error}"
                 continue
-            scan = self._scan(name)
             found.extend(scan.sessions)
             skipped.extend(scan.skipped)
         sessions, copies = _without_copies(found)
-        skipped.extend(copies)
-        fitting = [session for session in sessions if _fits(session, wanted)]
+        fitting = _fitting(sessions, wanted)
         shown = [s for s in fitting if wanted.everything or not (s.archived or s.headless)]
-        shown.sort(key=lambda session: session.updated or _LONG_AGO, reverse=True)
+        shown.sort(key=_time, reverse=True)
         limited = shown if wanted.limit is None else shown[: wanted.limit]
         return Listing(
             sessions=tuple(limited),
@@ -68,31 +102,44 @@ class Scanner:
             total=len(sessions),
             hidden=len(fitting) - len(shown),
             more=len(shown) - len(limited),
+            copies=tuple(copies),
+            failed=failed,
         )
 
     def _scan(self, name: str) -> Scan:
-        store = self._stores[name]
-        try:
-            scan = store.scan(self._cache)
-        except Exception as error:
-            if name in BUILT_IN:
-                raise
-            # A plug-in is somebody else's code: its failure must not hide the other agents.
-            reason = f"the plug-in {name} failed: {type(error).__name__}: {error}"
-            return Scan((), (Skipped(Path(), reason),), complete=False)
+        scan = self._stores[name].scan(self._cache)
         self._cache.save(name, scan)
         return scan
 
 
-def _fits(session: Session, wanted: SessionFilter) -> bool:
-    if wanted.since is not None and (session.updated or _LONG_AGO) < wanted.since:
-        return False
-    return wanted.project is None or in_project(session, wanted.project)
+def _time(session: Session) -> float:
+    return session.updated.timestamp() if session.updated else 0
 
 
-def in_project(session: Session, folder: Path) -> bool:
-    """True when the session was ever in the folder or below it."""
-    return any(Path(cwd).is_relative_to(folder) for cwd in session.cwds)
+def _fitting(sessions: Iterable[Session], wanted: SessionFilter) -> list[Session]:
+    since = wanted.since or _LONG_AGO
+    here = Project(wanted.project) if wanted.project is not None else None
+    return [
+        session
+        for session in sessions
+        if (session.updated or _LONG_AGO) >= since and (here is None or here.had(session))
+    ]
+
+
+class Project:
+    """A folder, by the name it was given and by its real one: an agent may have seen either."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self.name = os.path.abspath(os.path.expanduser(folder))  # noqa: PTH100, PTH111 -- no `..` stays
+        except OSError:
+            raise NotFound("this folder is gone", hint="cd somewhere else") from None
+        self._folders = {self.name, os.path.realpath(self.name)}
+        self._below = tuple(f"{name.rstrip(os.sep)}{os.sep}" for name in self._folders)
+
+    def had(self, session: Session) -> bool:
+        """True when the session was ever in the folder or below it."""
+        return any(cwd in self._folders or cwd.startswith(self._below) for cwd in session.cwds)
 
 
 def _without_copies(sessions: Iterable[Session]) -> tuple[list[Session], list[Skipped]]:

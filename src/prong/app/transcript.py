@@ -33,7 +33,7 @@ def _pair(turn: list[Message]) -> Iterator[Message]:
                 tool = replace(
                     tool, output=result.output, failed=result.failed, exit_code=result.exit_code
                 )
-            yield replace(message, tool=tool)
+            yield replace(message, role="tool", tool=tool)
         elif tool.id not in called:
             # A result whose call was lost is still worth showing.
             yield message

@@ -47,10 +47,11 @@ def skipped(value: Skipped) -> View:
 def listing(value: Listing) -> View:
     return {
         "sessions": [session(one) for one in value.sessions],
-        "skipped": [skipped(one) for one in value.skipped],
+        "skipped": [skipped(one) for one in (*value.skipped, *value.copies)],
         "total": value.total,
         "hidden": value.hidden,
         "more": value.more,
+        "failed": dict(value.failed),
     }
 
 

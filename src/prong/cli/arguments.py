@@ -18,6 +18,7 @@ _UNITS = {
     "y": timedelta(days=365),
 }
 _MOST_COMPLETIONS = 50
+_HELP_COLUMNS = 60
 
 
 class SessionArgument(click.ParamType[str]):
@@ -29,16 +30,42 @@ class SessionArgument(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         from prong.cli.output import open_app
-        from prong.cli.text import clean
+        from prong.cli.text import clean, cut
+        from prong.errors import ProngError
 
-        found: list[CompletionItem] = []
-        for session in open_app().sessions():
-            ref = str(session.ref)
-            if ref.startswith(incomplete) or session.id.startswith(incomplete):
-                found.append(CompletionItem(ref, help=clean(session.title)))
-            if len(found) >= _MOST_COMPLETIONS:
-                break
-        return found
+        try:
+            sessions = open_app().sessions()
+        except ProngError:
+            return []  # a shell is no place to complain; the command itself will
+        fitting = [
+            session
+            for session in sessions
+            if str(session.ref).startswith(incomplete) or session.id.startswith(incomplete)
+        ]
+        if not fitting:
+            return [CompletionItem(incomplete, type="file")]
+        return [
+            CompletionItem(clean(str(session.ref)), help=cut(clean(session.title), _HELP_COLUMNS))
+            for session in fitting[:_MOST_COMPLETIONS]
+        ]
+
+
+class AgentArgument(click.ParamType[str]):
+    """The name of an agent."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from prong.cli.output import open_app
+        from prong.errors import ProngError
+
+        try:
+            names = list(open_app().stores)
+        except ProngError:
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 class SinceArgument(click.ParamType[datetime]):
@@ -51,22 +78,24 @@ class SinceArgument(click.ParamType[datetime]):
     ) -> datetime:
         if isinstance(value, datetime):
             return value
-        now = datetime.now(UTC)
-        text = str(value).strip().lower()
-        if found := _SPAN.fullmatch(text):
-            try:
-                return now - int(found[1]) * _UNITS[found[2]]
-            except OverflowError:
-                return datetime.min.replace(tzinfo=UTC)
-        # Days begin at midnight of the person's own clock.
-        midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-        if text in ("today", "yesterday"):
-            return (midnight - timedelta(days=text == "yesterday")).astimezone(UTC)
+        text = str(value).strip()
         try:
-            time = datetime.fromisoformat(text)
+            return _moment(text)
+        except OverflowError:
+            return datetime.min.replace(tzinfo=UTC)
         except ValueError:
             self.fail(f"{value!r} is no time; try 3d, 12h, 2w, yesterday or 2026-11-01", param, ctx)
-        return time.astimezone(UTC)
+
+
+def _moment(text: str) -> datetime:
+    now = datetime.now(UTC)
+    if found := _SPAN.fullmatch(text):
+        return now - int(found[1]) * _UNITS[found[2].lower()]
+    # Days begin at midnight of the person's own clock.
+    midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    if text.lower() in ("today", "yesterday"):
+        return (midnight - timedelta(days=text.lower() == "yesterday")).astimezone(UTC)
+    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 session_argument = click.argument("session", type=SessionArgument(), metavar="SESSION[@TURN]")

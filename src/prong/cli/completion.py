@@ -3,18 +3,50 @@
 import click
 from click.shell_completion import get_completion_class
 
+# click's own script for bash breaks words at colons, as bash does, and so cannot complete
+# `claude:60309e1e`. This one asks for the line as it was typed, and gives back what comes after
+# the last colon, which is the word that bash replaces.
+_BASH = r"""_prong_completion() {
+    local line="${COMP_LINE:0:COMP_POINT}" words type value typed=""
+    read -ra words <<< "$line"
+    local position=$((${#words[@]} - 1))
+    if [[ $line == *[[:space:]] ]]; then
+        position=${#words[@]}
+    else
+        typed="${words[position]}"
+    fi
+    local before="${typed%"${typed##*:}"}"
+    [[ $COMP_WORDBREAKS == *:* ]] || before=""
+    COMPREPLY=()
+    while IFS=, read -r type value; do
+        case $type in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) COMPREPLY+=("${value#"$before"}") ;;
+        esac
+    done < <(COMP_WORDS="$line" COMP_CWORD=$position _PRONG_COMPLETE=bash_complete "$1")
+}
+
+complete -o nosort -F _prong_completion prong
+"""
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    r"""Print the script that lets a shell complete commands and sessions.
+    r"""Print a script for shell completion.
+
+    It completes commands, options and sessions.
 
     \b
     bash:  eval "$(prong completion bash)"    in ~/.bashrc
     zsh:   eval "$(prong completion zsh)"     in ~/.zshrc
     fish:  prong completion fish > ~/.config/fish/completions/prong.fish
     """
+    if shell == "bash":
+        click.echo(_BASH, nl=False)
+        return
     complete = get_completion_class(shell)
     assert complete is not None
     program = context.find_root().command

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prong.cli.output import open_app, styled
+from prong.cli.output import styled
 
 if TYPE_CHECKING:
     from prong.app.demo import Demo
@@ -18,9 +18,13 @@ def demo(keep: bool) -> None:
     import tempfile
     from pathlib import Path
 
+    from prong.app import App
+    from prong.config import Config
+
     home = Path(tempfile.mkdtemp(prefix="prong-demo-"))
     try:
-        made = open_app().demo(home / "home")
+        # Nothing of the person's own, the configuration included, has a part in this.
+        made = App(Config()).demo(home / "home")
         _tour(made)
         if keep:
             _say_where(made)
@@ -57,7 +61,8 @@ def _run(words: list[str], made: "Demo") -> None:
 
     with output.using(lambda: App(Config(), stores=made.stores, remember=False)):
         command = main.commands[words[0]]
-        command.main(words[1:], prog_name=f"prong {words[0]}", standalone_mode=False)
+        with command.make_context(words[0], words[1:]) as context:
+            command.invoke(context)
 
 
 def _say_where(made: "Demo") -> None:

@@ -3,7 +3,7 @@
 import click
 
 from prong.cli.output import json_option, open_app, print_json, styled
-from prong.cli.text import clean
+from prong.cli.text import cells, clean, counted, pad
 
 _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow"}
 
@@ -11,20 +11,17 @@ _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow"}
 @click.command()
 @json_option
 def doctor(as_json: bool) -> None:
-    """Tell what is installed, what is missing, and what to type about it."""
+    """Tell what is installed, what is missing, what to type."""
     report = open_app().doctor()
     if as_json:
         from dataclasses import asdict
 
         print_json({"findings": [asdict(one) for one in report.findings]})
         return
+    topics = max(cells(finding.topic) for finding in report.findings)
     for finding in report.findings:
         level = styled(f"{finding.level.value:<7}", fg=_COLOURS[finding.level.value])
-        click.echo(f"{level} {finding.topic:<8} {clean(finding.message)}")
+        click.echo(f"{level} {pad(clean(finding.topic), topics)}  {clean(finding.message)}")
         if finding.hint:
-            click.echo(f"{'':<16} {styled('try:', fg='yellow')} {clean(finding.hint)}")
-    count = report.warnings
-    if count:
-        click.echo(f"\n{count} warning{'s' if count > 1 else ''}")
-    else:
-        click.echo("\nall is well")
+            click.echo(f"{'':<{topics + 9}} {styled('try:', fg='yellow')} {clean(finding.hint)}")
+    click.echo(f"\n{counted(report.warnings, 'warning') if report.warnings else 'all is well'}")

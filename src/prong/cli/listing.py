@@ -1,15 +1,16 @@
 """`prong list`."""
 
-import os
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
-from prong.cli.arguments import SinceArgument
+from prong.cli.arguments import AgentArgument, SinceArgument
 from prong.cli.output import json_option, note, open_app, print_json, styled, width
-from prong.cli.text import age, cells, clean, cut, cut_left, pad, short_ids
+from prong.cli.text import age, cells, clean, counted, cut, cut_left, pad, short_ids, short_path
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -19,15 +20,17 @@ if TYPE_CHECKING:
 _DEFAULT_LIMIT = 50
 _WIDE = 100
 _NARROW = 60
+_LEAST_TITLE = 20
+_AGE = 10
 
 
 @click.command("list")
-@click.option("-a", "--agent", metavar="NAME", help="Sessions of this agent only.")
+@click.option("-a", "--agent", type=AgentArgument(), help="Sessions of this agent only.")
 @click.option(
     "-p",
     "--project",
-    type=click.Path(),
-    metavar="DIR",
+    type=click.Path(file_okay=False),
+    metavar="FOLDER",
     help="Sessions that were ever in this folder or below it.",
 )
 @click.option(
@@ -54,85 +57,107 @@ def list_sessions(
 
     from prong.app import views
     from prong.app.sessions import SessionFilter
-    from prong.errors import NotFound
 
     app = open_app()
-    if agent is not None and agent not in app.stores:
-        known = ", ".join(app.stores)
-        raise NotFound(f"there is no agent {agent!r}", hint=f"agents: {known}")
     if limit is None and not as_json and sys.stdout.isatty():
         limit = _DEFAULT_LIMIT
-    folder = Path(project).expanduser().absolute() if project else None
+    folder = Path(project) if project else None
     listing = app.list_sessions(SessionFilter(agent, folder, since, limit, everything))
     if as_json:
         print_json(views.listing(listing))
         return
     if listing.sessions:
-        print_sessions(list(listing.sessions))
-    _notes(app, listing)
+        print_sessions(listing.sessions)
+    _notes(app, listing, agent)
 
 
-def _notes(app: "App", listing: "Listing") -> None:
+def _notes(app: "App", listing: "Listing", agent: str | None) -> None:
     if not listing.total:
-        note(f"no sessions under {', '.join(str(root) for root in app.roots())}")
-        note(f"set {' or '.join(app.root_variables())}, or run: prong demo")
-    elif not listing.sessions and not listing.hidden:
-        note(f"none of {listing.total} sessions fits")
+        note(f"no sessions under {', '.join(str(root) for root in app.roots(agent))}")
+        note(f"set {' or '.join(app.root_variables(agent))}, or run: prong demo")
+    elif not (listing.sessions or listing.hidden or listing.more):
+        note(f"none of {counted(listing.total, 'session')} fits")
     if listing.more:
         note(f"{listing.more} more: prong list --limit {len(listing.sessions) + listing.more}")
     if listing.hidden:
-        note(f"{listing.hidden} archived or headless ones are left out: prong list --all")
-    unreadable = [one for one in listing.skipped if one.reason != "no conversation in it"]
-    if unreadable:
-        note(f"{len(unreadable)} files could not be used: prong doctor")
+        note(f"{listing.hidden} left out, archived or headless: prong list --all")
+    if listing.copies:
+        copies = counted(len(listing.copies), "older copy", "older copies")
+        note(f"{copies} left out: prong doctor")
+    if listing.unusable:
+        note(f"{counted(len(listing.unusable), 'file')} could not be used: prong doctor")
+    for name in listing.failed:
+        note(f"the plug-in {name} failed: prong doctor")
 
 
-def print_sessions(sessions: "list[Session]") -> None:
+def print_sessions(sessions: "Sequence[Session]") -> None:
     """A table that fits the terminal: what does not fit is left out from the right."""
     room = width()
-    short = short_ids([session.id for session in sessions])
-    refs = {session.ref: f"{session.agent}:{short[session.id]}" for session in sessions}
-    ref_width = max(cells(ref) for ref in refs.values())
-    for session in sessions:
-        ref = refs[session.ref]
-        when = age(session.updated)
-        turns = str(session.turn_count)
-        title = clean(session.title) or "(no prompt)"
-        where = _short_path(session.cwd)
-        mark = _mark(session)
-        if room is not None and room < _NARROW:
-            click.echo(f"{styled(ref, fg='cyan')}  {styled(when, dim=True)}")
-            click.echo(f"  {cut(title, room - 2)}")
-            continue
-        start = f"{styled(pad(ref, ref_width), fg='cyan')}  {when:>10}  {turns:>4}  "
-        used = ref_width + 2 + 10 + 2 + 4 + 2
+    rows = _rows(sessions)
+    ref_width = max(cells(row.ref) for row in rows)
+    turns_width = max(4, *(len(row.turns) for row in rows))
+    used = ref_width + 2 + _AGE + 2 + turns_width + 2
+    for row in rows:
+        ref = styled(pad(row.ref, ref_width), fg="cyan")
+        start = f"{ref}  {row.when:>{_AGE}}  {row.turns:>{turns_width}}  "
         if room is None:
-            click.echo(f"{start}{title}{mark}  {styled(where, dim=True)}")
-            continue
-        left = room - used
-        if room < _WIDE:
-            click.echo(f"{start}{cut(title, left - cells(mark))}{mark}")
-            continue
-        where = cut_left(where, min(32, left // 3))
-        title_width = left - cells(where) - 2
-        title = cut(title, title_width - cells(mark)) + mark
-        click.echo(f"{start}{pad(title, title_width)}  {styled(where, dim=True)}")
+            click.echo(f"{start}{row.title}{row.mark}  {styled(row.where, dim=True)}".rstrip())
+        elif room < _NARROW or room - used < _LEAST_TITLE:
+            _print_narrow(row, room)
+        elif room < _WIDE:
+            click.echo(f"{start}{_titled(row, room - used)}")
+        else:
+            left = room - used
+            where = cut_left(row.where, min(32, left // 3))
+            title = pad(_titled(row, left - cells(where) - 2), left - cells(where))
+            click.echo(f"{start}{title}{styled(where, dim=True)}")
 
 
-def _mark(session: "Session") -> str:
-    marks: list[str] = []
-    if session.parent:
-        marks.append("fork")
-    if session.archived:
-        marks.append("archived")
-    if session.entrypoint not in (None, "cli"):
-        marks.append(clean(session.entrypoint))
-    return f" [{', '.join(marks)}]" if marks else ""
+def _print_narrow(row: "_Row", room: int) -> None:
+    when = row.when if cells(row.ref) + 2 + cells(row.when) <= room else ""
+    click.echo(f"{styled(row.ref, fg='cyan')}  {styled(when, dim=True)}".rstrip())
+    click.echo(f"  {_titled(row, room - 2)}")
 
 
-def _short_path(path: str | None) -> str:
-    if not path:
-        return ""
-    home = os.environ.get("HOME", "")
-    inside = bool(home) and f"{path}/".startswith(f"{home}/")
-    return clean("~" + path[len(home) :] if inside else path)
+@dataclass(frozen=True)
+class _Row:
+    ref: str
+    when: str
+    turns: str
+    title: str
+    mark: str
+    where: str
+
+
+def _rows(sessions: "Sequence[Session]") -> list[_Row]:
+    short = short_ids([session.id for session in sessions])
+    titles = {session.ref: session.title for session in sessions}
+    rows: list[_Row] = []
+    for session in sessions:
+        title = clean(session.title) or "(no prompt)"
+        marks = ["archived"] if session.archived else []
+        if session.entrypoint not in (None, "cli"):
+            marks.append(clean(session.entrypoint))
+        parent = session.parent
+        if parent and session.title == titles.get(parent):
+            # It has no title of its own: what tells it from its parent comes first.
+            title = f"fork of {short[parent.id]}@{session.inherited}: {title}"
+        elif parent:
+            marks.insert(0, "fork")
+        rows.append(
+            _Row(
+                ref=clean(f"{session.agent}:{short[session.id]}"),
+                when=age(session.updated),
+                turns=str(session.turn_count),
+                title=title,
+                mark=f" [{', '.join(marks)}]" if marks else "",
+                where=short_path(session.cwd),
+            )
+        )
+    return rows
+
+
+def _titled(row: _Row, columns: int) -> str:
+    """The title and its marks; where there is little room the title is worth more."""
+    mark = row.mark if cells(row.mark) <= columns // 2 else ""
+    return cut(row.title, columns - cells(mark)) + mark

@@ -1,9 +1,11 @@
 """The `prong` command and how it ends: with an exit status that scripts may rely on."""
 
+import io
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -14,13 +16,39 @@ from prong.cli.doctor import doctor
 from prong.cli.listing import list_sessions
 from prong.cli.output import fail
 from prong.cli.show import show
+from prong.cli.text import clean
 from prong.cli.tree import tree
 from prong.cli.turns import turns
 from prong.errors import ProngError, UsageError
 
 
+class _ClosedPipe(Exception):
+    """The reader, `head` perhaps, has seen enough. click would make an exit status 1 of it."""
+
+
+@contextmanager
+def _pipe() -> Generator[None]:
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _ClosedPipe from error
+
+
 class _Main(click.Group):
     """A group whose errors look alike, whoever raised them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order in which a newcomer wants them
+
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
+        with _pipe():
+            return super().make_context(*arguments, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _pipe():
+            super().invoke(ctx)
+            # A closed pipe shows when the last words are written, not before.
+            sys.stdout.flush()
 
     def main(  # pyright: ignore[reportIncompatibleMethodOverride] -- one mode is enough for us
         self,
@@ -30,27 +58,55 @@ class _Main(click.Group):
     ) -> NoReturn:
         words = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
+        _never_choke(sys.stdout)
         try:
-            status = super().main(words, prog_name or "prong", **extra)
-            # A closed pipe shows when the last words are written, not before.
-            sys.stdout.flush()
+            status = super().main(words, "prong", **extra)
         except click.exceptions.Exit as exit_:
             status = exit_.exit_code
         except (click.Abort, KeyboardInterrupt):
-            click.echo("", err=True)
             status = 130
-        except BrokenPipeError:
-            # The reader, `head` perhaps, has seen enough. Python would complain once more at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except _ClosedPipe:
+            _abandon(sys.stdout)
             status = 0
         except click.UsageError as error:
-            context = error.ctx.command_path if error.ctx else "prong"
-            status = fail(UsageError(error.format_message(), hint=f"{context} --help"), words)
+            command = " ".join(["prong", *(word for word in words[:1] if word in self.commands)])
+            status = fail(UsageError(error.format_message(), hint=f"{command} --help"), words)
         except click.ClickException as error:
             status = fail(UsageError(error.format_message()), words)
         except ProngError as error:
             status = fail(error, words)
+        except OSError as error:
+            # A full disk, a terminal that is gone: not a bug of ours.
+            _abandon(sys.stdout)
+            status = fail(ProngError(str(error)), words)
+        except Exception as error:  # noqa: BLE001 -- the last place that can report it
+            status = _report_bug(error, words)
         sys.exit(status)
+
+
+def _never_choke(stream: TextIO) -> None:
+    """Print a `?` for what the terminal's encoding lacks."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
+
+
+def _abandon(stream: TextIO) -> None:
+    """Python would complain once more at exit about what it cannot write."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError:  # not a real file: a test, a notebook
+        return
+
+
+def _report_bug(error: Exception, words: Sequence[str]) -> int:
+    import traceback
+
+    trace = "".join(traceback.format_exception(error))
+    if "--json" not in words:
+        click.echo(clean(trace, lines=True), err=True, nl=False)
+    message = f"{type(error).__name__}: {error}"
+    hint = "report it, with the lines above: this is a bug in prong"
+    return fail(ProngError(message, hint=hint, trace=trace), words)
 
 
 @click.group(

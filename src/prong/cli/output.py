@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from prong.cli.text import clean
+from prong.cli.text import clean, escaped
 from prong.errors import ProngError
 
 if TYPE_CHECKING:
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=Callable[..., Any])
 
-_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNKNOWN_WIDTH = 80
+_LEAST_WIDTH = 20
 
 
 def open_app() -> "App":
@@ -54,23 +54,28 @@ def json_option(command: C) -> C:
 
 def print_json(value: Any) -> None:
     """One JSON value on stdout, with nothing in it that a terminal would obey."""
-    text = json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
-    click.echo(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    indent = 2 if sys.stdout.isatty() else None
+    click.echo(escaped(json.dumps(value, ensure_ascii=plain, indent=indent)))
 
 
 def styled(text: str, **style: Any) -> str:
     """Coloured text, unless the user wants none; click drops colours when there is no terminal."""
-    return text if os.environ.get("NO_COLOR") else click.style(text, **style)
+    return text if os.environ.get("NO_COLOR") or not text else click.style(text, **style)
 
 
 def width() -> int | None:
-    """The columns of the terminal; None when the output goes elsewhere and must not be cut."""
+    """The columns of the terminal; None when the output goes elsewhere and must not be cut.
+
+    COLUMNS overrules both. A terminal that does not know its size says 0.
+    """
     wanted = os.environ.get("COLUMNS", "")
     if wanted.isdecimal() and int(wanted):
-        return max(int(wanted), 20)
+        return max(int(wanted), _LEAST_WIDTH)
     if not sys.stdout.isatty():
         return None
-    return max(os.get_terminal_size(sys.stdout.fileno()).columns, 20)
+    known = os.get_terminal_size(sys.stdout.fileno()).columns
+    return max(known or _UNKNOWN_WIDTH, _LEAST_WIDTH)
 
 
 def note(text: str) -> None:
@@ -81,8 +86,8 @@ def note(text: str) -> None:
 def fail(error: ProngError, words: Sequence[str]) -> int:
     """Say what went wrong and what to type next; the exit status comes back."""
     if "--json" in words:
-        text = json.dumps(error.problem(), ensure_ascii=True)
-        click.echo(text, err=True)
+        text = json.dumps(error.problem(), ensure_ascii=True, default=str)
+        click.echo(escaped(text), err=True)
     else:
         click.echo(f"{styled('prong:', fg='red')} {clean(error.message)}", err=True)
         if error.hint:

@@ -1,26 +1,47 @@
 """Text from sessions is data: made harmless, measured in columns, cut to fit."""
 
+import os
 import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-_INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
 """Characters that reorder or hide what stands beside them."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _CONTROL_BUT_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_UNSAFE = re.compile(f"{_CONTROL_BUT_LINES.pattern}|{_INVISIBLE.pattern}|[\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BREAK = re.compile("[\n\t\v\f\r\x85\u2028\u2029]+")
+_VARIANT = re.compile("[\ufe0e\ufe0f]")
+"""Asks for the narrow or the wide form of a sign; terminals do not agree on how wide that is."""
 _WIDE = frozenset("WF")
 
 
 def clean(text: str, *, lines: bool = False) -> str:
     """The text with nothing in it that a terminal would obey. `lines` keeps newlines and tabs."""
-    text = text.replace("\r\n", "\n")
-    if not lines:
-        text = re.sub(r"\s*[\n\t]\s*", " ", text)
-    control = _CONTROL_BUT_LINES if lines else _CONTROL
-    text = control.sub(_picture, text)
+    if lines:
+        text = _CONTROL_BUT_LINES.sub(_picture, text.replace("\r\n", "\n"))
+    else:
+        pieces = (piece.strip() for piece in _BREAK.split(_VARIANT.sub("", text)))
+        text = _CONTROL.sub(_picture, " ".join(piece for piece in pieces if piece))
     return _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", text))
+
+
+def escaped(json_text: str) -> str:
+    """JSON text with the same meaning, and nothing in it that a terminal would obey."""
+    return _UNSAFE.sub(_escape, json_text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
 def _picture(found: re.Match[str]) -> str:
@@ -116,3 +137,17 @@ def _common(one: str, other: str) -> int:
             break
         count += 1
     return count
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """`1 turn`, `2 turns`."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def short_path(path: str | None) -> str:
+    """A path with `~` for the home folder."""
+    if not path:
+        return ""
+    home = os.environ.get("HOME", "").rstrip("/")
+    inside = bool(home) and f"{path}/".startswith(f"{home}/")
+    return clean("~" + path[len(home) :] if inside else path)

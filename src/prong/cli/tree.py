@@ -1,15 +1,18 @@
 """`prong tree`."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from prong.cli.arguments import SessionArgument
 from prong.cli.output import json_option, note, open_app, print_json, styled, width
-from prong.cli.text import age, cells, clean, cut, short_ids
+from prong.cli.text import age, cells, clean, counted, cut, short_ids
 
 if TYPE_CHECKING:
     from prong.app.lineage import Node
+    from prong.model import SessionRef
 
 
 @click.command()
@@ -26,42 +29,62 @@ def tree(session: str | None, everything: bool, as_json: bool) -> None:
     if as_json:
         print_json(views.forest(forest))
         return
-    ids: list[str] = []
+    short = short_ids([node.ref.id for root in forest.roots for node in _family(root)])
     for root in forest.roots:
-        _collect(root, ids)
-    short = short_ids(ids)
-    for root in forest.roots:
-        _print_node(root, short, "", "", chosen and str(chosen.ref))
+        _print_node(root, short, _Place(chosen=chosen.ref if chosen else None))
     if not forest.roots:
         note("no session was ever forked; prong tree --all shows them all")
 
 
-def _collect(node: "Node", ids: list[str]) -> None:
-    ids.append(node.ref.id)
+def _family(node: "Node") -> Iterator["Node"]:
+    yield node
     for child in node.children:
-        _collect(child, ids)
+        yield from _family(child)
 
 
-def _print_node(
-    node: "Node", short: dict[str, str], lead: str, below: str, chosen: str | None
-) -> None:
-    ref = f"{node.ref.agent}:{short[node.ref.id]}"
+@dataclass(frozen=True)
+class _Place:
+    """Where in the drawing a node stands."""
+
+    lead: str = ""
+    """What is drawn before it."""
+    below: str = ""
+    """What is drawn before the lines below it."""
+    title: str | None = None
+    """The title of its parent."""
+    chosen: "SessionRef | None" = None
+
+    def child(self, title: str, *, last: bool) -> "_Place":
+        lead, below = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        return _Place(self.below + lead, self.below + below, title, self.chosen)
+
+
+def _print_node(node: "Node", short: dict[str, str], place: _Place) -> None:
+    ref = clean(f"{node.ref.agent}:{short[node.ref.id]}")
     at = f"@{node.turn} " if node.turn is not None else ""
-    if node.session is None:
-        what = "(deleted)"
-    else:
-        what = f"{clean(node.session.title)}  {age(node.session.updated)}"
+    mark = " *" if place.chosen == node.ref else ""
+    title, rest = _described(node, place.title)
     room = width()
     if room is not None:
-        what = cut(what, room - cells(lead) - cells(at) - cells(ref) - 4)
-    mark = styled(" *", fg="green") if chosen == str(node.ref) else ""
-    click.echo(f"{lead}{styled(at, dim=True)}{styled(ref, fg='cyan')}  {what}{mark}")
-    for position, child in enumerate(node.children):
-        last = position == len(node.children) - 1
-        _print_node(
-            child,
-            short,
-            below + ("└─ " if last else "├─ "),
-            below + ("   " if last else "│  "),
-            chosen,
-        )
+        left = room - cells(place.lead) - cells(at) - cells(ref) - cells(mark)
+        rest = rest if cells(rest) <= left else ""
+        title = cut(title, max(left - cells(rest) - 2, 0))
+    start = f"{place.lead}{styled(at, dim=True)}{styled(ref, fg='cyan')}"
+    name = f"  {title}" if title else ""
+    click.echo(f"{start}{name}{styled(rest, dim=True)}{styled(mark, fg='green')}")
+    for child in node.children:
+        last = child is node.children[-1]
+        own = node.session.title if node.session else ""
+        _print_node(child, short, place.child(own, last=last))
+
+
+def _described(node: "Node", parent_title: str | None) -> tuple[str, str]:
+    """The title, and what stands behind it."""
+    session = node.session
+    if session is None:
+        return "(deleted)", ""
+    rest = f"  {age(session.updated)}"
+    if node.turn is not None:
+        rest = f"  +{counted(max(session.turn_count - node.turn, 0), 'turn')}{rest}"
+    # A fork without a title of its own would repeat what stands above it.
+    return ("" if session.title == parent_title else clean(session.title)), rest

@@ -1,12 +1,15 @@
 """`prong turns`."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from prong.cli.arguments import SessionArgument
+from prong.cli.header import print_header
 from prong.cli.output import json_option, note, open_app, print_json, styled, width
-from prong.cli.text import age, cells, clean, cut, pad, short_ids, short_number
+from prong.cli.text import age, cells, clean, counted, cut, short_ids, short_number
 
 if TYPE_CHECKING:
     from prong.model import Conversation, Turn
@@ -35,78 +38,90 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
     if as_json:
         print_json(views.conversation(conversation))
         return
-    _print_header(conversation)
-    _print_turns(conversation)
-    if everything:
-        _print_abandoned(conversation)
-    elif conversation.abandoned:
-        count = len(conversation.abandoned)
-        note(f"{count} turns left behind by rewinds: prong turns {session} --all")
+    print_header(conversation.session)
+    _print_table(conversation, abandoned=everything)
+    if conversation.abandoned and not everything:
+        count = counted(len(conversation.abandoned), "turn")
+        note(f"{count} left behind by rewinds: prong turns {session} --all")
     if conversation.skipped:
-        note(f"{len(conversation.skipped)} lines could not be read")
+        note(f"{counted(len(conversation.skipped), 'line')} could not be read")
 
 
-def _print_header(conversation: "Conversation") -> None:
-    session = conversation.session
-    click.echo(styled(f"{session.ref}", fg="cyan") + f"  {clean(session.title)}")
-    parts = [session.cwd, session.branch, session.model]
-    click.echo(styled("  ".join(clean(part) for part in parts if part), dim=True))
+@dataclass(frozen=True)
+class _Row:
+    label: str
+    when: str
+    files: str
+    commands: str
+    tokens: str
+    prompt: str
 
 
-def _print_turns(conversation: "Conversation") -> None:
-    if not conversation.turns:
-        note("no turns")
-    inherited = conversation.session.inherited
-    for turn in conversation.turns:
-        number = turn.index or 0
-        _print_turn(turn, f"{number:>3}")
-        if inherited and number == inherited:
-            click.echo(styled(f"    -- forked here from {conversation.session.parent}", dim=True))
-        for _ in range(conversation.compactions.count(number)):
-            click.echo(styled("    -- compacted here", dim=True))
-
-
-def _print_abandoned(conversation: "Conversation") -> None:
-    if not conversation.abandoned:
-        return
-    click.echo(styled("left behind by rewinds:", dim=True))
+def _print_table(conversation: "Conversation", *, abandoned: bool) -> None:
+    active = [_row(turn, str(turn.index)) for turn in conversation.turns]
     short = short_ids([turn.id for turn in conversation.abandoned])
-    for turn in conversation.abandoned:
-        _print_turn(turn, f"@{short[turn.id]}")
+    left = [_row(turn, f"@{short[turn.id]}") for turn in conversation.abandoned if abandoned]
+    layout = _Layout([*active, *left])
+    for number, row in enumerate(active, start=1):
+        click.echo(layout.line(row))
+        for event in _events(conversation, number):
+            click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
+    if not active:
+        note("no turns")
+    if left:
+        click.echo(styled("left behind by rewinds:", dim=True))
+    for row in left:
+        click.echo(layout.line(row))
 
 
-def _print_turn(turn: "Turn", label: str) -> None:
-    room = width()
-    mark = _STATE_MARKS[turn.state.value]
-    start = f"{label}{mark} {age(turn.started):>10}  "
-    if room is None or room >= _WIDE:
-        start += f"{_effort(turn)}  "
-    text = clean(turn.prompt)
-    if turn.kind.value != "human":
-        text = f"[{turn.kind.value}] {text}"
-    if turn.queued:
-        text += f" +{len(turn.queued)}"
-    if room is not None:
-        text = cut(text, room - cells(start))
-    click.echo(f"{styled(start, dim=True)}{text}")
+def _events(conversation: "Conversation", number: int) -> list[str]:
+    """What happened behind the turn with this number."""
+    session = conversation.session
+    forked = session.parent is not None and number == session.inherited
+    events = [f"forked here from {clean(str(session.parent))}"] if forked else []
+    return events + ["compacted here"] * conversation.compactions.count(number)
 
 
-def _effort(turn: "Turn") -> str:
-    """What the turn cost and changed, in columns of a fixed width."""
-    files = _counted(len(turn.files), "file")
+def _row(turn: "Turn", label: str) -> _Row:
     failed = sum(command.exit_code not in (0, None) for command in turn.commands)
-    commands = _counted(len(turn.commands), "cmd") + (f", {failed} failed" if failed else "")
-    tokens = short_number(turn.tokens)
-    return " ".join(
-        [
-            pad(files, 8),
-            pad(commands, 18),
-            f"{tokens:>5}",
-        ]
+    prompt = clean(turn.prompt)
+    if turn.kind.value != "human":
+        prompt = f"[{turn.kind.value}] {prompt}"
+    if turn.queued:
+        prompt += f" +{len(turn.queued)}"
+    commands = counted(len(turn.commands), "cmd") if turn.commands else ""
+    return _Row(
+        label=clean(label) + _STATE_MARKS[turn.state.value],
+        when=age(turn.started),
+        files=counted(len(turn.files), "file") if turn.files else "",
+        commands=f"{commands}, {failed} failed" if failed else commands,
+        tokens=short_number(turn.tokens),
+        prompt=prompt,
     )
 
 
-def _counted(count: int, what: str) -> str:
-    if not count:
-        return ""
-    return f"1 {what}" if count == 1 else f"{count} {what}s"
+class _Layout:
+    """Columns as wide as what stands in them. In a narrow terminal there are fewer."""
+
+    def __init__(self, rows: Sequence[_Row]) -> None:
+        self.room = width()
+        self.label = max(_widest(row.label for row in rows), 4)
+        self.when = _widest(row.when for row in rows)
+        wide = self.room is None or self.room >= _WIDE
+        self.files = _widest(row.files for row in rows) if wide else 0
+        self.commands = _widest(row.commands for row in rows) if wide else 0
+        self.tokens = _widest(row.tokens for row in rows) if wide else 0
+
+    def line(self, row: _Row) -> str:
+        start = f"{row.label:>{self.label}} {row.when:>{self.when}}  "
+        for text, columns in ((row.files, self.files), (row.commands, self.commands)):
+            start += f"{text:<{columns}}  " if columns else ""
+        start += f"{row.tokens:>{self.tokens}}  " if self.tokens else ""
+        prompt = row.prompt
+        if self.room is not None:
+            prompt = cut(prompt, self.room - cells(start))
+        return f"{styled(start, dim=True)}{prompt}"
+
+
+def _widest(texts: Iterable[str]) -> int:
+    return max(map(cells, texts), default=0)

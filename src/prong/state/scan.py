@@ -51,7 +51,7 @@ class SqliteScanCache:
     def known(self, agent: str) -> Mapping[str, KnownFile]:
         query = "SELECT path, size, mtime_ns, inode, facts FROM files WHERE agent = ?"
         rows = self._rows(query, agent)
-        return {os.fsdecode(path): KnownFile(*values) for path, *values in rows}
+        return {os.fsdecode(row[0]): KnownFile(*row[1:]) for row in rows}
 
     def state(self, agent: str, path: str) -> bytes | None:
         query = "SELECT state FROM states WHERE agent = ? AND path = ?"
@@ -86,6 +86,7 @@ class SqliteScanCache:
                 )
         except sqlite3.Error as error:
             _log.debug("scan cache not written: %s", error)
+            self._replace_if_damaged(error)
 
     def _rows(self, query: str, *values: str | bytes) -> list[Any]:
         if self._connection is None:
@@ -94,20 +95,23 @@ class SqliteScanCache:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             _log.debug("scan cache not read: %s", error)
+            self._replace_if_damaged(error)
             return []
 
     def _open(self) -> sqlite3.Connection | None:
         try:
             return self._connect()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                _log.debug("no scan cache: %s", error)
-                return None
-        except OSError as error:
+        except (sqlite3.Error, OSError) as error:
             _log.debug("no scan cache: %s", error)
-            return None
+            return self._start_again() if _is_damage(error) else None
+
+    def _replace_if_damaged(self, error: sqlite3.Error) -> None:
+        if _is_damage(error):
+            self.close()
+            self._connection = self._start_again()
+
+    def _start_again(self) -> sqlite3.Connection | None:
         try:
-            # Not a database, or a damaged one.
             self._path.unlink(missing_ok=True)
             return self._connect()
         except (sqlite3.Error, OSError) as error:
@@ -131,11 +135,23 @@ class SqliteScanCache:
 
     def _create(self, connection: sqlite3.Connection) -> None:
         with connection:
+            # Another prong may be doing the same just now.
+            connection.execute("BEGIN IMMEDIATE")
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == _VERSION:
+                return
             for table in ("files", "states"):
                 connection.execute(f"DROP TABLE IF EXISTS {table}")
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _is_damage(error: Exception) -> bool:
+    """True for "not a database", "malformed" and a table that is missing; a lock will pass."""
+    if isinstance(error, sqlite3.OperationalError):
+        return "no such" in str(error)
+    return type(error) is sqlite3.DatabaseError
 
 
 class NoCache:

@@ -1,57 +1,43 @@
 """What a scan remembers of one Claude session file."""
 
 import hashlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
-import msgspec
 from msgspec import Struct
 
 from prong.agents.claude.prompts import is_program
-from prong.agents.claude.transcript import Transcript
+from prong.agents.claude.transcript import Node, Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import is_opener, spans
 from prong.agents.texts import first_line
-from prong.model import TurnKind
-
-
-class Opener(Struct, array_like=True, gc=False):
-    """The prompt that opens a turn. Copies of a session carry the same uuid."""
-
-    uuid: str
-    prompt_id: str | None
-    time: str | None
+from prong.agents.times import parse_time
+from prong.model import Session, SessionRef, TurnKind
 
 
 class Facts(Struct, array_like=True, gc=False):
+    session: Session
+    """As this file alone tells it: without a parent, and with a title of its own at best."""
     conversation: bool
-    title: str | None
-    first_prompt: str
+    titled: bool
     summaries: dict[str, str]
-    turns: int
+    """leafUuid -> title, perhaps of another session."""
     keys: bytes
-    """The keys of the openers, one after the other: what `keys_in` gives."""
+    """The keys of the openers, one after the other: what `keys_in` gives. Copies have the same."""
+    times: bytes
+    """When each opener was written, in milliseconds, eight bytes each."""
+    uniform: int
+    """How many of the first openers carry one promptId: all that `--fork-session` copied do."""
     ends: bytes
     """Keys of the lines at which the session once ended: a title elsewhere may name one."""
-    packed_openers: bytes
-    """Looked at only when another file shares a key."""
     forked_from: str | None
     forked: int
-    cwds: list[str]
-    branch: str | None
-    model: str | None
-    entrypoint: str | None
-    headless: bool
-    started: str | None
-    updated: str | None
-    session_id: str | None
-    """The id that most lines carry. The file name is the identity; this is for files renamed."""
-    bad: list[tuple[int, str]]
 
-    def openers(self) -> list[Opener]:
-        return _decode_openers(self.packed_openers)
+    def time_of(self, position: int) -> int:
+        """The time of an opener; 0 when there is none at this position."""
+        return int.from_bytes(self.times[position * 8 : position * 8 + 8])
 
-
-_decode_openers = msgspec.msgpack.Decoder(list[Opener]).decode
 
 KEY = 8
 
@@ -71,45 +57,61 @@ def key_of(uuid: str) -> bytes:
     return key if len(key) == KEY else hashlib.sha256(uuid.encode()).digest()[:KEY]
 
 
-def summarise(transcript: Transcript) -> Facts:
+def summarise(transcript: Transcript, ref: SessionRef, file: str, stat: os.stat_result) -> Facts:
     tree = Tree(transcript)
     openers = [span.opener for span in spans(tree.history, transcript) if span.opener]
-    prompts = [opener.prompt for opener in openers if opener.prompt]
-    first = next(
-        (prompt for prompt in prompts if prompt.kind in (TurnKind.HUMAN, TurnKind.SDK)),
-        prompts[0] if prompts else None,
-    )
+    title = transcript.custom_title or transcript.ai_title
     copied = set(transcript.forked_uuids)
     ends = {opener.parent for opener in openers if opener.parent}
     if tree.leaf:
         ends.add(tree.leaf.uuid)
-    ids = transcript.session_ids
-    return Facts(
-        conversation=_is_conversation(transcript),
-        title=transcript.custom_title or transcript.ai_title,
-        first_prompt=first_line(first.text) if first else "",
-        summaries=transcript.summaries,
-        turns=len(openers),
-        keys=b"".join(key_of(node.uuid) for node in openers),
-        ends=b"".join(sorted(key_of(end) for end in ends)),
-        packed_openers=msgspec.msgpack.encode(
-            [
-                Opener(node.uuid, node.prompt.id if node.prompt else None, node.time)
-                for node in openers
-            ]
-        ),
-        forked_from=transcript.forked_from,
-        forked=sum(opener.uuid in copied for opener in openers),
-        cwds=transcript.cwds,
+    entrypoints, cwds = transcript.entrypoints, transcript.cwds
+    session = Session(
+        ref=ref,
+        file=file,
+        title=title or _first_prompt(openers),
+        cwd=cwds[-1] if cwds else None,
+        cwds=tuple(cwds),
         branch=transcript.branch,
         model=transcript.model,
-        entrypoint=transcript.entrypoints[-1] if transcript.entrypoints else None,
-        headless=bool(transcript.entrypoints) and all(map(is_program, transcript.entrypoints)),
-        started=transcript.started,
-        updated=transcript.updated,
-        session_id=max(ids, key=ids.__getitem__) if ids else None,
-        bad=transcript.bad,
+        entrypoint=entrypoints[-1] if entrypoints else None,
+        started=parse_time(transcript.started),
+        updated=parse_time(transcript.updated) or datetime.fromtimestamp(stat.st_mtime, UTC),
+        turn_count=len(openers),
+        size=stat.st_size,
+        headless=bool(entrypoints) and all(map(is_program, entrypoints)),
     )
+    return Facts(
+        session=session,
+        conversation=_is_conversation(transcript),
+        titled=bool(title),
+        summaries=transcript.summaries,
+        keys=b"".join(key_of(node.uuid) for node in openers),
+        times=b"".join(_milliseconds(node.time).to_bytes(8) for node in openers),
+        uniform=_uniform(openers),
+        ends=b"".join(sorted(key_of(end) for end in ends)),
+        forked_from=transcript.forked_from,
+        forked=sum(opener.uuid in copied for opener in openers),
+    )
+
+
+def _milliseconds(time: str | None) -> int:
+    parsed = parse_time(time)
+    return max(int(parsed.timestamp() * 1000), 0) if parsed else 0
+
+
+def _uniform(openers: Sequence[Node]) -> int:
+    ids = [opener.prompt.id if opener.prompt else None for opener in openers]
+    if not ids or ids[0] is None:
+        return 0
+    return next((count for count, id_ in enumerate(ids) if id_ != ids[0]), len(ids))
+
+
+def _first_prompt(openers: Sequence[Node]) -> str:
+    """What a person would remember the session by: a prompt rather than a command."""
+    prompts = [opener.prompt for opener in openers if opener.prompt]
+    asked = [prompt for prompt in prompts if prompt.kind in (TurnKind.HUMAN, TurnKind.SDK)]
+    return first_line((asked or prompts)[0].text) if prompts else ""
 
 
 def _is_conversation(transcript: Transcript) -> bool:

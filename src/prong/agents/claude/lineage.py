@@ -6,10 +6,10 @@ promptId (the CLI overwrites them with that of the new prompt), else the one tha
 turns later.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from prong.agents.claude.facts import Facts, Opener, keys_in
+from prong.agents.claude.facts import Facts, keys_in
 
 
 class Parent(NamedTuple):
@@ -24,9 +24,7 @@ def parents(sessions: Mapping[str, Facts]) -> dict[str, Parent]:
         for id_, facts in sessions.items()
         if facts.forked_from and facts.forked_from != id_
     }
-    family = _Family(
-        {id_: _Member(sessions[id_].openers(), sessions[id_].updated) for id_ in _related(sessions)}
-    )
+    family = _Family({id_: sessions[id_] for id_ in _related(sessions)})
     for id_ in family.members:
         if id_ not in found and (parent := family.parent_of(id_, found)):
             found[id_] = parent
@@ -45,39 +43,33 @@ def _related(sessions: Mapping[str, Facts]) -> list[str]:
     return [id_ for id_ in sessions if id_ in related]
 
 
-class _Member:
-    def __init__(self, openers: list[Opener], updated: str | None) -> None:
-        self.openers = openers
-        self.updated = updated or ""
-        self.uniform = _uniform(openers)
-
-
 class _Family:
     """Sessions that have turns in common."""
 
-    def __init__(self, members: Mapping[str, _Member]) -> None:
+    def __init__(self, members: Mapping[str, Facts]) -> None:
         self.members = members
-        self.places: dict[str, list[tuple[str, int]]] = {}
-        for id_, member in members.items():
-            for position, opener in enumerate(member.openers):
-                self.places.setdefault(opener.uuid, []).append((id_, position))
+        self.places: dict[bytes, list[tuple[str, int]]] = {}
+        for id_, facts in members.items():
+            for position, key in enumerate(keys_in(facts.keys)):
+                self.places.setdefault(key, []).append((id_, position))
 
     def parent_of(self, id_: str, found: Mapping[str, Parent]) -> Parent | None:
         """The session it shares most turns with, among those it was copied from."""
-        openers = self.members[id_].openers
         looked_at = {id_}
-        for position in range(len(openers) - 1, -1, -1):
-            candidates: list[tuple[str, str]] = []
-            for other, other_position in self.places[openers[position].uuid]:
+        keys = list(keys_in(self.members[id_].keys))
+        for shared in range(len(keys), 0, -1):
+            candidates: list[tuple[bool, int, str]] = []
+            for other, position in self.places[keys[shared - 1]]:
                 if other in looked_at:
                     continue
                 looked_at.add(other)
-                if _descends(other, id_, found):
-                    continue
-                if self._is_child(id_, position + 1, other, other_position + 1):
-                    candidates.append((self._own_start(other, other_position + 1), other))
+                there = position + 1
+                if not _descends(other, id_, found) and self._is_child(id_, shared, other, there):
+                    # Of two that share as much, one that is itself a copy is a sibling.
+                    copied = self._is_copy(other, there)
+                    candidates.append((copied, self._own_start(other, there), other))
             if candidates:
-                return Parent(min(candidates)[1], position + 1)
+                return Parent(min(candidates)[2], shared)
         return None
 
     def _is_child(self, child: str, shared: int, parent: str, parent_shared: int) -> bool:
@@ -90,13 +82,14 @@ class _Family:
         # One shared prompt always has one promptId; then the copy's next prompt has the same.
         return self.members[id_].uniform >= max(shared, 2)
 
-    def _rank(self, id_: str, shared: int) -> tuple[str, str, str]:
-        return (self._own_start(id_, shared), self.members[id_].updated, id_)
+    def _rank(self, id_: str, shared: int) -> tuple[int, float, str]:
+        updated = self.members[id_].session.updated
+        return (self._own_start(id_, shared), updated.timestamp() if updated else 0, id_)
 
-    def _own_start(self, id_: str, shared: int) -> str:
-        # Nothing of its own: a copy is written with its first new prompt, so this was copied from.
-        openers = self.members[id_].openers
-        return (openers[shared].time or "") if shared < len(openers) else ""
+    def _own_start(self, id_: str, shared: int) -> int:
+        # 0 without a turn of its own: a copy is written with its first new prompt, so a session
+        # that has none was copied from.
+        return self.members[id_].time_of(shared)
 
 
 def _descends(id_: str, ancestor: str, found: Mapping[str, Parent]) -> bool:
@@ -107,11 +100,3 @@ def _descends(id_: str, ancestor: str, found: Mapping[str, Parent]) -> bool:
         if id_ == ancestor:
             return True
     return False
-
-
-def _uniform(openers: Sequence[Opener]) -> int:
-    """How many of the first prompts carry the same promptId."""
-    first = openers[0].prompt_id if openers else None
-    if first is None:
-        return 0
-    return next((i for i, one in enumerate(openers) if one.prompt_id != first), len(openers))

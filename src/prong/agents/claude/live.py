@@ -37,9 +37,12 @@ def is_busy(root: Path, session_id: str) -> bool:
 
 
 def _is_alive(process: _Process) -> bool:
+    if process.pid <= 0:
+        # To `kill` these are groups of processes.
+        return False
     try:
         os.kill(process.pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         pass

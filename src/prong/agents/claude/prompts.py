@@ -9,6 +9,7 @@ import re
 import msgspec
 from msgspec import Raw, Struct
 
+from prong.agents import jsonl
 from prong.agents.claude.records import Block, Line
 from prong.model import TurnKind
 
@@ -161,10 +162,7 @@ def text_of(raw: Raw) -> str:
     """The text of a JSON value that is a string or a list of content blocks."""
     if not bytes(raw):
         return ""
-    try:
-        value = _text(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return ""
-    if isinstance(value, str):
-        return value
+    value = jsonl.decoded(_text, raw)
+    if value is None or isinstance(value, str):
+        return value or ""
     return "\n".join(block.text if block.type == "text" else IMAGE for block in value)

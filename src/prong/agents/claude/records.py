@@ -84,16 +84,16 @@ class Line(Struct, gc=False, rename="camel"):
 
     parent_uuid: str | None = None
     logical_parent_uuid: str | None = None
-    is_sidechain: bool | None = None
+    is_sidechain: bool = False
     prompt_id: str | None = None
     type: str = ""
     subtype: str | None = None
     message: Body | None = None
-    is_meta: bool | None = None
-    is_compact_summary: bool | None = None
-    is_visible_in_transcript_only: bool | None = None
-    is_api_error_message: bool | None = None
-    is_display_only: bool | None = None
+    is_meta: bool = False
+    is_compact_summary: bool = False
+    is_visible_in_transcript_only: bool = False
+    is_api_error_message: bool = False
+    is_display_only: bool = False
     attachment: Attachment | None = None
     compact_metadata: CompactMetadata | None = None
     uuid: str | None = None

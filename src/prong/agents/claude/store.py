@@ -1,9 +1,10 @@
 """The sessions of Claude Code, behind the `AgentStore` port."""
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 from uuid import UUID
@@ -12,13 +13,13 @@ import msgspec
 
 from prong.agents import jsonl
 from prong.agents.claude import lineage, live, sample, subagents, transcript, turns
-from prong.agents.claude.facts import Facts, key_of, keys_in, summarise
+from prong.agents.claude.facts import Facts, key_of, summarise
 from prong.agents.claude.folders import default_root
 from prong.agents.claude.messages import Renderer
-from prong.agents.claude.transcript import Node, Transcript
+from prong.agents.claude.transcript import Transcript
 from prong.agents.claude.tree import Tree
+from prong.agents.claude.turns import Span
 from prong.agents.scanning import FileScan, Kind
-from prong.agents.times import parse_time
 from prong.errors import Corrupt, NotFound
 from prong.model import (
     Conversation,
@@ -39,7 +40,9 @@ _KIND = Kind(
     state=Transcript,
     facts=Facts,
     read=lambda file, previous: transcript.read(file, previous=previous),
-    summarise=summarise,
+    summarise=lambda read, path, stat: summarise(
+        read, SessionRef("claude", _stem(path)), path, stat
+    ),
 )
 
 _DEFAULT_RETENTION_DAYS = 30
@@ -79,60 +82,30 @@ class ClaudeStore:
         )
 
     def _assemble(self, files: FileScan[Transcript, Facts]) -> tuple[list[Session], list[Skipped]]:
-        talks = {path: facts for path, facts in files.facts.items() if facts.conversation}
+        talks = [facts for facts in files.facts.values() if facts.conversation]
         skipped = [
             Skipped(Path(path), "no conversation in it")
             for path, facts in files.facts.items()
             if not facts.conversation
         ]
-        parents = lineage.parents({_stem(path): facts for path, facts in talks.items()})
-        titles = _titles_by_leaf(files.facts)
-        sessions = [
-            self._session(path, _stem(path), facts, files.stats[path], parents, titles)
-            for path, facts in talks.items()
-        ]
-        return sessions, skipped
-
-    def _session(
-        self,
-        path: str,
-        id_: str,
-        facts: Facts,
-        stat: os.stat_result,
-        parents: dict[str, lineage.Parent],
-        titles: dict[tuple[str, bytes], str],
-    ) -> Session:
-        parent = parents.get(id_)
-        return Session(
-            ref=SessionRef(self.name, id_),
-            file=path,
-            title=facts.title or _summary_title(path, facts, titles) or facts.first_prompt,
-            cwd=facts.cwds[-1] if facts.cwds else None,
-            cwds=tuple(facts.cwds),
-            branch=facts.branch,
-            model=facts.model,
-            entrypoint=facts.entrypoint,
-            started=parse_time(facts.started),
-            updated=parse_time(facts.updated) or datetime.fromtimestamp(stat.st_mtime, UTC),
-            turn_count=facts.turns,
-            size=stat.st_size,
-            parent=SessionRef(self.name, parent.id) if parent else None,
-            inherited=parent.inherited if parent else 0,
-            headless=facts.headless,
-        )
+        parents = lineage.parents({facts.session.id: facts for facts in talks})
+        titles = _titles_by_folder(files.facts.values())
+        return [_finished(facts, parents, titles) for facts in talks], skipped
 
     def session_at(self, path: Path) -> Session | None:
         with _opened(path) as file:
             read = transcript.read(file)
-            size = jsonl.size_of(file)
+            stat = os.fstat(file.fileno())
         if not read.nodes:
-            if read.bad or not size:
+            if read.bad or not stat.st_size:
                 raise Corrupt(f"nothing in {path} can be read", path=str(path))
             return None
-        facts = summarise(read)
-        id_ = path.stem if _is_uuid(path.stem) else facts.session_id or path.stem
-        parents = lineage.parents({id_: facts})
-        return self._session(str(path), id_, facts, path.stat(), parents, {})
+        # The file name is the identity, unless somebody gave the file another kind of name.
+        ids = read.session_ids
+        inside = max(ids, key=ids.__getitem__) if ids and not _is_uuid(path.stem) else None
+        ref = SessionRef(self.name, inside or path.stem)
+        facts = summarise(read, ref, str(path), stat)
+        return _finished(facts, lineage.parents({ref.id: facts}), {})
 
     # -- one session -------------------------------------------------------------------------
 
@@ -158,14 +131,16 @@ class ClaudeStore:
             read = transcript.read(file)
             tree = Tree(read)
             renderer = Renderer(file, read, view)
-            for number, nodes in _parts(tree, view, turn):
-                yield from renderer.render(nodes, number)
+            for span in _parts(tree, view, turn):
+                yield from renderer.render(span.nodes, span.number)
+                for text in span.absorbed:
+                    yield Message("user", text, span.number)
 
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
         with _opened(session.path) as file:
             tree = Tree(transcript.read(file))
-            for _, nodes in _parts(tree, View.HISTORY, turn):
-                for node in nodes:
+            for span in _parts(tree, View.HISTORY, turn):
+                for node in span.nodes:
                     file.seek(node.place.offset)
                     yield file.read(node.place.length).rstrip(b"\n")
 
@@ -178,7 +153,7 @@ class ClaudeStore:
         settings = root / "settings.json"
         try:
             days = msgspec.json.decode(settings.read_bytes(), type=_Settings).cleanup_period_days
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, ValueError):
             days = None
         if days is None:
             return Retention(_DEFAULT_RETENTION_DAYS, "the default of Claude Code")
@@ -202,7 +177,11 @@ class _Listing:
 
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
         for folder in self._entries(str(self.projects), is_root=True):
-            if not folder.is_dir():
+            try:
+                if not folder.is_dir():
+                    continue
+            except OSError:
+                self.failed = True
                 continue
             for entry in self._entries(folder.path):
                 name = entry.name
@@ -212,6 +191,8 @@ class _Listing:
                             yield entry.path, entry.stat()
                     except FileNotFoundError:
                         continue
+                    except OSError:
+                        self.failed = True
 
     def _entries(self, path: str, *, is_root: bool = False) -> list[os.DirEntry[str]]:
         try:
@@ -224,43 +205,40 @@ class _Listing:
         return []
 
 
-def _parts(tree: Tree, view: View, turn: str | None) -> Iterator[tuple[int | None, list[Node]]]:
-    """The lines to show, cut into turns with their numbers."""
-    if turn is None and view is View.CONTEXT:
-        yield None, tree.context()
-        return
-    cut = turns.spans(tree.history, tree.transcript)
+def _parts(tree: Tree, view: View, turn: str | None) -> list[Span]:
+    """The lines to show, cut into turns."""
     if turn is None:
-        for number, span in enumerate(cut):
-            yield number or None, span.nodes
-        return
-    for number, span in enumerate(cut):
-        if span.opener and span.opener.uuid == turn:
-            yield number, span.nodes
-            return
-    for span in turns.abandoned_spans(tree):
-        if span.opener and span.opener.uuid == turn:
-            yield None, span.nodes
-            return
+        whole = view is View.HISTORY
+        return turns.active_spans(tree) if whole else [Span(None, tree.context())]
+    everywhere = (*turns.active_spans(tree), *turns.abandoned_spans(tree))
+    return [span for span in everywhere if span.opener and span.opener.uuid == turn]
 
 
-def _titles_by_leaf(files: dict[str, Facts]) -> dict[tuple[str, bytes], str]:
-    """(project folder, key of leafUuid) -> title, which may stand in another file."""
-    return {
-        (os.path.dirname(path), key_of(leaf)): title
-        for path, facts in files.items()
-        for leaf, title in facts.summaries.items()
-    }
+Titles = dict[str, dict[bytes, str]]
+"""Project folder -> key of the line at which a session ended -> its title."""
 
 
-def _summary_title(path: str, facts: Facts, titles: dict[tuple[str, bytes], str]) -> str | None:
-    if not titles:
-        return None
-    folder = os.path.dirname(path)
-    for end in keys_in(facts.ends):
-        if (folder, end) in titles:
-            return titles[folder, end]
-    return None
+def _titles_by_folder(files: Iterable[Facts]) -> Titles:
+    """The titles that stand in `summary` lines, perhaps in another file of the project."""
+    titles: Titles = {}
+    for facts in files:
+        for leaf, title in facts.summaries.items():
+            titles.setdefault(os.path.dirname(facts.session.file), {})[key_of(leaf)] = title
+    return titles
+
+
+def _finished(facts: Facts, parents: dict[str, lineage.Parent], titles: Titles) -> Session:
+    """The session with what only the other files tell."""
+    session = facts.session
+    parent = parents.get(session.id)
+    if parent:
+        ref = SessionRef(session.agent, parent.id)
+        session = replace(session, parent=ref, inherited=parent.inherited)
+    if titles and not facts.titled:
+        here = titles.get(os.path.dirname(session.file), {})
+        title = next((here[end] for end in here if end in facts.ends), None)
+        session = replace(session, title=title) if title else session
+    return session
 
 
 def _stem(path: str) -> str:

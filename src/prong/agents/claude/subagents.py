@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from prong.agents import jsonl
 from prong.agents.claude.transcript import Transcript
 from prong.model import SubAgent
 
@@ -41,6 +42,6 @@ def find(session_file: Path, transcript: Transcript) -> tuple[SubAgent, ...]:
 
 def _read_meta(path: Path) -> _Meta:
     try:
-        return _meta(path.read_bytes())
-    except (OSError, msgspec.MsgspecError):
+        return jsonl.decoded(_meta, path.read_bytes()) or _Meta()
+    except OSError:
         return _Meta()

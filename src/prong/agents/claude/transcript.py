@@ -141,6 +141,7 @@ _tool_input = msgspec.json.Decoder(_ToolInput).decode
 def read(file: BinaryIO, *, previous: Transcript | None = None) -> Transcript:
     """Read a whole file, or what was added behind `previous`, which must be its beginning."""
     transcript = previous or Transcript()
+    transcript.bad = [bad for bad in transcript.bad if bad[0] < transcript.read_to]
     reader = jsonl.Reader(Line)
     take = _Taker(transcript).take
     for offset, data, line in reader.records(file, start=transcript.read_to):
@@ -200,9 +201,9 @@ class _Taker:
             known.order if known else len(transcript.nodes),
             jsonl.Place(offset, length),
             line.timestamp,
-            bool(line.is_sidechain),
-            bool(line.is_meta),
-            bool(line.is_compact_summary),
+            line.is_sidechain,
+            line.is_meta,
+            line.is_compact_summary,
         )
         transcript.nodes[uuid] = node
         match line.type:
@@ -241,9 +242,6 @@ class _Taker:
             transcript.branch = line.git_branch
         if line.entrypoint and line.entrypoint not in transcript.entrypoints:
             transcript.entrypoints.append(line.entrypoint)
-        if line.session_id:
-            ids = transcript.session_ids
-            ids[line.session_id] = ids.get(line.session_id, 0) + 1
         if line.forked_from and line.forked_from.session_id:
             transcript.forked_from = line.forked_from.session_id
             if node.prompt:
@@ -254,7 +252,7 @@ class _Taker:
         if body is None:
             return
         node.message_id = body.id
-        node.error = bool(line.is_api_error_message)
+        node.error = line.is_api_error_message
         node.synthetic = body.model == "<synthetic>"
         if not node.synthetic:
             if body.model and not node.sidechain:
@@ -276,9 +274,14 @@ class _Taker:
                 for block in body.content
                 if block.type == "tool_result"
             ]
-            if node.results and len(body.content) > len(node.results):
-                node.queued = steering(body.content)
+            if node.results:
+                if len(body.content) > len(node.results):
+                    node.queued = steering(body.content)
+                return
         node.prompt = prompt_of(line)
+        if line.session_id and not node.sidechain:
+            ids = self.transcript.session_ids
+            ids[line.session_id] = ids.get(line.session_id, 0) + 1
         if node.prompt and node.prompt.position and line.version:
             versions = self.transcript.positioned_versions
             if line.version not in versions:
@@ -300,10 +303,7 @@ class _Taker:
 def _call_of(block: Block) -> Call:
     name = block.name or ""
     if name == SHELL or name in _EDITORS:
-        try:
-            given = _tool_input(block.input)
-        except msgspec.MsgspecError:
-            return Call(block.id or "", name)
+        given = jsonl.decoded(_tool_input, block.input) or _ToolInput()
         what = given.command if name == SHELL else getattr(given, _EDITORS[name])
         return Call(block.id or "", name, what)
     return Call(block.id or "", name)

@@ -100,7 +100,8 @@ class Tree:
         while node is not None and node.uuid not in seen:
             seen.add(node.uuid)
             chain.append(node)
-            node = self.parent_of(node)
+            parent = node.parent
+            node = self.nodes.get(parent) if parent else self.parent_of(node)
         return chain
 
     def _active_chain(self) -> list[Node]:
@@ -145,32 +146,32 @@ class Tree:
     def _beside(self, chain: list[Node]) -> tuple[dict[str, list[Node]], dict[str, Node]]:
         """The lines of messages that do not stand whole in the chain; results beside it by call."""
         on_chain = {node.uuid for node in chain}
-        answered = {result.id for node in chain for result in node.results}
-        ids = {node.message_id for node in chain if node.message_id}
-        partial: set[str] = set()
-        strays: dict[str, Node] = {}
-        for node in self.nodes.values():
-            if node.sidechain or node.uuid in on_chain:
-                continue
-            if node.message_id in ids:
-                partial.add(node.message_id or "")
-            for result in node.results:
-                if result.id not in answered:
-                    strays.setdefault(result.id, node)
+        beside = [
+            node for node in self.nodes.values() if node.uuid not in on_chain and not node.sidechain
+        ]
+        strays = {result.id: node for node in reversed(beside) for result in node.results}
+        if strays:
+            for node in chain:
+                for result in node.results:
+                    strays.pop(result.id, None)
+        split: set[str] = set()
         seen: set[str] = set()
         previous: str | None = None
         for node in chain:
             id_ = node.message_id
-            # A result may stand between two calls of one message; all are sent before it.
-            split = id_ in seen and id_ != previous
-            if id_ and (split or any(call.id in strays for call in node.calls)):
-                partial.add(id_)
-            seen.add(id_ or "")
+            if id_ is not None:
+                # A result may stand between two calls of one message; all are sent before it.
+                if id_ in seen and id_ != previous:
+                    split.add(id_)
+                seen.add(id_)
+                if strays and any(call.id in strays for call in node.calls):
+                    split.add(id_)
             previous = id_
-        messages: dict[str, list[Node]] = {id_: [] for id_ in partial}
-        if partial:
+        split.update(node.message_id or "" for node in beside if node.message_id in seen)
+        messages: dict[str, list[Node]] = {id_: [] for id_ in split}
+        if split:
             for node in self.nodes.values():
-                if node.message_id in partial and not node.sidechain:
+                if node.message_id in split and not node.sidechain:
                     messages[node.message_id or ""].append(node)
         return messages, strays
 

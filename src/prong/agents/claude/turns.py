@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from prong.agents.claude import queue
 from prong.agents.claude.transcript import SHELL, Call, Node, Result, Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.times import parse_time
 from prong.model import Command, Turn, TurnState
-
-_MACHINE_QUEUE = ("<task-notification>", "<bash-notification>", '{"task_id"')
 
 
 @dataclass
@@ -18,6 +17,10 @@ class Span:
 
     opener: Node | None
     nodes: list[Node]
+    number: int | None = None
+    """In the active conversation, from 1."""
+    absorbed: list[str] = field(default_factory=list[str])
+    """Prompts that landed in it and that no line repeats."""
 
 
 def is_opener(node: Node, transcript: Transcript) -> bool:
@@ -35,7 +38,7 @@ def spans(nodes: Iterable[Node], transcript: Transcript) -> list[Span]:
     """Cut the active conversation into turns; `[0]` is what stands before the first prompt."""
     cut = [Span(None, [])]
     for node in nodes:
-        if not is_opener(node, transcript) or _goes_along(node, cut[-1]):
+        if node.prompt is None or not is_opener(node, transcript) or _goes_along(node, cut[-1]):
             cut[-1].nodes.append(node)
             continue
         # Bash mode writes its input, and commands a caveat, just before the opener.
@@ -98,28 +101,32 @@ def abandoned_spans(tree: Tree) -> list[Span]:
     return list(found.values())
 
 
+def active_spans(tree: Tree) -> list[Span]:
+    """The turns of the active conversation, numbered, with the prompts that landed in them."""
+    cut = spans(tree.history, tree.transcript)
+    for number, span in enumerate(cut):
+        span.number = number or None
+    for order, text in queue.absorbed(tree.transcript):
+        begun = [span for span in cut if span.opener and span.opener.order < order]
+        if begun:
+            begun[-1].absorbed.append(text)
+    return cut
+
+
 def build(
     tree: Tree, *, live: bool = False
 ) -> tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[int, ...]]:
     """The active turns, the abandoned ones, and after how many turns each compaction stood."""
-    transcript = tree.transcript
-    cut = spans(tree.history, transcript)
-    absorbed = _absorbed_prompts(transcript, cut)
-    turns: list[Turn] = []
-    compactions: list[int] = []
-    for number, span in enumerate(cut):
-        if span.opener is not None:
-            last = number == len(cut) - 1
-            queued = absorbed.get(number, ())
-            turns.append(_turn(span, number, queued, is_last=last, live=live))
-        compactions.extend(number for node in span.nodes if node.boundary)
-    dead = tuple(_turn(span, None, (), is_last=True, live=False) for span in abandoned_spans(tree))
-    return tuple(turns), dead, tuple(compactions)
+    cut = active_spans(tree)
+    turns = tuple(
+        _turn(span, is_last=span is cut[-1], live=live) for span in cut if span.opener is not None
+    )
+    dead = tuple(_turn(span, is_last=True, live=False) for span in abandoned_spans(tree))
+    compactions = tuple(span.number or 0 for span in cut for node in span.nodes if node.boundary)
+    return turns, dead, compactions
 
 
-def _turn(
-    span: Span, index: int | None, absorbed: Sequence[str], *, is_last: bool, live: bool
-) -> Turn:
+def _turn(span: Span, *, is_last: bool, live: bool) -> Turn:
     opener = span.opener
     assert opener is not None
     assert opener.prompt is not None
@@ -152,9 +159,9 @@ def _turn(
             commands.append(Command(call.what or "", result.exit_code if result else None))
         elif call.what and result and not result.failed:
             files[call.what] = None
-    queued.extend(text for text in absorbed if text not in queued)
+    queued.extend(text for text in span.absorbed if text not in queued)
     return Turn(
-        index=index,
+        index=span.number,
         id=opener.uuid,
         kind=opener.prompt.kind,
         prompt=shell or opener.prompt.text,
@@ -194,37 +201,3 @@ def _state(nodes: Sequence[Node], *, is_last: bool, live: bool) -> TurnState:
 
 def _open_end(*, live: bool) -> TurnState:
     return TurnState.RUNNING if live else TurnState.INTERRUPTED
-
-
-def _absorbed_prompts(transcript: Transcript, cut: Sequence[Span]) -> dict[int, list[str]]:
-    """Prompts that were queued and then removed: taken up mid-turn, text kept nowhere else."""
-    kept_elsewhere = {node.queued for node in transcript.nodes.values() if node.queued}
-    kept_elsewhere |= {node.prompt.text for node in transcript.nodes.values() if node.prompt}
-    waiting: list[str] = []
-    removed: list[tuple[int, str]] = []
-    for operation in transcript.queue:
-        match operation.operation:
-            case "enqueue":
-                waiting.append(operation.text)
-            case "dequeue" if waiting:
-                waiting.pop(0)
-            case "remove" if waiting:
-                at = waiting.index(operation.text) if operation.text in waiting else 0
-                removed.append((operation.order, waiting.pop(at)))
-            case "popAll":
-                # The person took the texts back into the input line.
-                waiting.clear()
-            case _:
-                pass
-    landed: dict[int, list[str]] = {}
-    starts = [
-        (span.opener.order, number) for number, span in enumerate(cut) if span.opener is not None
-    ]
-    for order, removed_text in removed:
-        text = removed_text.strip()
-        if not text or text in kept_elsewhere or text.startswith(_MACHINE_QUEUE):
-            continue
-        number = max((number for start, number in starts if start < order), default=None)
-        if number is not None:
-            landed.setdefault(number, []).append(text)
-    return landed

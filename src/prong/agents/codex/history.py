@@ -58,14 +58,15 @@ class Library:
             # Codex unpacks an archive beside it and then removes it; the plain file is the truth.
             return
         if known is not None:
-            self._drop(known, name.thread)
+            self._drop(known)
         self.by_rollout[name.rollout] = path
         self.by_thread.setdefault(name.thread, []).append(path)
         self.stats[path] = stat
 
-    def _drop(self, path: str, thread: str) -> None:
+    def _drop(self, path: str) -> None:
         self.stats.pop(path, None)
-        self.by_thread[thread].remove(path)
+        if name := FileName.parse(os.path.basename(path)):
+            self.by_thread[name.thread].remove(path)
 
     def _walk(self, folder: str, root: Path) -> None:
         try:
@@ -85,6 +86,8 @@ class Library:
                     self.add(entry.path, name, entry.stat())
             except FileNotFoundError:
                 continue
+            except OSError:
+                self.complete = False
 
 
 def newest(paths: Iterable[str]) -> str:
@@ -120,6 +123,7 @@ def segments(path: Path, library: Library, skipped: list[Skipped]) -> tuple[list
     chain = [Segment(path, own, own.entries)]
     seen = {str(path)}
     header = own.header
+    end: int | None = None
     while header is not None and header.base is not None:
         base = library.by_rollout.get(header.base)
         if base is None or base in seen:
@@ -131,7 +135,8 @@ def segments(path: Path, library: Library, skipped: list[Skipped]) -> tuple[list
         except OSError as error:
             skipped.append(Skipped(Path(base), error.strerror or str(error)))
             break
-        end = header.base_end
+        # The first cut may lie before a later one, in what the base itself inherited.
+        end = header.base_end if end is None else min(end, header.base_end)
         kept = [e for e in inherited.entries if e.ordinal is None or e.ordinal < end]
         chain.insert(0, Segment(Path(base), inherited, kept))
         header = inherited.header

@@ -73,7 +73,7 @@ class Renderer:
         line = jsonl.read_at(self._file(segment), entry.place)
         if line is None:
             return
-        payload: dict[str, Any] = line.get("payload") or line
+        payload = _dict(line.get("payload")) or line
         match entry.kind:
             case Kind.COMPACTED if self.view is View.CONTEXT:
                 for item in _dicts(payload.get("replacement_history")):
@@ -81,7 +81,7 @@ class Renderer:
             case Kind.COMPACTED:
                 yield "summary", str(payload.get("message") or "") or _last_text(payload), None
             case Kind.SAID:
-                item = cast(dict[str, Any], payload.get("item") or payload)
+                item = _dict(payload.get("item")) or payload
                 yield (
                     "assistant",
                     str(item.get("message") or "") or _text(item.get("content")),
@@ -142,6 +142,10 @@ def context_spans(spans: Iterable[Span]) -> list[Span]:
         else:
             kept.append(span)
     return kept
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def _dicts(value: Any) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,8 @@ import re
 import msgspec
 from msgspec import Raw, Struct
 
+from prong.agents import jsonl
+
 _INJECTED = (
     "<environment_context>",
     "<user_instructions>",
@@ -33,12 +35,9 @@ def text_of(raw: Raw) -> str:
     """The text of a JSON value that is a string or a list of parts."""
     if not bytes(raw):
         return ""
-    try:
-        value = _parts(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return ""
-    if isinstance(value, str):
-        return value
+    value = jsonl.decoded(_parts, raw)
+    if value is None or isinstance(value, str):
+        return value or ""
     return "\n".join(_part_text(part) for part in value)
 
 

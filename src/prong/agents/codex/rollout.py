@@ -91,6 +91,7 @@ class Rollout(Struct, array_like=True):
 def read(file: BinaryIO, *, previous: Rollout | None = None) -> Rollout:
     """Read a whole file, or what was added behind `previous`, which must be its beginning."""
     rollout = previous or Rollout()
+    rollout.bad = [bad for bad in rollout.bad if bad[0] < rollout.read_to]
     reader = jsonl.Reader(Line)
     taker = _Taker(rollout)
     for offset, data, line in reader.records(file, start=rollout.read_to):

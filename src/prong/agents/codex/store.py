@@ -37,7 +37,7 @@ _FILE_KIND = FileKind(
     state=Rollout,
     facts=Facts,
     read=lambda file, previous: rollout.read(file, previous=previous),
-    summarise=summarise,
+    summarise=lambda read, _path, _stat: summarise(read),
 )
 
 
@@ -230,9 +230,10 @@ class _Assembly:
             inherited = self._copied(own, parent)
         updated = own.updated or next((f.updated for f in reversed(chain) if f.updated), None)
         stat = self.library.stats[path]
-        cwds = list(dict.fromkeys(cwd for facts in chain for cwd in facts.cwds))
-        if own.cwds:
-            cwds = [cwd for cwd in cwds if cwd != own.cwds[-1]] + [own.cwds[-1]]
+        cwds = own.cwds
+        if len(chain) > 1:
+            cwds = [cwd for facts in chain[:-1] for cwd in facts.cwds if cwd not in own.cwds]
+            cwds = [*dict.fromkeys(cwds), *own.cwds]
         title = self.names.get(thread) or own.name
         title = title or next((f.first_prompt for f in chain if f.first_prompt), "")
         return Session(
@@ -268,6 +269,8 @@ class _Assembly:
 
     def _turns(self, chain: list[Facts]) -> tuple[list[TurnMark], int]:
         """The turns of a chain, and how many of them come from another thread."""
+        if len(chain) == 1:
+            return chain[0].turns, 0
         marks: list[TurnMark] = []
         inherited = 0
         for position, facts in enumerate(chain):
@@ -323,7 +326,7 @@ def _names(roots: Sequence[Path]) -> dict[str, str]:
         for line in lines:
             try:
                 name = decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except (ValueError, RecursionError):
                 continue
             if name.thread_name:
                 names[name.id] = name.thread_name

@@ -6,6 +6,8 @@ import shlex
 import msgspec
 from msgspec import Raw, Struct
 
+from prong.agents import jsonl
+
 SHELLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "container.exec"})
 
 _WRAPPED = re.compile(r"^(?:.*/)?(?:ba|z|da|)sh$")
@@ -25,26 +27,17 @@ _words = msgspec.json.Decoder(str | list[str]).decode
 
 
 def string_of(raw: Raw) -> str:
-    try:
-        return _string(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return ""
+    return jsonl.decoded(_string, raw) or ""
 
 
 def command_of_call(arguments: Raw) -> str:
     """The command line in the arguments of a shell tool, which are JSON inside a JSON string."""
-    try:
-        given = _arguments(string_of(arguments))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return ""
+    given = jsonl.decoded(_arguments, string_of(arguments).encode()) or _Arguments()
     return given.cmd or command_text(given.command or "")
 
 
 def command_of_event(raw: Raw) -> str:
-    try:
-        return command_text(_words(raw))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return ""
+    return command_text(jsonl.decoded(_words, raw) or "")
 
 
 def command_text(command: str | list[str]) -> str:

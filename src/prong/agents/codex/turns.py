@@ -41,6 +41,7 @@ def cut(chain: Sequence[Segment]) -> Cut:
     while the agent was busy. Older files have no such marks: there every prompt opens a turn.
     """
     result = Cut([Span("", None)], [])
+    used: set[str] = set()
     kinds = {id(segment): segment.rollout.prompt_kind() for segment in chain}
     task: str | None = None
     lead: list[Piece] | None = None
@@ -59,17 +60,18 @@ def cut(chain: Sequence[Segment]) -> Cut:
                 continue
             header = segment.rollout.header
             span = Span(
-                task or _made_up_id(entry, result),
+                task if task and task not in used else _made_up_id(entry, used),
                 entry,
                 [*(lead or ()), piece],
                 program=header is not None and header.source == "exec",
             )
             result.active.append(span)
+            used.add(span.id)
             lead = None
             continue
         if entry.kind is Kind.ROLLBACK:
             count = min(entry.count or 0, len(result.active) - 1)
-            if count:
+            if count > 0:
                 result.rolled_back.extend(result.active[-count:])
                 del result.active[-count:]
             continue
@@ -85,11 +87,17 @@ def cut(chain: Sequence[Segment]) -> Cut:
     return result
 
 
-def _made_up_id(prompt: Entry, so_far: Cut) -> str:
+def _made_up_id(prompt: Entry, used: set[str]) -> str:
     """An id for a turn of a file that has none: it depends on nothing that comes later."""
     text = f"{prompt.time}\n{prompt.text}"
     if prompt.time is None:
-        text = f"{len(so_far.active) + len(so_far.rolled_back)}\n{text}"
+        text = f"{len(used) + 1}\n{text}"
+    while (made_up := _short_hash(text)) in used:
+        text += "\n"
+    return made_up
+
+
+def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
