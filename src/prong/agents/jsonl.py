@@ -44,7 +44,9 @@ def open_file(path: Path) -> BinaryIO:
         return path.open("rb", buffering=_BUFFER)
     import zstandard
 
-    with path.open("rb") as packed, zstandard.ZstdDecompressor().stream_reader(packed) as reader:
+    unpack = zstandard.ZstdDecompressor().stream_reader
+    # An archive may have several frames: it was appended to, or packed in parallel.
+    with path.open("rb") as packed, unpack(packed, read_across_frames=True) as reader:
         plain = io.BytesIO()
         try:
             while block := reader.read(_BUFFER):
@@ -167,7 +169,16 @@ def _fit(wanted: Any, value: Any) -> tuple[Any, bool]:
     options: tuple[Any, ...] = getattr(wanted, "__args__", (wanted,))
     for option in options:
         if isinstance(value, dict) and _is_struct(option):
-            return salvage(option, cast(dict[str, Any], value)), True
+            try:
+                return salvage(option, cast(dict[str, Any], value)), True
+            except TypeError:
+                # What it cannot be without is missing.
+                return None, False
+        if isinstance(value, dict) and getattr(option, "__origin__", None) is dict:
+            inner = option.__args__[1]
+            entries = cast(dict[str, Any], value).items()
+            kept = {_clean(key): _fit(inner, element) for key, element in entries}
+            return {key: found for key, (found, good) in kept.items() if good}, True
         if isinstance(value, list) and getattr(option, "__origin__", None) is list:
             (inner,) = option.__args__
             fitted = [_fit(inner, element) for element in cast(list[Any], value)]
@@ -195,7 +206,7 @@ def _clean(text: str) -> str:
 
 
 def plain_json(value: Any) -> bytes:
-    """JSON that msgspec accepts: wrong characters are replaced; null when it is nested too deeply."""
+    """JSON that msgspec accepts, with wrong characters replaced; null when nested too deeply."""
     try:
         clean = _clean(json.dumps(value, ensure_ascii=False)).encode()
         msgspec.json.decode(clean)

@@ -1,6 +1,7 @@
 """`App`: the composition root, and the Python API of prong."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -105,8 +106,13 @@ class App:
 
     def root_variables(self, agent: str | None = None) -> list[str]:
         """The environment variables that name other folders."""
-        stores = self._chosen(agent)
-        return [store.program.root_variable for store in stores if isinstance(store, HasProgram)]
+        variables: list[str] = []
+        for store in self._chosen(agent):
+            # A plug-in may fail even at this; `prong doctor` tells of it.
+            with suppress(Exception):
+                if isinstance(store, HasProgram):
+                    variables.append(store.program.root_variable)
+        return variables
 
     def _chosen(self, agent: str | None) -> list[AgentStore]:
         return [store for name, store in self.stores.items() if agent in (None, name)]

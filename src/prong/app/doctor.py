@@ -117,7 +117,7 @@ def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[F
         size = sum(session.size for session in here)
         turns = sum(session.turn_count for session in here)
         counts = f"{_counted(len(here), 'session')}, {_counted(turns, 'turn')}"
-        message = f"{root}: {counts}, {size / 1e6:.1f} MB"
+        message = f"{root}: {counts}, {_size(size)}"
         yield Finding(agent, Level.OK, message)
         if isinstance(store, HasRetention):
             yield from _retention(agent, store, root, here)
@@ -154,6 +154,10 @@ def _plug_ins(app: App, failed: Mapping[str, str]) -> Iterable[Finding]:
             yield Finding("plug-ins", Level.OK, f"{plug_in.name} ({plug_in.target})")
     if not app.registry.plug_ins:
         yield Finding("plug-ins", Level.OK, "none")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
 
 
 def _counted(count: int, what: str) -> str:

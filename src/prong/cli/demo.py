@@ -61,7 +61,8 @@ def _run(words: list[str], made: "Demo") -> None:
 
     with output.using(lambda: App(Config(), stores=made.stores, remember=False)):
         command = main.commands[words[0]]
-        with command.make_context(words[0], words[1:]) as context:
+        root = click.get_current_context().find_root()
+        with command.make_context(words[0], words[1:], parent=root) as context:
             command.invoke(context)
 
 

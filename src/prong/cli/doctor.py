@@ -2,7 +2,7 @@
 
 import click
 
-from prong.cli.output import json_option, open_app, print_json, styled
+from prong.cli.output import json_option, open_app, patience, print_json, styled
 from prong.cli.text import cells, clean, counted, pad
 
 _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow"}
@@ -12,7 +12,8 @@ _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow"}
 @json_option
 def doctor(as_json: bool) -> None:
     """Tell what is installed, what is missing, what to type."""
-    report = open_app().doctor()
+    with patience("looking ..."):
+        report = open_app().doctor()
     if as_json:
         from dataclasses import asdict
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prong.cli.arguments import AgentArgument, SinceArgument
-from prong.cli.output import json_option, note, open_app, print_json, styled, width
+from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
 from prong.cli.text import age, cells, clean, counted, cut, cut_left, pad, short_ids, short_path
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ _WIDE = 100
 _NARROW = 60
 _LEAST_TITLE = 20
 _AGE = 10
+_FOLDER = 32
 
 
 @click.command("list")
@@ -62,7 +63,9 @@ def list_sessions(
     if limit is None and not as_json and sys.stdout.isatty():
         limit = _DEFAULT_LIMIT
     folder = Path(project) if project else None
-    listing = app.list_sessions(SessionFilter(agent, folder, since, limit, everything))
+    wanted = SessionFilter(agent, folder, since, limit, everything)
+    with patience():
+        listing = app.list_sessions(wanted)
     if as_json:
         print_json(views.listing(listing))
         return
@@ -74,7 +77,8 @@ def list_sessions(
 def _notes(app: "App", listing: "Listing", agent: str | None) -> None:
     if not listing.total:
         note(f"no sessions under {', '.join(str(root) for root in app.roots(agent))}")
-        note(f"set {' or '.join(app.root_variables(agent))}, or run: prong demo")
+        variables = " or ".join(app.root_variables(agent))
+        note(f"set {variables}, or run: prong demo" if variables else "run: prong demo")
     elif not (listing.sessions or listing.hidden or listing.more):
         note(f"none of {counted(listing.total, 'session')} fits")
     if listing.more:
@@ -108,9 +112,10 @@ def print_sessions(sessions: "Sequence[Session]") -> None:
             click.echo(f"{start}{_titled(row, room - used)}")
         else:
             left = room - used
-            where = cut_left(row.where, min(32, left // 3))
-            title = pad(_titled(row, left - cells(where) - 2), left - cells(where))
-            click.echo(f"{start}{title}{styled(where, dim=True)}")
+            folder = min(_FOLDER, left // 3, max(cells(row.where) for row in rows))
+            title = pad(_titled(row, left - folder - 2), left - folder)
+            where = styled(cut_left(row.where, folder), dim=True)
+            click.echo(f"{start}{title}{where}" if where else f"{start}{title}".rstrip())
 
 
 def _print_narrow(row: "_Row", room: int) -> None:

@@ -20,6 +20,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 _UNKNOWN_WIDTH = 80
 _LEAST_WIDTH = 20
+_PATIENCE_SECONDS = 1.0
 
 
 def open_app() -> "App":
@@ -76,6 +77,32 @@ def width() -> int | None:
         return None
     known = os.get_terminal_size(sys.stdout.fileno()).columns
     return max(known or _UNKNOWN_WIDTH, _LEAST_WIDTH)
+
+
+@contextmanager
+def patience(text: str = "reading sessions ...") -> Generator[None]:
+    """Say what takes so long, on a terminal, if it does; the words go away when it is done."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from threading import Event, Timer
+
+    said = Event()
+
+    def say() -> None:
+        said.set()
+        click.echo(styled(text, dim=True), err=True, nl=False)
+
+    timer = Timer(_PATIENCE_SECONDS, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if said.is_set():
+            click.echo(f"\r{' ' * len(text)}\r", err=True, nl=False)
 
 
 def note(text: str) -> None:

@@ -1,6 +1,7 @@
 """`prong show`."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
@@ -9,7 +10,7 @@ import click
 
 from prong.cli.arguments import session_argument
 from prong.cli.header import print_header
-from prong.cli.output import json_option, note, open_app, print_json, styled, width
+from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
 from prong.cli.text import cells, clean, cut, escaped
 
 if TYPE_CHECKING:
@@ -42,10 +43,12 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
     if raw and (full or context or as_json):
         raise UsageError("--raw goes with no other option", hint="prong show SESSION --raw")
     app = open_app()
-    found = app.find(session)
+    with patience():
+        found = app.find(session)
+        conversation = app.conversation(found.session) if found.turn is not None else None
     turn = None
-    if found.turn is not None:
-        turn = app.turn(app.conversation(found.session), found.turn)
+    if conversation is not None:
+        turn = app.turn(conversation, found.turn or "")
         if turn is None:
             raise UsageError(
                 "turn 0 is before the first prompt: there is nothing to show",
@@ -167,9 +170,20 @@ def _gist(given: str) -> str:
     fields = cast(dict[str, Any], value)
     for key in _TELLING:
         if fields.get(key):
-            telling = fields[key]
-            return telling if isinstance(telling, str) else json.dumps(telling)
+            return _words(fields[key])
     return given if fields else ""
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    words = cast(list[Any], value) if isinstance(value, list) else []
+    if not words or not all(isinstance(word, str) for word in words):
+        return json.dumps(value, ensure_ascii=False)
+    # Codex once wrote ["bash", "-lc", COMMAND].
+    if len(words) == 3 and words[1] in ("-c", "-lc"):
+        return words[2]
+    return shlex.join(words)
 
 
 def _pretty(given: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prong.cli.arguments import SessionArgument
-from prong.cli.output import json_option, note, open_app, print_json, styled, width
+from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
 from prong.cli.text import age, cells, clean, counted, cut, short_ids
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ def tree(session: str | None, everything: bool, as_json: bool) -> None:
     from prong.app import views
 
     app = open_app()
-    chosen = app.session(session) if session else None
-    forest = app.tree(chosen, everything=everything)
+    with patience():
+        chosen = app.session(session) if session else None
+        forest = app.tree(chosen, everything=everything)
     if as_json:
         print_json(views.forest(forest))
         return

@@ -8,7 +8,7 @@ import click
 
 from prong.cli.arguments import SessionArgument
 from prong.cli.header import print_header
-from prong.cli.output import json_option, note, open_app, print_json, styled, width
+from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
 from prong.cli.text import age, cells, clean, counted, cut, short_ids, short_number
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
     from prong.app import views
 
     app = open_app()
-    found = app.find(session)
-    conversation = app.conversation(found.session)
+    with patience():
+        found = app.find(session)
+        conversation = app.conversation(found.session)
     if found.turn is not None:
         app.turn(conversation, found.turn)
     if as_json:

@@ -74,7 +74,7 @@ def abandoned_spans(tree: Tree) -> list[Span]:
     dead_uuids = {node.uuid for node in dead}
 
     def owner_of(node: Node) -> str | None:
-        path: list[str] = []
+        path: dict[str, None] = {}
         owner: str | None = None
         current: Node | None = node
         while current is not None and current.uuid in dead_uuids:
@@ -83,7 +83,7 @@ def abandoned_spans(tree: Tree) -> list[Span]:
                 break
             if current.uuid in path:
                 break
-            path.append(current.uuid)
+            path[current.uuid] = None
             if is_opener(current, transcript):
                 owner = current.uuid
                 break

@@ -8,11 +8,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from prong.agents import jsonl
 from prong.agents.codex import rollout
-from prong.agents.codex.rollout import Entry, Rollout
+from prong.agents.codex.rollout import PROMPTS, Entry, Kind, Rollout
 from prong.model import Skipped
 
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
@@ -107,6 +108,17 @@ class Segment:
     path: Path
     rollout: Rollout
     entries: list[Entry]
+
+    @cached_property
+    def prompt_kind(self) -> Kind:
+        """How this file writes prompts down: newer CLIs repeat them in several forms."""
+        kinds = {entry.kind for entry in self.rollout.entries}
+        return next((kind for kind in PROMPTS if kind in kinds), Kind.USER_TEXT)
+
+    @cached_property
+    def has_items(self) -> bool:
+        """True when it has what was sent to and came from the model, not only events about it."""
+        return any(entry.kind is Kind.ITEM for entry in self.rollout.entries)
 
 
 Piece = tuple[Segment, Entry]

@@ -49,12 +49,10 @@ class Renderer:
             return True
         if self.view is View.CONTEXT:
             return entry.kind is Kind.USER_TEXT
-        rollout = segment.rollout
         if entry.kind in PROMPTS:
-            return entry.kind is rollout.prompt_kind()
+            return entry.kind is segment.prompt_kind
         # Events repeat what the response items say, where there are such items.
-        has_items = any(other.kind is Kind.ITEM for other in rollout.entries)
-        return entry.kind in (Kind.SAID, Kind.THOUGHT) and not has_items
+        return entry.kind in (Kind.SAID, Kind.THOUGHT) and not segment.has_items
 
     def line(self, segment: Segment, entry: Entry) -> bytes:
         file = self._file(segment)

@@ -82,11 +82,6 @@ class Rollout(Struct, array_like=True):
     read_to: int = 0
     bad: list[tuple[int, str]] = []
 
-    def prompt_kind(self) -> Kind:
-        """How this file writes prompts down: newer CLIs repeat them in several forms."""
-        kinds = {entry.kind for entry in self.entries}
-        return next((kind for kind in PROMPTS if kind in kinds), Kind.USER_TEXT)
-
 
 def read(file: BinaryIO, *, previous: Rollout | None = None) -> Rollout:
     """Read a whole file, or what was added behind `previous`, which must be its beginning."""
@@ -106,11 +101,12 @@ class _Taker:
 
     def __init__(self, rollout: Rollout) -> None:
         self.rollout = rollout
-        self.shell_calls = {
+        self.told = {
             entry.call
             for entry in rollout.entries
-            if entry.kind is Kind.ITEM and entry.name in tools.SHELLS
+            if entry.kind is Kind.ITEM and (entry.name in tools.SHELLS or entry.files)
         }
+        """The calls whose output tells an exit code."""
 
     def take(self, line: Line, place: jsonl.Place) -> None:
         rollout = self.rollout
@@ -185,16 +181,18 @@ class _Taker:
                 entry.call = item.call_id
                 entry.name = item.name or item.type
                 if entry.name in tools.SHELLS:
-                    self.shell_calls.add(item.call_id)
+                    self.told.add(item.call_id)
                     entry.text = tools.command_of_call(item.arguments)
-                elif entry.name == "apply_patch":
-                    patch = tools.string_of(item.input) or tools.string_of(item.arguments)
+                    entry.files = tools.patched_files(entry.text)
+                elif entry.name == tools.PATCH:
+                    self.told.add(item.call_id)
+                    patch = tools.patch_of_call(item.input, item.arguments)
                     entry.files = tools.patched_files(patch)
             case "function_call_output" | "custom_tool_call_output":
                 entry = self._add(Kind.ITEM, line, place)
                 entry.call = item.call_id
                 entry.failed = False
-                if item.call_id in self.shell_calls or item.type == "custom_tool_call_output":
+                if item.call_id in self.told or item.type == "custom_tool_call_output":
                     entry.exit_code = tools.exit_code_of(item.output)
             case _:
                 self._add(Kind.ITEM, line, place)

@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 from prong.agents import jsonl
 
 SHELLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "container.exec"})
+PATCH = "apply_patch"
 
 _WRAPPED = re.compile(r"^(?:.*/)?(?:ba|z|da|)sh$")
 _EXIT_AT_START = re.compile(rb"(?:Process exited with code|Exit code:) (-?\d+)")
@@ -19,6 +20,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE
 class _Arguments(Struct, gc=False):
     cmd: str | None = None
     command: str | list[str] | None = None
+    input: str | None = None
 
 
 _arguments = msgspec.json.Decoder(_Arguments).decode
@@ -59,6 +61,13 @@ def exit_code_of(output: Raw) -> int | None:
     return int(found[1]) if found else None
 
 
-def patched_files(patch: str) -> list[str]:
-    """The files named in an apply_patch text."""
-    return [name.strip() for name in _PATCHED.findall(patch)]
+def patch_of_call(given: Raw, arguments: Raw) -> str:
+    """The patch that is the input of the tool itself, or in its arguments."""
+    text = string_of(given) or string_of(arguments)
+    found = jsonl.decoded(_arguments, text.encode())
+    return found.input or "" if found else text
+
+
+def patched_files(text: str) -> list[str]:
+    """The files named in a patch, which may stand in a command line."""
+    return [name.strip() for name in _PATCHED.findall(text)] if "*** Begin Patch" in text else []

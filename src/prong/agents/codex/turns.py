@@ -42,18 +42,22 @@ def cut(chain: Sequence[Segment]) -> Cut:
     """
     result = Cut([Span("", None)], [])
     used: set[str] = set()
-    kinds = {id(segment): segment.rollout.prompt_kind() for segment in chain}
     task: str | None = None
     lead: list[Piece] | None = None
+    before: Segment | None = None
     for piece in pieces(chain):
         segment, entry = piece
         current = result.active[-1]
+        if segment is not before:
+            # A task does not go on in another file.
+            current.pieces.extend(lead or ())
+            task, lead, before = None, None, segment
         if entry.kind is Kind.START:
             # Entries before the prompt belong to its turn, if one comes.
             current.pieces.extend(lead or ())
             task, lead = entry.turn, [piece]
             continue
-        if entry.kind is kinds[id(segment)]:
+        if entry.kind is segment.prompt_kind:
             if task is not None and current.id == task:
                 current.queued.append(entry.text)
                 current.pieces.append(piece)
@@ -115,6 +119,7 @@ def _turn(span: Span, index: int | None, *, live: bool) -> Turn:
     entries = span.entries
     commands: dict[str | None, Command] = {}
     files: dict[str, None] = {}
+    patches: dict[str | None, list[str]] = {}
     tools: Counter[str] = Counter()
     tokens: int | None = None
     structured = any(entry.kind is Kind.CHANGE for entry in entries)
@@ -124,10 +129,12 @@ def _turn(span: Span, index: int | None, *, live: bool) -> Turn:
                 tools[entry.name] += 1
                 if entry.text:
                     commands[entry.call] = Command(entry.text, None)
-                if not structured:
-                    files.update(dict.fromkeys(entry.files))
-            case Kind.ITEM if entry.call in commands and entry.exit_code is not None:
-                commands[entry.call] = Command(commands[entry.call].command, entry.exit_code)
+                patches[entry.call] = entry.files
+            case Kind.ITEM if entry.exit_code is not None:
+                if entry.call in commands:
+                    commands[entry.call] = Command(commands[entry.call].command, entry.exit_code)
+                if entry.exit_code == 0 and not structured:
+                    files.update(dict.fromkeys(patches.get(entry.call, ())))
             case Kind.EXEC:
                 known = commands.get(entry.call)
                 text = entry.text or (known.command if known else "")

@@ -1,0 +1,30 @@
+"""Every test here has a throw-away home; `samples` fills it with the sessions of `prong demo`."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from prong.agents.claude import sample as claude
+from prong.agents.codex import sample as codex
+from prong.testing.home import IsolatedHome
+from tests.cli.shell import Shell
+
+
+@pytest.fixture
+def shell(isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """An empty home, and nothing in the environment that changes what is printed."""
+    for name in ("COLUMNS", "NO_COLOR", "PRONG_PLUGINS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(isolated_home.root)
+    return Shell(isolated_home)
+
+
+@pytest.fixture
+def samples(shell: Shell) -> Shell:
+    """The sample sessions of both agents."""
+    cwd = str(shell.home.projects / "shop")
+    # Half an hour in the future, so that "4h ago" stays true while the tests run.
+    now = datetime.now(UTC) + timedelta(minutes=30)
+    claude.write_samples(shell.home.claude, cwd, now)
+    codex.write_samples(shell.home.codex, cwd, now)
+    return shell

@@ -1,0 +1,183 @@
+"""`prong doctor`: what is there, what is missing, what to type about it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prong.testing.claude_cli import ClaudeCli
+from prong.testing.codex_cli import CodexCli
+from tests.cli.shell import Shell
+
+CLAUDE_HELP = "--resume --fork-session --session-id --settings"
+CODEX_HELP = "resume fork exec app-server"
+
+
+@pytest.fixture
+def bin_(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder on PATH with agents in it; empty."""
+    folder = shell.home.root / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return folder
+
+
+def install(folder: Path, name: str, *, version: str = "1.2.3", help_: str = "") -> Path:
+    program = folder / name
+    program.write_text(
+        f'#!/bin/sh\ncase "$1" in\n--version) echo "{version}";;\n--help) echo "{help_}";;\nesac\n',
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    return program
+
+
+def findings(shell: Shell, topic: str, level: str | None = None) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = shell.json("doctor")["findings"]
+    return [one for one in found if one["topic"] == topic and level in (None, one["level"])]
+
+
+def test_all_is_well(samples: Shell, bin_: Path) -> None:
+    install(bin_, "claude", version="2.1.325 (Claude Code)", help_=CLAUDE_HELP)
+    install(bin_, "codex", version="codex-cli 0.166.0", help_=CODEX_HELP)
+    text = samples.ok("doctor")
+    assert f"{bin_ / 'claude'}: 2.1.325 (Claude Code)" in text
+    assert "knows --resume, --fork-session, --session-id, --settings" in text
+    assert f"{samples.home.claude}: 3 sessions, 8 turns" in text
+    assert f"{samples.home.codex}: 2 sessions, 4 turns" in text
+    assert "deletes sessions after 30 days (the default of Claude Code)" in text
+    assert text.endswith("\n\nall is well\n")
+    assert "try:" not in text
+
+
+def test_an_agent_that_is_missing_comes_with_its_installation(shell: Shell, bin_: Path) -> None:
+    text = shell.ok("doctor")
+    assert "claude is not on PATH: sessions can be read, but not resumed" in text
+    assert "try: npm install -g @anthropic-ai/claude-code" in text
+    assert "try: npm install -g @openai/codex" in text
+    assert text.endswith("\n\n2 warnings\n")
+
+
+def test_an_agent_that_lacks_flags(shell: Shell, bin_: Path) -> None:
+    install(bin_, "claude", help_="--resume --settings")
+    [warning] = findings(shell, "claude", "warning")
+    assert warning["message"] == "it does not know --fork-session, --session-id"
+    assert warning["hint"] == "update it: npm install -g @anthropic-ai/claude-code"
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["exit 1", "kill -9 $$", "true", "echo broken >&2; exit 3"],
+    ids=["status", "killed", "silent", "stderr"],
+)
+def test_an_agent_that_does_not_run(shell: Shell, bin_: Path, script: str) -> None:
+    (bin_ / "claude").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (bin_ / "claude").chmod(0o755)
+    [warning] = findings(shell, "claude", "warning")
+    assert warning["message"] == f"{bin_ / 'claude'} does not run"
+    assert warning["hint"].startswith("npm install")
+
+
+def test_an_agent_without_an_interpreter(shell: Shell, bin_: Path) -> None:
+    (bin_ / "codex").write_text("#!/no/such/interpreter\n", encoding="utf-8")
+    (bin_ / "codex").chmod(0o755)
+    [warning] = findings(shell, "codex", "warning")
+    assert "does not run" in warning["message"]
+
+
+def test_an_agent_that_hangs(shell: Shell, bin_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prong.app.doctor._PROGRAM_TIMEOUT", 0.2)
+    (bin_ / "claude").write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    (bin_ / "claude").chmod(0o755)
+    [warning] = findings(shell, "claude", "warning")
+    assert "does not run" in warning["message"]
+
+
+@pytest.mark.e2e
+def test_asking_the_real_agents_writes_nothing(
+    claude_cli: ClaudeCli, codex_cli: CodexCli, shell: Shell, bin_: Path
+) -> None:
+    (bin_ / "claude").symlink_to(claude_cli.program)
+    (bin_ / "codex").symlink_to(codex_cli.program)
+    before = set(shell.home.root.rglob("*"))
+    text = shell.ok("doctor")
+    assert text.count("knows ") == 2
+    cache = shell.home.root / ".cache/prong"
+    assert set(shell.home.root.rglob("*")) - before == {cache, cache / "cache.db"}
+
+
+def test_a_root_that_does_not_exist_is_noted(shell: Shell, bin_: Path) -> None:
+    shell.home.codex.rmdir()
+    [note] = findings(shell, "codex", "note")
+    assert note["message"] == f"{shell.home.codex} does not exist: no sessions from there"
+
+
+def settings(shell: Shell, text: str) -> None:
+    (shell.home.claude / "settings.json").write_text(text, encoding="utf-8")
+
+
+def test_sessions_that_are_about_to_be_deleted(shell: Shell, bin_: Path) -> None:
+    install(bin_, "claude", help_=CLAUDE_HELP)
+    shell.simple(1, age=1)
+    shell.simple(2, age=24 * 22)
+    assert findings(shell, "claude", "warning") == []
+    shell.simple(3, age=24 * 24)
+    [warning] = findings(shell, "claude", "warning")
+    assert warning["message"] == "1 session will be deleted within 7 days"
+    path = shell.home.claude / "settings.json"
+    assert warning["hint"] == f'raise "cleanupPeriodDays" in {path}'
+    settings(shell, json.dumps({"cleanupPeriodDays": 10}))
+    [warning] = findings(shell, "claude", "warning")
+    assert warning["message"] == "2 sessions will be deleted within 7 days"
+    assert f"deletes sessions after 10 days (cleanupPeriodDays in {path})" in shell.ok("doctor")
+
+
+@pytest.mark.parametrize("days", [365, 99_999, 999_999, 10**12])
+def test_a_long_period_is_no_problem(shell: Shell, bin_: Path, days: int) -> None:
+    install(bin_, "claude", help_=CLAUDE_HELP)
+    settings(shell, json.dumps({"cleanupPeriodDays": days}))
+    shell.simple(1, age=24 * 40)
+    assert findings(shell, "claude", "warning") == []
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "[]", '{"cleanupPeriodDays": "soon"}', "{}"])
+def test_settings_that_say_nothing(shell: Shell, bin_: Path, text: str) -> None:
+    settings(shell, text)
+    assert "after 30 days (the default of Claude Code)" in shell.ok("doctor")
+
+
+def test_files_that_cannot_be_used_are_named(shell: Shell, bin_: Path) -> None:
+    shell.simple(1)
+    folder = shell.home.claude / "projects" / "-srv"
+    folder.mkdir()
+    path = folder / "00000009-0000-4000-8000-000000000009.jsonl"
+    # Root may read everything; what it cannot do is read this.
+    path.symlink_to("/proc/self/mem")
+    result = shell.run("list")
+    assert "1 file could not be used: prong doctor" in result.stderr
+    assert result.stdout.count("\n") == 1
+    [note] = findings(shell, "files")
+    assert note["level"] == "note"
+    assert note["message"].startswith(f"{path}: ")
+
+
+def test_settings_for_an_agent_that_does_not_exist(shell: Shell, bin_: Path) -> None:
+    path = shell.home.root / ".config/prong/config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text("[agents.cluade]\nroots = ['/x']\n", encoding="utf-8")
+    [warning] = findings(shell, "config", "warning")
+    assert warning["message"] == "agents.cluade: there is no such agent"
+    assert warning["hint"] == f"edit {path}"
+
+
+def test_it_says_where_the_cache_is_and_that_there_are_no_plug_ins(shell: Shell) -> None:
+    text = shell.ok("doctor")
+    assert f"{shell.home.root / '.cache/prong'} (may be deleted)" in text
+    assert "plug-ins  none" in text
+
+
+def test_the_columns_are_aligned(samples: Shell, bin_: Path) -> None:
+    lines = samples.ok("doctor").splitlines()[:-2]
+    assert {line[17] for line in lines} == {" "}
+    assert all(line[18] != " " for line in lines)

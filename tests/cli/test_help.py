@@ -1,0 +1,95 @@
+"""Help is complete, and costs nothing."""
+
+import subprocess
+import sys
+
+import pytest
+
+from prong.cli import main
+from tests.cli.shell import Shell
+
+HEAVY = {
+    "textual",
+    "mcp",
+    "starlette",
+    "asyncio",
+    "msgspec",
+    "sqlite3",
+    "zstandard",
+    "importlib.metadata",
+    "subprocess",
+    "tomllib",
+}
+
+
+def imported(shell: Shell, code: str) -> set[str]:
+    """The modules that some code leaves behind, in a process of its own."""
+    script = (
+        f"import sys\ntry:\n    {code}\nexcept SystemExit: pass\nprint('\\n'.join(sys.modules))"
+    )
+    # -I: neither the environment nor this folder; no coverage, which brings modules of its own.
+    result = subprocess.run(
+        [sys.executable, "-I", "-c", script],
+        env=shell.home.env(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return set(result.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import prong",
+        "import prong.cli; prong.cli.main(['--help'])",
+        "import prong.cli; prong.cli.main(['--version'])",
+        "import prong.cli; prong.cli.main([])",
+        "import prong.cli; prong.cli.main(['list', '--help'])",
+        "import prong.cli; prong.cli.main(['lits'])",
+    ],
+)
+def test_nothing_heavy_is_imported(shell: Shell, code: str) -> None:
+    before = imported(shell, "pass")
+    modules = imported(shell, code) - before
+    assert "prong" in modules
+    assert not modules & HEAVY
+    assert not {name for name in modules if name.startswith(("prong.agents", "prong.state"))}
+
+
+def test_importing_prong_imports_little_of_it(shell: Shell) -> None:
+    modules = imported(shell, "import prong")
+    assert {name for name in modules if name.startswith("prong")} == {"prong"}
+    assert "click" not in modules
+
+
+@pytest.mark.parametrize("name", [None, *main.commands])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_of_every_command(shell: Shell, name: str | None, option: str) -> None:
+    text = shell.ok(*([name] if name else []), option)
+    assert text.startswith(f"Usage: prong {name or ''}".rstrip())
+    assert "Options:" in text
+
+
+def test_prong_alone_is_help(shell: Shell) -> None:
+    assert shell.ok() == shell.ok("--help")
+
+
+def test_help_needs_no_home(shell: Shell) -> None:
+    result = shell.process("--help", env={"PATH": "/usr/bin:/bin"})
+    assert result.returncode == 0
+
+
+def test_commands_stand_in_the_order_of_use_with_whole_sentences(shell: Shell) -> None:
+    text = shell.ok("--help").partition("Commands:\n")[2]
+    names = [line.split()[0] for line in text.splitlines()]
+    assert names == ["list", "show", "turns", "tree", "doctor", "demo", "completion"]
+    assert "..." not in text
+
+
+def test_version(shell: Shell) -> None:
+    from prong import __version__
+
+    assert shell.ok("--version") == f"prong {__version__}\n"
+    assert shell.ok("-V") == shell.ok("--version")

@@ -1,0 +1,174 @@
+"""Which leaf a resume takes: the rule that 22 hand-made trees showed with the real CLI."""
+
+import pytest
+
+from prong.agents.claude.sample import ClaudeSample
+from prong.agents.claude.transcript import ZERO
+from tests.unit.agents.stores import Claude, uuid
+
+ID = uuid(1)
+
+
+def tree(claude: Claude) -> tuple[ClaudeSample, dict[str, str]]:
+    """One, then two and three; and `other`, which hangs off one beside two and stands first."""
+    sample = claude.new()
+    leaf: dict[str, str] = {}
+    sample.prompt("one")
+    leaf["one"] = sample.answer("1")
+    sample.prompt("other")
+    leaf["other"] = sample.answer("o")
+    sample.prompt("other child")
+    leaf["other child"] = sample.answer("oc")
+    sample.leaf = leaf["one"]
+    sample.prompt("two")
+    leaf["two"] = sample.answer("2")
+    sample.prompt("three")
+    leaf["three"] = sample.answer("3")
+    leaf["zero"] = ZERO
+    leaf["unknown"] = uuid(99)
+    return sample, leaf
+
+
+TIP = ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("named", "explicit", "prompts"),
+    [
+        (None, False, TIP),
+        (None, True, TIP),
+        ("zero", False, TIP),
+        ("zero", True, TIP),
+        ("unknown", False, TIP),
+        ("unknown", True, TIP),
+        ("three", False, TIP),
+        ("three", True, TIP),
+        ("two", False, TIP),
+        ("two", True, ["one", "two"]),
+        ("one", False, TIP),
+        ("one", True, ["one"]),
+        ("other child", False, ["one", "other", "other child"]),
+        ("other child", True, ["one", "other", "other child"]),
+        ("other", False, ["one", "other"]),
+        ("other", True, ["one", "other"]),
+    ],
+)
+def test_last_prompt_at_the_end(
+    claude: Claude, named: str | None, explicit: bool, prompts: list[str]
+) -> None:
+    sample, leaf = tree(claude)
+    sample.side("last-prompt", leafUuid=leaf[named] if named else None, explicit=explicit)
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == prompts
+
+
+@pytest.mark.parametrize(
+    ("named", "explicit", "prompts"),
+    [
+        ("zero", True, [*TIP, "four"]),
+        ("two", False, [*TIP, "four"]),
+        ("two", True, [*TIP, "four"]),
+        ("other", False, ["one", "other"]),
+        ("other", True, ["one", "other"]),
+    ],
+)
+def test_last_prompt_with_lines_behind_it(
+    claude: Claude, named: str, explicit: bool, prompts: list[str]
+) -> None:
+    sample, leaf = tree(claude)
+    sample.side("last-prompt", leafUuid=leaf[named], explicit=explicit)
+    sample.prompt("four")
+    sample.answer("4")
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == prompts
+
+
+def test_without_a_last_prompt_the_tip_counts(claude: Claude) -> None:
+    sample, _ = tree(claude)
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
+    assert claude.abandoned(ID) == ["other", "other child"]
+
+
+def test_only_the_last_of_several_counts(claude: Claude) -> None:
+    sample, leaf = tree(claude)
+    sample.side("last-prompt", leafUuid=leaf["other"])
+    sample.side("last-prompt", leafUuid=leaf["one"], explicit=True)
+    sample.side("last-prompt", leafUuid=leaf["three"])
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
+
+
+def test_a_sidechain_at_the_end_does_not_move_the_tip(claude: Claude) -> None:
+    sample, leaf = tree(claude)
+    sample.leaf = leaf["one"]
+    sample.chain("user", message={"role": "user", "content": "sub-agent"})
+    sample.lines[-1]["isSidechain"] = True
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
+
+
+def test_a_last_prompt_that_names_a_sidechain_is_unknown(claude: Claude) -> None:
+    sample, leaf = tree(claude)
+    sample.leaf = leaf["one"]
+    side = sample.chain("user", message={"role": "user", "content": "sub-agent"})
+    sample.lines[-1]["isSidechain"] = True
+    sample.side("last-prompt", leafUuid=side, explicit=True)
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
+
+
+def test_a_stray_attachment_on_an_early_line_cuts_the_history_there(claude: Claude) -> None:
+    sample, leaf = tree(claude)
+    sample.leaf = leaf["one"]
+    sample.chain("attachment", attachment={"type": "date"})
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == ["one"]
+
+
+def test_times_do_not_matter(claude: Claude) -> None:
+    sample, _ = tree(claude)
+    for number, line in enumerate(sample.lines):
+        line["timestamp"] = f"2026-01-01T00:00:{59 - number:02}.000Z"
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
+
+
+def test_lines_written_twice_are_harmless(claude: Claude) -> None:
+    sample, _ = tree(claude)
+    claude.write(ID, [line for line in sample.lines for _ in range(2)])
+    assert claude.prompts(ID) == TIP
+    assert claude.session(ID).turn_count == 3
+
+
+def test_children_may_stand_before_their_parents(claude: Claude) -> None:
+    sample, leaf = tree(claude)
+    sample.side("last-prompt", leafUuid=leaf["three"])
+    claude.write(ID, sample.lines[::-1])
+    assert claude.prompts(ID) == TIP
+
+
+def test_what_stands_before_a_missing_parent_is_lost(claude: Claude) -> None:
+    sample, leaf = tree(claude)
+    claude.write(ID, [line for line in sample.lines if line.get("uuid") != leaf["two"]])
+    assert claude.prompts(ID) == ["three"]
+
+
+@pytest.mark.parametrize("parent", ["three", "two"])
+def test_a_loop_of_parents_ends(claude: Claude, parent: str) -> None:
+    sample, leaf = tree(claude)
+    first_of_two = next(
+        line for line in sample.lines if line.get("message", {}).get("content") == "two"
+    )
+    first_of_two["parentUuid"] = leaf[parent]
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == ["two", "three"]
+    assert claude.abandoned(ID) == ["one", "other", "other child"]
+
+
+def test_a_line_that_is_its_own_parent(claude: Claude) -> None:
+    sample = claude.new()
+    prompt = sample.prompt("alone")
+    sample.lines[-1]["parentUuid"] = prompt
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == ["alone"]

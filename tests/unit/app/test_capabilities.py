@@ -1,0 +1,38 @@
+"""One table of capabilities: what one front end can do, the others can, or say why not."""
+
+from dataclasses import fields
+
+import pytest
+
+from prong.app import App
+from prong.app.capabilities import CAPABILITIES, Capability, Missing
+from prong.cli import main
+
+# Commands that are about the command line itself.
+NOT_CAPABILITIES = {"completion"}
+CELLS = [field.name for field in fields(Capability) if field.name not in ("name", "method")]
+
+
+def test_every_command_is_in_the_table() -> None:
+    listed = {one.command for one in CAPABILITIES if isinstance(one.command, str)}
+    assert listed == set(main.commands) - NOT_CAPABILITIES
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda one: one.name)
+def test_every_method_exists_and_is_documented(capability: Capability) -> None:
+    method = getattr(App, capability.method)
+    assert callable(method)
+    assert method.__doc__
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda one: one.name)
+@pytest.mark.parametrize("cell", CELLS)
+def test_an_empty_cell_states_its_reason(capability: Capability, cell: str) -> None:
+    value = getattr(capability, cell)
+    text = value.reason if isinstance(value, Missing) else value
+    assert text.strip()
+
+
+def test_no_capability_is_listed_twice() -> None:
+    assert len({one.name for one in CAPABILITIES}) == len(CAPABILITIES)
+    assert len({one.method for one in CAPABILITIES}) == len(CAPABILITIES)
