@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -71,7 +72,7 @@ class NotesStore:
             raise NotFound(f"{path} is gone") from None
         except ValueError:
             raise Corrupt(f"{path} is damaged") from None
-        return value if isinstance(value, list) else None
+        return cast(list[str], value) if isinstance(value, list) else None
 
     def conversation(self, session: Session) -> Conversation:
         turns = [

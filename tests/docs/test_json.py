@@ -27,7 +27,7 @@ from prong.model import (
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 REF = SessionRef("claude", "60309e1e-7f1b-4c8e-9d0a-1b2c3d4e5f60")
-SESSION = Session(REF, Path("a.jsonl"), "title")
+SESSION = Session(REF, "a.jsonl", "title")
 TURN = Turn(1, "id", TurnKind.HUMAN, "prompt", commands=(Command("ls", 0),), tools={"Bash": 1})
 
 

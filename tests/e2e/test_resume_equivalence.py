@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -108,9 +108,10 @@ def sent(items: list[Item], scenario: Scenario, our_items: list[Item]) -> list[I
 def unwrapped(body: Any) -> Any:
     """The request body with Claude Code's wrapping taken off what people and tasks said."""
     if isinstance(body, dict):
-        return {key: unwrapped(value) for key, value in body.items()}
+        fields = cast(dict[str, Any], body)
+        return {key: unwrapped(value) for key, value in fields.items()}
     if isinstance(body, list):
-        return [unwrapped(value) for value in body]
+        return [unwrapped(value) for value in cast(list[Any], body)]
     if isinstance(body, str):
         return TYPED_WHILE_BUSY.sub(r"\1", NOTIFICATION.sub(r"\1", body))
     return body

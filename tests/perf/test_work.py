@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ sys.addaudithook(_hook)
 
 
 @contextmanager
-def opened_below(*roots: Path) -> Iterator[list[str]]:
+def opened_below(*roots: Path) -> Generator[list[str]]:
     """The files below some folders that are opened meanwhile."""
     seen: list[str] = []
     places = tuple(f"{root}{os.sep}" for root in roots)

@@ -108,12 +108,15 @@ class Reader(Generic[T]):
             yield offset + start, line[start:end], salvage(self.type, value)
         if not pieces and rest is None and line.strip(_BLANK):
             rest = 0
-        unfinished = rest is not None and not line.endswith(b"\n")
+        end = len(line)
         if rest is not None:
+            unfinished = not line.endswith(b"\n")
             reason = "unfinished last line" if unfinished else "not a JSON object"
             self.bad.append(Bad(offset + rest, reason))
-        # A reader that continues here must see the rest of an unfinished object, and only that.
-        self.end = offset + rest if rest is not None and unfinished else offset + len(line)
+            if unfinished:
+                # Who continues here must see the whole of an object that is half written now.
+                end = max(rest, pieces[-1][1]) if pieces else rest
+        self.end = offset + end
 
 
 # Not strict: a control character inside a string does not cost the line either.

@@ -100,6 +100,7 @@ def print_sessions(sessions: "Sequence[Session]") -> None:
     rows = _rows(sessions)
     ref_width = max(cells(row.ref) for row in rows)
     turns_width = max(4, *(len(row.turns) for row in rows))
+    widest_folder = max(cells(row.where) for row in rows)
     used = ref_width + 2 + _AGE + 2 + turns_width + 2
     for row in rows:
         ref = styled(pad(row.ref, ref_width), fg="cyan")
@@ -112,7 +113,7 @@ def print_sessions(sessions: "Sequence[Session]") -> None:
             click.echo(f"{start}{_titled(row, room - used)}")
         else:
             left = room - used
-            folder = min(_FOLDER, left // 3, max(cells(row.where) for row in rows))
+            folder = min(_FOLDER, left // 3, widest_folder)
             title = pad(_titled(row, left - folder - 2), left - folder)
             where = styled(cut_left(row.where, folder), dim=True)
             click.echo(f"{start}{title}{where}" if where else f"{start}{title}".rstrip())

@@ -52,6 +52,46 @@ def test_a_lost_sibling_does_not_bring_back_another_message(claude: Claude) -> N
     assert ("assistant", "seen") in claude.said(ID)
 
 
+def test_a_result_between_two_calls_of_one_message(claude: Claude) -> None:
+    sample = claude.new()
+    sample.prompt("look")
+    sample.tools(("Read", {}, "A"), ("Grep", {}, "B"))
+    call, other, result, _ = sample.lines[1:]
+    sample.lines[2:4] = [result, other]
+    result["parentUuid"], other["parentUuid"] = call["uuid"], result["uuid"]
+    sample.answer("seen")
+    claude.write(ID, sample.lines)
+    assert claude.said(ID, View.CONTEXT) == [
+        ("user", "look"),
+        ("assistant", "call"),
+        ("assistant", "call"),
+        ("tool", "A"),
+        ("tool", "B"),
+        ("assistant", "seen"),
+    ]
+
+
+def test_progress_lines_are_links_of_the_chain_and_say_nothing(claude: Claude) -> None:
+    sample = claude.new()
+    sample.prompt("wait")
+    sample.chain("progress", data={"type": "bash_progress", "output": "..."})
+    sample.answer("done")
+    claude.write(ID, sample.lines)
+    assert claude.said(ID) == [("user", "wait"), ("assistant", "done")]
+    assert claude.said(ID, View.CONTEXT) == claude.said(ID)
+
+
+def test_a_loop_on_a_dead_branch(claude: Claude) -> None:
+    sample = claude.new()
+    loop = [sample.chain("system", subtype="informational") for _ in range(3)]
+    sample.lines[0]["parentUuid"] = loop[-1]
+    sample.leaf = None
+    sample.prompt("alive")
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == ["alive"]
+    assert claude.abandoned(ID) == []
+
+
 def test_a_rewound_branch_is_abandoned_but_can_be_read(claude: Claude) -> None:
     sample = claude.new()
     sample.prompt("start")
@@ -243,6 +283,17 @@ def test_summarised_up_to_a_message(claude: Claude) -> None:
     ]
     assert claude.prompts(ID) == ["one", "two", "three"]
     assert claude.abandoned(ID) == []
+
+
+def test_a_part_was_summarised_below_a_dead_branch(claude: Claude) -> None:
+    sample = partial(claude, up_to=True)
+    stray = {**sample.lines[0], "uuid": uuid(70), "message": {"role": "user", "content": "stray"}}
+    stray["turnPosition"] = {"promptIndex": 70, "turnIndex": 70}
+    at = next(i for i, line in enumerate(sample.lines) if line.get("subtype") == "compact_boundary")
+    sample.lines.insert(at, stray)
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == ["one", "two", "three"]
+    assert claude.abandoned(ID) == ["stray"]
 
 
 def test_the_link_across_a_compaction_may_name_a_line_that_is_not_there(claude: Claude) -> None:

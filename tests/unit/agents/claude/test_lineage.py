@@ -154,6 +154,16 @@ def test_fork_of_a_fork(claude: Claude) -> None:
     }
 
 
+def test_lines_whose_ids_are_no_uuids(claude: Claude) -> None:
+    source = conversation(claude, "one", "two")
+    for number, line in enumerate(source.lines):
+        line["uuid"] = f"line {number}"
+        line["parentUuid"] = f"line {number - 1}" if number else None
+    source.leaf = source.lines[-1]["uuid"]
+    child = fork_session(source, CHILD, "my own")
+    assert parents(claude, source, child) == {PARENT: None, CHILD: (PARENT, 2)}
+
+
 def without_prompt_ids(*samples: ClaudeSample) -> None:
     for sample in samples:
         for line in sample.lines:

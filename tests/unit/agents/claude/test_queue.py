@@ -56,6 +56,7 @@ def test_enqueued_and_removed_was_taken_up_in_the_turn(claude: Claude) -> None:
     sample.answer("done")
     sample.prompt("next")
     assert queued(claude, sample) == [("long job", ("also the docs",)), ("next", ())]
+    assert claude.said(ID).count(("user", "also the docs")) == 1
 
 
 def test_enqueued_and_dequeued_is_a_turn_of_its_own(claude: Claude) -> None:

@@ -156,6 +156,19 @@ def test_a_missing_base_is_reported_and_the_rest_read(codex: Codex) -> None:
     assert (str(session.parent), session.inherited) == (f"codex:{PARENT}", 0)
 
 
+def test_a_base_that_cannot_be_unpacked(codex: Codex) -> None:
+    source = thread(codex, "one")
+    fork = source.fork(CHILD, 1)
+    fork.turn("mine", "ok")
+    write(codex, fork)
+    broken = codex.path(PARENT).with_suffix(".jsonl.zst")
+    broken.write_bytes(b"no archive")
+    conversation = codex.conversation(CHILD)
+    assert [turn.prompt for turn in conversation.turns] == ["mine"]
+    assert [skip.path for skip in conversation.skipped] == [broken]
+    assert codex.session(CHILD).turn_count == 1
+
+
 @pytest.mark.parametrize(
     "base", [{}, {"thread_id": PARENT}, {"thread_id": PARENT, "end_ordinal_exclusive": "x"}, 5, []]
 )

@@ -68,6 +68,18 @@ def test_legacy_ids_do_not_move_when_the_file_grows(codex: Codex) -> None:
     assert [turn.id for turn in codex.conversation(ID).turns][:2] == before
 
 
+def test_legacy_prompts_of_the_same_moment_have_ids_of_their_own(codex: Codex) -> None:
+    turn = legacy_turn("again", "1")
+    codex.write(ID, [meta(), *turn, *turn])
+    assert len({turn.id for turn in codex.conversation(ID).turns}) == 2
+
+
+def test_answers_without_a_prompt_are_a_conversation(codex: Codex) -> None:
+    codex.write(ID, [meta(), event("agent_message", message="hello")])
+    assert codex.session(ID).turn_count == 0
+    assert codex.said(ID) == [("assistant", "hello")]
+
+
 def test_legacy_with_events_only(codex: Codex) -> None:
     lines = [
         meta(),

@@ -44,6 +44,10 @@ def test_every_folder(codex: Codex) -> None:
     codex.write(ID, sample.lines)
     session = codex.session(ID)
     assert (session.cwd, session.cwds, session.model) == ("/w/moved", (CWD, "/w/moved"), "gpt-6")
+    sample.turn("back again", "2")
+    codex.write(ID, sample.lines)
+    session = codex.session(ID)
+    assert (session.cwd, session.cwds) == (CWD, ("/w/moved", CWD))
 
 
 def test_names_come_from_the_index_and_the_last_line_wins(codex: Codex) -> None:
