@@ -28,7 +28,16 @@ def sessions_again() -> Callable[[], int]:
 
 
 def turns(ref: str) -> Callable[[], int]:
-    """The turns of one session, from its name to the last of them."""
+    """The turns of one session that was found before."""
+    from prong.app import App
+
+    app = App()
+    session = app.session(ref)
+    return lambda: len(app.turns(session))
+
+
+def turns_by_name(ref: str) -> Callable[[], int]:
+    """The turns of one session, from its name to the last of them: as `prong turns` does it."""
     from prong.app import App
 
     list(App().stores)
@@ -50,7 +59,8 @@ def decode_file(path: str) -> Callable[[], int]:
 
 
 JOBS: dict[str, Callable[..., Callable[[], int]]] = {
-    job.__name__: job for job in (sessions, sessions_again, turns, decode_store, decode_file)
+    job.__name__: job
+    for job in (sessions, sessions_again, turns, turns_by_name, decode_store, decode_file)
 }
 
 

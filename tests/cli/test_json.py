@@ -151,7 +151,6 @@ def test_an_answer_does_not_depend_on_the_terminal(samples: Shell) -> None:
     assert samples.json("list") == samples.json("list", COLUMNS="20")
 
 
-@pytest.mark.xfail(reason="agents/scanning.py: msgpack refuses a path that is no text")
 def test_a_file_name_that_is_no_text_is_still_json(shell: Shell) -> None:
     id_ = shell.simple(1)
     [path] = shell.home.claude.rglob(f"{id_}.jsonl")

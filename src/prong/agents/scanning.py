@@ -174,10 +174,10 @@ class _Prefix:
 
 
 def _packed(value: object) -> bytes | None:
-    """None when it holds a number that no honest agent writes; then it is not remembered."""
+    """None when it cannot be remembered: a number that no honest agent writes, a path not text."""
     try:
         return msgspec.msgpack.encode(value)
-    except OverflowError:
+    except (OverflowError, UnicodeEncodeError):
         return None
 
 

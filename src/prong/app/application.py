@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 from prong import config, paths
 from prong.app import demo, doctor, lineage, resolve
@@ -17,7 +18,10 @@ from prong.state.scan import NoCache, SqliteScanCache
 
 
 class App:
-    """All that prong can do, synchronously. Everything is opened when first needed."""
+    """All that prong can do, synchronously. Everything is opened when first needed.
+
+    Use it in a `with` statement, or close it, to let go of the scan cache.
+    """
 
     def __init__(
         self,
@@ -39,9 +43,26 @@ class App:
         return Registry(self.settings.extra_roots)
 
     @cached_property
+    def _cache(self) -> SqliteScanCache | NoCache:
+        remembering = self._remember
+        return SqliteScanCache(paths.cache_dir() / "cache.db") if remembering else NoCache()
+
+    @cached_property
     def _scanner(self) -> Scanner:
-        path = paths.cache_dir() / "cache.db"
-        return Scanner(self.stores, SqliteScanCache(path) if self._remember else NoCache())
+        return Scanner(self.stores, self._cache)
+
+    def close(self) -> None:
+        """Let go of the scan cache. The application can be used again; it is then opened anew."""
+        if "_cache" in self.__dict__:
+            self._cache.close()
+            del self._cache
+            self.__dict__.pop("_scanner", None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def stores(self) -> Mapping[str, AgentStore]:

@@ -25,7 +25,10 @@ _PATIENCE_SECONDS = 1.0
 
 def open_app() -> "App":
     """The application, imported when a command runs: `prong --help` does without it."""
-    return _factory.get()()
+    app = _factory.get()()
+    if context := click.get_current_context(silent=True):
+        context.call_on_close(app.close)
+    return app
 
 
 def _make_app() -> "App":

@@ -157,6 +157,9 @@ def _is_damage(error: Exception) -> bool:
 class NoCache:
     """Remembers nothing."""
 
+    def close(self) -> None:
+        pass
+
     def known(self, agent: str) -> Mapping[str, KnownFile]:
         return {}
 
