@@ -236,6 +236,15 @@ def test_a_link_that_leads_to_itself(case: Case, cache: SqliteScanCache) -> None
     assert titles(scan(case.store, cache)) == {("hello", 1)}
 
 
+def test_a_file_name_that_is_no_text(claude: Claude, cache: SqliteScanCache) -> None:
+    path = claude.write(ID, [claude_lines(1, "hello")])
+    path.rename(os.fsdecode(bytes(path.parent) + b"/caf\xe9.jsonl"))
+    store = ClaudeStore([claude.root])
+    first = scan(store, cache)
+    assert titles(first) == {("hello", 1)}
+    assert scan(store, cache).sessions == first.sessions
+
+
 def test_files_below_other_roots_are_not_gone(tmp_path: Path, cache: SqliteScanCache) -> None:
     one, two = Claude(tmp_path / "root"), Claude(tmp_path / "root2")
     one.write(ID, [claude_lines(1, "a")])
