@@ -95,7 +95,7 @@ def test_a_session_that_vanishes_is_not_found(
     [path] = samples.home.claude.rglob(f"{API}.jsonl")
     path.unlink()
 
-    def before(_: App) -> list[Session]:
+    def before(_: App, agent: str | None = None) -> list[Session]:
         return sessions
 
     monkeypatch.setattr(App, "sessions", before)

@@ -20,7 +20,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 V = TypeVar("V")
 
 _BLANK = b" \t\r\n"
-_BUFFER = 1 << 20
+_BUFFER = 1 << 16
 
 
 @dataclass(frozen=True)

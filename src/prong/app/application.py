@@ -75,9 +75,9 @@ class App:
         """The sessions that fit, newest first."""
         return self._scanner.listing(wanted or SessionFilter())
 
-    def sessions(self) -> list[Session]:
-        """Every session of every agent, newest first."""
-        return list(self.list_sessions(SessionFilter(everything=True)).sessions)
+    def sessions(self, agent: str | None = None) -> list[Session]:
+        """Every session of one agent, or of all, newest first."""
+        return list(self.list_sessions(SessionFilter(agent, everything=True)).sessions)
 
     def find(self, text: str) -> resolve.Found:
         """The session, and the turn if one is named, behind `claude:60309e1e@12` and the like."""

@@ -29,8 +29,11 @@ class Found:
 
 class Resolver:
     def __init__(
-        self, stores: Mapping[str, AgentStore], sessions: Callable[[], list[Session]]
+        self,
+        stores: Mapping[str, AgentStore],
+        sessions: Callable[[str | None], list[Session]],
     ) -> None:
+        """`sessions` gives those of one agent, or of all, newest first."""
         self._stores = stores
         self._sessions = sessions
 
@@ -78,11 +81,7 @@ class Resolver:
     def _matches(self, prefix: str, agent: str | None) -> list[Session]:
         if not prefix:
             return []
-        fitting = [
-            session
-            for session in self._sessions()
-            if session.id.startswith(prefix) and agent in (None, session.agent)
-        ]
+        fitting = [session for session in self._sessions(agent) if session.id.startswith(prefix)]
         return [session for session in fitting if session.id == prefix] or fitting
 
     def _one(self, name: str, matches: list[Session]) -> Session:
@@ -119,7 +118,7 @@ class Resolver:
 
     def _last(self) -> Session:
         here = Project(Path())
-        for session in self._sessions():
+        for session in self._sessions(None):
             if here.had(session):
                 return session
         raise NotFound(f"no session was ever in {here.name}", hint="prong list")

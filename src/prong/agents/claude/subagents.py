@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from prong.agents import jsonl
-from prong.agents.claude.transcript import Transcript
+from prong.agents.claude.transcript import LAUNCHERS, Transcript
 from prong.model import SubAgent
 
 PREFIX = "agent-"
@@ -21,23 +21,38 @@ _meta = msgspec.json.Decoder(_Meta).decode
 
 def find(session_file: Path, transcript: Transcript) -> tuple[SubAgent, ...]:
     """New CLIs keep them in `<id>/subagents/`, older ones beside the session file."""
-    calls = {
-        result.agent: result.id
-        for node in transcript.nodes.values()
-        for result in node.results
-        if result.agent
-    }
+    kinds: dict[str, str | None] = {}
+    calls: dict[str, str] = {}
+    for node in transcript.nodes.values():
+        for call in node.calls:
+            if call.name in LAUNCHERS:
+                kinds[call.id] = call.what
+        for result in node.results:
+            if result.agent:
+                calls[result.agent] = result.id
     found: dict[str, SubAgent] = {}
-    folder = session_file.with_suffix("") / "subagents"
-    for path in sorted(folder.glob(f"{PREFIX}*.jsonl")):
+    for path in _files(session_file.with_suffix("") / "subagents"):
         id_ = path.stem.removeprefix(PREFIX)
-        meta = _read_meta(path.with_suffix(".meta.json"))
-        found[id_] = SubAgent(id_, path, meta.agent_type, meta.tool_use_id or calls.get(id_))
-    for id_, call in calls.items():
+        call_id = calls.get(id_)
+        kind = kinds.get(call_id or "")
+        if call_id is None:
+            # No result names it, perhaps because it still runs.
+            meta = _read_meta(path.with_suffix(".meta.json"))
+            call_id, kind = meta.tool_use_id, meta.agent_type
+        found[id_] = SubAgent(id_, path, kind, call_id)
+    for id_, call_id in calls.items():
         beside = session_file.with_name(f"{PREFIX}{id_}.jsonl")
         if id_ not in found and beside.is_file():
-            found[id_] = SubAgent(id_, beside, None, call)
+            found[id_] = SubAgent(id_, beside, kinds.get(call_id), call_id)
     return tuple(found.values())
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        files = sorted(folder.iterdir())
+    except OSError:
+        return []
+    return [file for file in files if file.name.startswith(PREFIX) and file.suffix == ".jsonl"]
 
 
 def _read_meta(path: Path) -> _Meta:

@@ -18,7 +18,7 @@ ZERO = "00000000-0000-0000-0000-000000000000"
 
 
 class Call(Struct, array_like=True, gc=False):
-    """A tool call: `what` is the file it edits or the command it runs, when it is such a tool."""
+    """A tool call. `what` is the file it edits, the command it runs, the agent it starts."""
 
     id: str
     name: str
@@ -118,14 +118,16 @@ _EXIT_CODE = re.compile(
     rb'^(?:\[\s*\{\s*"type"\s*:\s*"text"\s*,\s*"text"\s*:\s*)?"(?:Error: )?Exit code (\d+)'
 )
 _BACKGROUND = b'"backgroundTaskId"'
-_EDITORS = {
+EDITORS = {
     "Edit": "file_path",
     "MultiEdit": "file_path",
     "Write": "file_path",
     "NotebookEdit": "notebook_path",
 }
 SHELL = "Bash"
-_LAUNCHERS = ("Agent", "Task")
+LAUNCHERS = ("Agent", "Task")
+_TELLING = {**EDITORS, SHELL: "command", **dict.fromkeys(LAUNCHERS, "subagent_type")}
+"""Tool -> the argument that says most about a call."""
 _AGENT_ID = re.compile(rb'"agentId"\s*:\s*"([\w-]+)"')
 
 
@@ -133,6 +135,7 @@ class _ToolInput(Struct, gc=False):
     file_path: str | None = None
     notebook_path: str | None = None
     command: str | None = None
+    subagent_type: str | None = None
 
 
 _tool_input = msgspec.json.Decoder(_ToolInput).decode
@@ -295,18 +298,18 @@ class _Taker:
                 result.exit_code = None if _BACKGROUND in bytes(details) else 0
             elif found := _EXIT_CODE.match(bytes(block.content)[:200]):
                 result.exit_code = int(found[1])
-        elif tool in _LAUNCHERS and (found := _AGENT_ID.search(bytes(details))):
+        elif tool in LAUNCHERS and (found := _AGENT_ID.search(bytes(details))):
             result.agent = found[1].decode()
         return result
 
 
 def _call_of(block: Block) -> Call:
     name = block.name or ""
-    if name == SHELL or name in _EDITORS:
-        given = jsonl.decoded(_tool_input, block.input) or _ToolInput()
-        what = given.command if name == SHELL else getattr(given, _EDITORS[name])
-        return Call(block.id or "", name, what)
-    return Call(block.id or "", name)
+    telling = _TELLING.get(name)
+    if telling is None:
+        return Call(block.id or "", name)
+    given = jsonl.decoded(_tool_input, block.input) or _ToolInput()
+    return Call(block.id or "", name, getattr(given, telling))
 
 
 def _boundary_of(line: Line) -> Boundary:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from prong.agents.claude import queue
-from prong.agents.claude.transcript import SHELL, Call, Node, Result, Transcript
+from prong.agents.claude.transcript import EDITORS, SHELL, Call, Node, Result, Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.times import parse_time
 from prong.model import Command, Turn, TurnState
@@ -157,7 +157,7 @@ def _turn(span: Span, *, is_last: bool, live: bool) -> Turn:
         result = results.get(call.id)
         if call.name == SHELL:
             commands.append(Command(call.what or "", result.exit_code if result else None))
-        elif call.what and result and not result.failed:
+        elif call.name in EDITORS and call.what and result and not result.failed:
             files[call.what] = None
     queued.extend(text for text in span.absorbed if text not in queued)
     return Turn(

@@ -1,22 +1,19 @@
 """The sessions of Codex, behind the `AgentStore` port. Its sqlite files are never opened."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
-import msgspec
-
 from prong.agents.codex import history, live, rollout, sample, turns
-from prong.agents.codex.facts import Facts, TurnMark, summarise
+from prong.agents.codex.assembly import Assembly, names
+from prong.agents.codex.facts import Facts, summarise
 from prong.agents.codex.history import FileName, Library, Segment
 from prong.agents.codex.messages import Renderer, context_spans
 from prong.agents.codex.rollout import Kind, Rollout
 from prong.agents.codex.turns import Span
 from prong.agents.scanning import FileScan
 from prong.agents.scanning import Kind as FileKind
-from prong.agents.times import parse_time
 from prong.errors import Corrupt, NotFound
 from prong.model import (
     Conversation,
@@ -73,7 +70,7 @@ class CodexStore:
             for path in files.known
         )
         complete = library.complete and not lost
-        assembly = _Assembly(self.name, library, files.facts, _names(self.roots))
+        assembly = Assembly(self.name, library, files.facts, names(self.roots))
         return Scan(
             sessions=tuple(assembly.sessions()),
             skipped=(*assembly.skipped, *files.skipped),
@@ -105,7 +102,7 @@ class CodexStore:
                 break
             facts[inherited] = summarise(_load(Path(inherited)))
             base = facts[inherited].header.base
-        assembly = _Assembly(self.name, library, facts, _names(self.roots))
+        assembly = Assembly(self.name, library, facts, names(self.roots))
         return assembly.session(name.thread, str(path))
 
     def _library(self, path: Path) -> Library:
@@ -190,113 +187,6 @@ class CodexStore:
         return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
 
 
-@dataclass
-class _Assembly:
-    """Sessions from the facts of all files: a thread may own several, a fork needs its parents."""
-
-    agent: str
-    library: Library
-    facts: Mapping[str, Facts]
-    names: Mapping[str, str]
-
-    def __post_init__(self) -> None:
-        self.skipped: list[Skipped] = []
-
-    def sessions(self) -> Iterator[Session]:
-        for thread, paths in self.library.by_thread.items():
-            readable = [path for path in paths if path in self.facts]
-            if not readable:
-                continue
-            path = history.newest(readable)
-            if self.facts[path].header.subagent:
-                continue
-            session = self.session(thread, path)
-            if self.facts[path].conversation:
-                yield session
-            else:
-                self.skipped.append(Skipped(Path(path), "no conversation in it"))
-
-    def session(self, thread: str, path: str) -> Session:
-        own = self.facts[path]
-        chain = self._chain(path)
-        marks, inherited = self._turns(chain)
-        parent = own.header.forked_from
-        if parent is None:
-            # After a rewind the live file is a segment; the fork is named in the first one.
-            parent = next((f.header.forked_from for f in chain if f.header.forked_from), None)
-        if parent == thread:
-            parent = None
-        if parent is not None and own.header.base is None:
-            inherited = self._copied(own, parent)
-        updated = own.updated or next((f.updated for f in reversed(chain) if f.updated), None)
-        stat = self.library.stats[path]
-        cwds = own.cwds
-        if len(chain) > 1:
-            cwds = [cwd for facts in chain[:-1] for cwd in facts.cwds if cwd not in own.cwds]
-            cwds = [*dict.fromkeys(cwds), *own.cwds]
-        title = self.names.get(thread) or own.name
-        title = title or next((f.first_prompt for f in chain if f.first_prompt), "")
-        return Session(
-            ref=SessionRef(self.agent, thread),
-            file=path,
-            title=title,
-            cwd=cwds[-1] if cwds else None,
-            cwds=tuple(cwds),
-            branch=own.branch,
-            model=own.model or next((f.model for f in reversed(chain) if f.model), None),
-            entrypoint=own.header.source,
-            started=parse_time(own.started),
-            updated=parse_time(updated) or datetime.fromtimestamp(stat.st_mtime, UTC),
-            turn_count=len(marks),
-            size=stat.st_size,
-            parent=SessionRef(self.agent, parent) if parent else None,
-            inherited=inherited if parent else 0,
-            archived=f"{os.sep}archived_sessions{os.sep}" in path,
-            headless=own.header.source == "exec",
-        )
-
-    def _chain(self, path: str) -> list[Facts]:
-        """The facts of the files that this one continues, oldest first, itself last."""
-        chain = [self.facts[path]]
-        seen = {path}
-        while (base := chain[0].header.base) is not None:
-            before = self.library.by_rollout.get(base)
-            if before is None or before in seen or before not in self.facts:
-                break
-            seen.add(before)
-            chain.insert(0, self.facts[before])
-        return chain
-
-    def _turns(self, chain: list[Facts]) -> tuple[list[TurnMark], int]:
-        """The turns of a chain, and how many of them come from another thread."""
-        if len(chain) == 1:
-            return chain[0].turns, 0
-        marks: list[TurnMark] = []
-        inherited = 0
-        for position, facts in enumerate(chain):
-            end = chain[position + 1].header.base_end if position + 1 < len(chain) else None
-            marks = [*marks, *facts.turns]
-            if end is not None:
-                marks = [mark for mark in marks if mark.ordinal is None or mark.ordinal < end]
-            following = chain[position + 1] if position + 1 < len(chain) else None
-            if following is not None and following.header.id != facts.header.id:
-                inherited = len(marks)
-        return marks, min(inherited, len(marks))
-
-    def _copied(self, own: Facts, parent: str) -> int:
-        """An old fork is a full copy: count the first prompts that it shares with its parent."""
-        paths = [path for path in self.library.by_thread.get(parent, ()) if path in self.facts]
-        if not paths:
-            return 0
-        theirs = self.facts[history.newest(paths)].turns
-        count = 0
-        for mine, other in zip(own.turns, theirs, strict=False):
-            if mine.prompt_hash != other.prompt_hash:
-                break
-            count += 1
-        return count
-
-
 def _subagents(chain: list[Segment], library: Library) -> Iterator[SubAgent]:
     seen: set[str] = set()
     for _, entry in history.pieces(chain):
@@ -307,30 +197,6 @@ def _subagents(chain: list[Segment], library: Library) -> Iterator[SubAgent]:
             if paths and id_ not in seen:
                 seen.add(id_)
                 yield SubAgent(id_, Path(history.newest(paths)), None, entry.call)
-
-
-class _Name(msgspec.Struct):
-    id: str
-    thread_name: str | None = None
-
-
-def _names(roots: Sequence[Path]) -> dict[str, str]:
-    """Names that people or Codex gave to threads; the last line for an id counts."""
-    names: dict[str, str] = {}
-    decode = msgspec.json.Decoder(_Name).decode
-    for root in roots:
-        try:
-            lines = (root / "session_index.jsonl").read_bytes().split(b"\n")
-        except OSError:
-            continue
-        for line in lines:
-            try:
-                name = decode(line)
-            except (ValueError, RecursionError):
-                continue
-            if name.thread_name:
-                names[name.id] = name.thread_name
-    return names
 
 
 def _load(path: Path) -> Rollout:

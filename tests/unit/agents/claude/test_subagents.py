@@ -55,10 +55,15 @@ def test_new_layout_without_a_meta_file_is_linked_by_the_result(claude: Claude) 
     path = claude.write(ID, sample.lines)
     file = agent_file(path.with_suffix("") / "subagents" / "agent-a1b2.jsonl")
     (agent,) = claude.conversation(ID).subagents
-    assert (agent.path, agent.kind, agent.call_id) == (file, None, call_id(sample))
+    assert (agent.path, agent.kind, agent.call_id) == (file, "Explore", call_id(sample))
+
+
+def test_a_damaged_meta_file_tells_nothing(claude: Claude) -> None:
+    path = claude.write(ID, launched(claude, agent=None).lines)
+    file = agent_file(path.with_suffix("") / "subagents" / "agent-a1b2.jsonl")
     file.with_suffix(".meta.json").write_bytes(b'{"agentType":"\xff')
     (agent,) = claude.conversation(ID).subagents
-    assert (agent.kind, agent.call_id) == (None, call_id(sample))
+    assert (agent.path, agent.kind, agent.call_id) == (file, None, None)
 
 
 def test_old_layout_beside_the_session(claude: Claude) -> None:
