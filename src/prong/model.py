@@ -118,6 +118,8 @@ class Skipped:
     path: Path
     reason: str
     offset: int | None = None
+    harmless: bool = False
+    """True when nothing is lost by it: a file that holds no conversation."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,8 @@ class Tool:
     output: str | None = None
     failed: bool = False
     exit_code: int | None = None
+    gist: str = ""
+    """What the call is about: the command, the file, the pattern."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from prong.testing.claude_cli import ClaudeCli
 from prong.testing.codex_cli import CodexCli
 from tests.cli.shell import Shell
 
-CLAUDE_HELP = "--resume --fork-session --session-id --settings"
-CODEX_HELP = "resume fork exec app-server"
+CLAUDE_HELP = "  -r, --resume [value]\n  --fork-session\n  --session-id <uuid>\n  --settings <file>"
+CODEX_HELP = "Commands:\n  exec  Run\n  resume  Go on\n  fork  Fork\n  app-server  Serve"
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_an_agent_that_is_missing_comes_with_its_installation(shell: Shell, bin_
 
 
 def test_an_agent_that_lacks_flags(shell: Shell, bin_: Path) -> None:
-    install(bin_, "claude", help_="--resume --settings")
+    install(bin_, "claude", help_="  --resume\\n  --settings")
     [warning] = findings(shell, "claude", "warning")
     assert warning["message"] == "it does not know --fork-session, --session-id"
     assert warning["hint"] == "update it: npm install -g @anthropic-ai/claude-code"

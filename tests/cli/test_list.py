@@ -195,7 +195,7 @@ def test_ids_that_begin_alike_are_shown_longer(shell: Shell) -> None:
 
 def test_a_fork_without_a_title_of_its_own_says_what_it_is(samples: Shell) -> None:
     lines = samples.ok("list").splitlines()
-    assert "fork of 01a1e076@1: Write a parser" in lines[2]
+    assert "fork of codex:01a1e076@1: Write a parser" in lines[2]
     assert "fork" not in lines[3]
     assert "[fork]" in lines[0]
     alone = samples.ok("list", "--agent", "codex", "--limit", "1")

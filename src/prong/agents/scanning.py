@@ -173,6 +173,11 @@ class _Prefix:
         return self._hash.digest()
 
 
+def no_conversation(path: str) -> Skipped:
+    """A file in which nobody said anything: left out, and nobody needs to be told."""
+    return Skipped(Path(path), "no conversation in it", harmless=True)
+
+
 def _packed(value: object) -> bytes | None:
     """None when it cannot be remembered: a number that no honest agent writes, a path not text."""
     try:

@@ -79,12 +79,12 @@ class App:
         """Every session of one agent, or of all, newest first."""
         return list(self.list_sessions(SessionFilter(agent, everything=True)).sessions)
 
-    def find(self, text: str) -> resolve.Found:
+    def resolve(self, text: str) -> resolve.Found:
         """The session, and the turn if one is named, behind `claude:60309e1e@12` and the like."""
         return resolve.Resolver(self.stores, self.sessions).find(text)
 
     def session(self, text: str) -> Session:
-        return self.find(text).session
+        return self.resolve(text).session
 
     def conversation(self, session: Session | str) -> Conversation:
         """The turns of a session."""

@@ -46,7 +46,7 @@ CAPABILITIES = (
     ),
     Capability(
         "resolve a session and a turn",
-        "find",
+        "resolve",
         Missing("every command that takes a SESSION does this"),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -100,7 +101,12 @@ def _program(agent: str, store: AgentStore) -> Iterable[Finding]:
 
 def _flags(agent: str, path: str, program: Program) -> Iterable[Finding]:
     known = _output([path, "--help"]) or ""
-    missing = [flag for flag in program.flags if flag not in known]
+    # At the beginning of a help line, alone or behind its short form: `  -r, --resume [value]`.
+    missing = [
+        flag
+        for flag in program.flags
+        if not re.search(rf"^\s+(?:-\w,\s*)?{re.escape(flag)}(?![\w-])", known, re.MULTILINE)
+    ]
     if missing:
         message = f"it does not know {', '.join(missing)}"
         yield Finding(agent, Level.WARNING, message, f"update it: {program.install}")

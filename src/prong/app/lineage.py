@@ -20,6 +20,8 @@ class Node:
 @dataclass
 class Forest:
     roots: list[Node]
+    refs: tuple[SessionRef, ...] = ()
+    """All sessions, drawn or not: a short name must fit but one."""
 
 
 def forest(
@@ -46,8 +48,8 @@ def forest(
     for node in nodes.values():
         node.children.sort(key=lambda child: (child.turn or 0, _started(child)))
     if of is not None:
-        return Forest([root for root in roots if _holds(root, of.ref)])
-    return Forest([root for root in roots if everything or root.children])
+        return Forest([root for root in roots if _holds(root, of.ref)], tuple(nodes))
+    return Forest([root for root in roots if everything or root.children], tuple(nodes))
 
 
 def _descends(ref: SessionRef, ancestor: SessionRef, nodes: dict[SessionRef, Node]) -> bool:

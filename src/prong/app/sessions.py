@@ -13,7 +13,6 @@ from prong.model import Scan, Session, SessionRef, Skipped
 from prong.ports import AgentStore, ScanCache
 from prong.registry import BUILT_IN
 
-_NO_CONVERSATION = "no conversation in it"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -44,13 +43,15 @@ class Listing:
     """How many fit but are beyond the limit."""
     copies: tuple[Skipped, ...] = ()
     """Older copies of sessions, in other roots."""
+    refs: tuple[SessionRef, ...] = ()
+    """All sessions of the agents that were asked, shown or not: a short name must fit but one."""
     failed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Plug-ins that could not list their sessions, and why."""
 
     @property
     def unusable(self) -> tuple[Skipped, ...]:
         """Files that may hold a session and cannot be used; one without any is no problem."""
-        return tuple(one for one in self.skipped if one.reason != _NO_CONVERSATION)
+        return tuple(one for one in self.skipped if not one.harmless)
 
 
 @contextmanager
@@ -103,6 +104,7 @@ class Scanner:
             hidden=len(fitting) - len(shown),
             more=len(shown) - len(limited),
             copies=tuple(copies),
+            refs=tuple(session.ref for session in sessions),
             failed=failed,
         )
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from prong.app.demo import Demo
 from prong.app.lineage import Forest, Node
 from prong.app.sessions import Listing
 from prong.model import Conversation, Message, Session, Skipped, Turn
@@ -103,10 +104,19 @@ def message(value: Message) -> View:
             "id": tool.id,
             "name": tool.name,
             "input": tool.input,
+            "gist": tool.gist,
             "output": tool.output,
             "failed": tool.failed,
             "exit_code": tool.exit_code,
         },
+    }
+
+
+def demo(value: Demo) -> View:
+    return {
+        "repository": str(value.repository),
+        "environment": dict(value.environment),
+        "sessions": [str(ref) for ref in value.sessions],
     }
 
 

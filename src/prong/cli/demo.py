@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prong.cli.output import styled
+from prong.cli.output import json_option, print_json, styled
 
 if TYPE_CHECKING:
     from prong.app.demo import Demo
@@ -12,19 +12,25 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Keep the folder, to try the commands on it yourself.")
-def demo(keep: bool) -> None:
+@json_option
+def demo(keep: bool, as_json: bool) -> None:
     """Show prong at work on sample sessions, in a throw-away folder. No agent is needed."""
     import shutil
     import tempfile
     from pathlib import Path
 
-    from prong.app import App
+    from prong.app import App, views
     from prong.config import Config
 
     home = Path(tempfile.mkdtemp(prefix="prong-demo-"))
     try:
         # Nothing of the person's own, the configuration included, has a part in this.
         made = App(Config()).demo(home / "home")
+        if as_json:
+            # A script wants the samples, not the tour; so they stay.
+            keep = True
+            print_json(views.demo(made))
+            return
         _tour(made)
         if keep:
             _say_where(made)

@@ -1,7 +1,6 @@
 """`prong list`."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -10,12 +9,11 @@ import click
 
 from prong.cli.arguments import AgentArgument, SinceArgument
 from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
-from prong.cli.text import age, cells, clean, counted, cut, cut_left, pad, short_ids, short_path
+from prong.cli.text import age, cells, clean, counted, cut, cut_left, pad, short_path, short_refs
 
 if TYPE_CHECKING:
     from prong.app import App
     from prong.app.sessions import Listing
-    from prong.model import Session
 
 _DEFAULT_LIMIT = 50
 _WIDE = 100
@@ -70,7 +68,7 @@ def list_sessions(
         print_json(views.listing(listing))
         return
     if listing.sessions:
-        print_sessions(listing.sessions)
+        _print_sessions(listing)
     _notes(app, listing, agent)
 
 
@@ -94,10 +92,10 @@ def _notes(app: "App", listing: "Listing", agent: str | None) -> None:
         note(f"the plug-in {name} failed: prong doctor")
 
 
-def print_sessions(sessions: "Sequence[Session]") -> None:
+def _print_sessions(listing: "Listing") -> None:
     """A table that fits the terminal: what does not fit is left out from the right."""
     room = width()
-    rows = _rows(sessions)
+    rows = _rows(listing)
     ref_width = max(cells(row.ref) for row in rows)
     turns_width = max(4, *(len(row.turns) for row in rows))
     widest_folder = max(cells(row.where) for row in rows)
@@ -135,11 +133,11 @@ class _Row:
     where: str
 
 
-def _rows(sessions: "Sequence[Session]") -> list[_Row]:
-    short = short_ids([session.id for session in sessions])
-    titles = {session.ref: session.title for session in sessions}
+def _rows(listing: "Listing") -> list[_Row]:
+    short = short_refs(listing.refs)
+    titles = {session.ref: session.title for session in listing.sessions}
     rows: list[_Row] = []
-    for session in sessions:
+    for session in listing.sessions:
         title = clean(session.title) or "(no prompt)"
         marks = ["archived"] if session.archived else []
         if session.entrypoint not in (None, "cli"):
@@ -147,12 +145,12 @@ def _rows(sessions: "Sequence[Session]") -> list[_Row]:
         parent = session.parent
         if parent and session.title == titles.get(parent):
             # It has no title of its own: what tells it from its parent comes first.
-            title = f"fork of {short[parent.id]}@{session.inherited}: {title}"
+            title = f"fork of {short[parent]}@{session.inherited}: {title}"
         elif parent:
             marks.insert(0, "fork")
         rows.append(
             _Row(
-                ref=clean(f"{session.agent}:{short[session.id]}"),
+                ref=short[session.ref],
                 when=age(session.updated),
                 turns=str(session.turn_count),
                 title=title,

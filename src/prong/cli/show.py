@@ -1,10 +1,9 @@
 """`prong show`."""
 
 import json
-import shlex
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +15,6 @@ from prong.cli.text import cells, clean, cut, escaped
 if TYPE_CHECKING:
     from prong.model import Message, Session, Tool
 
-_TELLING = ("command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url")
-"""The argument of a tool that says most about the call, the first that it has."""
 _LINE = 160
 _RULE = 80
 
@@ -44,7 +41,7 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
         raise UsageError("--raw goes with no other option", hint="prong show SESSION --raw")
     app = open_app()
     with patience():
-        found = app.find(session)
+        found = app.resolve(session)
         conversation = app.conversation(found.session) if found.turn is not None else None
     turn = None
     if conversation is not None:
@@ -137,7 +134,7 @@ class _Page:
     def _tool(self, tool: "Tool") -> None:
         name = clean(tool.name) or "tool"
         outcome = _outcome(tool)
-        gist = _gist(tool.input)
+        gist = tool.gist
         if self.session.cwd:
             gist = gist.removeprefix(f"{self.session.cwd}/")
         line = f"{name} {clean(gist)}".strip()
@@ -158,32 +155,6 @@ def _outcome(tool: "Tool") -> str:
     if tool.output is None:
         return "  no result"
     return "  failed" if tool.failed else ""
-
-
-def _gist(given: str) -> str:
-    try:
-        value: Any = json.loads(given)
-    except ValueError:
-        return given
-    if not isinstance(value, dict):
-        return given
-    fields = cast(dict[str, Any], value)
-    for key in _TELLING:
-        if fields.get(key):
-            return _words(fields[key])
-    return given if fields else ""
-
-
-def _words(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    words = cast(list[Any], value) if isinstance(value, list) else []
-    if not words or not all(isinstance(word, str) for word in words):
-        return json.dumps(value, ensure_ascii=False)
-    # Codex once wrote ["bash", "-lc", COMMAND].
-    if len(words) == 3 and words[1] in ("-c", "-lc"):
-        return words[2]
-    return shlex.join(words)
 
 
 def _pretty(given: str) -> str:

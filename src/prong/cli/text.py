@@ -3,8 +3,12 @@
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prong.model import SessionRef
 
 _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -113,6 +117,18 @@ def short_number(number: int | None) -> str:
     if number < 1_000_000:
         return f"{number / 1000:.0f}k"
     return f"{number / 1_000_000:.1f}M"
+
+
+def short_refs(refs: Iterable["SessionRef"]) -> dict["SessionRef", str]:
+    """Names to type: for each session the shortest that no other of its agent fits."""
+    by_agent: dict[str, list[SessionRef]] = {}
+    for ref in refs:
+        by_agent.setdefault(ref.agent, []).append(ref)
+    names: dict[SessionRef, str] = {}
+    for agent, some in by_agent.items():
+        short = short_ids([ref.id for ref in some])
+        names.update({ref: clean(f"{agent}:{short[ref.id]}") for ref in some})
+    return names
 
 
 def short_ids(ids: Sequence[str], least: int = 8) -> dict[str, str]:

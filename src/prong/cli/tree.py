@@ -1,6 +1,5 @@
 """`prong tree`."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,7 +7,7 @@ import click
 
 from prong.cli.arguments import SessionArgument
 from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
-from prong.cli.text import age, cells, clean, counted, cut, short_ids
+from prong.cli.text import age, cells, clean, counted, cut, short_refs
 
 if TYPE_CHECKING:
     from prong.app.lineage import Node
@@ -30,17 +29,11 @@ def tree(session: str | None, everything: bool, as_json: bool) -> None:
     if as_json:
         print_json(views.forest(forest))
         return
-    short = short_ids([node.ref.id for root in forest.roots for node in _family(root)])
+    short = short_refs(forest.refs)
     for root in forest.roots:
         _print_node(root, short, _Place(chosen=chosen.ref if chosen else None))
     if not forest.roots:
         note("no session was ever forked; prong tree --all shows them all")
-
-
-def _family(node: "Node") -> Iterator["Node"]:
-    yield node
-    for child in node.children:
-        yield from _family(child)
 
 
 @dataclass(frozen=True)
@@ -60,8 +53,8 @@ class _Place:
         return _Place(self.below + lead, self.below + below, title, self.chosen)
 
 
-def _print_node(node: "Node", short: dict[str, str], place: _Place) -> None:
-    ref = clean(f"{node.ref.agent}:{short[node.ref.id]}")
+def _print_node(node: "Node", short: "dict[SessionRef, str]", place: _Place) -> None:
+    ref = short[node.ref]
     at = f"@{node.turn} " if node.turn is not None else ""
     mark = " *" if place.chosen == node.ref else ""
     title, rest = _described(node, place.title)

@@ -32,7 +32,7 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
 
     app = open_app()
     with patience():
-        found = app.find(session)
+        found = app.resolve(session)
         conversation = app.conversation(found.session)
     if found.turn is not None:
         app.turn(conversation, found.turn)
@@ -60,7 +60,7 @@ class _Row:
 
 def _print_table(conversation: "Conversation", *, abandoned: bool) -> None:
     active = [_row(turn, str(turn.index)) for turn in conversation.turns]
-    short = short_ids([turn.id for turn in conversation.abandoned])
+    short = short_ids([turn.id for turn in (*conversation.turns, *conversation.abandoned)])
     left = [_row(turn, f"@{short[turn.id]}") for turn in conversation.abandoned if abandoned]
     layout = _Layout([*active, *left])
     for number, row in enumerate(active, start=1):

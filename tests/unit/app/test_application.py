@@ -26,7 +26,7 @@ def test_sessions_turns_and_messages(app: App) -> None:
 
 
 def test_one_turn(app: App) -> None:
-    found = app.find("claude:60309e1e@2")
+    found = app.resolve("claude:60309e1e@2")
     assert found.turn == "2"
     conversation = app.conversation(found.session)
     turn = app.turn(conversation, found.turn)

@@ -89,7 +89,7 @@ def test_the_newest_copy_counts_then_the_larger_one() -> None:
 
 
 def test_a_file_without_conversation_is_skipped_but_not_unusable() -> None:
-    none = Skipped(Path("/a"), "no conversation in it")
+    none = Skipped(Path("/a"), "no conversation in it", harmless=True)
     broken = Skipped(Path("/b"), "Permission denied")
     found = scanned({"claude": Fixed(skipped=(none, broken))})
     assert found.skipped == (none, broken)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from prong.agents.claude.prompts import is_program
 from prong.agents.claude.transcript import Node, Transcript
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import is_opener, spans
+from prong.agents.claude.turns import Span, is_opener, spans
 from prong.agents.texts import first_line
 from prong.agents.times import parse_time
 from prong.model import Session, SessionRef, TurnKind
@@ -59,12 +59,10 @@ def key_of(uuid: str) -> bytes:
 
 def summarise(transcript: Transcript, ref: SessionRef, file: str, stat: os.stat_result) -> Facts:
     tree = Tree(transcript)
-    openers = [span.opener for span in spans(tree.history, transcript) if span.opener]
+    cut = spans(tree.history, transcript)
+    openers = [span.opener for span in cut if span.opener]
     title = transcript.custom_title or transcript.ai_title
     copied = set(transcript.forked_uuids)
-    ends = {opener.parent for opener in openers if opener.parent}
-    if tree.leaf:
-        ends.add(tree.leaf.uuid)
     entrypoints, cwds = transcript.entrypoints, transcript.cwds
     session = Session(
         ref=ref,
@@ -89,7 +87,7 @@ def summarise(transcript: Transcript, ref: SessionRef, file: str, stat: os.stat_
         keys=b"".join(key_of(node.uuid) for node in openers),
         times=b"".join(_milliseconds(node.time).to_bytes(8) for node in openers),
         uniform=_uniform(openers),
-        ends=b"".join(sorted(key_of(end) for end in ends)),
+        ends=b"".join(key_of(end) for span in cut for end in _ends(span)),
         forked_from=transcript.forked_from,
         forked=sum(opener.uuid in copied for opener in openers),
     )
@@ -105,6 +103,17 @@ def _uniform(openers: Sequence[Node]) -> int:
     if not ids or ids[0] is None:
         return 0
     return next((count for count, id_ in enumerate(ids) if id_ != ids[0]), len(ids))
+
+
+def _ends(span: Span) -> Iterator[str]:
+    """The lines at which the session may have ended with this turn: last word and last line."""
+    if span.nodes:
+        words = (node for node in reversed(span.nodes) if node.type in ("user", "assistant"))
+        word = next(words, None)
+        if word is not None:
+            yield word.uuid
+        if word is not span.nodes[-1]:
+            yield span.nodes[-1].uuid
 
 
 def _first_prompt(openers: Sequence[Node]) -> str:

@@ -26,8 +26,14 @@ def parents(sessions: Mapping[str, Facts]) -> dict[str, Parent]:
     }
     family = _Family({id_: sessions[id_] for id_ in _related(sessions)})
     for id_ in family.members:
-        if id_ not in found and (parent := family.parent_of(id_, found)):
-            found[id_] = parent
+        named = found.pop(id_, None)
+        shared = family.parent_of(id_, found)
+        # `--fork-session` of a branch keeps the marks that the branch has: they name the
+        # grandparent, with which fewer turns are shared.
+        if named and (shared is None or shared.inherited <= named.inherited):
+            shared = named
+        if shared:
+            found[id_] = shared
     return found
 
 
@@ -79,8 +85,8 @@ class _Family:
         return self._rank(child, shared) > self._rank(parent, parent_shared)
 
     def _is_copy(self, id_: str, shared: int) -> bool:
-        # One shared prompt always has one promptId; then the copy's next prompt has the same.
-        return self.members[id_].uniform >= max(shared, 2)
+        # The copy's own first prompt gave its promptId to all that were copied before it.
+        return self.members[id_].uniform > shared
 
     def _rank(self, id_: str, shared: int) -> tuple[int, float, str]:
         updated = self.members[id_].session.updated

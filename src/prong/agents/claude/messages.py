@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, cast
 from prong.agents import jsonl
 from prong.agents.claude.prompts import DOCUMENT, IMAGE, readable, unwrapped
 from prong.agents.claude.transcript import Node, Result, Transcript
+from prong.agents.gist import gist
 from prong.agents.times import parse_time
 from prong.model import Message, Role, Tool, View
 
@@ -71,7 +72,8 @@ class Renderer:
             case "tool_use" | "server_tool_use":
                 name = str(block.get("name") or "")
                 given = json.dumps(block.get("input"), ensure_ascii=False)
-                yield "assistant", "", Tool(str(block.get("id") or ""), name, given)
+                id_ = str(block.get("id") or "")
+                yield "assistant", "", Tool(id_, name, given, gist=gist(block.get("input")))
             case "tool_result":
                 id_ = str(block.get("tool_use_id") or "")
                 known = results.get(id_)

@@ -62,7 +62,6 @@ def prompt_of(line: Line) -> Prompt | None:
     if (
         line.message is None
         or line.is_meta
-        or line.is_sidechain
         or line.is_compact_summary
         or line.is_visible_in_transcript_only
     ):

@@ -43,6 +43,7 @@ class Body(Struct, gc=False):
     id: str | None = None
     model: str | None = None
     content: str | list[Block] = ""
+    stop_reason: str | None = None
     usage: Usage | None = None
 
 
@@ -58,7 +59,6 @@ class Origin(Struct, gc=False):
 
 class ForkedFrom(Struct, gc=False, rename="camel"):
     session_id: str | None = None
-    message_uuid: str | None = None
 
 
 class Segment(Struct, gc=False, rename="camel"):
@@ -102,7 +102,6 @@ class Line(Struct, gc=False, rename="camel"):
     source_tool_use_id: str | None = field(default=None, name="sourceToolUseID")
     turn_position: Raw = NO_RAW
     turn_origin: str | None = None
-    turn_companion: bool | None = None
     prompt_source: str | None = None
     origin: Origin | None = None
     entrypoint: str | None = None

@@ -13,13 +13,13 @@ import msgspec
 
 from prong.agents import jsonl
 from prong.agents.claude import lineage, live, sample, subagents, transcript, turns
-from prong.agents.claude.facts import Facts, key_of, summarise
+from prong.agents.claude.facts import Facts, key_of, keys_in, summarise
 from prong.agents.claude.folders import default_root
 from prong.agents.claude.messages import Renderer
 from prong.agents.claude.transcript import Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span
-from prong.agents.scanning import FileScan, Kind
+from prong.agents.scanning import FileScan, Kind, no_conversation
 from prong.errors import Corrupt, NotFound
 from prong.model import (
     Conversation,
@@ -36,7 +36,7 @@ from prong.ports import ScanCache
 
 _KIND = Kind(
     agent="claude",
-    version=1,
+    version=2,
     state=Transcript,
     facts=Facts,
     read=lambda file, previous: transcript.read(file, previous=previous),
@@ -84,9 +84,7 @@ class ClaudeStore:
     def _assemble(self, files: FileScan[Transcript, Facts]) -> tuple[list[Session], list[Skipped]]:
         talks = [facts for facts in files.facts.values() if facts.conversation]
         skipped = [
-            Skipped(Path(path), "no conversation in it")
-            for path, facts in files.facts.items()
-            if not facts.conversation
+            no_conversation(path) for path, facts in files.facts.items() if not facts.conversation
         ]
         parents = lineage.parents({facts.session.id: facts for facts in talks})
         titles = _titles_by_folder(files.facts.values())
@@ -94,7 +92,7 @@ class ClaudeStore:
 
     def session_at(self, path: Path) -> Session | None:
         with _opened(path) as file:
-            read = transcript.read(file)
+            read = _read(file, path)
             stat = os.fstat(file.fileno())
         if not read.nodes:
             if read.bad or not stat.st_size:
@@ -105,13 +103,13 @@ class ClaudeStore:
         inside = max(ids, key=ids.__getitem__) if ids and not _is_uuid(path.stem) else None
         ref = SessionRef(self.name, inside or path.stem)
         facts = summarise(read, ref, str(path), stat)
-        return _finished(facts, lineage.parents({ref.id: facts}), {})
+        return _finished(facts, lineage.parents({ref.id: facts}), _titles_by_folder([facts]))
 
     # -- one session -------------------------------------------------------------------------
 
     def conversation(self, session: Session) -> Conversation:
         with _opened(session.path) as file:
-            read = transcript.read(file)
+            read = _read(file, session.path)
         if not read.nodes and read.bad:
             raise Corrupt(f"nothing in {session.path} can be read", path=str(session.path))
         active, abandoned, compactions = turns.build(Tree(read), live=self._is_busy(session))
@@ -128,7 +126,7 @@ class ClaudeStore:
         self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
     ) -> Iterator[Message]:
         with _opened(session.path) as file:
-            read = transcript.read(file)
+            read = _read(file, session.path)
             tree = Tree(read)
             renderer = Renderer(file, read, view)
             for span in _parts(tree, view, turn):
@@ -138,7 +136,7 @@ class ClaudeStore:
 
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
         with _opened(session.path) as file:
-            tree = Tree(transcript.read(file))
+            tree = Tree(_read(file, session.path))
             for span in _parts(tree, View.HISTORY, turn):
                 for node in span.nodes:
                     file.seek(node.place.offset)
@@ -207,11 +205,22 @@ class _Listing:
 
 def _parts(tree: Tree, view: View, turn: str | None) -> list[Span]:
     """The lines to show, cut into turns."""
+    if turn is None and view is View.CONTEXT:
+        return [Span(None, tree.context())]
+    cut = turns.cut(tree)
     if turn is None:
-        whole = view is View.HISTORY
-        return turns.active_spans(tree) if whole else [Span(None, tree.context())]
-    everywhere = (*turns.active_spans(tree), *turns.abandoned_spans(tree))
+        return cut.active
+    everywhere = (*cut.active, *cut.abandoned)
     return [span for span in everywhere if span.opener and span.opener.uuid == turn]
+
+
+def _read(file: BinaryIO, path: Path) -> Transcript:
+    read = transcript.read(file)
+    if path.name.startswith(subagents.PREFIX):
+        # In the file of a sub-agent every line is beside the main conversation; here it is that.
+        for node in read.nodes.values():
+            node.sidechain = False
+    return read
 
 
 Titles = dict[str, dict[bytes, str]]
@@ -236,7 +245,9 @@ def _finished(facts: Facts, parents: dict[str, lineage.Parent], titles: Titles) 
         session = replace(session, parent=ref, inherited=parent.inherited)
     if titles and not facts.titled:
         here = titles.get(os.path.dirname(session.file), {})
-        title = next((here[end] for end in here if end in facts.ends), None)
+        # The title of the latest end: an earlier one may have been summed up before.
+        ends = reversed(list(keys_in(facts.ends))) if here else ()
+        title = next((here[end] for end in ends if end in here), None)
         session = replace(session, title=title) if title else session
     return session
 

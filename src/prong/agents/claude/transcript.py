@@ -39,6 +39,7 @@ class Boundary(Struct, array_like=True, gc=False):
     """A compaction: where the conversation before it ends, and which messages were kept."""
 
     logical_parent: str | None = None
+    head: str | None = None
     tail: str | None = None
     anchor: str | None = None
     preserved: list[str] = []
@@ -65,6 +66,10 @@ class Node(Struct, array_like=True, gc=False):
     """Written by the CLI in the model's name, such as `No response requested.`"""
     local: bool = False
     """A command that the CLI ran itself, or its output; the model is told of it."""
+    closing: bool = False
+    """The CLI's note that a turn is over; not all turns get one."""
+    unfinished: bool = False
+    """More of the same message was to come: a thought, or words before a tool call."""
     message_id: str | None = None
     tokens: int | None = None
     prompt: Prompt | None = None
@@ -224,6 +229,7 @@ class _Taker:
                     node.queued = text_of(attachment.prompt) or None
             case "system":
                 node.local = line.subtype == "local_command" and not line.is_display_only
+                node.closing = line.subtype == "turn_duration"
                 if line.subtype == "compact_boundary":
                     node.boundary = _boundary_of(line)
             case _:
@@ -266,6 +272,9 @@ class _Taker:
             node.calls = [_call_of(block) for block in body.content if block.type == "tool_use"]
             for call in node.calls:
                 self.tools[call.id] = call.name
+            if not node.calls:
+                thought = all("thinking" in block.type for block in body.content)
+                node.unfinished = thought or body.stop_reason == "tool_use"
 
     def _take_user(self, node: Node, line: Line) -> None:
         body = line.message
@@ -318,6 +327,7 @@ def _boundary_of(line: Line) -> Boundary:
     kept = metadata.preserved_messages if metadata else None
     return Boundary(
         line.logical_parent_uuid,
+        segment.head_uuid if segment else None,
         segment.tail_uuid if segment else None,
         (kept.anchor_uuid if kept else None) or (segment.anchor_uuid if segment else None),
         (kept.uuids or kept.all_uuids) if kept else [],

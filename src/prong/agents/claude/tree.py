@@ -31,11 +31,7 @@ class Tree:
         boundary = start.boundary
         assert boundary is not None
         present = {node.uuid for node in after}
-        kept = [
-            self.nodes[uuid]
-            for uuid in boundary.preserved
-            if uuid in self.nodes and uuid not in present
-        ]
+        kept = [node for node in self._preserved(boundary) if node.uuid not in present]
         # The preserved lines stand before the boundary in the file, but belong behind the anchor:
         # the summary of what came before them, or, when what came after them was summarised, the
         # boundary itself.
@@ -45,6 +41,18 @@ class Tree:
             summaries = [i for i, node in enumerate(after) if node.summary]
             at = (anchors or summaries or [-1])[0] + 1
         return after[:at] + kept + after[at:]
+
+    def _preserved(self, boundary: Boundary) -> list[Node]:
+        """The messages that a compaction kept in words, in order."""
+        if boundary.preserved or boundary.head is None or boundary.tail is None:
+            return [self.nodes[uuid] for uuid in boundary.preserved if uuid in self.nodes]
+        # Older CLIs name only the two ends.
+        segment: list[Node] = []
+        for node in self._walk(self.nodes.get(boundary.tail)):
+            segment.insert(0, node)
+            if node.uuid == boundary.head:
+                return segment
+        return []
 
     def abandoned(self) -> list[Node]:
         """The lines of dead branches, in file order."""

@@ -26,7 +26,7 @@ class Span:
 def is_opener(node: Node, transcript: Transcript) -> bool:
     """True when this line begins a turn."""
     prompt = node.prompt
-    if prompt is None:
+    if prompt is None or node.sidechain:
         return False
     if prompt.position:
         return True
@@ -101,28 +101,46 @@ def abandoned_spans(tree: Tree) -> list[Span]:
     return list(found.values())
 
 
-def active_spans(tree: Tree) -> list[Span]:
-    """The turns of the active conversation, numbered, with the prompts that landed in them."""
-    cut = spans(tree.history, tree.transcript)
-    for number, span in enumerate(cut):
+@dataclass(frozen=True)
+class Cut:
+    """A conversation cut into turns: `active[0]` is what stands before the first prompt."""
+
+    active: list[Span]
+    abandoned: list[Span]
+
+
+def cut(tree: Tree) -> Cut:
+    """All turns, the active ones numbered, with the prompts that landed in them."""
+    active = spans(tree.history, tree.transcript)
+    for number, span in enumerate(active):
         span.number = number or None
-    for order, text in queue.absorbed(tree.transcript):
-        begun = [span for span in cut if span.opener and span.opener.order < order]
+    abandoned = abandoned_spans(tree)
+    openers = [
+        (span.opener.order, span) for span in (*active, *abandoned) if span.opener is not None
+    ]
+    openers.sort(key=lambda pair: pair[0])
+    for order, text in queue.absorbed(tree.transcript, [start for start, _ in openers]):
+        begun = [span for start, span in openers if start < order]
         if begun:
             begun[-1].absorbed.append(text)
-    return cut
+    return Cut(active, abandoned)
 
 
 def build(
     tree: Tree, *, live: bool = False
 ) -> tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[int, ...]]:
     """The active turns, the abandoned ones, and after how many turns each compaction stood."""
-    cut = active_spans(tree)
+    whole = cut(tree)
+    last = whole.active[-1]
     turns = tuple(
-        _turn(span, is_last=span is cut[-1], live=live) for span in cut if span.opener is not None
+        _turn(span, is_last=span is last, live=live)
+        for span in whole.active
+        if span.opener is not None
     )
-    dead = tuple(_turn(span, is_last=True, live=False) for span in abandoned_spans(tree))
-    compactions = tuple(span.number or 0 for span in cut for node in span.nodes if node.boundary)
+    dead = tuple(_turn(span, is_last=True, live=False) for span in whole.abandoned)
+    compactions = tuple(
+        span.number or 0 for span in whole.active for node in span.nodes if node.boundary
+    )
     return turns, dead, compactions
 
 
@@ -143,7 +161,8 @@ def _turn(span: Span, *, is_last: bool, live: bool) -> Turn:
             results[result.id] = result
         tokens = node.tokens or tokens
         # All timestamps of a file have one form, so text order is time order.
-        if node.time and (ended is None or node.time > ended):
+        told = node.closing or _is_spoken(node)
+        if told and node.time and (ended is None or node.time > ended):
             ended = node.time
         if node.queued:
             queued.append(node.queued)
@@ -166,7 +185,7 @@ def _turn(span: Span, *, is_last: bool, live: bool) -> Turn:
         kind=opener.prompt.kind,
         prompt=shell or opener.prompt.text,
         started=parse_time(opener.time),
-        ended=parse_time(ended),
+        ended=parse_time(ended or opener.time),
         state=_state(span.nodes, is_last=is_last, live=live),
         queued=tuple(queued),
         files=tuple(files),
@@ -176,28 +195,26 @@ def _turn(span: Span, *, is_last: bool, live: bool) -> Turn:
     )
 
 
+def _is_spoken(node: Node) -> bool:
+    """True for what the model, a tool or an interrupt said: the turn itself, not its trimmings."""
+    if node.type == "assistant":
+        return node.error or not node.synthetic
+    return bool(node.results) or (node.prompt is not None and node.prompt.interrupt)
+
+
 def _state(nodes: Sequence[Node], *, is_last: bool, live: bool) -> TurnState:
-    spoken = [
-        node
-        for node in nodes
-        if (node.type == "assistant" and (node.error or not node.synthetic))
-        or node.results
-        or (node.prompt is not None and node.prompt.interrupt)
-    ]
+    if live and is_last and not any(node.closing for node in nodes):
+        return TurnState.RUNNING
+    spoken = [node for node in nodes if _is_spoken(node)]
     if not spoken:
-        # Bash mode does not ask the model; a prompt that another follows at once is answered there.
+        # A prompt that another follows at once is answered there; bash mode may need no answer.
         asked = not any(node.prompt and node.prompt.shell for node in nodes)
-        return _open_end(live=live) if asked and is_last else TurnState.FINISHED
+        return TurnState.INTERRUPTED if asked and is_last else TurnState.FINISHED
     last = spoken[-1]
-    if last.prompt and last.prompt.interrupt:
-        return TurnState.INTERRUPTED
     if last.error:
         return TurnState.FAILED
     answered = {result.id for node in nodes for result in node.results}
-    if last.type == "assistant" and all(call.id in answered for call in last.calls):
+    complete = last.type == "assistant" and not last.unfinished
+    if complete and all(call.id in answered for call in last.calls):
         return TurnState.FINISHED
-    return _open_end(live=live and is_last)
-
-
-def _open_end(*, live: bool) -> TurnState:
-    return TurnState.RUNNING if live else TurnState.INTERRUPTED
+    return TurnState.INTERRUPTED

@@ -11,13 +11,14 @@ import msgspec
 from prong.agents.codex import history
 from prong.agents.codex.facts import Facts, TurnMark
 from prong.agents.codex.history import Library
+from prong.agents.scanning import no_conversation
 from prong.agents.times import parse_time
 from prong.model import Session, SessionRef, Skipped
 
 
 @dataclass
 class Assembly:
-    """Sessions from the facts of all files: a thread may own several, a fork needs its parents."""
+    """Puts the facts of all files together."""
 
     agent: str
     library: Library
@@ -28,20 +29,29 @@ class Assembly:
         self.skipped: list[Skipped] = []
 
     def sessions(self) -> Iterator[Session]:
-        for thread, paths in self.library.by_thread.items():
-            readable = [path for path in paths if path in self.facts]
-            if not readable:
-                continue
-            path = history.newest(readable)
-            if self.facts[path].header.subagent:
-                continue
-            session = self.session(thread, path)
-            if self.facts[path].conversation:
-                yield session
-            else:
-                self.skipped.append(Skipped(Path(path), "no conversation in it"))
+        for shelf in self.library.shelves.values():
+            for thread, paths in shelf.by_thread.items():
+                readable = [path for path in paths if path in self.facts]
+                if not readable:
+                    continue
+                path = self._live(readable)
+                if self.facts[path].header.subagent:
+                    continue
+                if self.facts[path].conversation:
+                    yield self.session(thread, path, shelf.stats[path])
+                else:
+                    self.skipped.append(no_conversation(path))
 
-    def session(self, thread: str, path: str) -> Session:
+    def _live(self, paths: list[str]) -> str:
+        """The file that a thread lives in: the one that no other of its files continues.
+
+        The times in the names are local ones and may go back; those in the files do not.
+        """
+        continued = {self.facts[path].header.base for path in paths}
+        ends = [path for path in paths if history.rollout_id(path) not in continued]
+        return max(ends or paths, key=lambda path: (self.facts[path].started or "", path))
+
+    def session(self, thread: str, path: str, stat: os.stat_result) -> Session:
         own = self.facts[path]
         chain = self._chain(path)
         marks, inherited = self._turns(chain)
@@ -52,9 +62,8 @@ class Assembly:
         if parent == thread:
             parent = None
         if parent is not None and own.header.base is None:
-            inherited = self._copied(own, parent)
+            inherited = self._copied(own, path, parent)
         updated = own.updated or next((f.updated for f in reversed(chain) if f.updated), None)
-        stat = self.library.stats[path]
         cwds = own.cwds
         if len(chain) > 1:
             cwds = [cwd for facts in chain[:-1] for cwd in facts.cwds if cwd not in own.cwds]
@@ -85,7 +94,7 @@ class Assembly:
         chain = [self.facts[path]]
         seen = {path}
         while (base := chain[0].header.base) is not None:
-            before = self.library.by_rollout.get(base)
+            before = self.library.find(base, beside=path)
             if before is None or before in seen or before not in self.facts:
                 break
             seen.add(before)
@@ -108,12 +117,12 @@ class Assembly:
                 inherited = len(marks)
         return marks, min(inherited, len(marks))
 
-    def _copied(self, own: Facts, parent: str) -> int:
+    def _copied(self, own: Facts, path: str, parent: str) -> int:
         """An old fork is a full copy: count the first prompts that it shares with its parent."""
-        paths = [path for path in self.library.by_thread.get(parent, ()) if path in self.facts]
+        paths = [p for p in self.library.thread(parent, beside=path) if p in self.facts]
         if not paths:
             return 0
-        theirs = self.facts[history.newest(paths)].turns
+        theirs = self.facts[self._live(paths)].turns
         count = 0
         for mine, other in zip(own.turns, theirs, strict=False):
             if mine.prompt_hash != other.prompt_hash:

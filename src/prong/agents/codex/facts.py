@@ -31,7 +31,6 @@ class Facts(Struct, array_like=True, gc=False):
     model: str | None
     started: str | None
     updated: str | None
-    bad: list[tuple[int, str]]
 
 
 def summarise(rollout: Rollout) -> Facts:
@@ -62,7 +61,6 @@ def summarise(rollout: Rollout) -> Facts:
         model=rollout.model,
         started=rollout.started,
         updated=rollout.updated,
-        bad=rollout.bad,
     )
 
 

@@ -41,17 +41,48 @@ class FileName:
 
 
 class Library:
-    """The rollout files under some roots, by rollout id. Knows names only; opens nothing."""
+    """The rollout files under some roots. Knows names only; opens nothing.
+
+    A root may be a copy of another one, from another machine or a backup: files of one thread
+    belong together only within a root.
+    """
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self.complete = True
-        self.found = dict.fromkeys(roots, False)
+        self.shelves = {root: Shelf(root) for root in roots}
+        for shelf in self.shelves.values():
+            self.complete = shelf.complete and self.complete
+
+    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+        for shelf in self.shelves.values():
+            yield from shelf.stats.items()
+
+    def shelf_of(self, path: str) -> "Shelf | None":
+        return next((shelf for shelf in self.shelves.values() if path in shelf.stats), None)
+
+    def find(self, rollout: str, beside: str) -> str | None:
+        """The file of a rollout: of the same root as another file, else of any."""
+        own = self.shelf_of(beside)
+        shelves = [own, *self.shelves.values()] if own else list(self.shelves.values())
+        return next((s.by_rollout[rollout] for s in shelves if rollout in s.by_rollout), None)
+
+    def thread(self, thread: str, beside: str) -> list[str]:
+        """The files of a thread in the root of another file."""
+        shelf = self.shelf_of(beside)
+        return shelf.by_thread.get(thread, []) if shelf else []
+
+
+class Shelf:
+    """The rollout files of one root."""
+
+    def __init__(self, root: Path) -> None:
+        self.complete = True
+        self.found = False
         self.by_rollout: dict[str, str] = {}
         self.by_thread: dict[str, list[str]] = {}
         self.stats: dict[str, os.stat_result] = {}
-        for root in self.found:
-            for folder in (root / "sessions", root / "archived_sessions"):
-                self._walk(str(folder), root)
+        for folder in ("sessions", "archived_sessions"):
+            self._walk(str(root / folder))
 
     def add(self, path: str, name: FileName, stat: os.stat_result) -> None:
         known = self.by_rollout.get(name.rollout)
@@ -69,7 +100,7 @@ class Library:
         if name := FileName.parse(os.path.basename(path)):
             self.by_thread[name.thread].remove(path)
 
-    def _walk(self, folder: str, root: Path) -> None:
+    def _walk(self, folder: str) -> None:
         try:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
@@ -78,11 +109,11 @@ class Library:
         except OSError:
             self.complete = False
             return
-        self.found[root] = True
+        self.found = True
         for entry in entries:
             try:
                 if entry.is_dir():
-                    self._walk(entry.path, root)
+                    self._walk(entry.path)
                 elif name := FileName.parse(entry.name):
                     self.add(entry.path, name, entry.stat())
             except FileNotFoundError:
@@ -91,14 +122,10 @@ class Library:
                 self.complete = False
 
 
-def newest(paths: Iterable[str]) -> str:
-    """The file that a thread lives in: after a rewind, the newest segment."""
-    return max(paths, key=lambda path: (_time_of(path), path))
-
-
-def _time_of(path: str) -> str:
+def rollout_id(path: str) -> str:
+    """The rollout id in a file's name; the name itself when it is of another kind."""
     name = FileName.parse(os.path.basename(path))
-    return name.time if name else ""
+    return name.rollout if name else os.path.basename(path)
 
 
 @dataclass
@@ -137,7 +164,7 @@ def segments(path: Path, library: Library, skipped: list[Skipped]) -> tuple[list
     header = own.header
     end: int | None = None
     while header is not None and header.base is not None:
-        base = library.by_rollout.get(header.base)
+        base = library.find(header.base, beside=str(path))
         if base is None or base in seen:
             skipped.append(Skipped(path, f"the rollout it continues is missing: {header.base}"))
             break

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
@@ -10,6 +11,7 @@ from prong.agents.codex import prompts
 from prong.agents.codex.history import Segment
 from prong.agents.codex.rollout import PROMPTS, Entry, Kind
 from prong.agents.codex.turns import Span
+from prong.agents.gist import gist
 from prong.agents.times import parse_time
 from prong.model import Message, Role, Tool, View
 
@@ -73,6 +75,8 @@ class Renderer:
             return
         payload = _dict(line.get("payload")) or line
         match entry.kind:
+            case Kind.COMPACTED if self.view is View.CONTEXT and not entry.replaced:
+                yield "user", str(payload.get("message") or ""), None
             case Kind.COMPACTED if self.view is View.CONTEXT:
                 for item in _dicts(payload.get("replacement_history")):
                     yield from self._item(item)
@@ -106,7 +110,8 @@ class Renderer:
                 names = (item.get("namespace"), item.get("name") or str(item["type"]))
                 name = "/".join(str(name) for name in names if name)
                 self.names[call] = name
-                yield "assistant", "", Tool(call, name, _as_text(given))
+                told = gist(_parsed(given))
+                yield "assistant", "", Tool(call, name, _as_text(given), gist=told)
             case "function_call_output" | "custom_tool_call_output":
                 output = _text(item.get("output"))
                 yield "tool", "", Tool(call, self.names.get(call, ""), output=output)
@@ -127,7 +132,7 @@ class Renderer:
 
 
 def _with_exit_code(tool: Tool, code: int) -> Tool:
-    return Tool(tool.id, tool.name, tool.input, tool.output, code != 0, code)
+    return replace(tool, failed=code != 0, exit_code=code)
 
 
 def context_spans(spans: Iterable[Span]) -> list[Span]:
@@ -135,11 +140,20 @@ def context_spans(spans: Iterable[Span]) -> list[Span]:
     kept: list[Span] = []
     for span in spans:
         at = [i for i, entry in enumerate(span.entries) if entry.kind is Kind.COMPACTED]
-        if at:
-            kept = [Span(span.id, span.prompt, span.pieces[at[-1] :])]
-        else:
+        if not at:
             kept.append(span)
+            continue
+        last = span.pieces[at[-1]][1]
+        # Where a compaction does not say what replaces the past, it is what people wrote in it.
+        past = [] if last.replaced else [_written(one, at[-1]) for one in (*kept, span)]
+        kept = [*past, Span(span.id, span.prompt, span.pieces[at[-1] :])]
     return kept
+
+
+def _written(span: Span, before: int) -> Span:
+    has_boundary = any(entry.kind is Kind.COMPACTED for entry in span.entries)
+    pieces = span.pieces[:before] if has_boundary else span.pieces
+    return Span(span.id, span.prompt, [p for p in pieces if p[1].kind is Kind.USER_TEXT])
 
 
 def _dict(value: Any) -> dict[str, Any]:
@@ -157,6 +171,14 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "\n".join(str(part.get("text") or "") for part in _dicts(value))
+
+
+def _parsed(given: Any) -> Any:
+    """Arguments are often JSON inside a string."""
+    try:
+        return json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        return given
 
 
 def _as_text(value: Any) -> str:

@@ -52,6 +52,8 @@ class Entry(Struct, array_like=True, gc=False):
     agents: list[str] = []
     count: int | None = None
     """Tokens, or the number of turns rolled back."""
+    replaced: bool = False
+    """Of a compaction: it says itself what takes the place of what came before."""
 
 
 class Header(Struct, array_like=True, gc=False):
@@ -65,7 +67,6 @@ class Header(Struct, array_like=True, gc=False):
     """Its ordinals below this one are inherited."""
     source: str | None = None
     subagent: bool = False
-    parent: str | None = None
 
 
 class Rollout(Struct, array_like=True):
@@ -125,7 +126,8 @@ class _Taker:
             case "turn_context":
                 self._moved_to(payload.cwd, payload.model)
             case "compacted":
-                self._add(Kind.COMPACTED, line, place)
+                entry = self._add(Kind.COMPACTED, line, place)
+                entry.replaced = bytes(payload.replacement_history).startswith(b"[")
             case "session_meta":
                 self._take_header(payload)
             case _:
@@ -150,7 +152,6 @@ class _Taker:
             base_end=base.end_ordinal_exclusive if base else 0,
             source=None if is_object else tools.string_of(payload.source) or None,
             subagent=is_object,
-            parent=payload.parent_thread_id,
         )
         rollout.branch = payload.git.branch if payload.git else None
         rollout.started = payload.timestamp or rollout.started
@@ -191,7 +192,6 @@ class _Taker:
             case "function_call_output" | "custom_tool_call_output":
                 entry = self._add(Kind.ITEM, line, place)
                 entry.call = item.call_id
-                entry.failed = False
                 if item.call_id in self.told or item.type == "custom_tool_call_output":
                     entry.exit_code = tools.exit_code_of(item.output)
             case _:

@@ -30,7 +30,7 @@ from prong.ports import ScanCache
 
 _FILE_KIND = FileKind(
     agent="codex",
-    version=1,
+    version=2,
     state=Rollout,
     facts=Facts,
     read=lambda file, previous: rollout.read(file, previous=previous),
@@ -62,11 +62,11 @@ class CodexStore:
     def scan(self, cache: ScanCache) -> Scan:
         files = FileScan(_FILE_KIND, cache, self.roots)
         library = Library(self.roots)
-        files.visit(library.stats.items())
+        files.visit(library.files())
         lost = any(
             path.startswith(f"{root}/")
-            for root, found in library.found.items()
-            if not found
+            for root, shelf in library.shelves.items()
+            if not shelf.found
             for path in files.known
         )
         complete = library.complete and not lost
@@ -91,19 +91,16 @@ class CodexStore:
         if name is None:
             id_ = (own.header.id if own.header else None) or path.stem
             name = FileName("", id_, id_, packed=path.suffix == ".zst")
-        library.by_rollout[name.rollout] = str(path)
-        library.by_thread[name.thread] = [str(path)]
-        library.stats[str(path)] = stat
         facts = {str(path): summarise(own)}
         base = own.header.base if own.header else None
-        while base is not None and base in library.by_rollout:
-            inherited = library.by_rollout[base]
-            if inherited in facts:
+        while base is not None:
+            inherited = library.find(base, beside=str(path))
+            if inherited is None or inherited in facts:
                 break
             facts[inherited] = summarise(_load(Path(inherited)))
             base = facts[inherited].header.base
         assembly = Assembly(self.name, library, facts, names(self.roots))
-        return assembly.session(name.thread, str(path))
+        return assembly.session(name.thread, str(path), stat)
 
     def _library(self, path: Path) -> Library:
         """The roots, and the one that the file itself lies in when it is another."""
@@ -127,7 +124,7 @@ class CodexStore:
             turns=tuple(active),
             abandoned=tuple(turns.build(dead, numbered=False)),
             compactions=turns.compactions(cut.active),
-            subagents=tuple(_subagents(chain, library)),
+            subagents=tuple(_subagents(session, chain, library)),
             skipped=tuple(skipped),
         )
 
@@ -140,8 +137,8 @@ class CodexStore:
         """Turns that rewinds left behind in the thread's earlier files."""
         kept = {span.id for span in turns.cut(chain).active}
         found: dict[str, Span] = {}
-        for path in library.by_thread.get(session.id, ()):
-            if path == str(session.path):
+        for path in library.thread(session.id, beside=session.file):
+            if path == session.file:
                 continue
             for span in turns.cut(_segments(Path(path), library, skipped)).active:
                 if span.prompt is not None and span.id not in kept:
@@ -187,16 +184,16 @@ class CodexStore:
         return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
 
 
-def _subagents(chain: list[Segment], library: Library) -> Iterator[SubAgent]:
+def _subagents(session: Session, chain: list[Segment], library: Library) -> Iterator[SubAgent]:
     seen: set[str] = set()
     for _, entry in history.pieces(chain):
         if entry.kind is not Kind.SUBAGENT:
             continue
         for id_ in entry.agents:
-            paths = library.by_thread.get(id_)
+            paths = library.thread(id_, beside=session.file)
             if paths and id_ not in seen:
                 seen.add(id_)
-                yield SubAgent(id_, Path(history.newest(paths)), None, entry.call)
+                yield SubAgent(id_, Path(paths[-1]), None, entry.call)
 
 
 def _load(path: Path) -> Rollout:

@@ -1,17 +1,16 @@
 """Commands, exit codes and files, from the several shapes that Codex gave them over time."""
 
 import re
-import shlex
 
 import msgspec
 from msgspec import Raw, Struct
 
 from prong.agents import jsonl
+from prong.agents.gist import as_words
 
 SHELLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "container.exec"})
 PATCH = "apply_patch"
 
-_WRAPPED = re.compile(r"^(?:.*/)?(?:ba|z|da|)sh$")
 _EXIT_AT_START = re.compile(rb"(?:Process exited with code|Exit code:) (-?\d+)")
 _EXIT_AT_END = re.compile(rb'\\?"exit_code\\?"\s*:\s*(-?\d+)')
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
@@ -35,20 +34,11 @@ def string_of(raw: Raw) -> str:
 def command_of_call(arguments: Raw) -> str:
     """The command line in the arguments of a shell tool, which are JSON inside a JSON string."""
     given = jsonl.decoded(_arguments, string_of(arguments).encode()) or _Arguments()
-    return given.cmd or command_text(given.command or "")
+    return given.cmd or as_words(given.command or "")
 
 
 def command_of_event(raw: Raw) -> str:
-    return command_text(jsonl.decoded(_words, raw) or "")
-
-
-def command_text(command: str | list[str]) -> str:
-    """What a person would have typed: only the script of a `bash -lc SCRIPT`."""
-    if isinstance(command, str):
-        return command
-    if len(command) == 3 and _WRAPPED.match(command[0]) and command[1].startswith("-"):
-        return command[2]
-    return shlex.join(command)
+    return as_words(jsonl.decoded(_words, raw) or "")
 
 
 def exit_code_of(output: Raw) -> int | None:

@@ -141,7 +141,13 @@ def test_a_compaction_replaces_the_context_and_keeps_the_history(codex: Codex) -
 def test_a_compaction_that_says_its_summary(codex: Codex) -> None:
     compacted(codex, message="in short")
     assert ("summary", "in short") in codex.said(ID)
-    assert codex.said(ID, View.CONTEXT) == [("user", "two"), ("assistant", "2")]
+    # It does not say what replaces the past: then it is what people wrote, and the summary.
+    assert codex.said(ID, View.CONTEXT) == [
+        ("user", "one"),
+        ("user", "in short"),
+        ("user", "two"),
+        ("assistant", "2"),
+    ]
 
 
 @pytest.mark.parametrize("history", [None, 5, "x", [], [None, 3], [{}], [{"content": 5}]])
