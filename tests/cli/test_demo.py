@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prong.app import App
-from tests.cli.shell import Shell, prong
+from tests.cli.shell import API, Shell, prong
 
 INTERRUPTED = """
 import os, signal, sys
@@ -120,3 +120,13 @@ def test_the_kept_folder_is_private(shell: Shell, temp: Path) -> None:
     [folder] = temp.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
     shutil.rmtree(folder)
+
+
+def test_json_keeps_the_samples_and_says_where_they_are(shell: Shell) -> None:
+    made = shell.json("demo")
+    try:
+        assert Path(made["repository"]).is_dir()
+        assert made["sessions"][0] == f"claude:{API}"
+        assert len(shell.json("list", **made["environment"])["sessions"]) == 5
+    finally:
+        shutil.rmtree(Path(made["repository"]).parents[1])

@@ -211,3 +211,15 @@ def test_a_file_without_conversation_is_skipped_and_no_problem(shell: Shell) -> 
     assert (result.stdout.count("\n"), result.stderr) == (1, "")
     [skipped] = shell.json("list")["skipped"]
     assert skipped == {"path": str(path), "reason": "no conversation in it", "offset": None}
+
+
+def test_a_short_name_fits_only_one_session_also_among_those_not_shown(shell: Shell) -> None:
+    for number, source in ((1, "cli"), (2, "exec")):
+        thread = CodexSample(
+            f"01a1e076-000{number}-7000-8000-000000000000", "/w", NOW, source=source
+        )
+        thread.turn("do it", "done")
+        thread.write(shell.home.codex)
+    name = shell.ok("list").split()[0]
+    assert name == "codex:01a1e076-0001"
+    assert "do it" in shell.ok("show", name)

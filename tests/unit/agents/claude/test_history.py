@@ -334,3 +334,27 @@ def test_a_rewind_to_before_a_compaction(claude: Claude) -> None:
     assert claude.abandoned(ID) == ["after"]
     assert claude.conversation(ID).compactions == ()
     assert claude.said(ID, View.CONTEXT)[0] == ("user", "before")
+
+
+def test_preserved_messages_that_only_the_ends_of_a_segment_name(claude: Claude) -> None:
+    sample = claude.new()
+    sample.prompt("one")
+    sample.answer("1")
+    head = sample.prompt("two")
+    tail = sample.answer("2")
+    sample.compact("the summary")
+    sample.prompt("three")
+    sample.answer("3")
+    boundary, summary = (line for line in sample.lines if "ompact" in str(list(line)))
+    boundary["compactMetadata"]["preservedSegment"] = {
+        "headUuid": head,
+        "anchorUuid": summary["uuid"],
+        "tailUuid": tail,
+    }
+    claude.write(ID, sample.lines)
+    said = [text for _, text in claude.said(ID, View.CONTEXT)]
+    assert said == ["the summary", "two", "2", "three", "3"]
+    boundary["compactMetadata"]["preservedSegment"]["headUuid"] = uuid(99)
+    claude.write(ID, sample.lines)
+    said = [text for _, text in claude.said(ID, View.CONTEXT)]
+    assert said == ["the summary", "three", "3"]

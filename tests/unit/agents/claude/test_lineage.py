@@ -210,3 +210,38 @@ def test_a_fork_session_copy_of_a_marked_branch(claude: Claude) -> None:
     for line in copy.lines:
         line.pop("forkedFrom", None)
     assert parents(claude, source, branch, copy)[GRANDCHILD] == (CHILD, 3)
+
+
+def test_a_forked_fork_that_goes_on_stays_the_parent(claude: Claude) -> None:
+    parent = conversation(claude, "one", "two")
+    child = fork_session(parent, CHILD, "three")
+    grandchild = fork_session(child, GRANDCHILD, "four", hours=2)
+    child.now = grandchild.now + timedelta(hours=1)
+    child.prompt("later")
+    child.answer("answer")
+    found = parents(claude, parent, child, grandchild)
+    assert found == {PARENT: None, CHILD: (PARENT, 2), GRANDCHILD: (CHILD, 3)}
+
+
+def test_a_fork_of_a_branch_keeps_the_branch_s_marks_but_is_its_child(claude: Claude) -> None:
+    parent = conversation(claude, "one", "two")
+    assert parent.leaf is not None
+    branch = parent.branch_off(CHILD, parent.leaf)
+    branch.now += timedelta(hours=1)
+    branch.prompt("three")
+    branch.answer("answer")
+    fork = fork_session(branch, GRANDCHILD, "four", hours=2)
+    assert any("forkedFrom" in line for line in fork.lines)
+    found = parents(claude, parent, branch, fork)
+    assert found == {PARENT: None, CHILD: (PARENT, 2), GRANDCHILD: (CHILD, 3)}
+
+
+def test_two_forks_of_one_parent_that_went_on_late(claude: Claude) -> None:
+    parent = conversation(claude, "one", "two")
+    first = fork_session(parent, CHILD, "three", hours=1)
+    second = fork_session(parent, OTHER, "drei", hours=2)
+    parent.now = second.now + timedelta(hours=1)
+    parent.prompt("later than both")
+    parent.answer("answer")
+    found = parents(claude, parent, first, second)
+    assert found == {PARENT: None, CHILD: (PARENT, 2), OTHER: (PARENT, 2)}

@@ -301,3 +301,22 @@ def test_samples(claude: Claude) -> None:
     scan = claude.scan()
     assert ref in {session.ref for session in scan.sessions}
     assert scan.skipped == ()
+
+
+def test_a_summary_names_the_last_answer_though_other_lines_follow_it(claude: Claude) -> None:
+    sample = claude.new()
+    sample.prompt("first prompt")
+    sample.answer("old end")
+    old = sample.lines[-2]["uuid"]
+    sample.prompt("second prompt")
+    sample.answer("new end")
+    new = sample.lines[-2]["uuid"]
+    summaries = [
+        {"type": "summary", "summary": "new title", "leafUuid": new},
+        {"type": "summary", "summary": "old title", "leafUuid": old},
+    ]
+    path = claude.write(ID, [*summaries, *sample.lines])
+    assert claude.session(ID).title == "new title"
+    by_path = claude.store.session_at(path)
+    assert by_path is not None
+    assert by_path.title == "new title"

@@ -142,3 +142,36 @@ def test_machine_text_beside_a_tool_result_is_none(claude: Claude, text: str) ->
     sample.lines[-1]["message"]["content"].append({"type": "text", "text": text})
     sample.answer("done")
     assert queued(claude, sample) == [("long job", ())]
+
+
+def test_a_prompt_absorbed_before_a_rewind_belongs_to_the_turn_left_behind(claude: Claude) -> None:
+    sample = claude.new()
+    sample.prompt("one")
+    before = sample.answer("1")
+    sample.prompt("dead end")
+    sample.side("queue-operation", operation="enqueue", content="hurry up")
+    sample.side("queue-operation", operation="remove")
+    sample.answer("2")
+    sample.leaf = before
+    sample.prompt("another way")
+    sample.answer("3")
+    assert queued(claude, sample) == [("one", ()), ("another way", ())]
+    (dead,) = claude.conversation(ID).abandoned
+    assert (dead.prompt, dead.queued) == ("dead end", ("hurry up",))
+    assert ("user", "hurry up") in claude.said(ID, turn=dead.id)
+    assert ("user", "hurry up") not in claude.said(ID)
+
+
+def test_the_same_words_in_another_turn_do_not_hide_an_absorbed_prompt(claude: Claude) -> None:
+    sample = claude.new()
+    sample.prompt("continue")
+    sample.answer("1")
+    sample.prompt("long job")
+    sample.side("queue-operation", operation="enqueue", content="continue")
+    sample.side("queue-operation", operation="remove")
+    sample.answer("2")
+    sample.prompt("something else")
+    sample.answer("3")
+    sample.prompt("continue")
+    found = dict(queued(claude, sample)[1:3])
+    assert found == {"long job": ("continue",), "something else": ()}

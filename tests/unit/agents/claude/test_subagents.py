@@ -96,3 +96,14 @@ def test_sidechain_lines_in_the_main_file_are_not_the_conversation(claude: Claud
     assert claude.prompts(ID) == ["send somebody"]
     assert claude.abandoned(ID) == []
     assert "to the sub-agent" not in str(claude.said(ID))
+
+
+def test_the_transcript_of_an_agent_can_be_read_by_its_path(claude: Claude) -> None:
+    path = claude.write(ID, launched(claude).lines)
+    file = agent_file(path.with_suffix("") / "subagents" / "agent-a1b2.jsonl")
+    session = claude.store.session_at(file)
+    assert session is not None
+    (turn,) = claude.store.conversation(session).turns
+    assert turn.prompt == "look around"
+    (message,) = claude.store.messages(session)
+    assert (message.role, message.text) == ("user", "look around")

@@ -255,3 +255,39 @@ def test_numbers_count_from_one(claude: Claude) -> None:
     ids = [sample.prompt(str(number)) for number in range(5)]
     claude.write(ID, sample.lines)
     assert [(t.index, t.id) for t in claude.conversation(ID).turns] == list(enumerate(ids, start=1))
+
+
+def test_what_comes_after_the_answer_does_not_lengthen_the_turn(claude: Claude) -> None:
+    sample = asked(claude)
+    sample.answer("x")
+    ended = only_turn(claude, sample).ended
+    sample.now += timedelta(days=1)
+    sample.chain("system", subtype="local_command", content="<command-name>/exit</command-name>")
+    assert only_turn(claude, sample).ended == ended
+
+
+@pytest.mark.parametrize(
+    ("block", "stop"),
+    [
+        ({"type": "thinking", "thinking": "hm"}, None),
+        ({"type": "text", "text": "I will look"}, "tool_use"),
+    ],
+)
+def test_a_message_that_broke_off_is_interrupted(
+    claude: Claude, block: dict[str, str], stop: str | None
+) -> None:
+    sample = asked(claude)
+    sample.answer("x")
+    del sample.lines[-1]
+    sample.lines[-1]["message"] |= {"content": [block], "stop_reason": stop}
+    assert states(claude, sample) == ["interrupted"]
+
+
+def test_an_answer_while_a_hook_still_runs_is_running(claude: Claude) -> None:
+    sample = asked(claude)
+    sample.answer("x")
+    note = sample.lines.pop()
+    register(claude)
+    assert states(claude, sample) == ["running"]
+    sample.lines.append(note)
+    assert states(claude, sample) == ["finished"]

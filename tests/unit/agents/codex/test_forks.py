@@ -1,13 +1,18 @@
 """Forks are stubs, rewinds are segments: a session is spread over files."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
 
 from prong.agents.codex.sample import CodexSample
+from prong.agents.codex.store import CodexStore
+from prong.app import App
+from prong.config import Config
 from prong.model import View
+from prong.state.scan import NoCache
 from tests.unit.agents.stores import CWD, START, Codex, uuid
 
 PARENT, CHILD, GRANDCHILD, SEGMENT = uuid(1), uuid(2), uuid(3), uuid(9)
@@ -275,3 +280,28 @@ def test_a_file_by_its_path_finds_its_base(codex: Codex) -> None:
     assert (session.turn_count, session.inherited) == (2, 1)
     turns = elsewhere.store.conversation(session).turns
     assert [turn.prompt for turn in turns] == ["one", "mine"]
+
+
+def test_the_live_segment_is_the_one_that_nobody_continues(codex: Codex) -> None:
+    """File names have local times: after a flight to the west a later file has an earlier name."""
+    source = thread(codex, "one", "two")
+    segment = rewound(source, 1)
+    segment.turn("two again", "better")
+    codex.write(PARENT, source.lines)
+    earlier = START - timedelta(hours=8)
+    path = codex.write(PARENT, segment.lines, time=earlier, segment=SEGMENT)
+    assert codex.session(PARENT).path == path
+    assert codex.prompts(PARENT) == ["one", "two again"]
+
+
+def test_an_old_copy_in_another_root_hides_nothing(codex: Codex, tmp_path: Path) -> None:
+    source = thread(codex, "one")
+    backup = Codex(tmp_path / "backup")
+    old = backup.write(PARENT, source.lines)
+    source.turn("two", "2")
+    live = codex.write(PARENT, source.lines)
+    for roots in ([codex.root, backup.root], [backup.root, codex.root]):
+        scan = CodexStore(roots).scan(NoCache())
+        assert {session.path: session.turn_count for session in scan.sessions} == {live: 2, old: 1}
+        (best,) = App(Config(), stores={"codex": CodexStore(roots)}, remember=False).sessions()
+        assert best.path == live
