@@ -31,12 +31,11 @@ class Assembly:
     def sessions(self) -> Iterator[Session]:
         for shelf in self.library.shelves.values():
             for thread, paths in shelf.by_thread.items():
-                readable = [path for path in paths if path in self.facts]
-                if not readable:
+                # A sub-agent's file may bear its parent's name.
+                own = [p for p in paths if p in self.facts and not self.facts[p].header.subagent]
+                if not own:
                     continue
-                path = self._live(readable)
-                if self.facts[path].header.subagent:
-                    continue
+                path = self._live(own)
                 if self.facts[path].conversation:
                     yield self.session(thread, path, shelf.stats[path])
                 else:

@@ -85,20 +85,17 @@ class Shelf:
             self._walk(str(root / folder))
 
     def add(self, path: str, name: FileName, stat: os.stat_result) -> None:
-        known = self.by_rollout.get(name.rollout)
-        if known is not None and name.packed:
+        twin = path.removesuffix(".zst") if name.packed else f"{path}.zst"
+        if twin in self.stats:
             # Codex unpacks an archive beside it and then removes it; the plain file is the truth.
-            return
-        if known is not None:
-            self._drop(known)
-        self.by_rollout[name.rollout] = path
+            if name.packed:
+                return
+            del self.stats[twin]
+            self.by_thread[name.thread].remove(twin)
+            self.by_rollout.pop(name.rollout, None)
+        self.by_rollout.setdefault(name.rollout, path)
         self.by_thread.setdefault(name.thread, []).append(path)
         self.stats[path] = stat
-
-    def _drop(self, path: str) -> None:
-        self.stats.pop(path, None)
-        if name := FileName.parse(os.path.basename(path)):
-            self.by_thread[name.thread].remove(path)
 
     def _walk(self, folder: str) -> None:
         try:

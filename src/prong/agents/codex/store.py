@@ -137,10 +137,15 @@ class CodexStore:
         """Turns that rewinds left behind in the thread's earlier files."""
         kept = {span.id for span in turns.cut(chain).active}
         found: dict[str, Span] = {}
+        own = chain[-1].rollout.header
         for path in library.thread(session.id, beside=session.file):
             if path == session.file:
                 continue
-            for span in turns.cut(_segments(Path(path), library, skipped)).active:
+            other = _segments(Path(path), library, skipped)
+            header = other[-1].rollout.header
+            if own and header and header.id != own.id:
+                continue
+            for span in turns.cut(other).active:
                 if span.prompt is not None and span.id not in kept:
                     found.setdefault(span.id, span)
         return list(found.values())

@@ -123,12 +123,24 @@ def test_half_an_archive(codex: Codex) -> None:
         codex.store.session_at(packed)
 
 
-def test_a_rollout_id_that_two_files_claim(codex: Codex) -> None:
+def test_a_rollout_id_that_two_threads_claim_hides_neither(codex: Codex) -> None:
     sample = codex.new()
     sample.turn("one", "1")
     codex.write(ID, sample.lines)
     codex.write(uuid(2), sample.lines, segment=ID)
-    assert len(codex.scan().sessions) == 1
+    assert codex.ids() == {ID, uuid(2)}
+
+
+def test_a_sub_agent_s_file_that_bears_its_parent_s_name_does_not_hide_it(codex: Codex) -> None:
+    sample = codex.new()
+    sample.turn("one", "1")
+    codex.write(ID, sample.lines)
+    agent = codex.new(2)
+    agent.turn("review it", "fine")
+    agent.lines[0]["payload"]["source"] = {"subagent": "review"}
+    codex.write(ID, agent.lines, time=START + timedelta(hours=1))
+    assert codex.prompts(ID) == ["one"]
+    assert codex.abandoned(ID) == []
 
 
 def test_several_roots(tmp_path: Path) -> None:
