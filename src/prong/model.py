@@ -220,6 +220,8 @@ class Scan:
     """Known files that are no longer there. Empty unless the scan was complete."""
     complete: bool = True
     """False when a folder could not be listed: then nothing may be taken for deleted."""
+    result: bytes | None = None
+    """All of this scan for the next one, which may find that nothing changed; opaque, too."""
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,10 @@ class ScanCache(Protocol):
         """The stored state of one file."""
         ...
 
+    def result(self, agent: str) -> bytes | None:
+        """The result of the last scan that had one."""
+        ...
+
     def save(self, agent: str, scan: Scan) -> None:
         """Remember a scan."""
         ...

@@ -75,10 +75,12 @@ def test_of_another_version(samples: Shell, cache: Path) -> None:
     assert remembered(cache) == 5
 
 
-def test_a_table_is_missing(samples: Shell, cache: Path) -> None:
+@pytest.mark.parametrize("tables", [["results"], ["results", "files"], ["results", "states"]])
+def test_a_table_is_missing(samples: Shell, cache: Path, tables: list[str]) -> None:
     good = samples.ok("list")
     with sqlite3.connect(cache) as connection:
-        connection.execute("DROP TABLE files")
+        for table in tables:
+            connection.execute(f"DROP TABLE {table}")
     connection.close()
     assert samples.ok("list") == good
     samples.ok("list")

@@ -9,13 +9,14 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Generic, Protocol, TypeVar
 
 import msgspec
 
 from prong.agents import jsonl
-from prong.model import KnownFile, Skipped
+from prong.model import KnownFile, Scan, Session, Skipped
 from prong.ports import ScanCache
 
 CONTINUED_FROM = 4 << 20
@@ -55,6 +56,15 @@ class Kind(Generic[S, F]):
     summarise: Callable[[S, str, os.stat_result], F]
 
 
+class _Result(msgspec.Struct, array_like=True):
+    """What a whole scan found, to be found again while nothing changes."""
+
+    seal: bytes
+    sessions: list[Session]
+    empty: list[str]
+    """Files without a conversation."""
+
+
 @dataclass
 class FileScan(Generic[S, F]):
     """One scan over the files of an agent."""
@@ -69,15 +79,72 @@ class FileScan(Generic[S, F]):
     stats: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
 
     def __post_init__(self) -> None:
-        below = tuple(f"{root}{os.sep}" for root in self.roots)
-        everything = self.cache.known(self.kind.agent)
-        self.known = {path: file for path, file in everything.items() if path.startswith(below)}
         self._decode_facts = msgspec.msgpack.Decoder(self.kind.facts).decode
         self._version = bytes([self.kind.version])
 
+    @cached_property
+    def known(self) -> dict[str, KnownFile]:
+        """What the cache knows of files below the roots."""
+        below = tuple(f"{root}{os.sep}" for root in self.roots)
+        everything = self.cache.known(self.kind.agent)
+        return {path: file for path, file in everything.items() if path.startswith(below)}
+
     def visit(self, files: Iterable[tuple[str, os.stat_result]]) -> None:
-        for path, stat in files:
-            self.stats[path] = stat
+        """Note the files that there are; nothing is opened yet."""
+        self.stats.update(files)
+
+    def finish(
+        self,
+        assemble: Callable[[], tuple[list[Session], list[Skipped]]],
+        *,
+        complete: bool,
+        more: object = None,
+    ) -> Scan:
+        """Read what changed and put the sessions together, unless all is as it was.
+
+        `more` is whatever else the sessions depend on.
+        """
+        seal = self._seal(more)
+        if complete and (result := self._sealed(seal)):
+            empty = tuple(no_conversation(path) for path in result.empty)
+            return Scan(tuple(result.sessions), empty)
+        self._read_changed()
+        sessions, skipped = assemble()
+        whole = complete and not self.skipped and all(one.harmless for one in skipped)
+        result = _Result(seal, sessions, [str(one.path) for one in skipped])
+        return Scan(
+            sessions=tuple(sessions),
+            skipped=(*skipped, *self.skipped),
+            changed=self.changed,
+            gone=self._gone() if complete else frozenset(),
+            complete=complete,
+            result=_packed(result) if whole else None,
+        )
+
+    def _seal(self, more: object) -> bytes:
+        """Differs when any file, or anything else that the sessions depend on, differs."""
+        lines = [
+            f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino}"
+            for path, stat in self.stats.items()
+        ]
+        text = "\n".join([*map(str, self.roots), repr(more), *lines])
+        return self._version + hashlib.sha256(os.fsencode(text)).digest()
+
+    def _sealed(self, seal: bytes) -> _Result | None:
+        stored = self.cache.result(self.kind.agent)
+        # The seal stands near the beginning: another one is not worth decoding.
+        if stored is None or seal not in stored[:64]:
+            return None
+        try:
+            return msgspec.msgpack.decode(stored, type=_Result)
+        except ValueError:
+            return None
+
+    def _gone(self) -> frozenset[str]:
+        return frozenset(path for path in self.known if path not in self.stats)
+
+    def _read_changed(self) -> None:
+        for path, stat in list(self.stats.items()):
             known = self.known.get(path)
             if known is not None and _is_same(known, stat):
                 facts = self._remembered(known)
@@ -85,9 +152,6 @@ class FileScan(Generic[S, F]):
                     self.facts[path] = facts
                     continue
             self._read(path, stat, known)
-
-    def gone(self) -> frozenset[str]:
-        return frozenset(path for path in self.known if path not in self.stats)
 
     def _remembered(self, known: KnownFile) -> F | None:
         if not known.facts.startswith(self._version):

@@ -14,7 +14,7 @@ from typing import Any
 from prong.model import KnownFile, Scan
 from prong.paths import private_dir
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE files (
     agent TEXT NOT NULL,
@@ -30,6 +30,10 @@ CREATE TABLE states (
     path BLOB NOT NULL,
     state BLOB NOT NULL,
     PRIMARY KEY (agent, path)
+);
+CREATE TABLE results (
+    agent TEXT NOT NULL PRIMARY KEY,
+    result BLOB NOT NULL
 );
 """
 
@@ -58,8 +62,12 @@ class SqliteScanCache:
         rows = self._rows(query, agent, _as_key(path))
         return rows[0][0] if rows else None
 
+    def result(self, agent: str) -> bytes | None:
+        rows = self._rows("SELECT result FROM results WHERE agent = ?", agent)
+        return rows[0][0] if rows else None
+
     def save(self, agent: str, scan: Scan) -> None:
-        if self._connection is None or not (scan.changed or scan.gone):
+        if self._connection is None or not (scan.changed or scan.gone or scan.result):
             return
         stale = [(agent, _as_key(path)) for path in (*scan.changed, *scan.gone)]
         try:
@@ -84,6 +92,10 @@ class SqliteScanCache:
                         if file.state is not None
                     ),
                 )
+                if scan.result is not None:
+                    self._connection.execute(
+                        "INSERT OR REPLACE INTO results VALUES (?, ?)", (agent, scan.result)
+                    )
         except sqlite3.Error as error:
             _log.debug("scan cache not written: %s", error)
             self._replace_if_damaged(error)
@@ -140,7 +152,7 @@ class SqliteScanCache:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version == _VERSION:
                 return
-            for table in ("files", "states"):
+            for table in ("files", "states", "results"):
                 connection.execute(f"DROP TABLE IF EXISTS {table}")
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
@@ -164,6 +176,9 @@ class NoCache:
         return {}
 
     def state(self, agent: str, path: str) -> bytes | None:
+        return None
+
+    def result(self, agent: str) -> bytes | None:
         return None
 
     def save(self, agent: str, scan: Scan) -> None:

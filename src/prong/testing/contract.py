@@ -28,6 +28,7 @@ class MemoryCache:
 
     def __init__(self) -> None:
         self.files: dict[str, KnownFile] = {}
+        self.last: bytes | None = None
 
     def known(self, agent: str) -> Mapping[str, KnownFile]:
         return {
@@ -38,7 +39,11 @@ class MemoryCache:
         file = self.files.get(path)
         return file.state if file else None
 
+    def result(self, agent: str) -> bytes | None:
+        return self.last
+
     def save(self, agent: str, scan: Scan) -> None:
+        self.last = scan.result or self.last
         self.files.update(scan.changed)
         for path in scan.gone:
             self.files.pop(path, None)

@@ -14,15 +14,24 @@ ID = uuid(1)
 class Damaged:
     """A cache whose rows are not what was stored."""
 
-    def __init__(self, known: dict[str, KnownFile], state: bytes | None) -> None:
+    def __init__(
+        self,
+        known: dict[str, KnownFile],
+        state: bytes | None = None,
+        result: bytes | None = None,
+    ) -> None:
         self._known = known
         self._state = state
+        self._result = result
 
     def known(self, agent: str) -> dict[str, KnownFile]:
         return self._known
 
     def state(self, agent: str, path: str) -> bytes | None:
         return self._state
+
+    def result(self, agent: str) -> bytes | None:
+        return self._result
 
     def save(self, agent: str, scan: Scan) -> None:
         pass
@@ -53,6 +62,17 @@ def test_damaged_facts_are_read_anew(case: Case, cache: SqliteScanCache) -> None
         row = KnownFile(known.size, known.mtime_ns, known.inode, facts)
         (session,) = case.store.scan(Damaged({str(path): row}, None)).sessions
         assert session == fresh(case)
+
+
+def test_a_damaged_result_is_put_together_anew(case: Case, cache: SqliteScanCache) -> None:
+    case.write("hello café")
+    scan(case.store, cache)
+    result = cache.result(case.store.name)
+    assert result
+    for stored in damage(result):
+        # Where only a text inside is damaged, nobody can tell; what comes back is still a session.
+        (session,) = case.store.scan(Damaged({}, result=stored)).sessions
+        assert session.ref == fresh(case).ref
 
 
 @pytest.mark.usefixtures("large")

@@ -72,14 +72,7 @@ class ClaudeStore:
             files.visit(listing.files())
             lost = not listing.found and any(path.startswith(f"{root}/") for path in files.known)
             complete = complete and not listing.failed and not lost
-        sessions, skipped = self._assemble(files)
-        return Scan(
-            sessions=tuple(sessions),
-            skipped=(*skipped, *files.skipped),
-            changed=files.changed,
-            gone=files.gone() if complete else frozenset(),
-            complete=complete,
-        )
+        return files.finish(lambda: self._assemble(files), complete=complete)
 
     def _assemble(self, files: FileScan[Transcript, Facts]) -> tuple[list[Session], list[Skipped]]:
         talks = [facts for facts in files.facts.values() if facts.conversation]

@@ -70,14 +70,13 @@ class CodexStore:
             for path in files.known
         )
         complete = library.complete and not lost
-        assembly = Assembly(self.name, library, files.facts, names(self.roots))
-        return Scan(
-            sessions=tuple(assembly.sessions()),
-            skipped=(*assembly.skipped, *files.skipped),
-            changed=files.changed,
-            gone=files.gone() if complete else frozenset(),
-            complete=complete,
-        )
+        given = names(self.roots)
+
+        def assemble() -> tuple[list[Session], list[Skipped]]:
+            assembly = Assembly(self.name, library, files.facts, given)
+            return list(assembly.sessions()), assembly.skipped
+
+        return files.finish(assemble, complete=complete, more=given)
 
     def session_at(self, path: Path) -> Session | None:
         own = _load(path)
