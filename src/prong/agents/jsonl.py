@@ -9,12 +9,15 @@ replaced while it is read: the reader keeps to the file it opened and to the siz
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar, cast
 
 import msgspec
+
+from prong.errors import Corrupt, NotFound
 
 T = TypeVar("T", bound=msgspec.Struct)
 V = TypeVar("V")
@@ -57,6 +60,19 @@ def open_file(path: Path) -> BinaryIO:
                 raise OSError(f"cannot unpack: {error}") from error
     plain.seek(0)
     return plain
+
+
+@contextmanager
+def opened(path: Path) -> Generator[BinaryIO]:
+    """A session that somebody asked for by name: what keeps it from being read is said."""
+    try:
+        file = open_file(path)
+    except FileNotFoundError:
+        raise NotFound(f"{path} is gone", hint="prong list", path=str(path)) from None
+    except OSError as error:
+        raise Corrupt(f"cannot read {path}: {error.strerror or error}", path=str(path)) from None
+    with file:
+        yield file
 
 
 def size_of(file: BinaryIO) -> int:

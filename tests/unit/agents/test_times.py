@@ -2,7 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prong.agents.texts import first_line
+from prong.agents.common import first_line
 from prong.agents.times import parse_time
 
 

@@ -11,7 +11,7 @@ from prong.agents.claude.prompts import is_program
 from prong.agents.claude.transcript import Node, Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span, is_opener, spans
-from prong.agents.texts import first_line
+from prong.agents.common import first_line
 from prong.agents.times import parse_time
 from prong.model import Session, SessionRef, TurnKind
 

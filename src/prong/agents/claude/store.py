@@ -1,8 +1,7 @@
 """The sessions of Claude Code, behind the `AgentStore` port."""
 
 import os
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from prong.agents.claude.transcript import Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span
 from prong.agents.scanning import FileScan, Kind, no_conversation
-from prong.errors import Corrupt, NotFound
+from prong.errors import Corrupt
 from prong.model import (
     Conversation,
     Message,
@@ -84,7 +83,7 @@ class ClaudeStore:
         return [_finished(facts, parents, titles) for facts in talks], skipped
 
     def session_at(self, path: Path) -> Session | None:
-        with _opened(path) as file:
+        with jsonl.opened(path) as file:
             read = _read(file, path)
             stat = os.fstat(file.fileno())
         if not read.nodes:
@@ -101,7 +100,7 @@ class ClaudeStore:
     # -- one session -------------------------------------------------------------------------
 
     def conversation(self, session: Session) -> Conversation:
-        with _opened(session.path) as file:
+        with jsonl.opened(session.path) as file:
             read = _read(file, session.path)
         if not read.nodes and read.bad:
             raise Corrupt(f"nothing in {session.path} can be read", path=str(session.path))
@@ -118,7 +117,7 @@ class ClaudeStore:
     def messages(
         self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
     ) -> Iterator[Message]:
-        with _opened(session.path) as file:
+        with jsonl.opened(session.path) as file:
             read = _read(file, session.path)
             tree = Tree(read)
             renderer = Renderer(file, read, view)
@@ -128,7 +127,7 @@ class ClaudeStore:
                     yield Message("user", text, span.number)
 
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
-        with _opened(session.path) as file:
+        with jsonl.opened(session.path) as file:
             tree = Tree(_read(file, session.path))
             for span in _parts(tree, View.HISTORY, turn):
                 for node in span.nodes:
@@ -255,15 +254,3 @@ def _is_uuid(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-@contextmanager
-def _opened(path: Path) -> Generator[BinaryIO]:
-    try:
-        file = jsonl.open_file(path)
-    except FileNotFoundError:
-        raise NotFound(f"{path} is gone", hint="prong list", path=str(path)) from None
-    except OSError as error:
-        raise Corrupt(f"cannot read {path}: {error.strerror}", path=str(path)) from None
-    with file:
-        yield file

@@ -13,6 +13,7 @@ from msgspec import Raw, Struct, field
 from prong.agents import jsonl
 from prong.agents.claude.prompts import Prompt, prompt_of, steering, text_of
 from prong.agents.claude.records import CHAIN_TYPES, Block, Line
+from prong.agents.common import move
 
 ZERO = "00000000-0000-0000-0000-000000000000"
 
@@ -242,11 +243,8 @@ class _Taker:
         if line.timestamp:
             transcript.started = transcript.started or line.timestamp
             transcript.updated = line.timestamp
-        if line.cwd and (not transcript.cwds or transcript.cwds[-1] != line.cwd):
-            # Each folder once, the current one last.
-            if line.cwd in transcript.cwds:
-                transcript.cwds.remove(line.cwd)
-            transcript.cwds.append(line.cwd)
+        if line.cwd:
+            move(transcript.cwds, line.cwd)
         if line.git_branch:
             transcript.branch = line.git_branch
         if line.entrypoint and line.entrypoint not in transcript.entrypoints:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from prong.agents.codex.history import Segment
 from prong.agents.codex.rollout import Header, Kind, Rollout
 from prong.agents.codex.turns import cut
-from prong.agents.texts import first_line
+from prong.agents.common import first_line
 
 
 class TurnMark(Struct, array_like=True, gc=False):

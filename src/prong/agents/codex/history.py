@@ -153,9 +153,8 @@ def load(path: Path) -> Rollout:
         return rollout.read(file)
 
 
-def segments(path: Path, library: Library, skipped: list[Skipped]) -> tuple[list[Segment], Rollout]:
-    """The segments of the session in this file, and the file's own rollout."""
-    own = load(path)
+def segments(path: Path, own: Rollout, library: Library, skipped: list[Skipped]) -> list[Segment]:
+    """The segments of the session that lives in a file, which was read already."""
     chain = [Segment(path, own, own.entries)]
     seen = {str(path)}
     header = own.header
@@ -178,7 +177,7 @@ def segments(path: Path, library: Library, skipped: list[Skipped]) -> tuple[list
         header = inherited.header
     for segment in chain:
         skipped.extend(Skipped(segment.path, reason, at) for at, reason in segment.rollout.bad)
-    return chain, own
+    return chain
 
 
 def pieces(chain: Iterable[Segment]) -> Iterator[Piece]:

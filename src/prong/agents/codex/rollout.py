@@ -9,6 +9,7 @@ from prong.agents import jsonl
 from prong.agents.codex import tools
 from prong.agents.codex.prompts import is_injected, text_of, typed
 from prong.agents.codex.records import BARE_ITEMS, Item, Line, Payload
+from prong.agents.common import move
 
 
 class Kind(StrEnum):
@@ -159,10 +160,8 @@ class _Taker:
 
     def _moved_to(self, cwd: str | None, model: str | None) -> None:
         rollout = self.rollout
-        if cwd and (not rollout.cwds or rollout.cwds[-1] != cwd):
-            if cwd in rollout.cwds:
-                rollout.cwds.remove(cwd)
-            rollout.cwds.append(cwd)
+        if cwd:
+            move(rollout.cwds, cwd)
         rollout.model = model or rollout.model
 
     def _add(self, kind: Kind, line: Line, place: jsonl.Place) -> Entry:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from prong.agents import jsonl
 from prong.agents.codex import history, live, rollout, sample, turns
 from prong.agents.codex.assembly import Assembly, names
 from prong.agents.codex.facts import Facts, summarise
@@ -14,7 +15,7 @@ from prong.agents.codex.rollout import Kind, Rollout
 from prong.agents.codex.turns import Span
 from prong.agents.scanning import FileScan
 from prong.agents.scanning import Kind as FileKind
-from prong.errors import Corrupt, NotFound
+from prong.errors import Corrupt
 from prong.model import (
     Conversation,
     Message,
@@ -201,21 +202,12 @@ def _subagents(session: Session, chain: list[Segment], library: Library) -> Iter
 
 
 def _load(path: Path) -> Rollout:
-    try:
-        return history.load(path)
-    except FileNotFoundError:
-        raise NotFound(f"{path} is gone", hint="prong list", path=str(path)) from None
-    except OSError as error:
-        raise Corrupt(f"cannot read {path}: {error.strerror or error}", path=str(path)) from None
+    with jsonl.opened(path) as file:
+        return rollout.read(file)
 
 
 def _segments(path: Path, library: Library, skipped: list[Skipped]) -> list[Segment]:
-    try:
-        chain, own = history.segments(path, library, skipped)
-    except FileNotFoundError:
-        raise NotFound(f"{path} is gone", hint="prong list", path=str(path)) from None
-    except OSError as error:
-        raise Corrupt(f"cannot read {path}: {error.strerror or error}", path=str(path)) from None
+    own = _load(path)
     if own.header is None and not own.entries and own.bad:
         raise Corrupt(f"nothing in {path} can be read", path=str(path))
-    return chain
+    return history.segments(path, own, library, skipped)
