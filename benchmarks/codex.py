@@ -355,7 +355,7 @@ class CodexRollout:
         spawn: Record = {
             "parent_thread_id": self.thread_id,
             "depth": 1,
-            "agent_path": f"/root/{parts.words(1)}",
+            "agent_path": f"/main/{parts.words(1)}",
             "agent_nickname": parts.words(1).title(),
             "agent_role": "explorer",
         }

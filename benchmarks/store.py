@@ -146,7 +146,7 @@ class _Store:
 
     def _project(self) -> str:
         number = min(24, int(self.parts.rng.expovariate(1 / 7)))
-        return f"/home/ada/work/project-{number:02}"
+        return f"/home/ada/code/project-{number:02}"
 
     def _era(self, size: int) -> Era:
         """Newer versions write 130 kB before they have said a word, so small sessions are old."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import UnionType
 from typing import Any, BinaryIO, Generic, TypeVar, cast
 
 import msgspec
@@ -185,27 +186,25 @@ def _fit(wanted: Any, value: Any) -> tuple[Any, bool]:
         value = _clean(value)
     if wanted is msgspec.Raw:
         return msgspec.Raw(plain_json(value)), True
-    options: tuple[Any, ...] = getattr(wanted, "__args__", (wanted,))
+    # A union is a choice of types; a list or a dict has arguments too, but is one type.
+    options: tuple[Any, ...] = wanted.__args__ if isinstance(wanted, UnionType) else (wanted,)
     for option in options:
+        origin = getattr(option, "__origin__", None)
         if isinstance(value, dict) and _is_struct(option):
             try:
                 return salvage(option, cast(dict[str, Any], value)), True
             except TypeError:
                 # What it cannot be without is missing.
                 return None, False
-        if isinstance(value, dict) and getattr(option, "__origin__", None) is dict:
+        if isinstance(value, dict) and origin is dict:
             inner = option.__args__[1]
             entries = cast(dict[str, Any], value).items()
             kept = {_clean(key): _fit(inner, element) for key, element in entries}
             return {key: found for key, (found, good) in kept.items() if good}, True
-        if isinstance(value, list) and getattr(option, "__origin__", None) is list:
+        if isinstance(value, list) and origin is list:
             (inner,) = option.__args__
             fitted = [_fit(inner, element) for element in cast(list[Any], value)]
             return [found for found, good in fitted if good], True
-    if isinstance(value, list) and getattr(wanted, "__origin__", None) is list:
-        (inner,) = wanted.__args__
-        fitted = [_fit(inner, element) for element in cast(list[Any], value)]
-        return [found for found, good in fitted if good], True
     try:
         return msgspec.convert(value, wanted), True
     except (msgspec.ValidationError, TypeError, RecursionError):

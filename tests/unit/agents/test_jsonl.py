@@ -243,3 +243,19 @@ def test_a_line_with_a_wrong_byte_is_read_as_text_that_can_be_printed(wrong: byt
     line = jsonl.read_at(io.BytesIO(data), jsonl.Place(0, len(data)))
     assert line is not None
     assert line["text"].endswith("\ufffd")
+
+
+class Part(msgspec.Struct):
+    name: str = ""
+
+
+class Whole(msgspec.Struct):
+    parts: list[Part] = []
+    either: Part | list[Part] | None = None
+
+
+def test_an_object_where_a_list_is_wanted_is_not_taken_for_an_element() -> None:
+    whole = jsonl.salvage(Whole, {"parts": {"name": "a"}, "either": {"name": "b"}})
+    assert whole == Whole(parts=[], either=Part("b"))
+    whole = jsonl.salvage(Whole, {"parts": [{"name": "a"}, 5], "either": [{"name": "b"}, "x"]})
+    assert whole == Whole(parts=[Part("a")], either=[Part("b")])

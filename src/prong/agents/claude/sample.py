@@ -1,6 +1,5 @@
 """Writes small Claude sessions, line for line as the CLI would: for `prong demo` and for tests."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from prong.agents.claude.folders import project_folder
+from prong.agents.common import write_lines
 
 VERSION = "2.1.325"
 _SECOND = timedelta(seconds=1)
@@ -175,13 +175,7 @@ class ClaudeSample:
 
     def write(self, root: Path) -> Path:
         folder = root / "projects" / project_folder(self.cwd)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / f"{self.id}.jsonl"
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            for line in self.lines:
-                file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
-        path.chmod(0o600)
-        return path
+        return write_lines(folder / f"{self.id}.jsonl", self.lines)
 
 
 def write_samples(root: Path, cwd: str, now: datetime) -> str:

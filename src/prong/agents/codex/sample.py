@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
+from prong.agents.common import write_lines
+
 _SECOND = timedelta(seconds=1)
 
 
@@ -126,13 +128,8 @@ class CodexSample:
 
     def write(self, root: Path) -> Path:
         folder = root / "sessions" / f"{self.start:%Y/%m/%d}"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / f"rollout-{self.start:%Y-%m-%dT%H-%M-%S}-{self.id}.jsonl"
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            for line in self.lines:
-                file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
-        path.chmod(0o600)
-        return path
+        name = f"rollout-{self.start:%Y-%m-%dT%H-%M-%S}-{self.id}.jsonl"
+        return write_lines(folder / name, self.lines)
 
 
 def write_samples(root: Path, cwd: str, now: datetime) -> str:

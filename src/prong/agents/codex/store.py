@@ -118,7 +118,7 @@ class CodexStore:
         chain = _segments(session.path, library, skipped)
         cut = turns.cut(chain)
         active = turns.build(cut.active, live=self._is_open(session))
-        dead = [*cut.rolled_back, *self._reverted(session, library, chain, skipped)]
+        dead = self._left_behind(session, chain, cut, library, skipped)
         return Conversation(
             session=session,
             turns=tuple(active),
@@ -131,19 +131,25 @@ class CodexStore:
     def _is_open(self, session: Session) -> bool:
         return any(live.is_open(root, session.id) for root in self.roots)
 
-    def _reverted(
-        self, session: Session, library: Library, chain: list[Segment], skipped: list[Skipped]
+    def _left_behind(
+        self,
+        session: Session,
+        chain: list[Segment],
+        cut: turns.Cut,
+        library: Library,
+        skipped: list[Skipped],
     ) -> list[Span]:
-        """Turns that rewinds left behind in the thread's earlier files."""
-        kept = {span.id for span in turns.cut(chain).active}
-        found: dict[str, Span] = {}
+        """Turns that were rolled back, or that rewinds left in the thread's earlier files."""
         own = chain[-1].rollout.header
+        kept = {span.id for span in cut.active}
+        found = {span.id: span for span in cut.rolled_back}
         for path in library.thread(session.id, beside=session.file):
             if path == session.file:
                 continue
             other = _segments(Path(path), library, skipped)
             header = other[-1].rollout.header
             if own and header and header.id != own.id:
+                # A sub-agent's file may bear its parent's name.
                 continue
             for span in turns.cut(other).active:
                 if span.prompt is not None and span.id not in kept:
@@ -167,7 +173,7 @@ class CodexStore:
             if span.id == turn and span.prompt is not None:
                 yield number, span
                 return
-        for span in (*cut.rolled_back, *self._reverted(session, library, chain, skipped)):
+        for span in self._left_behind(session, chain, cut, library, skipped):
             if span.id == turn:
                 yield None, span
                 return
