@@ -20,8 +20,6 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> Path:
 
 def move(folders: list[str], folder: str) -> None:
     """Keep each folder once, in the order in which they were last entered."""
-    if folders and folders[-1] == folder:
-        return
     if folder in folders:
         folders.remove(folder)
     folders.append(folder)

@@ -243,7 +243,7 @@ class _Taker:
         if line.timestamp:
             transcript.started = transcript.started or line.timestamp
             transcript.updated = line.timestamp
-        if line.cwd:
+        if line.cwd and (not transcript.cwds or transcript.cwds[-1] != line.cwd):
             move(transcript.cwds, line.cwd)
         if line.git_branch:
             transcript.branch = line.git_branch
@@ -271,7 +271,8 @@ class _Taker:
             for call in node.calls:
                 self.tools[call.id] = call.name
             if not node.calls:
-                thought = all("thinking" in block.type for block in body.content)
+                # A thought is never the last block of a message.
+                thought = not body.content or "thinking" in body.content[-1].type
                 node.unfinished = thought or body.stop_reason == "tool_use"
 
     def _take_user(self, node: Node, line: Line) -> None:

@@ -152,7 +152,6 @@ def _turn(span: Span, *, is_last: bool, live: bool) -> Turn:
     results: dict[str, Result] = {}
     tokens: int | None = None
     queued: list[str] = []
-    ended: str | None = None
     shell: str | None = None
     for node in span.nodes:
         for call in node.calls:
@@ -160,10 +159,6 @@ def _turn(span: Span, *, is_last: bool, live: bool) -> Turn:
         for result in node.results:
             results[result.id] = result
         tokens = node.tokens or tokens
-        # All timestamps of a file have one form, so text order is time order.
-        told = node.closing or _is_spoken(node)
-        if told and node.time and (ended is None or node.time > ended):
-            ended = node.time
         if node.queued:
             queued.append(node.queued)
         elif node is not opener and node.prompt and node.prompt.position:
@@ -185,7 +180,7 @@ def _turn(span: Span, *, is_last: bool, live: bool) -> Turn:
         kind=opener.prompt.kind,
         prompt=shell or opener.prompt.text,
         started=parse_time(opener.time),
-        ended=parse_time(ended or opener.time),
+        ended=parse_time(_ended(span.nodes) or opener.time),
         state=_state(span.nodes, is_last=is_last, live=live),
         queued=tuple(queued),
         files=tuple(files),
@@ -202,19 +197,26 @@ def _is_spoken(node: Node) -> bool:
     return bool(node.results) or (node.prompt is not None and node.prompt.interrupt)
 
 
+def _ended(nodes: Sequence[Node]) -> str | None:
+    """When the last word was said; what the person did afterwards is not part of the turn."""
+    told = (node.time for node in reversed(nodes) if node.closing or _is_spoken(node))
+    return next(told, None)
+
+
 def _state(nodes: Sequence[Node], *, is_last: bool, live: bool) -> TurnState:
     if live and is_last and not any(node.closing for node in nodes):
         return TurnState.RUNNING
-    spoken = [node for node in nodes if _is_spoken(node)]
-    if not spoken:
+    last = next((node for node in reversed(nodes) if _is_spoken(node)), None)
+    if last is None:
         # A prompt that another follows at once is answered there; bash mode may need no answer.
         asked = not any(node.prompt and node.prompt.shell for node in nodes)
         return TurnState.INTERRUPTED if asked and is_last else TurnState.FINISHED
-    last = spoken[-1]
     if last.error:
         return TurnState.FAILED
-    answered = {result.id for node in nodes for result in node.results}
-    complete = last.type == "assistant" and not last.unfinished
-    if complete and all(call.id in answered for call in last.calls):
-        return TurnState.FINISHED
-    return TurnState.INTERRUPTED
+    if last.type != "assistant" or last.unfinished:
+        return TurnState.INTERRUPTED
+    answered = (
+        {result.id for node in nodes for result in node.results} if last.calls else set[str]()
+    )
+    done = all(call.id in answered for call in last.calls)
+    return TurnState.FINISHED if done else TurnState.INTERRUPTED

@@ -160,7 +160,7 @@ class _Taker:
 
     def _moved_to(self, cwd: str | None, model: str | None) -> None:
         rollout = self.rollout
-        if cwd:
+        if cwd and (not rollout.cwds or rollout.cwds[-1] != cwd):
             move(rollout.cwds, cwd)
         rollout.model = model or rollout.model
 
