@@ -8,6 +8,7 @@ from typing import Self
 
 from prong import config, paths
 from prong.app import demo, doctor, lineage, resolve
+from prong.app.garbage import no_collections
 from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.config import Config
 from prong.errors import NotFound
@@ -86,6 +87,7 @@ class App:
     def session(self, text: str) -> Session:
         return self.resolve(text).session
 
+    @no_collections()
     def conversation(self, session: Session | str) -> Conversation:
         """The turns of a session."""
         session = self.session(session) if isinstance(session, str) else session

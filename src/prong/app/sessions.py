@@ -1,13 +1,12 @@
 """Listing sessions: scan what changed, filter, newest first."""
 
-import gc
 import os
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from prong.app.garbage import no_collections
 from prong.errors import NotFound
 from prong.model import Scan, Session, SessionRef, Skipped
 from prong.ports import AgentStore, ScanCache
@@ -54,18 +53,6 @@ class Listing:
         return tuple(one for one in self.skipped if not one.harmless)
 
 
-@contextmanager
-def _no_collections() -> Generator[None]:
-    """A scan makes thousands of objects and no cycles; looking for cycles costs a sixth of it."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 class Scanner:
     """Scans every agent, remembering through the cache."""
 
@@ -73,7 +60,7 @@ class Scanner:
         self._stores = stores
         self._cache = cache
 
-    @_no_collections()
+    @no_collections()
     def listing(self, wanted: SessionFilter) -> Listing:
         if wanted.agent is not None and wanted.agent not in self._stores:
             known = ", ".join(self._stores)
