@@ -2,7 +2,8 @@
 
     ProngError
     +-- UsageError        2    the words of the call are wrong
-    |   `-- ConfigError   2    the configuration is wrong
+    |   +-- ConfigError   2    the configuration is wrong
+    |   `-- Taken         2    the id or the name that was asked for is in use
     +-- NotFound          3    no such session, turn, worker
     |   `-- Ambiguous     3    more than one fits
     +-- Busy              4    the agent is at work on it
@@ -49,6 +50,11 @@ class UsageError(ProngError):
 
 class ConfigError(UsageError):
     code = "config"
+
+
+class Taken(UsageError):
+    code = "taken"
+    http_status = 409
 
 
 class NotFound(ProngError):

@@ -3,12 +3,13 @@
 Words are those of docs/concepts.md. Nothing here reads a file.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 
 @dataclass(frozen=True, order=True)
@@ -44,6 +45,8 @@ class Session:
     parent: SessionRef | None = None
     inherited: int = 0
     """How many of its first turns come from the parent; 0 when there is none."""
+    forked_at: int | None = None
+    """The parent's turn it was forked at, where that is not `inherited`: a seed has no copies."""
     archived: bool = False
     headless: bool = False
     """Made only by programs (`claude -p`, an SDK, `codex exec`), never by a person at a prompt."""
@@ -187,13 +190,179 @@ class View(StrEnum):
 
 @dataclass(frozen=True)
 class ForkPoint:
-    """A place to fork from. The turn with this number is included; 0 is before the first."""
+    """A place to fork from. The turn is included; number 0 is before the first."""
 
     session: SessionRef
-    turn: int
+    turn: int | None
+    """None for a turn on an abandoned branch, which only its id names."""
+    turn_id: str | None = None
+    """None before the first turn."""
 
     def __str__(self) -> str:
-        return f"{self.session}@{self.turn}"
+        return f"{self.session}@{self.turn_id if self.turn is None else self.turn}"
+
+
+class Method(StrEnum):
+    """How a fork gets its history."""
+
+    COPY = "copy"
+    """A new session file, written by prong or by the agent's own fork at a turn."""
+    NATIVE = "native"
+    """The agent's own command-line fork, which takes the whole session."""
+    SEED = "seed"
+    """The transcript as first prompt."""
+
+
+class Code(StrEnum):
+    """Which state of the code a fork starts from."""
+
+    TURN = "turn"
+    NOW = "now"
+    HEAD = "head"
+    NONE = "none"
+    """No code is touched and no workspace is made."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which part of a session a fork gets: everything up to and with one turn."""
+
+    turn: str | None
+    """The id of the last turn, also of one on an abandoned branch; None: before the first."""
+    full: bool = False
+    """Undo compactions: the words that were said instead of the summaries."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much lies before a cut, as the model would get it."""
+
+    turns: int
+    characters: int
+    tokens: int | None = None
+    """The size of the context that the agent itself reported last before the cut."""
+    window: int | None = None
+    """The size of the model's window, where the session tells."""
+    warnings: tuple[str, ...] = ()
+    """What a fork here will not have, or will have changed."""
+
+
+@dataclass(frozen=True)
+class Child:
+    """The session that a fork is going to be."""
+
+    id: str | None
+    """None when the agent's own program will choose it."""
+    cwd: Path
+    parent: ForkPoint
+    title: str | None = None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start a program: an argument list, never a line for a shell."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What to set in addition to the environment there is."""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class ForkPlan:
+    """What a fork would do. A pure value: making it wrote nothing."""
+
+    point: ForkPoint
+    source: Session
+    agent: str
+    """The agent of the fork."""
+    method: Method
+    new_id: str | None
+    """None when the agent's own program will choose it."""
+    workspace: Path
+    launch: Launch
+    """With `<new id>` in it while the id is not known."""
+    tokens: int
+    window: int | None
+    code: Code = Code.NONE
+    title: str | None = None
+    prompt: str | None = None
+    """The first prompt of the fork."""
+    before_compaction: bool = False
+    trim: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def cut(self) -> Cut:
+        return Cut(self.point.turn_id, self.before_compaction)
+
+
+@dataclass(frozen=True)
+class Fork:
+    """The fact that a session was forked, and, just after it was made, how to run the fork."""
+
+    id: str
+    parent: ForkPoint
+    parent_workspace: str | None
+    child: SessionRef
+    method: Method
+    created: datetime
+    tokens: int
+    window: int | None = None
+    seed_hash: str | None = None
+    seed_path: str | None = None
+    seed_ack_filtered: bool = False
+    # What is not kept: it can be found again from the child.
+    code: Code = Code.NONE
+    path: Path | None = None
+    """The new session file; None when the agent writes it with the first prompt."""
+    workspace: Path | None = None
+    branch: str | None = None
+    launch: Launch | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Activity(StrEnum):
+    """What the agent is doing with a session right now."""
+
+    BUSY = "busy"
+    IDLE = "idle"
+    """Open in a living process that waits for a prompt."""
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True)
+class SeedHeader:
+    """The first line of a seed prompt: it says where the transcript came from.
+
+    It stands in the session file of the fork, so lineage survives the loss of everything else.
+    """
+
+    parent: ForkPoint
+    digest: str
+    """SHA-256 of the transcript, in hexadecimal."""
+
+    MARKER: ClassVar[str] = "[PRONG_FORK_SEED]"
+
+    def __str__(self) -> str:
+        return f"{self.MARKER} {self.parent} sha256:{self.digest}"
+
+    @classmethod
+    def parse(cls, text: str) -> "SeedHeader | None":
+        """The header that a prompt begins with, if it is a seed."""
+        found = _SEED_HEADER.match(text)
+        if found is None:
+            return None
+        agent, id_, turn, digest = found.groups()
+        number = int(turn) if turn.isdigit() and len(turn) < 9 else None
+        point = ForkPoint(SessionRef(agent, id_), number, turn if number is None else None)
+        return cls(point, digest)
+
+
+_SEED_HEADER = re.compile(
+    r"\[PRONG_FORK_SEED\] ([\w-]+):([^\s@]+)@([\w-]+) sha256:([0-9a-f]{64})(?=\n|\Z)"
+)
 
 
 class KnownFile(NamedTuple):

@@ -19,6 +19,15 @@ def cache_dir() -> Path:
     return _xdg("XDG_CACHE_HOME", ".cache")
 
 
+def state_dir() -> Path:
+    """Facts that must not be lost, and the journals of what is being written."""
+    return _xdg("XDG_STATE_HOME", ".local/state")
+
+
+def journal_dir() -> Path:
+    return state_dir() / "journal"
+
+
 def private_dir(path: Path) -> Path:
     """Make the folder if it is missing, readable by its owner only."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -5,14 +5,19 @@ ask `isinstance(store, HasProgram)` before they use it. `prong.testing.contract`
 that every store must pass.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from prong.model import (
+    Activity,
+    Child,
     Conversation,
+    Cut,
+    Extent,
     KnownFile,
+    Launch,
     Message,
     Program,
     Retention,
@@ -21,6 +26,7 @@ from prong.model import (
     SessionRef,
     View,
 )
+from prong.publication import Publication
 
 
 class AgentStore(Protocol):
@@ -94,6 +100,114 @@ class HasSamples(Protocol):
 
     def write_samples(self, cwd: str, now: datetime) -> SessionRef:
         """Write into the first root, which must be a throw-away folder; name the best session."""
+        ...
+
+
+@runtime_checkable
+class HasActivity(Protocol):
+    """The agent leaves traces that tell whether it is at work on a session."""
+
+    def activity(self, session: Session) -> Activity: ...
+
+
+class ForkSource(Protocol):
+    """One reading of a session, to fork from. What is appended later is not part of it."""
+
+    @property
+    def conversation(self) -> Conversation: ...
+
+    def extent(self, cut: Cut) -> Extent:
+        """How much a fork at this cut would hold."""
+        ...
+
+    def messages(self, cut: Cut) -> Iterator[Message]:
+        """What the model would get of it, as messages with their turn's number.
+
+        With `full`, what a person reads, also from before a compaction.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class CanFork(Protocol):
+    """Sessions of this agent can be forked at any turn by writing a new session file."""
+
+    def source(self, session: Session) -> ForkSource:
+        """Read a session to fork from it. The source must be closed."""
+        ...
+
+    def fork_id(self, source: ForkSource, cut: Cut, wanted: str | None) -> str | None:
+        """The id a copy will have; None when the agent's own program will make the copy.
+
+        Raises `UsageError` when the wanted id is not of the agent's kind.
+        """
+        ...
+
+    def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
+        """Write the fork, read it back, publish it. The source stays as it is."""
+        ...
+
+
+@runtime_checkable
+class CanConvert(Protocol):
+    """Conversations of other agents can be written down as sessions of this one."""
+
+    def convert(
+        self, messages: Iterable[Message], child: Child, publication: Publication
+    ) -> Session:
+        """Write a session: prompts and answers as messages, tool calls as labelled text."""
+        ...
+
+
+@runtime_checkable
+class CanLaunch(Protocol):
+    """The agent's program can be started on a session. Builds commands; starts nothing."""
+
+    def start(self, child: Child, prompt: str | None = None) -> Launch:
+        """A new, empty session; with the child's id where the agent lets one choose."""
+        ...
+
+    def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
+        """The session itself, with all its flags."""
+        ...
+
+    def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
+        """The agent's own fork of the whole session.
+
+        Raises `Unsupported` when the agent has none that can be started with a known id.
+        """
+        ...
+
+
+@runtime_checkable
+class CanSeed(Protocol):
+    """A first prompt of any length can be given to the agent's program without a terminal."""
+
+    def seed(self, child: Child) -> Launch:
+        """The command that takes the prompt on standard input, without tools."""
+        ...
+
+    def seeded(self, child: Child, output: Iterable[str]) -> "SeedReply":
+        """What came of it, read line by line from the program's standard output."""
+        ...
+
+
+class SeedReply(Protocol):
+    """The answer to a seed."""
+
+    @property
+    def session_id(self) -> str | None: ...
+
+    @property
+    def text(self) -> str:
+        """What the agent said, its thoughts left out; put together when it came in pieces."""
+        ...
+
+    @property
+    def error(self) -> str | None:
+        """Why there is no answer."""
         ...
 
 

@@ -14,7 +14,11 @@ WORKERS = min(4, os.cpu_count() or 2)
 
 
 class ScenarioCache:
-    """Gives each scenario of one agent. A build that failed fails again at once."""
+    """Gives each scenario of one agent. A build that failed fails again at once.
+
+    A terminal UI on a loaded machine may miss a key. That says nothing about prong, so a build
+    that timed out gets one more try from scratch; any other failure is final.
+    """
 
     def __init__(self, build: Callable[[str, Path], Scenario], folder: Path) -> None:
         self._build = build
@@ -26,8 +30,13 @@ class ScenarioCache:
         """Begin to build these, in this order."""
         for name in names:
             if name not in self._futures:
-                future = self._pool.submit(self._build, name, self._folder / name)
-                self._futures[name] = future
+                self._futures[name] = self._pool.submit(self._built, name)
+
+    def _built(self, name: str) -> Scenario:
+        try:
+            return self._build(name, self._folder / name)
+        except TimeoutError:
+            return self._build(name, self._folder / f"{name}-again")
 
     def get(self, name: str) -> Scenario:
         """The scenario, built now if nobody has asked for it before."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -116,10 +117,15 @@ class CodexTerminal:
 
     def rewind(self, prompt: str) -> None:
         """Esc Esc Enter: take back the last prompt, which is `prompt`, and empty the input line."""
-        self.tmux.key("Escape")
-        self.tmux.wait_for("esc again to edit previous message")
-        self.tmux.key("Escape")
-        self.tmux.wait_for("Browsing transcript")
+        for _ in range(10):
+            # A key that comes while Codex still tidies up after a turn is lost, and the hint of
+            # the first Escape goes away again after a while: so look, and press again.
+            self.tmux.key("Escape")
+            with suppress(TimeoutError):
+                screen = self.tmux.wait_for(_is_rewinding, timeout=2)
+                if _BROWSING in screen:
+                    break
+        self.tmux.wait_for(_BROWSING)
         time.sleep(SETTLE)
         self.tmux.key("Enter")
         self.tmux.wait_for("Conversation reverted to this point")
@@ -161,6 +167,13 @@ class CodexTerminal:
 
 def _has_input(screen: str) -> bool:
     return any(line.startswith(CURSOR) for line in screen.splitlines())
+
+
+_BROWSING = "Browsing transcript"
+
+
+def _is_rewinding(screen: str) -> bool:
+    return "esc again to edit previous message" in screen or _BROWSING in screen
 
 
 def _input_part(screen: str) -> str:

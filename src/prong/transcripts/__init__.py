@@ -1,0 +1,1 @@
+"""Transcripts in words: what an agent said and did, as text for another one."""
