@@ -11,6 +11,7 @@ from prong.errors import ProngError
 STATUSES = {
     "usage": 2,
     "config": 2,
+    "taken": 2,
     "not_found": 3,
     "ambiguous": 3,
     "busy": 4,

@@ -63,16 +63,20 @@ def open_file(path: Path) -> BinaryIO:
     return plain
 
 
-@contextmanager
-def opened(path: Path) -> Generator[BinaryIO]:
+def open_named(path: Path) -> BinaryIO:
     """A session that somebody asked for by name: what keeps it from being read is said."""
     try:
-        file = open_file(path)
+        return open_file(path)
     except FileNotFoundError:
         raise NotFound(f"{path} is gone", hint="prong list", path=str(path)) from None
     except OSError as error:
         raise Corrupt(f"cannot read {path}: {error.strerror or error}", path=str(path)) from None
-    with file:
+
+
+@contextmanager
+def opened(path: Path) -> Generator[BinaryIO]:
+    """The same, closed when done."""
+    with open_named(path) as file:
         yield file
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from prong.agents import jsonl
+from prong.model import Activity
 
 
 class _Process(msgspec.Struct, rename="camel"):
@@ -18,22 +19,24 @@ class _Process(msgspec.Struct, rename="camel"):
 _process = msgspec.json.Decoder(_Process).decode
 
 
-def is_busy(root: Path, session_id: str) -> bool:
-    """True when a living process has this session open and is not waiting for a prompt."""
+def activity(root: Path, session_id: str) -> Activity:
+    """Busy when a living process has the session open and does not wait for a prompt."""
     try:
         entries = list((root / "sessions").glob("*.json"))
     except OSError:
-        return False
+        return Activity.CLOSED
+    found = Activity.CLOSED
     for entry in entries:
         try:
             process = jsonl.decoded(_process, entry.read_bytes())
         except OSError:
             continue
-        if process is None:
+        if process is None or process.session_id != session_id or not _is_alive(process):
             continue
-        if process.session_id == session_id and process.status != "idle" and _is_alive(process):
-            return True
-    return False
+        if process.status != "idle":
+            return Activity.BUSY
+        found = Activity.IDLE
+    return found
 
 
 def _is_alive(process: _Process) -> bool:

@@ -6,22 +6,26 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import msgspec
 
 from prong.agents import jsonl
-from prong.agents.claude import lineage, live, sample, subagents, transcript, turns
+from prong.agents.claude import copying, lineage, live, sample, subagents, transcript, turns
 from prong.agents.claude.facts import Facts, key_of, keys_in, summarise
 from prong.agents.claude.folders import default_root
 from prong.agents.claude.messages import Renderer
+from prong.agents.claude.source import ClaudeSource
 from prong.agents.claude.transcript import Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span
 from prong.agents.scanning import FileScan, Kind, no_conversation
-from prong.errors import Corrupt
+from prong.errors import Corrupt, UsageError
 from prong.model import (
+    Activity,
+    Child,
     Conversation,
+    Cut,
     Message,
     Program,
     Retention,
@@ -31,11 +35,12 @@ from prong.model import (
     Skipped,
     View,
 )
-from prong.ports import ScanCache
+from prong.ports import ForkSource, ScanCache
+from prong.publication import Publication
 
 _KIND = Kind(
     agent="claude",
-    version=2,
+    version=3,
     state=Transcript,
     facts=Facts,
     read=lambda file, previous: transcript.read(file, previous=previous),
@@ -100,19 +105,11 @@ class ClaudeStore:
     # -- one session -------------------------------------------------------------------------
 
     def conversation(self, session: Session) -> Conversation:
-        with jsonl.opened(session.path) as file:
-            read = _read(file, session.path)
-        if not read.nodes and read.bad:
-            raise Corrupt(f"nothing in {session.path} can be read", path=str(session.path))
-        active, abandoned, compactions = turns.build(Tree(read), live=self._is_busy(session))
-        return Conversation(
-            session=session,
-            turns=active,
-            abandoned=abandoned,
-            compactions=compactions,
-            subagents=subagents.find(session.path, read),
-            skipped=tuple(Skipped(session.path, reason, offset) for offset, reason in read.bad),
-        )
+        source = self.source(session)
+        try:
+            return source.conversation
+        finally:
+            source.close()
 
     def messages(
         self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
@@ -134,8 +131,39 @@ class ClaudeStore:
                     file.seek(node.place.offset)
                     yield file.read(node.place.length).rstrip(b"\n")
 
-    def _is_busy(self, session: Session) -> bool:
-        return any(live.is_busy(root, session.id) for root in self.roots)
+    # -- forking -----------------------------------------------------------------------------
+
+    def activity(self, session: Session) -> Activity:
+        found = [live.activity(root, session.id) for root in self.roots]
+        return next((a for a in (Activity.BUSY, Activity.IDLE) if a in found), Activity.CLOSED)
+
+    def source(self, session: Session) -> ClaudeSource:
+        busy = self.activity(session) is Activity.BUSY
+        file = jsonl.open_named(session.path)
+        try:
+            return ClaudeSource(session, file, _read(file, session.path), live=busy)
+        except BaseException:
+            file.close()
+            raise
+
+    def fork_id(self, source: ForkSource, cut: Cut, wanted: str | None) -> str:
+        if wanted is None:
+            return str(uuid4())
+        if not _is_uuid(wanted):
+            raise UsageError(f"{wanted!r} is no UUID", hint="leave --id out: prong makes one")
+        return str(UUID(wanted))
+
+    def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
+        assert isinstance(source, ClaudeSource)
+        root = self.root_of(source.session.path)
+        path = copying.write(source, cut, child, root, publication)
+        session = self.session_at(path)
+        assert session is not None
+        return session
+
+    def root_of(self, path: Path) -> Path:
+        """The configuration folder that a session belongs to."""
+        return next((root for root in self.roots if path.is_relative_to(root)), self.roots[0])
 
     # -- what only some agents have ------------------------------------------------------------
 

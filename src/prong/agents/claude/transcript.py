@@ -71,6 +71,10 @@ class Node(Struct, array_like=True, gc=False):
     """The CLI's note that a turn is over; not all turns get one."""
     unfinished: bool = False
     """More of the same message was to come: a thought, or words before a tool call."""
+    hollow: int = 0
+    """Blocks that are a signature of a thought without the thought: the API rejects such a one."""
+    size: int = 0
+    """Characters of what is sent to the model, as far as they can be counted without decoding."""
     message_id: str | None = None
     tokens: int | None = None
     prompt: Prompt | None = None
@@ -266,8 +270,10 @@ class _Taker:
                 self.transcript.model = body.model
             if body.usage:
                 node.tokens = body.usage.total() or None
+        node.size = _size_of(body.content)
         if isinstance(body.content, list):
             node.calls = [_call_of(block) for block in body.content if block.type == "tool_use"]
+            node.hollow = sum(is_hollow(block) for block in body.content)
             for call in node.calls:
                 self.tools[call.id] = call.name
             if not node.calls:
@@ -279,6 +285,7 @@ class _Taker:
         body = line.message
         if body is None:
             return
+        node.size = _size_of(body.content)
         if isinstance(body.content, list):
             node.results = [
                 self._result_of(block, line.tool_use_result)
@@ -309,6 +316,30 @@ class _Taker:
         elif tool in LAUNCHERS and (found := _AGENT_ID.search(bytes(details))):
             result.agent = found[1].decode()
         return result
+
+
+def is_hollow(block: Block) -> bool:
+    """True for the signature of a thought whose text was not kept."""
+    return block.type == "thinking" and len(block.thinking) <= 2 < len(block.signature)
+
+
+_PICTURE = re.compile(rb'"data"\s*:\s*"[A-Za-z0-9+/=]{1000,}"')
+_PICTURE_SIZE = 6_000
+"""What a picture costs the model, in characters; its file may have a million."""
+
+
+def _size_of(content: str | list[Block]) -> int:
+    if isinstance(content, str):
+        return len(content)
+    size = 0
+    for block in content:
+        size += len(block.text) + len(block.thinking) + len(block.input)
+        answer = len(block.content)
+        if answer > _PICTURE_SIZE and b'"base64"' in bytes(block.content):
+            pictures = _PICTURE.findall(bytes(block.content))
+            answer += len(pictures) * _PICTURE_SIZE - sum(map(len, pictures))
+        size += answer + (_PICTURE_SIZE if block.type in ("image", "document") else 0)
+    return size
 
 
 def _call_of(block: Block) -> Call:

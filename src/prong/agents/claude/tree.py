@@ -11,23 +11,27 @@ from prong.agents.claude.transcript import ZERO, Boundary, Node, Transcript
 
 
 class Tree:
-    """The active conversation of one transcript."""
+    """The active conversation of one transcript, or the one that ends at a given leaf."""
 
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: Transcript, leaf: Node | None = None) -> None:
         self.transcript = transcript
         self.nodes = transcript.nodes
-        chain = self._active_chain()
+        chain = self._walk(leaf) if leaf else self._active_chain()
         self.leaf = chain[0] if chain else None
         chain.reverse()
         self.history: list[Node] = self._with_siblings(chain)
         """The active branch from its first line on, across compactions."""
 
-    def context(self) -> list[Node]:
-        """What the model would get: from the last compaction on, with what that one preserved."""
-        last = max((i for i, node in enumerate(self.history) if node.boundary), default=None)
+    def context(self, history: list[Node] | None = None) -> list[Node]:
+        """What the model would get: from the last compaction on, with what that one preserved.
+
+        Of the whole conversation, or of a part of it that begins where it begins.
+        """
+        history = self.history if history is None else history
+        last = max((i for i, node in enumerate(history) if node.boundary), default=None)
         if last is None:
-            return self.history
-        start, after = self.history[last], self.history[last + 1 :]
+            return history
+        start, after = history[last], history[last + 1 :]
         boundary = start.boundary
         assert boundary is not None
         present = {node.uuid for node in after}

@@ -127,10 +127,9 @@ def cut(tree: Tree) -> Cut:
 
 
 def build(
-    tree: Tree, *, live: bool = False
+    whole: Cut, *, live: bool = False
 ) -> tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[int, ...]]:
     """The active turns, the abandoned ones, and after how many turns each compaction stood."""
-    whole = cut(tree)
     last = whole.active[-1]
     turns = tuple(
         _turn(span, is_last=span is last, live=live)

@@ -1,0 +1,161 @@
+"""A fork as a new session file: the lines of the source, each with a few keys set anew.
+
+Values that stay are copied byte for byte. Keys are set by name, never by replacing text: the id of
+the source also occurs in what people and tools said.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+from msgspec import Raw
+
+from prong.agents import jsonl
+from prong.agents.claude import sidecars, transcript
+from prong.agents.claude.folders import project_folder
+from prong.agents.claude.records import Block
+from prong.agents.claude.source import ClaudeSource
+from prong.agents.claude.transcript import Node, is_hollow
+from prong.agents.claude.tree import Tree
+from prong.agents.claude.turns import spans
+from prong.errors import Corrupt, Taken
+from prong.model import Child, Cut
+from prong.publication import Publication, writer
+
+_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_blocks = msgspec.json.Decoder(list[Raw]).decode
+_block = msgspec.json.Decoder(Block).decode
+_encode = msgspec.json.Encoder().encode
+_CLI = Raw(b'"cli"')
+
+
+def write(
+    source: ClaudeSource, cut: Cut, child: Child, root: Path, publication: Publication
+) -> Path:
+    """Write a fork below a configuration root and publish it; the path of the session file."""
+    assert child.id is not None
+    if taken := session_file(root, child.id):
+        raise Taken(f"session id {child.id} is in use", path=str(taken))
+    folder = root / "projects" / project_folder(child.cwd)
+    target = folder / f"{child.id}.jsonl"
+    staged = publication.stage(target)
+    chosen = source.selection(cut)
+    copy = _Copy(source, child, sidecars.Moved(source.session.path, target))
+    with writer(staged) as file:
+        for data in copy.lines(cut):
+            file.write(data)
+            file.write(b"\n")
+        if child.title:
+            title = {"type": "custom-title", "customTitle": child.title, "sessionId": child.id}
+            file.write(_encode(title) + b"\n")
+    _read_back(staged, chosen.turn_ids, copy.context)
+    agents = [agent.path for agent in sidecars.launched(source, chosen.nodes)]
+    sidecars.stage(copy.moved, agents, child.id, publication)
+    sidecars.stage_memory(source.session.path, folder, publication)
+    publication.publish(target)
+    return target
+
+
+def session_file(root: Path, id_: str) -> Path | None:
+    """Where a session id is in use: the CLI looks in the folders of all projects."""
+    return next((root / "projects").glob(f"*/{id_}.jsonl"), None)
+
+
+@dataclass
+class _Copy:
+    """The lines of one fork, in the order in which they are written."""
+
+    source: ClaudeSource
+    child: Child
+    moved: sidecars.Moved
+    context: list[str] = field(default_factory=list[str])
+    """The lines that the model would get, as far as they were kept."""
+
+    def lines(self, cut: Cut) -> Iterator[bytes]:
+        chosen = self.source.selection(cut)
+        parents = dict(chosen.parents)
+        dropped: dict[str, str | None] = {}
+        for node in self._with_sidechains(chosen.nodes):
+            parent = parents.get(node.uuid, node.parent)
+            while parent in dropped:
+                parent = dropped[parent]
+            data = self._line(node, parent)
+            if data is None:
+                dropped[node.uuid] = parent
+            else:
+                yield data
+        self.context = [node.uuid for node in chosen.context if node.uuid not in dropped]
+
+    def _with_sidechains(self, nodes: list[Node]) -> Iterator[Node]:
+        """Old CLIs wrote the lines of sub-agents between those of the conversation."""
+        beside = [node for node in self.source.transcript.nodes.values() if node.sidechain]
+        if not beside:
+            yield from nodes
+            return
+        beside.reverse()
+        for node in nodes:
+            while beside and beside[-1].order < node.order:
+                yield beside.pop()
+            yield node
+
+    def _line(self, node: Node, parent: str | None) -> bytes | None:
+        """The line as the fork has it; None when nothing of it may be sent again."""
+        data = _read(self.source.file, node)
+        fields = _decoded(data)
+        if node.hollow and not _fill(fields):
+            return None
+        if parent != node.parent:
+            fields["parentUuid"] = _raw(parent)
+        fields["sessionId"] = _raw(self.child.id)
+        if "entrypoint" in fields:
+            fields["entrypoint"] = _CLI
+        if "cwd" in fields:
+            fields["cwd"] = _raw(str(self.child.cwd))
+        origin = {"sessionId": self.source.session.id, "messageUuid": node.uuid}
+        fields["forkedFrom"] = _raw(origin)
+        # A thought is signed as it stands.
+        return self.moved.rewritten(_encode(fields), keep=b'"signature"')
+
+
+def _read(file: BinaryIO, node: Node) -> bytes:
+    file.seek(node.place.offset)
+    return file.read(node.place.length)
+
+
+def _decoded(data: bytes) -> dict[str, Raw]:
+    try:
+        return _fields(data)
+    except (ValueError, RecursionError):
+        # Damaged, but good enough to be read: then it is written as it was read.
+        pieces, _ = jsonl.split_objects(data)
+        whole = pieces[0][2] if pieces else {}
+        return {key: Raw(jsonl.plain_json(value)) for key, value in whole.items()}
+
+
+def _fill(fields: dict[str, Raw]) -> bool:
+    """Take out the blocks that are a signature without a thought; False when nothing is left."""
+    message = _fields(fields["message"])
+    kept = [raw for raw in _blocks(message["content"]) if not is_hollow(_block(raw))]
+    message["content"] = _raw(kept)
+    fields["message"] = _raw(message)
+    return bool(kept)
+
+
+def _raw(value: Any) -> Raw:
+    return Raw(_encode(value))
+
+
+def _read_back(path: Path, turn_ids: list[str], context: list[str]) -> None:
+    """What was written must be what was meant, or nothing is published."""
+    with path.open("rb") as file:
+        tree = Tree(transcript.read(file))
+    found = [span.opener.uuid for span in spans(tree.history, tree.transcript) if span.opener]
+    if found != turn_ids or [node.uuid for node in tree.context()] != context:
+        raise Corrupt(
+            "the fork does not read back as its source, so it was not published",
+            hint="please report this; --method seed forks without copying lines",
+            expected=len(turn_ids),
+            found=len(found),
+        )

@@ -1,0 +1,132 @@
+"""What lies beside a session file: sub-agents, large tool results, the memory of the project."""
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw
+
+from prong.agents.claude.source import ClaudeSource
+from prong.agents.claude.transcript import Node
+from prong.model import SubAgent
+from prong.publication import Publication, copy_file, writer
+
+_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_encode = msgspec.json.Encoder().encode
+_RESULTS = "tool-results"
+_AGENTS = "subagents"
+
+
+@dataclass
+class Moved:
+    """The folder of a session under its new name. Lines name it where a tool said much."""
+
+    session_file: Path
+    target: Path
+    results: set[str] = field(default_factory=set[str])
+    """The tool results that the rewritten lines name."""
+
+    def __post_init__(self) -> None:
+        # The CLI wrote the path as it saw it: through a link, or not.
+        homes = {self.session_file.with_suffix(""), self.session_file.resolve().with_suffix("")}
+        self.homes = [home for home in homes if home.is_dir()]
+        self.needles = [_encode(str(home))[1:-1] + b"/" for home in self.homes]
+        self.replacement = _encode(str(self.target.with_suffix("")))[1:-1] + b"/"
+
+    def rewritten(self, line: bytes, *, keep: bytes | None = None) -> bytes:
+        """The line with the paths into the old folder turned to the new one."""
+        for needle in self.needles:
+            if needle not in line:
+                continue
+            for name in re.findall(re.escape(needle) + rb'tool-results/([^"\\/\s]+)', line):
+                self.results.add(name.decode("utf-8", "replace"))
+            if keep is None or keep not in line:
+                line = line.replace(needle, self.replacement)
+        return line
+
+
+def launched(source: ClaudeSource, nodes: Iterable[Node]) -> list[SubAgent]:
+    """The sub-agents that these lines started, and those that they started in turn."""
+    calls = {call.id for node in nodes for call in node.calls}
+    agents = list(source.conversation.subagents)
+    found: list[SubAgent] = []
+    grown = True
+    while grown:
+        grown = False
+        for agent in list(agents):
+            if agent.call_id in calls:
+                agents.remove(agent)
+                found.append(agent)
+                calls |= _calls_in(agent.path) if agents else set()
+                grown = True
+    return found
+
+
+def _calls_in(path: Path) -> set[str]:
+    try:
+        return {id_.decode() for id_ in re.findall(rb'"id"\s*:\s*"(\w+)"', path.read_bytes())}
+    except OSError:
+        return set()
+
+
+def stage(moved: Moved, agents: list[Path], id_: str, publication: Publication) -> None:
+    """Copy the sub-agents and the tool results that the fork names into its own folder."""
+    home = moved.target.with_suffix("")
+    folder: Path | None = None
+    for path in agents:
+        folder = folder or _made(publication.stage(home))
+        _copy_agent(path, _made(folder / _AGENTS), id_, moved)
+    for name in sorted(moved.results):
+        source = next(
+            (home / _RESULTS / name for home in moved.homes if _is_plain(home, name)), None
+        )
+        if source is not None:
+            folder = folder or _made(publication.stage(home))
+            copy_file(source, _made(folder / _RESULTS) / name)
+
+
+def _is_plain(home: Path, name: str) -> bool:
+    """A name that a line gives must not lead out of the folder."""
+    return name not in (".", "..") and (home / _RESULTS / name).is_file()
+
+
+def _copy_agent(path: Path, folder: Path, id_: str, moved: Moved) -> None:
+    new_id = Raw(_encode(id_))
+    with path.open("rb") as lines, writer(folder / path.name) as file:
+        for line in lines:
+            try:
+                fields = _fields(line)
+            except (ValueError, RecursionError):
+                continue  # half a line, or garbage: the agent skips it as well
+            fields["sessionId"] = new_id
+            file.write(moved.rewritten(_encode(fields), keep=b'"signature"') + b"\n")
+    meta = path.with_suffix(".meta.json")
+    if meta.is_file():
+        copy_file(meta, folder / meta.name)
+
+
+def stage_memory(session_file: Path, folder: Path, publication: Publication) -> None:
+    """The notes that the agent keeps for a project, unless the target project has its own."""
+    source, target = session_file.parent / "memory", folder / "memory"
+    if source == target or not _has_files(source) or _has_files(target):
+        return
+    staged = _made(publication.stage(target, optional=True))
+    for path, names, files in os.walk(source):
+        there = staged / Path(path).relative_to(source)
+        for name in names:
+            _made(there / name)
+        for name in files:
+            if (Path(path) / name).is_file():
+                copy_file(Path(path) / name, there / name)
+
+
+def _has_files(folder: Path) -> bool:
+    return any(files for _, _, files in os.walk(folder))
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
