@@ -404,6 +404,8 @@ class Program:
     """What to type to get it."""
     root_variable: str
     """The environment variable that moves its configuration folder."""
+    optional: bool = False
+    """A fork is also written without it."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from prong.model import (
     KnownFile,
     Launch,
     Message,
+    Method,
     Program,
     Retention,
     Scan,
@@ -134,14 +135,22 @@ class ForkSource(Protocol):
 class CanFork(Protocol):
     """Sessions of this agent can be forked at any turn by writing a new session file."""
 
-    def source(self, session: Session) -> ForkSource:
-        """Read a session to fork from it. The source must be closed."""
+    def source(self, session: Session, cache: "ScanCache | None" = None) -> ForkSource:
+        """Read a session to fork from it, or recall what a scan read. The source must be closed."""
         ...
 
-    def fork_id(self, source: ForkSource, cut: Cut, wanted: str | None) -> str | None:
-        """The id a copy will have; None when the agent's own program will make the copy.
+    @property
+    def writes_empty(self) -> bool:
+        """True when a session without a turn can be written and resumed."""
+        ...
 
-        Raises `UsageError` when the wanted id is not of the agent's kind.
+    def fork_id(
+        self, method: Method, source: ForkSource, cut: Cut, wanted: str | None
+    ) -> str | None:
+        """The id of a fork of this agent; None when the agent's own program will choose it.
+
+        The source may be a session of another agent. Raises `UsageError` when the wanted id is
+        not of the agent's kind, or when it takes none for this method.
         """
         ...
 
@@ -174,10 +183,16 @@ class CanLaunch(Protocol):
         ...
 
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
-        """The agent's own fork of the whole session.
+        """The agent's own fork of the whole session, with the child's id."""
+        ...
 
-        Raises `Unsupported` when the agent has none that can be started with a known id.
-        """
+
+@runtime_checkable
+class CanForkNatively(Protocol):
+    """The agent's own fork chooses the id of the new session: so it is made at once."""
+
+    def fork_natively(self, session: Session, child: Child) -> str:
+        """Make it, without a prompt; the new id."""
         ...
 
 
@@ -218,8 +233,8 @@ class ScanCache(Protocol):
         """The files of the last scan, by path, without their `state`."""
         ...
 
-    def state(self, agent: str, path: str) -> bytes | None:
-        """The stored state of one file."""
+    def file(self, agent: str, path: str) -> KnownFile | None:
+        """One file, with its `state` where it has one."""
         ...
 
     def result(self, agent: str) -> bytes | None:

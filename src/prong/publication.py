@@ -14,7 +14,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from prong.paths import private_dir
 
 STAGING = ".prong-"
 """How the names of staging folders begin."""
+_SYNCS = 8
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Publication:
     """Stages files, then publishes them. Use it in a `with` statement: leaving it cleans up."""
 
     journal_dir: Path
+    check: Callable[[], None] = lambda: None
+    """Called when all is written, before anything is published: the last chance to say no."""
     _token: str = field(default_factory=lambda: secrets.token_hex(8))
     _moves: list[_Move] = field(default_factory=list[_Move])
     _staging: dict[Path, Path] = field(default_factory=dict[Path, Path])
@@ -60,12 +63,12 @@ class Publication:
 
         Raises `Taken` when it exists already; then nothing was published.
         """
+        self.check()
         journal = self._open_journal()
         self._moves.sort(key=lambda move: move.target == session_file)
         assert self._moves, "nothing was staged"
         assert self._moves[-1].target == session_file, "the session file was not staged"
-        for move in self._moves:
-            _sync_tree(move.staged)
+        _sync([move.staged for move in self._moves])
         for move in self._moves[:-1]:
             if _is_there(move.target):
                 if move.optional:
@@ -322,23 +325,28 @@ def _fingerprint(path: Path) -> list[list[str | int]] | None:
     return sorted(found)
 
 
-def _sync_tree(path: Path) -> None:
-    for file in _files(path):
-        _step("sync", file)
-        descriptor = os.open(file, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    if path.is_dir():
-        for folder, _, _ in os.walk(path):
-            _sync_folder(Path(folder))
+def _sync(paths: list[Path]) -> None:
+    """Onto the disk, all at the same time: the disk orders many writes better than we could."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    files = [file for path in paths for file in _files(path)]
+    _step("sync", paths[-1])
+    with ThreadPoolExecutor(_SYNCS) as pool:
+        list(pool.map(_sync_file, files))
+    for path in paths:
+        if path.is_dir():
+            for folder, _, _ in os.walk(path):
+                _sync_folder(Path(folder))
+
+
+def _sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sync_folder(path: Path) -> None:
     with suppress(OSError):  # not every file system can
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync_file(path)

@@ -87,7 +87,7 @@ def test_an_agent_without_an_interpreter(shell: Shell, bin_: Path) -> None:
 
 
 def test_an_agent_that_hangs(shell: Shell, bin_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prong.app.doctor._PROGRAM_TIMEOUT", 0.2)
+    monkeypatch.setattr("prong.app.programs.TIMEOUT", 0.2)
     (bin_ / "claude").write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
     (bin_ / "claude").chmod(0o755)
     [warning] = findings(shell, "claude", "warning")

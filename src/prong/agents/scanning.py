@@ -205,16 +205,36 @@ class FileScan(Generic[S, F]):
     ) -> S | None:
         if known is None or known.inode != stat.st_ino or known.size > stat.st_size:
             return None
-        stored = self.cache.state(self.kind.agent, path)
-        if stored is None or not stored.startswith(self._version):
+        stored = self.cache.file(self.kind.agent, path)
+        bookmark = _bookmark(self.kind, stored)
+        if bookmark is None or prefix.digest(bookmark.read_to) != bookmark.digest:
             return None
-        try:
-            bookmark = msgspec.msgpack.decode(memoryview(stored)[1:], type=_Bookmark)
-            if prefix.digest(bookmark.read_to) != bookmark.digest:
-                return None
-            return msgspec.msgpack.decode(bookmark.state, type=self.kind.state)
-        except ValueError:
-            return None
+        return _state(self.kind, bookmark)
+
+
+def recall(kind: Kind[S, F], cache: ScanCache, path: str, stat: os.stat_result) -> S | None:
+    """What a scan read of a large file, if it is still the same; None for others."""
+    known = cache.file(kind.agent, path) if stat.st_size > CONTINUED_FROM else None
+    if known is None or not _is_same(known, stat):
+        return None
+    bookmark = _bookmark(kind, known)
+    return _state(kind, bookmark) if bookmark else None
+
+
+def _bookmark(kind: Kind[S, F], known: KnownFile | None) -> _Bookmark | None:
+    if known is None or known.state is None or known.state[:1] != bytes([kind.version]):
+        return None
+    try:
+        return msgspec.msgpack.decode(memoryview(known.state)[1:], type=_Bookmark)
+    except ValueError:
+        return None
+
+
+def _state(kind: Kind[S, F], bookmark: _Bookmark) -> S | None:
+    try:
+        return msgspec.msgpack.decode(bookmark.state, type=kind.state)
+    except ValueError:
+        return None
 
 
 class _Prefix:

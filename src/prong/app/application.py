@@ -1,19 +1,22 @@
 """`App`: the composition root, and the Python API of prong."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from prong import config, paths
-from prong.app import demo, doctor, lineage, resolve
+from prong.app import demo, doctor, forking, lineage, planning, resolve, resuming
 from prong.app.garbage import no_collections
+from prong.app.planning import ForkOptions, capable
+from prong.app.programs import Programs
+from prong.app.reading import Readings
 from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.config import Config
 from prong.errors import NotFound
-from prong.model import Conversation, Message, Session, SessionRef, Turn, View
-from prong.ports import AgentStore, HasProgram
+from prong.model import Conversation, Fork, ForkPlan, Launch, Message, Session, Turn, View
+from prong.ports import AgentStore, CanFork, ForkSource, HasProgram
 from prong.registry import Registry
 from prong.state.scan import NoCache, SqliteScanCache
 
@@ -30,10 +33,14 @@ class App:
         *,
         stores: Mapping[str, AgentStore] | None = None,
         remember: bool = True,
+        needs_programs: bool = True,
     ) -> None:
+        """`needs_programs` is False where nothing will be started, as in the demo."""
         self._settings = settings
         self._stores = stores
         self._remember = remember
+        self._needs_programs = needs_programs
+        self._readings = Readings()
 
     @cached_property
     def settings(self) -> Config:
@@ -53,7 +60,8 @@ class App:
         return Scanner(self.stores, self._cache)
 
     def close(self) -> None:
-        """Let go of the scan cache. The application can be used again; it is then opened anew."""
+        """Let go of all files. The application can be used again; they are then opened anew."""
+        self._readings.close()
         if "_cache" in self.__dict__:
             self._cache.close()
             del self._cache
@@ -69,6 +77,11 @@ class App:
     def stores(self) -> Mapping[str, AgentStore]:
         """Every agent by name: those of the registry, unless others were given."""
         return self._stores if self._stores is not None else self.registry.stores
+
+    @cached_property
+    def programs(self) -> Programs:
+        memory = paths.cache_dir() / "programs.json" if self._remember else None
+        return Programs(memory, needed=self._needs_programs)
 
     # -- looking -----------------------------------------------------------------------------
 
@@ -91,7 +104,7 @@ class App:
     def conversation(self, session: Session | str) -> Conversation:
         """The turns of a session."""
         session = self.session(session) if isinstance(session, str) else session
-        return self._store(session.ref).conversation(session)
+        return self.store(session.agent).conversation(session)
 
     def turns(self, session: Session | str) -> tuple[Turn, ...]:
         """The active turns of a session."""
@@ -101,11 +114,13 @@ class App:
         self, session: Session, *, view: View = View.HISTORY, turn: Turn | None = None
     ) -> Iterator[Message]:
         """The messages of a session, or of one turn of it."""
-        return self._store(session.ref).messages(session, view=view, turn=turn.id if turn else None)
+        return self.store(session.agent).messages(
+            session, view=view, turn=turn.id if turn else None
+        )
 
     def raw(self, session: Session, *, turn: Turn | None = None) -> Iterator[bytes]:
         """The lines of a session as the agent wrote them."""
-        return self._store(session.ref).raw(session, turn=turn.id if turn else None)
+        return self.store(session.agent).raw(session, turn=turn.id if turn else None)
 
     def turn(self, conversation: Conversation, text: str) -> Turn | None:
         """The turn that `12`, `-1` or an id prefix names; None for 0, before the first."""
@@ -114,6 +129,52 @@ class App:
     def tree(self, session: Session | None = None, *, everything: bool = False) -> lineage.Forest:
         """Who was forked from whom: of one session's family, or of all."""
         return lineage.forest(self.sessions(), session, everything=everything)
+
+    # -- forking -----------------------------------------------------------------------------
+
+    @no_collections()
+    def plan_fork(self, point: str, options: ForkOptions | None = None) -> ForkPlan:
+        """What a fork at `SESSION[@TURN]` would do. Writes nothing."""
+        return planning.plan(self, point, options or ForkOptions())
+
+    @no_collections()
+    def fork(self, plan: ForkPlan) -> Fork:
+        """Make the fork that a plan describes."""
+        return forking.fork(self, plan)
+
+    def forks(self, plan: ForkPlan, count: int = 1) -> list[Fork]:
+        """Make several forks of one point, each with an id of its own."""
+        return forking.several(self, plan, count)
+
+    def resume(self, session: Session, prompt: str | None = None) -> Launch:
+        """How to go on with a session itself, in its own folder."""
+        return resuming.launch(self, session, prompt)
+
+    def wait_until_idle(
+        self,
+        session: Session,
+        seconds: float | None = None,
+        waiting: Callable[[], None] | None = None,
+    ) -> None:
+        """Wait until the agent is no longer at work on a session; `Busy` when it takes longer."""
+        resuming.wait_until_idle(self, session, seconds, waiting)
+
+    def reading(self, session: Session) -> ForkSource:
+        """A session, read to be forked. It stays open until another one is read."""
+        store = capable(self.store(session.agent), CanFork, "be forked")
+        return self._readings.of(store, session, self._cache)
+
+    def is_current(self, source: ForkSource) -> bool:
+        """True when the session was not touched since it was read."""
+        return self._readings.is_current(source)
+
+    def path_of(self, agent: str, id_: str) -> Path | None:
+        """Where a session lies that has just been made; None when it is not there yet."""
+        return next((one.path for one in self.sessions(agent) if one.id == id_), None)
+
+    def record(self, fork: Fork) -> Fork:
+        """Remember a fork."""
+        return fork
 
     def doctor(self) -> doctor.Report:
         """What is installed, what is missing, what to type."""
@@ -140,10 +201,10 @@ class App:
     def _chosen(self, agent: str | None) -> list[AgentStore]:
         return [store for name, store in self.stores.items() if agent in (None, name)]
 
-    def _store(self, ref: SessionRef) -> AgentStore:
+    def store(self, agent: str) -> AgentStore:
         try:
-            return self.stores[ref.agent]
+            return self.stores[agent]
         except KeyError:
             raise NotFound(
-                f"there is no agent {ref.agent!r}", hint=f"one of {', '.join(self.stores)}"
+                f"there is no agent {agent!r}", hint=f"one of {', '.join(self.stores)}"
             ) from None

@@ -35,6 +35,11 @@ CAPABILITIES = (
     Capability("show a transcript", "messages", "show"),
     Capability("show the lines as written", "raw", "show"),
     Capability("list turns", "conversation", "turns"),
+    Capability("plan a fork", "plan_fork", "fork"),
+    Capability("fork a session", "fork", "fork"),
+    Capability("fork a session several times", "forks", "fork"),
+    Capability("wait for an agent", "wait_until_idle", "fork"),
+    Capability("resume a session", "resume", "resume"),
     Capability("show lineage", "tree", "tree"),
     Capability("check the installation", "doctor", "doctor"),
     Capability(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong import __version__, paths
+from prong.app import programs
 from prong.app.sessions import SessionFilter
-from prong.model import Program, Session
+from prong.model import Session
 from prong.ports import AgentStore, HasProgram, HasRetention
 from prong.registry import BUILT_IN
 
 if TYPE_CHECKING:
     from prong.app.application import App
 
-_PROGRAM_TIMEOUT = 20
 _WARN_BEFORE = timedelta(days=7)
 _LEAVE_OUT = "PRONG_PLUGINS=none leaves plug-ins out"
 
@@ -91,22 +89,12 @@ def _program(agent: str, store: AgentStore) -> Iterable[Finding]:
         message = f"{program.name} is not on PATH: sessions can be read, but not resumed"
         yield Finding(agent, Level.WARNING, message, program.install)
         return
-    version = _output([path, "--version"])
+    version = programs.output([path, "--version"])
     if version is None:
         yield Finding(agent, Level.WARNING, f"{path} does not run", program.install)
         return
     yield Finding(agent, Level.OK, f"{path}: {version.strip().splitlines()[0]}")
-    yield from _flags(agent, path, program)
-
-
-def _flags(agent: str, path: str, program: Program) -> Iterable[Finding]:
-    known = _output([path, "--help"]) or ""
-    # At the beginning of a help line, alone or behind its short form: `  -r, --resume [value]`.
-    missing = [
-        flag
-        for flag in program.flags
-        if not re.search(rf"^\s+(?:-\w,\s*)?{re.escape(flag)}(?![\w-])", known, re.MULTILINE)
-    ]
+    missing = programs.missing_flags(path, program.flags) or []
     if missing:
         message = f"it does not know {', '.join(missing)}"
         yield Finding(agent, Level.WARNING, message, f"update it: {program.install}")
@@ -168,20 +156,3 @@ def _size(count: int) -> str:
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def _output(argv: list[str]) -> str | None:
-    try:
-        done = subprocess.run(
-            argv,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=_PROGRAM_TIMEOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    text = done.stdout or done.stderr
-    return text if done.returncode == 0 and text.strip() else None

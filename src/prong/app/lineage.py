@@ -1,9 +1,18 @@
-"""Who was forked from whom, as trees."""
+"""Who was forked from whom, as trees.
 
-from collections.abc import Iterable
+The session files come first: they are the agents' own word, and they stay when state.db is lost. A
+recorded fork speaks only of a session whose file names no parent, or is gone. So everything that
+prong makes is drawn the same with state.db and without it, as long as the files are there.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
 
-from prong.model import Session, SessionRef
+from prong.model import Fork, ForkPoint, Method, Session, SessionRef
+
+_NOBODY_KNOWS = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass
@@ -13,7 +22,7 @@ class Node:
     ref: SessionRef
     session: Session | None
     turn: int | None
-    """The last turn it has in common with its parent; None for a root."""
+    """The turn of its parent that it was forked at; None for a root, or when nobody knows."""
     children: list["Node"] = field(default_factory=list["Node"])
 
 
@@ -25,48 +34,135 @@ class Forest:
 
 
 def forest(
-    sessions: Iterable[Session], of: Session | None = None, *, everything: bool = False
+    sessions: Iterable[Session],
+    of: Session | None = None,
+    *,
+    everything: bool = False,
+    recorded: Iterable[Fork] = (),
 ) -> Forest:
-    """The trees of all forked sessions, or the one that `of` is in."""
-    nodes: dict[SessionRef, Node] = {}
-    for session in sessions:
-        at = session.inherited if session.parent else None
-        nodes[session.ref] = Node(session.ref, session, at)
-    if of is not None and of.ref not in nodes:
-        nodes[of.ref] = Node(of.ref, of, of.inherited if of.parent else None)
+    """The trees of all forked sessions, or the one that `of` is in.
+
+    Sessions are drawn, and those that they came from. A recorded fork that has no session file is
+    not: it was deleted with all that came of it, or the agent was never started on it.
+    """
+    known = {session.ref: session for session in sessions}
+    if of is not None:
+        known.setdefault(of.ref, of)
+    recorded = list(recorded)
+    links = _links(known, recorded)
+    _add_recorded(links, recorded)
+    nodes = {ref: _node(ref, session, links) for ref, session in known.items()}
     roots: list[Node] = []
     for node in list(nodes.values()):
-        parent = node.session.parent if node.session else None
-        if parent is None or _descends(parent, node.ref, nodes):
-            node.turn = None
-            roots.append(node)
-            continue
-        if parent not in nodes:
-            nodes[parent] = Node(parent, None, None)
-            roots.append(nodes[parent])
-        nodes[parent].children.append(node)
+        root = _hang(node, nodes, links)
+        if root is not None:
+            roots.append(root)
     for node in nodes.values():
         node.children.sort(key=lambda child: (child.turn or 0, _started(child)))
     if of is not None:
-        return Forest([root for root in roots if _holds(root, of.ref)], tuple(nodes))
+        top = _top(of.ref, links)
+        return Forest([root for root in roots if root.ref == top], tuple(nodes))
     return Forest([root for root in roots if everything or root.children], tuple(nodes))
 
 
-def _descends(ref: SessionRef, ancestor: SessionRef, nodes: dict[SessionRef, Node]) -> bool:
-    """True when `ancestor` is above: a loop of parents, which only a damaged file can claim."""
+def rebuild(sessions: Iterable[Session]) -> list[Fork]:
+    """The forks that session files tell of, for a state.db that was lost.
+
+    Files do not tell the token estimate and the window, the id of the turn, whether the answer to
+    a seed was filtered, and whether a copy was made by prong or by the agent: all of them are
+    copies then. `created` is exact for a seed only; for a copy it is when the session was last
+    written, because its first lines have the times of its parent.
+    """
+    known = {session.ref: session for session in sessions}
+    forks: list[Fork] = []
+    for ref, (parent, turn) in _links(known, ()).items():
+        child = known[ref]
+        seed = child.forked_at is not None and child.inherited == 0
+        times = (child.started, child.updated) if seed else (child.updated, child.started)
+        forks.append(
+            Fork(
+                id=str(ref),  # the same each time
+                parent=ForkPoint(parent, turn),
+                parent_workspace=known[parent].cwd if parent in known else None,
+                child=ref,
+                method=Method.SEED if seed else Method.COPY,
+                created=times[0] or times[1] or _NOBODY_KNOWS,
+                tokens=0,
+            )
+        )
+    return forks
+
+
+class _Link(NamedTuple):
+    """From a session to the one that it came from."""
+
+    parent: SessionRef
+    turn: int | None
+
+
+_Links = dict[SessionRef, _Link]
+
+
+def _links(sessions: Mapping[SessionRef, Session], recorded: Iterable[Fork]) -> _Links:
+    """What the files tell. Loops, which only damaged files can claim, are left out."""
+    by_id = {fork.parent.session.id: fork.parent.session for fork in recorded}
+    by_id |= {ref.id: ref for ref in sessions}
+    links: _Links = {}
+    for ref, session in sessions.items():
+        parent = session.parent
+        if parent is None:
+            continue
+        if parent not in sessions:
+            # A file names no agent: the fork of another agent's session seems to be of its own.
+            parent = by_id.get(parent.id, parent)
+        at = session.inherited if session.forked_at is None else session.forked_at
+        links[ref] = _Link(parent, at)
+    looping = {ref for ref, link in links.items() if _descends(link.parent, ref, links)}
+    return {ref: link for ref, link in links.items() if ref not in looping}
+
+
+def _add_recorded(links: _Links, recorded: Iterable[Fork]) -> None:
+    """Add what was recorded of sessions that no file tells a parent of."""
+    for fork in recorded:
+        parent = fork.parent.session
+        if fork.child not in links and not _descends(parent, fork.child, links):
+            links[fork.child] = _Link(parent, fork.parent.turn)
+
+
+def _node(ref: SessionRef, session: Session | None, links: _Links) -> Node:
+    link = links.get(ref)
+    return Node(ref, session, link.turn if link else None)
+
+
+def _hang(node: Node, nodes: dict[SessionRef, Node], links: _Links) -> Node | None:
+    """Put a node under its parent. Gives a root back: itself, or an ancestor that is gone."""
+    while (link := links.get(node.ref)) is not None:
+        parent = nodes.get(link.parent)
+        if parent is not None:
+            parent.children.append(node)
+            return None
+        parent = nodes[link.parent] = _node(link.parent, None, links)
+        parent.children.append(node)
+        node = parent
+    return node
+
+
+def _descends(ref: SessionRef, ancestor: SessionRef, links: _Links) -> bool:
+    """True when `ancestor` is the session itself or above it."""
     seen: set[SessionRef] = set()
-    current: SessionRef | None = ref
-    while current is not None and current not in seen:
-        if current == ancestor:
-            return True
-        seen.add(current)
-        node = nodes.get(current)
-        current = node.session.parent if node and node.session else None
-    return False
+    while ref != ancestor:
+        seen.add(ref)
+        link = links.get(ref)
+        if link is None or link.parent in seen:
+            return False
+        ref = link.parent
+    return True
 
 
-def _holds(root: Node, ref: SessionRef) -> bool:
-    return root.ref == ref or any(_holds(child, ref) for child in root.children)
+def _top(ref: SessionRef, links: _Links) -> SessionRef:
+    while ref in links:
+        ref = links[ref].parent
+    return ref
 
 
 def _started(node: Node) -> str:

@@ -6,7 +6,16 @@ from typing import Any
 from prong.app.demo import Demo
 from prong.app.lineage import Forest, Node
 from prong.app.sessions import Listing
-from prong.model import Conversation, Message, Session, Skipped, Turn
+from prong.model import (
+    Conversation,
+    Fork,
+    ForkPlan,
+    Launch,
+    Message,
+    Session,
+    Skipped,
+    Turn,
+)
 
 View = dict[str, Any]
 
@@ -132,4 +141,53 @@ def _node(value: Node) -> View:
         "updated": time(value.session.updated) if value.session else None,
         "missing": value.session is None,
         "children": [_node(child) for child in value.children],
+    }
+
+
+def launch(value: Launch) -> View:
+    return {
+        "command": list(value.argv),
+        "cwd": str(value.cwd),
+        "env": dict(value.env),
+    }
+
+
+def plan(value: ForkPlan) -> View:
+    return {
+        "parent": str(value.point),
+        "turn_id": value.point.turn_id,
+        "child": f"{value.agent}:{value.new_id}" if value.new_id else None,
+        "agent": value.agent,
+        "method": value.method.value,
+        "code": value.code.value,
+        "workspace": str(value.workspace),
+        "title": value.title,
+        "prompt": value.prompt,
+        "before_compaction": value.before_compaction,
+        "tokens": value.tokens,
+        "window": value.window,
+        **launch(value.launch),
+        "warnings": list(value.warnings),
+    }
+
+
+def fork(value: Fork) -> View:
+    made: View = {"command": [], "cwd": None, "env": {}}
+    if value.launch:
+        made = launch(value.launch)
+    return {
+        "id": value.id,
+        "parent": str(value.parent),
+        "turn_id": value.parent.turn_id,
+        "child": str(value.child),
+        "method": value.method.value,
+        "code": value.code.value,
+        "path": str(value.path) if value.path else None,
+        "workspace": str(value.workspace) if value.workspace else None,
+        "branch": value.branch,
+        "tokens": value.tokens,
+        "window": value.window,
+        "created": time(value.created),
+        **made,
+        "warnings": list(value.warnings),
     }

@@ -98,4 +98,21 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
+class OptionalSeconds(click.Command):
+    """A command whose `--wait` may stand alone: then it means for ever.
+
+    click would take the word behind it for the number, whatever it is.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words: list[str] = []
+        for word, following in zip(args, [*args[1:], ""], strict=True):
+            words.append("--wait=inf" if word == "--wait" and not _is_number(following) else word)
+        return super().parse_args(ctx, words)
+
+
+def _is_number(word: str) -> bool:
+    return re.fullmatch(r"\d+(\.\d*)?", word) is not None
+
+
 session_argument = click.argument("session", type=SessionArgument(), metavar="SESSION[@TURN]")

@@ -13,8 +13,10 @@ from prong import __version__
 from prong.cli.completion import completion
 from prong.cli.demo import demo
 from prong.cli.doctor import doctor
+from prong.cli.fork import fork
 from prong.cli.listing import list_sessions
 from prong.cli.output import fail
+from prong.cli.resume import resume
 from prong.cli.show import show
 from prong.cli.text import clean
 from prong.cli.tree import tree
@@ -128,5 +130,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (list_sessions, show, turns, tree, doctor, demo, completion):
+for _command in (list_sessions, show, turns, fork, resume, tree, doctor, demo, completion):
     main.add_command(_command)

@@ -57,10 +57,13 @@ class SqliteScanCache:
         rows = self._rows(query, agent)
         return {os.fsdecode(row[0]): KnownFile(*row[1:]) for row in rows}
 
-    def state(self, agent: str, path: str) -> bytes | None:
-        query = "SELECT state FROM states WHERE agent = ? AND path = ?"
+    def file(self, agent: str, path: str) -> KnownFile | None:
+        query = """
+            SELECT size, mtime_ns, inode, facts, state FROM files
+            LEFT JOIN states USING (agent, path) WHERE agent = ? AND path = ?
+        """
         rows = self._rows(query, agent, _as_key(path))
-        return rows[0][0] if rows else None
+        return KnownFile(*rows[0]) if rows else None
 
     def result(self, agent: str) -> bytes | None:
         rows = self._rows("SELECT result FROM results WHERE agent = ?", agent)
@@ -175,7 +178,7 @@ class NoCache:
     def known(self, agent: str) -> Mapping[str, KnownFile]:
         return {}
 
-    def state(self, agent: str, path: str) -> bytes | None:
+    def file(self, agent: str, path: str) -> KnownFile | None:
         return None
 
     def result(self, agent: str) -> bytes | None:

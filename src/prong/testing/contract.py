@@ -35,9 +35,8 @@ class MemoryCache:
             path: KnownFile(f.size, f.mtime_ns, f.inode, f.facts) for path, f in self.files.items()
         }
 
-    def state(self, agent: str, path: str) -> bytes | None:
-        file = self.files.get(path)
-        return file.state if file else None
+    def file(self, agent: str, path: str) -> KnownFile | None:
+        return self.files.get(path)
 
     def result(self, agent: str) -> bytes | None:
         return self.last

@@ -27,8 +27,9 @@ class Damaged:
     def known(self, agent: str) -> dict[str, KnownFile]:
         return self._known
 
-    def state(self, agent: str, path: str) -> bytes | None:
-        return self._state
+    def file(self, agent: str, path: str) -> KnownFile | None:
+        known = self._known.get(path)
+        return known._replace(state=self._state) if known else None
 
     def result(self, agent: str) -> bytes | None:
         return self._result
@@ -79,11 +80,11 @@ def test_a_damaged_result_is_put_together_anew(case: Case, cache: SqliteScanCach
 def test_a_damaged_state_is_read_anew(case: Case, cache: SqliteScanCache) -> None:
     path = case.write("hello café")
     scan(case.store, cache)
-    known = cache.known(case.store.name)[str(path)]
-    state = cache.state(case.store.name, str(path))
-    assert state
+    known = cache.file(case.store.name, str(path))
+    assert known
+    assert known.state
     path.write_bytes(case.lines("hello café", "two"))
-    for stored in (None, *damage(state)):
+    for stored in (None, *damage(known.state)):
         (session,) = case.store.scan(Damaged({str(path): known}, stored)).sessions
         assert session == fresh(case)
 

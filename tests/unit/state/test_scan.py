@@ -34,30 +34,30 @@ def test_what_was_saved_is_known_also_to_the_next(cache: SqliteScanCache, path: 
     again = SqliteScanCache(path)
     # The state is large and seldom wanted: it comes only when asked for.
     assert again.known("claude") == {"/a": SMALL, "/b": SMALL}
-    assert again.state("claude", "/b") == b"state"
-    assert again.state("claude", "/a") is None
-    assert again.state("claude", "/c") is None
+    assert again.file("claude", "/b") == FILE
+    assert again.file("claude", "/a") == SMALL
+    assert again.file("claude", "/c") is None
     again.close()
 
 
 def test_agents_do_not_see_each_other(cache: SqliteScanCache) -> None:
     cache.save("claude", changed(a=FILE))
     assert cache.known("codex") == {}
-    assert cache.state("codex", "/a") is None
+    assert cache.file("codex", "/a") is None
 
 
 def test_a_changed_file_replaces_what_was_known(cache: SqliteScanCache) -> None:
     cache.save("claude", changed(a=FILE))
     cache.save("claude", changed(a=SMALL))
     assert cache.known("claude") == {"/a": SMALL}
-    assert cache.state("claude", "/a") is None
+    assert cache.file("claude", "/a") == SMALL
 
 
 def test_a_file_that_is_gone_is_forgotten_and_no_other(cache: SqliteScanCache) -> None:
     cache.save("claude", changed(a=FILE, b=SMALL))
     cache.save("claude", Scan((), gone=frozenset({"/a"})))
     assert cache.known("claude").keys() == {"/b"}
-    assert cache.state("claude", "/a") is None
+    assert cache.file("claude", "/a") is None
 
 
 def test_a_scan_that_saw_nothing_new_writes_nothing(cache: SqliteScanCache, path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_scan_that_saw_nothing_new_writes_nothing(cache: SqliteScanCache, path
 def test_a_file_name_that_is_no_text(cache: SqliteScanCache) -> None:
     cache.save("claude", Scan((), changed={"/odd-\udcff": FILE}))
     assert cache.known("claude").keys() == {"/odd-\udcff"}
-    assert cache.state("claude", "/odd-\udcff") == b"state"
+    assert cache.file("claude", "/odd-\udcff") == FILE
 
 
 def test_private(cache: SqliteScanCache, path: Path) -> None:
@@ -126,4 +126,4 @@ def test_no_cache_remembers_nothing() -> None:
     cache = NoCache()
     cache.save("claude", changed(a=FILE))
     assert cache.known("claude") == {}
-    assert cache.state("claude", "/a") is None
+    assert cache.file("claude", "/a") is None

@@ -17,7 +17,7 @@ from prong.agents.claude import sidecars, transcript
 from prong.agents.claude.folders import project_folder
 from prong.agents.claude.records import Block
 from prong.agents.claude.source import ClaudeSource
-from prong.agents.claude.transcript import Node, is_hollow
+from prong.agents.claude.transcript import Node, Transcript, is_hollow
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import spans
 from prong.errors import Corrupt, Taken
@@ -33,8 +33,8 @@ _CLI = Raw(b'"cli"')
 
 def write(
     source: ClaudeSource, cut: Cut, child: Child, root: Path, publication: Publication
-) -> Path:
-    """Write a fork below a configuration root and publish it; the path of the session file."""
+) -> tuple[Path, Transcript]:
+    """Write a fork below a configuration root and publish it: the new file, and what is in it."""
     assert child.id is not None
     if taken := session_file(root, child.id):
         raise Taken(f"session id {child.id} is in use", path=str(taken))
@@ -50,12 +50,12 @@ def write(
         if child.title:
             title = {"type": "custom-title", "customTitle": child.title, "sessionId": child.id}
             file.write(_encode(title) + b"\n")
-    _read_back(staged, chosen.turn_ids, copy.context)
+    written = _read_back(staged, chosen.turn_ids, copy.context)
     agents = [agent.path for agent in sidecars.launched(source, chosen.nodes)]
     sidecars.stage(copy.moved, agents, child.id, publication)
     sidecars.stage_memory(source.session.path, folder, publication)
     publication.publish(target)
-    return target
+    return target, written
 
 
 def session_file(root: Path, id_: str) -> Path | None:
@@ -72,6 +72,11 @@ class _Copy:
     moved: sidecars.Moved
     context: list[str] = field(default_factory=list[str])
     """The lines that the model would get, as far as they were kept."""
+
+    def __post_init__(self) -> None:
+        self._session_id = _raw(self.child.id)
+        self._cwd = _raw(str(self.child.cwd))
+        self._origin = b'{"sessionId":%b,"messageUuid":' % _encode(self.source.session.id)
 
     def lines(self, cut: Cut) -> Iterator[bytes]:
         chosen = self.source.selection(cut)
@@ -102,19 +107,17 @@ class _Copy:
 
     def _line(self, node: Node, parent: str | None) -> bytes | None:
         """The line as the fork has it; None when nothing of it may be sent again."""
-        data = _read(self.source.file, node)
-        fields = _decoded(data)
+        fields = _decoded(_read(self.source.file, node))
         if node.hollow and not _fill(fields):
             return None
         if parent != node.parent:
             fields["parentUuid"] = _raw(parent)
-        fields["sessionId"] = _raw(self.child.id)
+        fields["sessionId"] = self._session_id
         if "entrypoint" in fields:
             fields["entrypoint"] = _CLI
         if "cwd" in fields:
-            fields["cwd"] = _raw(str(self.child.cwd))
-        origin = {"sessionId": self.source.session.id, "messageUuid": node.uuid}
-        fields["forkedFrom"] = _raw(origin)
+            fields["cwd"] = self._cwd
+        fields["forkedFrom"] = Raw(self._origin + _encode(node.uuid) + b"}")
         # A thought is signed as it stands.
         return self.moved.rewritten(_encode(fields), keep=b'"signature"')
 
@@ -147,7 +150,7 @@ def _raw(value: Any) -> Raw:
     return Raw(_encode(value))
 
 
-def _read_back(path: Path, turn_ids: list[str], context: list[str]) -> None:
+def _read_back(path: Path, turn_ids: list[str], context: list[str]) -> Transcript:
     """What was written must be what was meant, or nothing is published."""
     with path.open("rb") as file:
         tree = Tree(transcript.read(file))
@@ -159,3 +162,4 @@ def _read_back(path: Path, turn_ids: list[str], context: list[str]) -> None:
             expected=len(turn_ids),
             found=len(found),
         )
+    return tree.transcript

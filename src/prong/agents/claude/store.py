@@ -19,7 +19,7 @@ from prong.agents.claude.source import ClaudeSource
 from prong.agents.claude.transcript import Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span
-from prong.agents.scanning import FileScan, Kind, no_conversation
+from prong.agents.scanning import FileScan, Kind, no_conversation, recall
 from prong.errors import Corrupt, UsageError
 from prong.model import (
     Activity,
@@ -27,6 +27,7 @@ from prong.model import (
     Conversation,
     Cut,
     Message,
+    Method,
     Program,
     Retention,
     Scan,
@@ -99,8 +100,7 @@ class ClaudeStore:
         ids = read.session_ids
         inside = max(ids, key=ids.__getitem__) if ids and not _is_uuid(path.stem) else None
         ref = SessionRef(self.name, inside or path.stem)
-        facts = summarise(read, ref, str(path), stat)
-        return _finished(facts, lineage.parents({ref.id: facts}), _titles_by_folder([facts]))
+        return _session(ref, path, read, stat)
 
     # -- one session -------------------------------------------------------------------------
 
@@ -137,16 +137,20 @@ class ClaudeStore:
         found = [live.activity(root, session.id) for root in self.roots]
         return next((a for a in (Activity.BUSY, Activity.IDLE) if a in found), Activity.CLOSED)
 
-    def source(self, session: Session) -> ClaudeSource:
+    def source(self, session: Session, cache: ScanCache | None = None) -> ClaudeSource:
         busy = self.activity(session) is Activity.BUSY
         file = jsonl.open_named(session.path)
         try:
-            return ClaudeSource(session, file, _read(file, session.path), live=busy)
+            stat = os.fstat(file.fileno())
+            read = recall(_KIND, cache, session.file, stat) if cache else None
+            return ClaudeSource(session, file, read or _read(file, session.path), live=busy)
         except BaseException:
             file.close()
             raise
 
-    def fork_id(self, source: ForkSource, cut: Cut, wanted: str | None) -> str:
+    writes_empty = False
+
+    def fork_id(self, method: Method, source: ForkSource, cut: Cut, wanted: str | None) -> str:
         if wanted is None:
             return str(uuid4())
         if not _is_uuid(wanted):
@@ -156,10 +160,8 @@ class ClaudeStore:
     def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
         assert isinstance(source, ClaudeSource)
         root = self.root_of(source.session.path)
-        path = copying.write(source, cut, child, root, publication)
-        session = self.session_at(path)
-        assert session is not None
-        return session
+        path, read = copying.write(source, cut, child, root, publication)
+        return _session(SessionRef(self.name, path.stem), path, read, path.stat())
 
     def root_of(self, path: Path) -> Path:
         """The configuration folder that a session belongs to."""
@@ -241,6 +243,12 @@ def _read(file: BinaryIO, path: Path) -> Transcript:
         for node in read.nodes.values():
             node.sidechain = False
     return read
+
+
+def _session(ref: SessionRef, path: Path, read: Transcript, stat: os.stat_result) -> Session:
+    """A session as its own file tells it, without the others of the store."""
+    facts = summarise(read, ref, str(path), stat)
+    return _finished(facts, lineage.parents({ref.id: facts}), _titles_by_folder([facts]))
 
 
 Titles = dict[str, dict[bytes, str]]

@@ -333,12 +333,17 @@ def _size_of(content: str | list[Block]) -> int:
         return len(content)
     size = 0
     for block in content:
-        size += len(block.text) + len(block.thinking) + len(block.input)
-        answer = len(block.content)
-        if answer > _PICTURE_SIZE and b'"base64"' in bytes(block.content):
-            pictures = _PICTURE.findall(bytes(block.content))
-            answer += len(pictures) * _PICTURE_SIZE - sum(map(len, pictures))
-        size += answer + (_PICTURE_SIZE if block.type in ("image", "document") else 0)
+        size += len(block.text) + len(block.thinking) + len(block.input) + len(block.content)
+    return size if 0 < size < _PICTURE_SIZE else _size_with_pictures(content, size)
+
+
+def _size_with_pictures(content: list[Block], size: int) -> int:
+    for block in content:
+        if block.type in ("image", "document"):
+            size += _PICTURE_SIZE
+        elif b'"base64"' in (raw := bytes(block.content)):
+            pictures = _PICTURE.findall(raw)
+            size += len(pictures) * _PICTURE_SIZE - sum(map(len, pictures))
     return size
 
 

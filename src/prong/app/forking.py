@@ -1,0 +1,139 @@
+"""Making the fork that a plan describes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from prong import paths
+from prong.app import planning, seeding
+from prong.app.outcome import Made
+from prong.app.planning import capable, launch_of
+from prong.errors import Busy, NotFound, ProngError
+from prong.model import Child, Fork, ForkPlan, Method, Session, SessionRef
+from prong.ports import CanConvert, CanFork, CanForkNatively, ForkSource
+from prong.publication import Publication
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+_ATTEMPTS = 3
+
+
+class _Grew(Exception):
+    """The turn got longer while it was copied."""
+
+
+def fork(app: App, plan: ForkPlan) -> Fork:
+    """Make it. Either all of it is there afterwards, or nothing."""
+    made = _made(app, plan)
+    child = Child(made.id, plan.workspace, plan.point, plan.title)
+    launch = plan.launch
+    if plan.new_id is None:
+        method = Method.COPY if plan.method is Method.NATIVE else plan.method
+        launch = launch_of(app.store(plan.agent), child, plan.source, method, plan.prompt)
+    return app.record(
+        Fork(
+            id=str(uuid4()),
+            parent=plan.point,
+            parent_workspace=plan.source.cwd,
+            child=SessionRef(plan.agent, made.id),
+            method=plan.method,
+            created=datetime.now(UTC),
+            tokens=plan.tokens,
+            window=plan.window,
+            seed_hash=made.seed_hash,
+            seed_ack_filtered=made.acknowledged,
+            code=plan.code,
+            path=made.path,
+            workspace=plan.workspace,
+            launch=launch,
+            warnings=(*plan.warnings, *made.warnings),
+        )
+    )
+
+
+def several(app: App, plan: ForkPlan, count: int) -> list[Fork]:
+    """The plan, and as many more like it. When one fails, those before it stay and are named."""
+    made: list[Fork] = []
+    for number in range(1, count + 1):
+        own = plan if number == 1 else planning.again(app, plan, number)
+        try:
+            made.append(fork(app, own))
+        except ProngError as error:
+            if made:
+                error.details["made"] = [str(one.child) for one in made]
+            raise
+    return made
+
+
+def _made(app: App, plan: ForkPlan) -> Made:
+    for _ in range(_ATTEMPTS):
+        source = app.reading(plan.source)
+        _refuse_running(source, plan)
+        try:
+            match plan.method:
+                case Method.SEED:
+                    return seeding.seeded(app, plan, source)
+                case Method.NATIVE:
+                    return _native(app, plan)
+                case Method.COPY:
+                    return _copied(app, plan, source)
+        except _Grew:
+            continue
+    raise Busy(
+        f"turn {plan.point} grew while it was copied", hint="--wait waits until the agent is done"
+    )
+
+
+def _refuse_running(source: ForkSource, plan: ForkPlan) -> None:
+    wanted = plan.point.turn_id
+    if wanted is None:
+        return
+    conversation = source.conversation
+    everywhere = (*conversation.turns, *conversation.abandoned)
+    turn = next((turn for turn in everywhere if turn.id == wanted), None)
+    if turn is None:
+        raise NotFound(
+            f"there is no turn {plan.point} any more", hint=f"prong turns {plan.source.ref}"
+        )
+    planning.refuse_running(conversation, turn)
+
+
+def _native(app: App, plan: ForkPlan) -> Made:
+    if plan.new_id is not None:
+        # The agent writes the file with the first prompt, under the id that the launch gives.
+        return Made(plan.new_id)
+    store = capable(app.store(plan.agent), CanForkNatively, "be forked by its own program")
+    child = Child(None, plan.workspace, plan.point, plan.title)
+    id_ = store.fork_natively(plan.source, child)
+    return Made(id_, app.path_of(plan.agent, id_))
+
+
+def _copied(app: App, plan: ForkPlan, source: ForkSource) -> Made:
+    child = Child(plan.new_id, plan.workspace, plan.point, plan.title)
+    store = app.store(plan.agent)
+    if planning.is_started(store, plan.point, plan.method):
+        assert plan.new_id is not None
+        return Made(plan.new_id)
+    before = source.extent(plan.cut)
+
+    def check() -> None:
+        """The source may have grown meanwhile; that must not concern the turn that was copied."""
+        if app.is_current(source):
+            return
+        again = app.reading(plan.source)
+        _refuse_running(again, plan)
+        if again.extent(plan.cut) != before:
+            raise _Grew
+
+    with Publication(paths.journal_dir(), check) as publication:
+        session: Session
+        if plan.agent == plan.source.agent:
+            copier = capable(store, CanFork, "be forked")
+            session = copier.copy(source, plan.cut, child, publication)
+        else:
+            converter = capable(store, CanConvert, "be written from another agent's")
+            session = converter.convert(source.messages(plan.cut), child, publication)
+    return Made(session.id, session.path)

@@ -1,0 +1,15 @@
+"""What came of a fork's method."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Made:
+    id: str
+    path: Path | None = None
+    """None when the agent writes the file itself, with the first prompt."""
+    seed_hash: str | None = None
+    acknowledged: bool = False
+    """The agent's `Ready.` came and was kept out of sight."""
+    warnings: tuple[str, ...] = ()

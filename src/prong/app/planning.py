@@ -1,0 +1,284 @@
+"""What a fork would do: reads, checks and warns, and writes nothing."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from prong.app.resolve import find_turn
+from prong.app.windows import window_of
+from prong.errors import Busy, NotFound, Unavailable, Unsupported, UsageError
+from prong.model import (
+    Activity,
+    Child,
+    Conversation,
+    Cut,
+    ForkPlan,
+    ForkPoint,
+    Launch,
+    Method,
+    Session,
+    Turn,
+    TurnState,
+)
+from prong.ports import (
+    AgentStore,
+    CanFork,
+    CanLaunch,
+    ForkSource,
+    HasActivity,
+    HasProgram,
+)
+from prong.transcripts import budget, seed
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+T = TypeVar("T")
+
+UNKNOWN_ID = "<new id>"
+
+
+@dataclass(frozen=True)
+class ForkOptions:
+    """What a person may say about a fork."""
+
+    agent: str | None = None
+    """The agent of the fork; that of the source when nothing is said."""
+    into: Path | None = None
+    """The folder to run it in; that of the source when nothing is said."""
+    method: Method = Method.COPY
+    id: str | None = None
+    title: str | None = None
+    prompt: str | None = None
+    retry: bool = False
+    """Fork before the turn, and ask its prompt again."""
+    before_compaction: bool = False
+    trim: bool = False
+    """Leave turns out of a seed that is too long."""
+
+
+def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
+    found = app.resolve(point)
+    session = found.session
+    source_store = capable(app.store(session.agent), CanFork, "be forked")
+    source = app.reading(session)
+    conversation = source.conversation
+    turn = _chosen(conversation, found.turn)
+    if options.retry:
+        turn, options = _before(conversation, turn, options)
+    refuse_running(conversation, turn)
+    place = ForkPoint(session.ref, turn.index if turn else 0, turn.id if turn else None)
+    agent = options.agent or session.agent
+    child_store = app.store(agent)
+    _check_method(conversation, turn, agent, options)
+    workspace = _workspace(session, options.into)
+    cut = Cut(place.turn_id, options.before_compaction)
+    ids = capable(child_store, CanFork, "be the fork of another one")
+    new_id = ids.fork_id(options.method, source, cut, options.id)
+    child = Child(new_id, workspace, place, _title(conversation, place, options))
+    draft = ForkPlan(
+        point=place,
+        source=session,
+        agent=agent,
+        method=options.method,
+        new_id=new_id,
+        workspace=workspace,
+        launch=launch_of(child_store, child, session, options.method, options.prompt),
+        tokens=0,
+        window=None,
+        title=child.title,
+        prompt=options.prompt,
+        before_compaction=options.before_compaction,
+        trim=options.trim,
+    )
+    missing = _check_program(app, child_store, options.method)
+    draft = _measured(source, draft)
+    activity = source_store.activity(session) if isinstance(source_store, HasActivity) else None
+    warnings = _warnings(draft, source, turn, activity)
+    return replace(draft, warnings=(*warnings, missing) if missing else tuple(warnings))
+
+
+def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
+    """The same fork once more, under another id and name."""
+    store = app.store(first.agent)
+    source = app.reading(first.source)
+    ids = capable(store, CanFork, "be the fork of another one")
+    new_id = ids.fork_id(first.method, source, first.cut, None)
+    title = f"{first.title} {number}" if first.title else None
+    child = Child(new_id, first.workspace, first.point, title)
+    launch = launch_of(store, child, first.source, first.method, first.prompt)
+    return replace(first, new_id=new_id, title=title, launch=launch)
+
+
+def _chosen(conversation: Conversation, text: str | None) -> Turn | None:
+    if text is not None:
+        return find_turn(conversation, text)
+    if not conversation.turns:
+        ref = conversation.session.ref
+        raise NotFound(f"{ref} has no turn to fork at", hint=f"prong show {ref}")
+    return conversation.turns[-1]
+
+
+def _before(
+    conversation: Conversation, turn: Turn | None, options: ForkOptions
+) -> tuple[Turn | None, ForkOptions]:
+    """The turn before, and the prompt of this one."""
+    if turn is None:
+        raise UsageError("--retry needs a turn whose prompt is asked again", hint="SESSION@TURN")
+    if turn.index is None:
+        raise UsageError("--retry works on the active conversation only", hint="SESSION@NUMBER")
+    prompt = turn.prompt if options.prompt is None else options.prompt
+    previous = conversation.turns[turn.index - 2] if turn.index > 1 else None
+    return previous, replace(options, prompt=prompt)
+
+
+def refuse_running(conversation: Conversation, turn: Turn | None) -> None:
+    """A turn can be forked when it is over, also while the agent is at a later one."""
+    if turn is None or turn.state is not TurnState.RUNNING:
+        return
+    ref = conversation.session.ref
+    earlier = f", or fork the turn before: {ref}@{turn.index - 1}" if turn.index else ""
+    raise Busy(
+        f"the agent is at work on turn {turn.index} of {ref}",
+        hint=f"--wait waits until it is done{earlier}",
+    )
+
+
+def _check_method(
+    conversation: Conversation, turn: Turn | None, agent: str, options: ForkOptions
+) -> None:
+    source = conversation.session
+    if options.trim and options.method is not Method.SEED:
+        raise UsageError("--trim is for seeds", hint="--method seed --trim")
+    if turn is None and options.method is not Method.COPY:
+        raise UsageError("before the first turn there is nothing to hand over", hint="@1")
+    if options.method is not Method.NATIVE:
+        return
+    if agent != source.agent:
+        raise UsageError(
+            f"{source.agent} has no fork of its own into {agent}", hint="leave --method out"
+        )
+    if options.before_compaction or conversation.turns[-1:] != ((turn,) if turn else ()):
+        raise UsageError(
+            "the agent's own fork takes the whole session as it is", hint="--method copy"
+        )
+
+
+def _workspace(session: Session, into: Path | None) -> Path:
+    if into is None and not session.cwd:
+        raise NotFound(f"{session.ref} does not say in which folder it ran", hint="--into DIR")
+    folder = Path(into or session.cwd or "")
+    if folder.is_dir():
+        return Path(os.path.realpath(folder))
+    if folder.exists():
+        raise UsageError(f"{folder} is not a folder", hint="--into DIR")
+    if into is not None:
+        raise NotFound(f"there is no folder {folder}", hint=f"mkdir -p {folder}")
+    raise NotFound(
+        f"the folder of {session.ref} is gone: {folder}",
+        hint=f"prong fork {session.ref} --into DIR",
+    )
+
+
+def _title(conversation: Conversation, place: ForkPoint, options: ForkOptions) -> str | None:
+    if options.title is not None:
+        return options.title
+    title = conversation.session.title
+    at = place.turn if place.turn is not None else (place.turn_id or "")[:8]
+    return f"{title} (fork @{at})" if title else None
+
+
+def launch_of(
+    store: AgentStore, child: Child, source: Session, method: Method, prompt: str | None
+) -> Launch:
+    """How to run the fork once it is there."""
+    launcher = capable(store, CanLaunch, "be started")
+    if method is Method.NATIVE:
+        return launcher.native_fork(source, child, prompt)
+    if is_started(store, child.parent, method):
+        return launcher.start(child, prompt)
+    id_ = child.id or UNKNOWN_ID
+    fork = replace(source, ref=replace(source.ref, agent=store.name, id=id_))
+    return launcher.resume(fork, child.cwd, prompt)
+
+
+def is_started(store: AgentStore, point: ForkPoint, method: Method) -> bool:
+    """True when there is nothing to write: a new session is as good as a fork before turn 1."""
+    empty = method is Method.COPY and point.turn_id is None
+    return empty and not capable(store, CanFork, "be forked").writes_empty
+
+
+def _check_program(app: App, store: AgentStore, method: Method) -> str | None:
+    """Raise `Unavailable` without the agent's program; a warning where it can wait."""
+    if not isinstance(store, HasProgram):
+        return None
+    try:
+        app.programs.require(store.program)
+    except Unavailable as error:
+        if method is Method.COPY and store.program.optional:
+            return f"{error.message}; to run the fork: {error.hint}"
+        raise
+    return None
+
+
+def _measured(source: ForkSource, draft: ForkPlan) -> ForkPlan:
+    extent = source.extent(draft.cut)
+    same = draft.agent == draft.source.agent
+    window = (extent.window or window_of(draft.source.model, extent.tokens or 0)) if same else None
+    if draft.method is not Method.SEED:
+        tokens = max(math.ceil(extent.characters / 4), extent.tokens or 0)
+        return replace(draft, tokens=tokens, window=window, warnings=extent.warnings)
+    made = seed_of(source, replace(draft, window=window))
+    warnings = (f"left out to make it fit: {made.left_out}",) if made.left_out else ()
+    tokens = made.tokens
+    if window is not None and budget.level(tokens, window) is budget.Level.OVER:
+        raise UsageError(
+            f"the seed has about {tokens:,} tokens, the model's window {window:,}",
+            hint="--trim keeps the first prompt and the newest turns; --method copy needs no seed",
+        )
+    return replace(draft, tokens=tokens, window=window, warnings=warnings)
+
+
+def seed_of(source: ForkSource, draft: ForkPlan) -> seed.Seed:
+    """The prompt of a seed fork: the whole transcript, or what fits."""
+    limit = draft.window if draft.trim else None
+    messages = source.messages(replace(draft.cut, full=True))
+    return seed.build(messages, draft.point, limit_tokens=limit)
+
+
+def _warnings(
+    draft: ForkPlan, source: ForkSource, turn: Turn | None, activity: Activity | None
+) -> list[str]:
+    found = list(draft.warnings)
+    match budget.level(draft.tokens, draft.window):
+        case budget.Level.OVER:
+            found.append(f"about {draft.tokens:,} tokens: more than the window of {draft.window:,}")
+        case budget.Level.NEAR:
+            found.append(f"about {draft.tokens:,} tokens: near the window of {draft.window:,}")
+        case _:
+            pass
+    if turn is not None and turn.state is TurnState.INTERRUPTED:
+        found.append("the turn was interrupted; the agent will be told so")
+    if turn is not None and turn.index is None:
+        found.append("the turn is on a branch that was left by a rewind")
+    if activity is Activity.BUSY:
+        found.append("the source is at work on a later turn; nothing of that is in the fork")
+    conversation = source.conversation
+    number = turn.index if turn else 0
+    summed = [at for at in conversation.compactions if number is not None and at <= number]
+    if summed and not draft.before_compaction and draft.method is Method.COPY:
+        found.append(
+            f"turns up to {summed[-1]} are a summary to the model; "
+            "--before-compaction gives it their words"
+        )
+    return found
+
+
+def capable(store: AgentStore, protocol: type[T], what: str) -> T:
+    if not isinstance(store, protocol):
+        raise Unsupported(f"sessions of {store.name} cannot {what}")
+    return store

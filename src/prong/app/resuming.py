@@ -1,0 +1,58 @@
+"""Going on with a session itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.app.planning import capable
+from prong.errors import Busy, NotFound
+from prong.model import Activity, Launch, Session
+from prong.ports import CanLaunch, HasActivity, HasProgram
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+_LOOK_EVERY = 0.2
+
+
+def launch(app: App, session: Session, prompt: str | None) -> Launch:
+    """The command for the session's own folder, with the right flags and root."""
+    store = app.store(session.agent)
+    launcher = capable(store, CanLaunch, "be started")
+    fork = f"prong fork {session.ref}"
+    if not session.cwd:
+        raise NotFound(
+            f"{session.ref} does not say in which folder it ran", hint=f"{fork} --into DIR"
+        )
+    if not Path(session.cwd).is_dir():
+        raise NotFound(
+            f"the folder of {session.ref} is gone: {session.cwd}", hint=f"{fork} --into DIR"
+        )
+    if isinstance(store, HasActivity) and store.activity(session) is not Activity.CLOSED:
+        # Two processes would write into one conversation, or the second one is turned away.
+        raise Busy(f"{session.ref} is open in another process", hint=f"{fork} runs beside it")
+    if isinstance(store, HasProgram):
+        app.programs.require(store.program)
+    return launcher.resume(session, Path(session.cwd), prompt)
+
+
+def wait_until_idle(
+    app: App, session: Session, seconds: float | None, waiting: Callable[[], None] | None
+) -> None:
+    store = app.store(session.agent)
+    if not isinstance(store, HasActivity):
+        return
+    end = None if seconds is None else time.monotonic() + seconds
+    told = False
+    while store.activity(session) is Activity.BUSY:
+        if end is not None and time.monotonic() >= end:
+            raise Busy(
+                f"{session.ref} is still at work after {seconds:g} s", hint="--wait alone waits"
+            )
+        if not told and waiting is not None:
+            waiting()
+            told = True
+        time.sleep(_LOOK_EVERY)

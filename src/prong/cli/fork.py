@@ -1,0 +1,198 @@
+"""`prong fork`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from prong.cli.arguments import AgentArgument, OptionalSeconds, session_argument
+from prong.cli.launch import become, command_line
+from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
+from prong.cli.text import clean, counted, cut, short_path
+from prong.errors import UsageError
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.app.planning import ForkOptions
+    from prong.model import Fork, ForkPlan
+
+_METHODS = ("copy", "native", "seed")
+_BAR = 20
+
+
+@click.command(cls=OptionalSeconds)
+@session_argument
+@click.option(
+    "--into", type=click.Path(path_type=Path), metavar="DIR", help="Run it in this folder."
+)
+@click.option("--agent", "-a", type=AgentArgument(), metavar="NAME", help="Fork into this agent.")
+@click.option("--method", type=click.Choice(_METHODS), default="copy", help="How to hand it over.")
+@click.option("--id", "new_id", metavar="UUID", help="The id of the new session.")
+@click.option("--title", metavar="TEXT", help="The title of the new session.")
+@click.option(
+    "--prompt", "-p", metavar="TEXT", help="The fork's first prompt; - reads it from stdin."
+)
+@click.option("--retry", is_flag=True, help="Fork before the turn and edit its prompt anew.")
+@click.option("--count", "-n", type=click.IntRange(1, 100), default=1, help="Make so many forks.")
+@click.option(
+    "--before-compaction", is_flag=True, help="Give the words back that a compaction summed up."
+)
+@click.option("--trim", is_flag=True, help="Leave turns out of a seed that is too long.")
+@click.option(
+    "--wait",
+    type=float,
+    metavar="[SECONDS]",
+    help="Wait while the agent is at work on the session.",
+)
+@click.option("--exec", "run", is_flag=True, help="Become the agent, on the fork.")
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@json_option
+def fork(session: str, **given: Any) -> None:
+    """Make a new session of the turns up to TURN, or of all of them.
+
+    The fork includes the turn; `@0` is before the first. The source stays as it is, byte for byte,
+    and no code is touched. Afterwards the command is shown that runs the fork; --exec runs it.
+    """
+    options = _options(given)
+    count, run = given["count"], given["run"]
+    if run and (count > 1 or given["as_json"]):
+        raise UsageError("--exec runs one fork, in this terminal", hint="leave --exec out")
+    if options.id and count > 1:
+        raise UsageError("--id names one fork", hint="leave --id or --count out")
+    app = open_app()
+    if given["wait"] is not None:
+        _wait(app, session, given["wait"])
+    with patience():
+        plan = app.plan_fork(session, options)
+    if given["dry_run"]:
+        _show_plan(plan, as_json=given["as_json"])
+        return
+    if not given["yes"] and not given["as_json"]:
+        plan = _confirmed(app, session, plan, options)
+    with patience("forking ..."):
+        made = app.forks(plan, count)
+    _show(made, as_json=given["as_json"], many=count > 1)
+    if run:
+        assert made[0].launch is not None
+        become(made[0].launch)
+
+
+def _options(given: dict[str, Any]) -> "ForkOptions":
+    from prong.app.planning import ForkOptions
+    from prong.model import Method
+
+    prompt: str | None = given["prompt"]
+    if prompt == "-":
+        prompt = sys.stdin.read()
+    if prompt is not None and not prompt.strip():
+        raise UsageError("the prompt is empty", hint="--prompt TEXT")
+    return ForkOptions(
+        agent=given["agent"],
+        into=given["into"],
+        method=Method(given["method"]),
+        id=given["new_id"],
+        title=given["title"],
+        prompt=prompt,
+        retry=given["retry"],
+        before_compaction=given["before_compaction"],
+        trim=given["trim"],
+    )
+
+
+def _wait(app: "App", session: str, seconds: float) -> None:
+    from math import isinf
+
+    found = app.session(session)
+
+    def waiting() -> None:
+        note(f"waiting until {found.agent} is done with {clean(found.title)} ... (Ctrl-C stops)")
+
+    app.wait_until_idle(found, None if isinf(seconds) else seconds, waiting)
+
+
+def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions") -> "ForkPlan":
+    """The plan that the person agrees to. Nobody is asked where nobody can answer."""
+    from dataclasses import replace
+
+    if not sys.stdin.isatty() or not sys.stderr.isatty():
+        return plan
+    if options.retry and options.prompt is None:
+        edited = click.edit(plan.prompt, extension=".md")
+        # An editor that was left without saving means: as it was.
+        prompt = plan.prompt if edited is None else edited.strip()
+        if not prompt:
+            raise UsageError("the prompt is empty: nothing was forked", hint="--prompt TEXT")
+        plan = app.plan_fork(session, replace(options, prompt=prompt))
+    if plan.warnings:
+        _print_plan(plan, err=True)
+        click.confirm("Fork?", default=True, abort=True, err=True)
+    return plan
+
+
+def _show_plan(plan: "ForkPlan", *, as_json: bool) -> None:
+    from prong.app import views
+
+    if as_json:
+        print_json({"plan": views.plan(plan)})
+    else:
+        _print_plan(plan)
+
+
+def _show(made: "list[Fork]", *, as_json: bool, many: bool) -> None:
+    from prong.app import views
+
+    if as_json:
+        forks = [views.fork(one) for one in made]
+        print_json({"forks": forks} if many else {"fork": forks[0]})
+        return
+    for one in made:
+        _print_fork(one)
+    for warning in made[0].warnings:
+        note(f"note: {warning}")
+
+
+def _print_fork(made: "Fork") -> None:
+    parent, child = clean(str(made.parent)), clean(str(made.child))
+    click.echo(f"{styled('forked', fg='green')} {parent} into {styled(child, fg='cyan')}")
+    if made.method == "seed":
+        click.echo("Fork created; context injected; waiting for your next prompt.")
+    if made.path is not None:
+        click.echo(f"  {styled(clean(short_path(str(made.path))), dim=True)}")
+    if made.launch is not None:
+        click.echo(f"  {styled(clean(command_line(made.launch)), bold=True)}")
+
+
+def _print_plan(plan: "ForkPlan", *, err: bool = False) -> None:
+    new = plan.new_id or "an id that the agent will choose"
+    how = plan.method if plan.agent == plan.source.agent else f"{plan.method}, converted"
+    rows = [
+        ("from", f"{plan.point}  {plan.source.title}"),
+        ("to", f"{plan.agent}:{new} ({how})" if plan.new_id else f"{plan.agent}, {new} ({how})"),
+        ("folder", f"{short_path(str(plan.workspace))} (no code is touched)"),
+        ("size", _size(plan)),
+        ("title", plan.title or ""),
+        ("prompt", plan.prompt or ""),
+        *(("note", warning) for warning in plan.warnings),
+    ]
+    room = width()
+    for name, text in rows:
+        if text:
+            line = clean(text) if room is None else cut(clean(text), room - 8)
+            click.echo(f"{styled(name.ljust(8), dim=True)}{line}", err=err)
+    # Whole, however long: it is there to be copied.
+    click.echo(f"{styled('command ', dim=True)}{clean(command_line(plan.launch))}", err=err)
+
+
+def _size(plan: "ForkPlan") -> str:
+    tokens = (
+        f"about {counted(plan.tokens, 'token')}"
+        if plan.tokens < 1000
+        else (f"about {plan.tokens:,} tokens")
+    )
+    if plan.window is None:
+        return f"{tokens}; the model's window is unknown"
+    share = plan.tokens / plan.window
+    full = min(round(share * _BAR), _BAR)
+    return f"{tokens} of {plan.window:,} [{'#' * full}{'.' * (_BAR - full)}] {share:.0%}"
