@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from prong.agents.claude.folders import project_folder
 from prong.agents.claude.sample import ClaudeSample
@@ -36,10 +36,13 @@ def as_bytes(lines: Iterable[RawLine]) -> bytes:
     )
 
 
-class Sessions:
+S = TypeVar("S", bound=AgentStore)
+
+
+class Sessions(Generic[S]):
     """What can be asked of the sessions below one root."""
 
-    def __init__(self, root: Path, store: AgentStore) -> None:
+    def __init__(self, root: Path, store: S) -> None:
         self.root = root
         self.store = store
 
@@ -72,7 +75,7 @@ class Sessions:
         ]
 
 
-class Claude(Sessions):
+class Claude(Sessions[ClaudeStore]):
     def __init__(self, root: Path) -> None:
         super().__init__(root, ClaudeStore([root]))
 
@@ -89,7 +92,7 @@ class Claude(Sessions):
         return path
 
 
-class Codex(Sessions):
+class Codex(Sessions[CodexStore]):
     def __init__(self, root: Path) -> None:
         super().__init__(root, CodexStore([root]))
 

@@ -26,26 +26,41 @@ class Moved:
 
     session_file: Path
     target: Path
-    results: set[str] = field(default_factory=set[str])
-    """The tool results that the rewritten lines name."""
+    results: set[Path] = field(default_factory=set[Path])
+    """The files of large tool results that the lines name."""
 
     def __post_init__(self) -> None:
         # The CLI wrote the path as it saw it: through a link, or not.
         homes = {self.session_file.with_suffix(""), self.session_file.resolve().with_suffix("")}
-        self.homes = [home for home in homes if home.is_dir()]
-        self.needles = [_encode(str(home))[1:-1] + b"/" for home in self.homes]
-        self.replacement = _encode(str(self.target.with_suffix("")))[1:-1] + b"/"
+        self._needles = {_inside(home): _results(home) for home in homes if home.is_dir()}
+        self._replacement = _inside(self.target.with_suffix(""))
 
-    def rewritten(self, line: bytes, *, keep: bytes | None = None) -> bytes:
-        """The line with the paths into the old folder turned to the new one."""
-        for needle in self.needles:
+    def rewritten(self, line: bytes, *, keep: bytes) -> bytes:
+        """The line with the paths into the old folder turned to the new one.
+
+        A line that contains `keep` stays as it is.
+        """
+        for needle, results in self._needles.items():
             if needle not in line:
                 continue
-            for name in re.findall(re.escape(needle) + rb'tool-results/([^"\\/\s]+)', line):
-                self.results.add(name.decode("utf-8", "replace"))
-            if keep is None or keep not in line:
-                line = line.replace(needle, self.replacement)
+            for result in results:
+                if _inside(result)[:-1] in line:
+                    self.results.add(result)
+            if keep not in line:
+                line = line.replace(needle, self._replacement)
         return line
+
+
+def _inside(folder: Path | str) -> bytes:
+    """How paths below a folder begin inside a JSON string."""
+    return _encode(str(folder))[1:-1] + b"/"
+
+
+def _results(home: Path) -> list[Path]:
+    try:
+        return sorted((home / _RESULTS).iterdir())
+    except OSError:
+        return []
 
 
 def launched(source: ClaudeSource, nodes: Iterable[Node]) -> list[SubAgent]:
@@ -79,18 +94,10 @@ def stage(moved: Moved, agents: list[Path], id_: str, publication: Publication) 
     for path in agents:
         folder = folder or _made(publication.stage(home))
         _copy_agent(path, _made(folder / _AGENTS), id_, moved)
-    for name in sorted(moved.results):
-        source = next(
-            (home / _RESULTS / name for home in moved.homes if _is_plain(home, name)), None
-        )
-        if source is not None:
-            folder = folder or _made(publication.stage(home))
-            copy_file(source, _made(folder / _RESULTS) / name)
-
-
-def _is_plain(home: Path, name: str) -> bool:
-    """A name that a line gives must not lead out of the folder."""
-    return name not in (".", "..") and (home / _RESULTS / name).is_file()
+    for result in sorted(moved.results):
+        folder = folder or _made(publication.stage(home))
+        if result.is_file():
+            copy_file(result, _made(folder / _RESULTS) / result.name)
 
 
 def _copy_agent(path: Path, folder: Path, id_: str, moved: Moved) -> None:

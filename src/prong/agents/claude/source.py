@@ -40,8 +40,12 @@ class ClaudeSource:
     def whole(self) -> turns.Cut:
         return turns.cut(self.tree)
 
-    @cached_property
+    @property
     def conversation(self) -> Conversation:
+        return self._conversation
+
+    @cached_property
+    def _conversation(self) -> Conversation:
         active, abandoned, compactions = turns.build(self.whole, live=self._live)
         path = self.session.path
         return Conversation(

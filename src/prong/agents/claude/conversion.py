@@ -1,0 +1,141 @@
+"""A conversation of another agent as a session file of Claude Code.
+
+Lines as the CLI itself writes them, as far as it looks at them again. No model is named: the CLI
+would try to go on with that one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from prong.agents import converting
+from prong.agents.claude.copying import session_file
+from prong.agents.claude.folders import project_folder
+from prong.agents.claude.sample import VERSION
+from prong.agents.claude.transcript import ZERO
+from prong.agents.converting import Piece, PlainTurn, plain_turns
+from prong.errors import Taken
+from prong.model import Child, ForkPoint, Message, Session
+from prong.publication import Publication
+
+_USAGE = dict.fromkeys(
+    (
+        "input_tokens",
+        "cache_creation_input_tokens",
+        "cache_read_input_tokens",
+        "output_tokens",
+    ),
+    0,
+)
+
+
+def convert(
+    messages: Iterable[Message],
+    child: Child,
+    root: Path,
+    publication: Publication,
+    session_at: Callable[[Path], Session | None],
+) -> Session:
+    """Write a session below a configuration root, read it back and publish it."""
+    id_ = converting.checked_id(child.id) if child.id else str(uuid4())
+    if taken := session_file(root, id_):
+        raise Taken(f"session id {id_} is in use", path=str(taken))
+    target = root / "projects" / project_folder(child.cwd) / f"{id_}.jsonl"
+    staged = publication.stage(target)
+    script = _Script(id_, child.cwd, child.parent)
+    turns = plain_turns(messages, child.parent.session.agent)
+    converting.write(staged, script.session(turns, child.title))
+    return converting.publish(staged, target, script.turns, publication, session_at)
+
+
+@dataclass
+class _Script:
+    """The lines of one session, in the order in which they are written."""
+
+    id: str
+    cwd: Path
+    parent: ForkPoint
+    turns: int = 0
+    _leaf: str | None = None
+    _common: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._common = {
+            "userType": "external",
+            "entrypoint": "cli",
+            "cwd": str(self.cwd),
+            "sessionId": self.id,
+            "version": VERSION,
+            # As a branch of the CLI names its source, and of which agent that is.
+            "forkedFrom": {
+                "sessionId": self.parent.session.id,
+                "messageUuid": self.parent.turn_id or ZERO,
+                "agent": self.parent.session.agent,
+            },
+        }
+
+    def session(self, turns: Iterable[PlainTurn], title: str | None) -> Iterator[dict[str, Any]]:
+        for turn in turns:
+            yield from self._turn(turn)
+        if self._leaf is None:
+            raise converting.nothing_to_convert()
+        if title:
+            yield {"type": "custom-title", "customTitle": title, "sessionId": self.id}
+
+    def _turn(self, turn: PlainTurn) -> Iterator[dict[str, Any]]:
+        for piece in turn.context:
+            yield self._said_by_user(piece, isMeta=True)
+        for position, piece in enumerate(turn.pieces):
+            if piece.role == "assistant":
+                yield self._answer(piece)
+            elif piece.role == "summary":
+                yield self._said_by_user(piece, isCompactSummary=True)
+            elif piece.role == "user" and (position == 0 or not self.turns):
+                yield self._prompt(piece)
+            else:
+                # It was said in the middle of the turn, so it opens none.
+                yield self._said_by_user(piece)
+
+    def _prompt(self, piece: Piece) -> dict[str, Any]:
+        self.turns += 1
+        return self._said_by_user(
+            piece,
+            promptId=str(uuid4()),
+            origin={"kind": "human"},
+            promptSource="typed",
+            turnOrigin="human",
+            turnPosition={"promptIndex": self.turns, "turnIndex": self.turns},
+        )
+
+    def _said_by_user(self, piece: Piece, **fields: Any) -> dict[str, Any]:
+        message = {"role": "user", "content": piece.text}
+        return self._line("user", piece.time, message=message, **fields)
+
+    def _answer(self, piece: Piece) -> dict[str, Any]:
+        message = {
+            "id": f"msg_{uuid4().hex}",
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "text", "text": piece.text}],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": _USAGE,
+        }
+        return self._line("assistant", piece.time, message=message)
+
+    def _line(self, type_: str, time: datetime, **fields: Any) -> dict[str, Any]:
+        uuid = str(uuid4())
+        line = {
+            "parentUuid": self._leaf,
+            "isSidechain": False,
+            "type": type_,
+            **fields,
+            "uuid": uuid,
+            "timestamp": converting.timestamp(time),
+            **self._common,
+        }
+        self._leaf = uuid
+        return line

@@ -1,0 +1,479 @@
+"""What a written fork of a Claude session is made of."""
+
+import hashlib
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import pytest
+
+from prong.agents.claude import copying
+from prong.agents.claude.folders import project_folder
+from prong.agents.claude.sample import ClaudeSample
+from prong.errors import Corrupt, NotFound, Taken, UsageError
+from prong.model import Child, Cut, ForkPoint, Method, Session, SessionRef, View
+from prong.publication import Publication
+from tests.unit.agents.stores import CWD, Claude, as_bytes, uuid
+
+ID = uuid(1)
+NEW = uuid(9)
+
+
+class Forks:
+    """Forks sessions of one store into a folder."""
+
+    def __init__(self, claude: Claude, folder: Path) -> None:
+        self.claude = claude
+        self.into = folder / "into"
+        self.into.mkdir()
+        self.journal = folder / "journal"
+
+    def make(
+        self,
+        path: Path,
+        turn: int,
+        *,
+        full: bool = False,
+        id_: str = NEW,
+        title: str | None = None,
+        into: Path | None = None,
+    ) -> Session:
+        before = hashlib.sha256(path.read_bytes()).hexdigest()
+        store = self.claude.store
+        session = store.session_at(path)
+        assert session
+        with closing(store.source(session)) as source, Publication(self.journal) as publication:
+            turns = source.conversation.turns
+            chosen = turns[turn - 1].id if turn else None
+            point = ForkPoint(session.ref, turn, chosen)
+            child = Child(id_, into or self.into, point, title)
+            made = store.copy(source, Cut(chosen, full), child, publication)
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+        return made
+
+    def warnings(self, path: Path, turn: int) -> tuple[str, ...]:
+        session = self.claude.store.session_at(path)
+        assert session
+        with closing(self.claude.store.source(session)) as source:
+            return source.extent(Cut(source.conversation.turns[turn - 1].id)).warnings
+
+    def context(self, session: Session) -> list[str]:
+        messages = self.claude.store.messages(session, view=View.CONTEXT)
+        return [
+            message.text or (message.tool.output or "" if message.tool else "")
+            for message in messages
+        ]
+
+
+@pytest.fixture
+def forks(claude: Claude, tmp_path: Path) -> Forks:
+    return Forks(claude, tmp_path)
+
+
+def two_turns(claude: Claude) -> ClaudeSample:
+    sample = claude.new()
+    sample.prompt("one")
+    sample.answer("first", tokens=10)
+    sample.prompt("two")
+    sample.answer("second", tokens=20)
+    return sample
+
+
+def lines(session: Session | Path) -> list[dict[str, Any]]:
+    path = session if isinstance(session, Path) else session.path
+    return [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
+
+
+def test_a_fork_is_a_private_file_in_the_folder_of_its_project(
+    claude: Claude, forks: Forks
+) -> None:
+    made = forks.make(two_turns(claude).write(claude.root), 1)
+    assert made.path == claude.root / "projects" / project_folder(forks.into) / f"{NEW}.jsonl"
+    assert made.path.stat().st_mode & 0o777 == 0o600
+    assert made.path.parent.stat().st_mode & 0o777 == 0o700
+    assert made.parent
+    assert made.parent.id == ID
+    assert made.inherited == 1
+    assert made.cwd == str(forks.into)
+    assert [path.name for path in made.path.parent.iterdir()] == [made.path.name]
+
+
+def test_keys_are_set_and_everything_else_stays(claude: Claude, forks: Forks) -> None:
+    sample = two_turns(claude)
+    sample.entrypoint = "sdk-cli"
+    sample.prompt(f"what is {ID}?")
+    sample.lines[-1]["session_id"] = ID
+    sample.answer("an id")
+    sample.lines[-2]["message"]["odd"] = {"sessionId": ID, "cwd": CWD}
+    made = forks.make(sample.write(claude.root), 3)
+    for old, new in zip(sample.lines, lines(made), strict=True):
+        changed = {
+            "sessionId": NEW,
+            "entrypoint": "cli",
+            "cwd": str(forks.into),
+            "forkedFrom": {"sessionId": ID, "messageUuid": old["uuid"]},
+        }
+        assert new == {**old, **changed}
+
+
+def test_nothing_of_the_next_turn_is_in_it(claude: Claude, forks: Forks) -> None:
+    sample = claude.new()
+    sample.prompt("one")
+    sample.side("queue-operation", operation="enqueue", content="the secret")
+    sample.side("api-request-blob", blob="the secret")
+    sample.side("file-history-snapshot", messageId=uuid(77), snapshot={"x": "the secret"})
+    sample.answer("first")
+    sample.side("last-prompt", lastPrompt="the secret", leafUuid=sample.leaf)
+    sample.prompt("the secret")
+    sample.answer("second")
+    made = forks.make(sample.write(claude.root), 1)
+    assert b"secret" not in made.path.read_bytes()
+    assert {line["type"] for line in lines(made)} == {"user", "assistant", "system"}
+
+
+def test_a_title_comes_last(claude: Claude, forks: Forks) -> None:
+    made = forks.make(two_turns(claude).write(claude.root), 2, title="try it with locks")
+    assert made.title == "try it with locks"
+    assert lines(made)[-1] == {
+        "type": "custom-title",
+        "customTitle": "try it with locks",
+        "sessionId": NEW,
+    }
+
+
+def test_what_a_person_did_behind_the_answer_is_no_part_of_the_turn(
+    claude: Claude, forks: Forks
+) -> None:
+    sample = two_turns(claude)
+    text = "<command-name>/rename</command-name>"
+    sample.chain("user", message={"role": "user", "content": "Caveat: ..."}, isMeta=True)
+    sample.chain("user", message={"role": "user", "content": text})
+    sample.chain("system", subtype="local_command", content="<local-command-stdout>ok")
+    sample.prompt("three")
+    sample.answer("third")
+    made = forks.make(sample.write(claude.root), 2)
+    assert lines(made)[-1]["subtype"] == "turn_duration"
+    assert forks.context(made) == ["one", "first", "two", "second"]
+
+
+def test_a_prompt_without_an_answer_keeps_what_it_was_expanded_to(
+    claude: Claude, forks: Forks
+) -> None:
+    sample = two_turns(claude)
+    sample.prompt("/deploy")
+    sample.chain("user", message={"role": "user", "content": "Deploy it."}, isMeta=True)
+    made = forks.make(sample.write(claude.root), 3)
+    assert forks.context(made)[-2:] == ["/deploy", "Deploy it."]
+
+
+class TestCompaction:
+    @pytest.fixture
+    def path(self, claude: Claude) -> Path:
+        sample = two_turns(claude)
+        sample.compact("in short: one, two")
+        boundary, summary = sample.lines[-2:]
+        boundary["compactMetadata"]["preservedMessages"] = {
+            "anchorUuid": summary["uuid"],
+            "uuids": [sample.lines[4]["uuid"]],
+        }
+        text = "<command-name>/compact</command-name>"
+        sample.chain("user", message={"role": "user", "content": text})
+        sample.prompt("three")
+        sample.answer("third")
+        return sample.write(claude.root)
+
+    def test_before_it_nothing_was_summed_up(self, path: Path, forks: Forks) -> None:
+        assert forks.context(forks.make(path, 1)) == ["one", "first"]
+
+    def test_just_behind_it_the_model_gets_the_summary(self, path: Path, forks: Forks) -> None:
+        made = forks.make(path, 2)
+        assert forks.context(made) == ["in short: one, two", "second"]
+
+    def test_later_too_and_the_words_are_still_in_the_file(self, path: Path, forks: Forks) -> None:
+        made = forks.make(path, 3)
+        assert forks.context(made)[:2] == ["in short: one, two", "second"]
+        assert forks.context(made)[-2:] == ["three", "third"]
+        assert made.turn_count == 3
+
+    @pytest.mark.parametrize("turn", [2, 3])
+    def test_it_can_be_undone(self, path: Path, forks: Forks, turn: int) -> None:
+        made = forks.make(path, turn, full=True)
+        words = ["one", "first", "two", "second", "three", "third"]
+        assert forks.context(made) == words[: 2 * turn]
+        assert b"in short" not in made.path.read_bytes()
+
+
+def thought(sample: ClaudeSample, *blocks: dict[str, Any]) -> None:
+    message = {"id": "msg_1", "role": "assistant", "model": "m", "content": list(blocks)}
+    sample.chain("assistant", message=message)
+
+
+class TestThoughts:
+    def test_a_thought_and_its_signature_stay_as_written(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        block = {"type": "thinking", "thinking": "hm", "signature": "EqQB"}
+        sample = claude.new()
+        sample.prompt("one")
+        thought(sample, block)
+        sample.answer("first")
+        path = sample.write(claude.root)
+        made = forks.make(path, 1)
+        assert lines(made)[1]["message"]["content"] == [block]
+        assert forks.warnings(path, 1) == ()
+
+    def test_a_signature_alone_is_left_out_and_said(self, claude: Claude, forks: Forks) -> None:
+        block = {"type": "thinking", "thinking": "", "signature": "EqQB"}
+        sample = claude.new()
+        sample.prompt("one")
+        thought(sample, block)
+        thought(sample, block, {"type": "text", "text": "first"})
+        path = sample.write(claude.root)
+        made = forks.make(path, 1)
+        prompt, answer = lines(made)
+        assert answer["parentUuid"] == prompt["uuid"]
+        assert answer["message"]["content"] == [{"type": "text", "text": "first"}]
+        (warning,) = forks.warnings(path, 1)
+        assert warning.startswith("2 thoughts of which only the signature was kept")
+
+
+class TestSidecars:
+    def agent(self, path: Path, name: str, **fields: Any) -> Path:
+        file = path.with_suffix("") / "subagents" / f"agent-{name}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        line = {
+            "type": "user",
+            "uuid": uuid(50),
+            "parentUuid": None,
+            "isSidechain": True,
+            "agentId": name,
+            "sessionId": ID,
+            "message": {"role": "user", "content": f"{ID} {path.with_suffix('')}/x"},
+        }
+        file.write_bytes(as_bytes([line, b"half a line", {**line, **fields}]))
+        meta = {"agentType": "Explore", "toolUseId": fields.get("tool", "")}
+        file.with_suffix(".meta.json").write_text(json.dumps(meta))
+        return file
+
+    def launch(self, sample: ClaudeSample, agent: str) -> str:
+        sample.prompt(f"ask {agent}")
+        sample.tools(("Agent", {"prompt": "look"}, "found"))
+        sample.lines[-1]["toolUseResult"] = {"agentId": agent}
+        sample.answer("done")
+        return str(sample.lines[-4]["message"]["content"][0]["id"])
+
+    def test_agents_of_the_turns_come_along(self, claude: Claude, forks: Forks) -> None:
+        sample = claude.new()
+        first = self.launch(sample, "a1")
+        self.launch(sample, "b2")
+        path = sample.write(claude.root)
+        block = {"type": "tool_use", "id": "toolu_deep", "name": "Agent"}
+        self.agent(path, "a1", tool=first, message={"role": "assistant", "content": [block]})
+        self.agent(path, "b2")
+        self.agent(path, "deep", tool="toolu_deep")
+        made = forks.make(path, 1)
+        folder = made.path.with_suffix("") / "subagents"
+        assert sorted(file.name for file in folder.iterdir()) == [
+            "agent-a1.jsonl",
+            "agent-a1.meta.json",
+            "agent-deep.jsonl",
+            "agent-deep.meta.json",
+        ]
+        first_line, *_ = lines(folder / "agent-a1.jsonl")
+        assert first_line["sessionId"] == NEW
+        assert first_line["message"]["content"] == f"{ID} {made.path.with_suffix('')}/x"
+        conversation = claude.store.conversation(made)
+        assert {agent.id for agent in conversation.subagents} == {"a1", "deep"}
+        assert all(file.stat().st_mode & 0o777 == 0o600 for file in folder.iterdir())
+
+    def test_tool_results_are_copied_and_named_anew(self, claude: Claude, forks: Forks) -> None:
+        sample = claude.new()
+        path = claude.path(sample.id)
+        home = path.with_suffix("")
+        results = home / "tool-results"
+        results.mkdir(parents=True)
+        (results / "big é.txt").write_text("all of it")
+        (results / "later.txt").write_text("of a later turn")
+        sample.prompt("one")
+        sample.tools(("Bash", {"command": "x"}, f"saved to {home}/tool-results/big é.txt"))
+        block = {"type": "thinking", "thinking": f"see {home}/x", "signature": "EqQB"}
+        thought(sample, block)
+        sample.answer("done")
+        sample.prompt("two")
+        sample.tools(("Bash", {"command": "x"}, f"saved to {results}/later.txt"))
+        sample.write(claude.root)
+        made = forks.make(path, 1)
+        copied = made.path.with_suffix("") / "tool-results"
+        assert f"saved to {copied}/big é.txt" in forks.context(made)
+        # The signature is over the words as they were.
+        assert f"see {home}/x" in forks.context(made)
+        assert [(file.name, file.read_text()) for file in copied.iterdir()] == [
+            ("big é.txt", "all of it")
+        ]
+
+    def test_memory_is_given_to_a_project_that_has_none(self, claude: Claude, forks: Forks) -> None:
+        path = two_turns(claude).write(claude.root)
+        memory = path.parent / "memory"
+        (memory / "deep").mkdir(parents=True)
+        (memory / "MEMORY.md").write_text("likes tabs")
+        (memory / "deep" / "note.md").write_text("deep")
+        target = claude.root / "projects" / project_folder(forks.into) / "memory"
+        target.mkdir(parents=True)  # the CLI makes an empty one for every project
+        forks.make(path, 1)
+        assert (target / "MEMORY.md").read_text() == "likes tabs"
+        assert (target / "deep" / "note.md").read_text() == "deep"
+        (target / "MEMORY.md").write_text("likes spaces")
+        forks.make(path, 1, id_=uuid(10))
+        assert (target / "MEMORY.md").read_text() == "likes spaces"
+
+    def test_a_fork_in_the_same_project_leaves_its_memory_alone(
+        self, claude: Claude, forks: Forks, tmp_path: Path
+    ) -> None:
+        sample = claude.new(cwd=str(forks.into))
+        sample.prompt("one")
+        path = sample.write(claude.root)
+        (path.parent / "memory").mkdir()
+        (path.parent / "memory" / "MEMORY.md").write_text("likes tabs")
+        forks.make(path, 1)
+        assert (path.parent / "memory" / "MEMORY.md").read_text() == "likes tabs"
+
+
+@pytest.mark.parametrize("name", ["a_b", "a b", "a.b", "é日🎉", "x" * 180])
+def test_any_folder(claude: Claude, forks: Forks, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name / name
+    folder.mkdir(parents=True)
+    made = forks.make(two_turns(claude).write(claude.root), 1, into=folder)
+    assert made.path.parent.name == project_folder(folder)
+    assert made.cwd == str(folder)
+
+
+@pytest.mark.parametrize("cwd", [CWD, "/elsewhere"])
+def test_an_id_that_is_in_use(claude: Claude, forks: Forks, cwd: str) -> None:
+    path = two_turns(claude).write(claude.root)
+    other = claude.new(9, cwd=cwd)
+    other.prompt("hello")
+    taken = other.write(claude.root)
+    before = taken.read_bytes()
+    with pytest.raises(Taken):
+        forks.make(path, 1)
+    assert taken.read_bytes() == before
+    assert not forks.journal.exists() or list(forks.journal.iterdir()) == []
+
+
+def test_ids_are_uuids(claude: Claude) -> None:
+    path = two_turns(claude).write(claude.root)
+    session = claude.store.session_at(path)
+    assert session
+    with closing(claude.store.source(session)) as source:
+        fork_id = claude.store.fork_id
+        assert fork_id(Method.COPY, source, Cut(None), NEW.upper()) == NEW
+        assert fork_id(Method.COPY, source, Cut(None), None) != fork_id(
+            Method.COPY, source, Cut(None), None
+        )
+        with pytest.raises(UsageError, match="no UUID"):
+            fork_id(Method.COPY, source, Cut(None), "../../etc")
+
+
+def test_a_session_file_that_is_a_link(claude: Claude, forks: Forks, tmp_path: Path) -> None:
+    real = two_turns(claude).write(tmp_path / "real")
+    (real.with_suffix("") / "tool-results").mkdir(parents=True)
+    (real.with_suffix("") / "tool-results" / "a.txt").write_text("all")
+    link = claude.path(ID)
+    link.parent.mkdir(parents=True)
+    link.symlink_to(real)
+    made = forks.make(link, 2)
+    assert not made.path.is_symlink()
+    assert made.path.is_relative_to(claude.root)
+    assert made.turn_count == 2
+
+
+def test_a_fork_of_a_fork_names_its_own_parent(claude: Claude, forks: Forks) -> None:
+    first = forks.make(two_turns(claude).write(claude.root), 2)
+    second = forks.make(first.path, 1, id_=uuid(10))
+    assert second.parent
+    assert second.parent.id == first.id
+    parents = {session.id: session.parent for session in claude.scan().sessions}
+    assert parents == {ID: None, first.id: SessionRef("claude", ID), second.id: first.ref}
+
+
+def test_lines_of_old_sub_agents_stay_between_the_others(claude: Claude, forks: Forks) -> None:
+    sample = claude.new()
+    sample.prompt("one")
+    leaf = sample.leaf
+    sample.chain("user", message={"role": "user", "content": "to a sub-agent"})
+    sample.lines[-1]["isSidechain"] = True
+    sample.leaf = leaf
+    sample.answer("first")
+    sample.chain("user", message={"role": "user", "content": "later"})
+    sample.lines[-1]["isSidechain"] = True
+    made = forks.make(sample.write(claude.root), 1)
+    assert [line.get("isSidechain") for line in lines(made)] == [False, True, False, False]
+
+
+def test_a_line_of_thirty_megabytes(claude: Claude, forks: Forks) -> None:
+    sample = claude.new()
+    sample.prompt("look at this")
+    picture = {"type": "base64", "media_type": "image/png", "data": "A" * 30_000_000}
+    content = [{"type": "image", "source": picture}]
+    sample.tools(("Read", {"file_path": "/x.png"}, "x"))
+    sample.lines[-1]["message"]["content"][0]["content"] = content
+    sample.answer("a cat")
+    path = sample.write(claude.root)
+    made = forks.make(path, 1)
+    assert made.size > 30_000_000
+    with closing(claude.store.source(made)) as source:
+        assert source.extent(Cut(source.conversation.turns[0].id)).characters < 10_000
+
+
+def test_a_fork_that_does_not_read_back_is_not_published(
+    claude: Claude, forks: Forks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = two_turns(claude).write(claude.root)
+    real = copying.writer
+
+    def losing(path: Path) -> _Losing:
+        return _Losing(real(path))
+
+    monkeypatch.setattr(copying, "writer", losing)
+    with pytest.raises(Corrupt, match="does not read back"):
+        forks.make(path, 2)
+    assert not (claude.root / "projects" / project_folder(forks.into)).exists()
+
+
+class _Losing:
+    """A file that loses what is written first."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._count = file, 0
+
+    def write(self, data: bytes) -> None:
+        self._count += 1
+        if self._count > 2:
+            self._file.write(data)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def test_a_turn_that_is_not_there(claude: Claude) -> None:
+    path = two_turns(claude).write(claude.root)
+    session = claude.store.session_at(path)
+    assert session
+    with closing(claude.store.source(session)) as source, pytest.raises(NotFound):
+        source.extent(Cut("nowhere"))
+
+
+def test_the_size_is_what_the_model_gets(claude: Claude) -> None:
+    path = two_turns(claude).write(claude.root)
+    session = claude.store.session_at(path)
+    assert session
+    with closing(claude.store.source(session)) as source:
+        turns = source.conversation.turns
+        first, second = (source.extent(Cut(turn.id)) for turn in turns)
+    assert (first.turns, first.tokens) == (1, 10)
+    assert (second.turns, second.tokens) == (2, 20)
+    assert 0 < first.characters < second.characters < 100
