@@ -200,6 +200,11 @@ class CanForkNatively(Protocol):
 class CanSeed(Protocol):
     """A first prompt of any length can be given to the agent's program without a terminal."""
 
+    @property
+    def longest_seed(self) -> int:
+        """How many characters its program takes."""
+        ...
+
     def seed(self, child: Child) -> Launch:
         """The command that takes the prompt on standard input, without tools."""
         ...

@@ -8,6 +8,7 @@ from typing import Self
 
 from prong import config, paths
 from prong.app import demo, doctor, forking, lineage, planning, resolve, resuming
+from prong.app.doctor import Finding
 from prong.app.garbage import no_collections
 from prong.app.planning import ForkOptions, capable
 from prong.app.programs import Programs
@@ -179,6 +180,10 @@ class App:
     def doctor(self) -> doctor.Report:
         """What is installed, what is missing, what to type."""
         return doctor.examine(self)
+
+    def fix(self) -> list[Finding]:
+        """Clean up after forks that a killed process left half done; what was done."""
+        return list(doctor.fix())
 
     def demo(self, home: Path) -> demo.Demo:
         """Write sample sessions into an empty folder."""

@@ -42,6 +42,7 @@ CAPABILITIES = (
     Capability("resume a session", "resume", "resume"),
     Capability("show lineage", "tree", "tree"),
     Capability("check the installation", "doctor", "doctor"),
+    Capability("clean up after a killed fork", "fix", "doctor"),
     Capability(
         "try it on samples",
         "demo",

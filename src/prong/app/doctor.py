@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong import __version__, paths
+from prong import __version__, paths, publication
 from prong.app import programs
 from prong.app.sessions import SessionFilter
 from prong.model import Session
@@ -58,6 +58,7 @@ def examine(app: App) -> Report:
     findings.extend(_unknown_agents(app))
     left_out = (*listing.unusable, *listing.copies)
     findings.extend(Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in left_out)
+    findings.extend(_unfinished())
     findings.extend(_plug_ins(app, listing.failed))
     findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
     return Report(tuple(findings))
@@ -136,6 +137,23 @@ def _retention(
             f"{_counted(len(leaving), 'session')} will be deleted within {_WARN_BEFORE.days} days",
             f'raise "cleanupPeriodDays" in {root / "settings.json"}',
         )
+
+
+def _unfinished() -> Iterable[Finding]:
+    found = publication.leftovers(paths.journal_dir())
+    if found:
+        message = f"{_counted(len(found), 'fork')} not finished, by a process that was killed"
+        yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
+
+
+def fix() -> Iterable[Finding]:
+    """Clean up after forks that were not finished."""
+    for leftover in publication.leftovers(paths.journal_dir()):
+        removed = publication.undo(leftover)
+        for path in removed:
+            yield Finding("forks", Level.OK, f"removed {path}")
+        if not removed:
+            yield Finding("forks", Level.OK, "a fork was finished; nothing was left of it")
 
 
 def _plug_ins(app: App, failed: Mapping[str, str]) -> Iterable[Finding]:

@@ -22,7 +22,7 @@ class Node:
     ref: SessionRef
     session: Session | None
     turn: int | None
-    """The turn of its parent that it was forked at; None for a root, or when nobody knows."""
+    """The turn of its parent that it was forked at; None for a root, or when it has no number."""
     children: list["Node"] = field(default_factory=list["Node"])
 
 
@@ -105,28 +105,40 @@ _Links = dict[SessionRef, _Link]
 
 def _links(sessions: Mapping[SessionRef, Session], recorded: Iterable[Fork]) -> _Links:
     """What the files tell. Loops, which only damaged files can claim, are left out."""
-    by_id = {fork.parent.session.id: fork.parent.session for fork in recorded}
-    by_id |= {ref.id: ref for ref in sessions}
+    there = _Names(sessions)
+    gone = _Names(fork.parent.session for fork in recorded)
     links: _Links = {}
     for ref, session in sessions.items():
         parent = session.parent
-        if parent is None:
-            continue
-        if parent not in sessions:
-            # A file names no agent: the fork of another agent's session seems to be of its own.
-            parent = by_id.get(parent.id, parent)
-        at = session.inherited if session.forked_at is None else session.forked_at
-        links[ref] = _Link(parent, at)
+        if parent is not None:
+            at = session.inherited if session.forked_at is None else session.forked_at
+            links[ref] = _Link(there.find(parent) or gone.find(parent) or parent, at)
     looping = {ref for ref, link in links.items() if _descends(link.parent, ref, links)}
     return {ref: link for ref, link in links.items() if ref not in looping}
+
+
+class _Names:
+    """Finds a session by what a file calls it.
+
+    A file may name no agent: then the fork of another agent's session seems to be of its own.
+    """
+
+    def __init__(self, refs: Iterable[SessionRef]) -> None:
+        self._refs = set(refs)
+        self._by_id = {ref.id: ref for ref in sorted(self._refs)}
+
+    def find(self, name: SessionRef) -> SessionRef | None:
+        return name if name in self._refs else self._by_id.get(name.id)
 
 
 def _add_recorded(links: _Links, recorded: Iterable[Fork]) -> None:
     """Add what was recorded of sessions that no file tells a parent of."""
     for fork in recorded:
-        parent = fork.parent.session
-        if fork.child not in links and not _descends(parent, fork.child, links):
-            links[fork.child] = _Link(parent, fork.parent.turn)
+        parent, turn = fork.parent.session, fork.parent.turn
+        # A fork from before the first turn has nothing of its parent: in the files it is none.
+        if turn == 0 or fork.child in links or _descends(parent, fork.child, links):
+            continue
+        links[fork.child] = _Link(parent, turn)
 
 
 def _node(ref: SessionRef, session: Session | None, links: _Links) -> Node:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,7 +95,7 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         trim=options.trim,
     )
     missing = _check_program(app, child_store, options.method)
-    draft = _measured(source, draft)
+    draft = _measured(source, child_store, draft)
     activity = source_store.activity(session) if isinstance(source_store, HasActivity) else None
     warnings = _warnings(draft, source, turn, activity)
     return replace(draft, warnings=(*warnings, missing) if missing else tuple(warnings))
@@ -225,27 +224,34 @@ def _check_program(app: App, store: AgentStore, method: Method) -> str | None:
     return None
 
 
-def _measured(source: ForkSource, draft: ForkPlan) -> ForkPlan:
+def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPlan:
     extent = source.extent(draft.cut)
     same = draft.agent == draft.source.agent
     window = (extent.window or window_of(draft.source.model, extent.tokens or 0)) if same else None
+    draft = replace(draft, window=window)
     if draft.method is not Method.SEED:
-        tokens = max(math.ceil(extent.characters / 4), extent.tokens or 0)
-        return replace(draft, tokens=tokens, window=window, warnings=extent.warnings)
-    made = seed_of(source, replace(draft, window=window))
-    warnings = (f"left out to make it fit: {made.left_out}",) if made.left_out else ()
-    tokens = made.tokens
-    if window is not None and budget.level(tokens, window) is budget.Level.OVER:
+        tokens = max(budget.estimate(extent.characters), extent.tokens or 0)
+        return replace(draft, tokens=tokens, warnings=extent.warnings)
+    made = seed_of(source, store, draft)
+    over = window is not None and budget.level(made.tokens, window) is budget.Level.OVER
+    longest = capable(store, CanSeed, "be seeded").longest_seed
+    if over or made.characters > longest:
+        most = window if over else budget.estimate(longest)
         raise UsageError(
-            f"the seed has about {tokens:,} tokens, the model's window {window:,}",
+            f"the seed has about {made.tokens:,} tokens; {draft.agent} takes {most:,}",
             hint="--trim keeps the first prompt and the newest turns; --method copy needs no seed",
         )
-    return replace(draft, tokens=tokens, window=window, warnings=warnings)
+    warnings = (f"left out to make it fit: {made.left_out}",) if made.left_out else ()
+    return replace(draft, tokens=made.tokens, warnings=warnings)
 
 
-def seed_of(source: ForkSource, draft: ForkPlan) -> seed.Seed:
+def seed_of(source: ForkSource, store: AgentStore, draft: ForkPlan) -> seed.Seed:
     """The prompt of a seed fork: the whole transcript, or what fits."""
-    limit = draft.window if draft.trim else None
+    limit = None
+    if draft.trim:
+        limit = budget.estimate(capable(store, CanSeed, "be seeded").longest_seed) - 1
+        if draft.window is not None:
+            limit = min(limit, budget.room(draft.window))
     messages = source.messages(replace(draft.cut, full=True))
     return seed.build(messages, draft.point, limit_tokens=limit)
 

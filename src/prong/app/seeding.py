@@ -21,8 +21,9 @@ _SAID = 300
 
 def seeded(app: App, plan: ForkPlan, source: ForkSource) -> Made:
     """Submit the seed; the agent makes a session of it and says that it is ready."""
-    store = capable(app.store(plan.agent), CanSeed, "be seeded")
-    made = planning.seed_of(source, plan)
+    agent = app.store(plan.agent)
+    store = capable(agent, CanSeed, "be seeded")
+    made = planning.seed_of(source, agent, plan)
     child = Child(plan.new_id, plan.workspace, plan.point, plan.title)
     launch = store.seed(child)
     with Running(launch, made.text) as running:

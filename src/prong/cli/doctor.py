@@ -9,18 +9,22 @@ _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow"}
 
 
 @click.command()
+@click.option("--fix", is_flag=True, help="Remove what killed forks left behind, then look.")
 @json_option
-def doctor(as_json: bool) -> None:
+def doctor(fix: bool, as_json: bool) -> None:
     """Tell what is installed, what is missing, what to type."""
+    app = open_app()
     with patience("looking ..."):
-        report = open_app().doctor()
+        fixed = app.fix() if fix else []
+        report = app.doctor()
+    findings = [*fixed, *report.findings]
     if as_json:
         from dataclasses import asdict
 
-        print_json({"findings": [asdict(one) for one in report.findings]})
+        print_json({"findings": [asdict(one) for one in findings]})
         return
-    topics = max(cells(finding.topic) for finding in report.findings)
-    for finding in report.findings:
+    topics = max(cells(finding.topic) for finding in findings)
+    for finding in findings:
         level = styled(f"{finding.level.value:<7}", fg=_COLOURS[finding.level.value])
         click.echo(f"{level} {pad(clean(finding.topic), topics)}  {clean(finding.message)}")
         if finding.hint:

@@ -78,7 +78,8 @@ def _described(node: "Node", parent_title: str | None) -> tuple[str, str]:
     if session is None:
         return "(deleted)", ""
     rest = f"  {age(session.updated)}"
-    if node.turn is not None:
-        rest = f"  +{counted(max(session.turn_count - node.turn, 0), 'turn')}{rest}"
+    if node.turn is not None and session.parent is not None:
+        own = max(session.turn_count - session.inherited, 0)
+        rest = f"  +{counted(own, 'turn')}{rest}"
     # A fork without a title of its own would repeat what stands above it.
     return ("" if session.title == parent_title else clean(session.title)), rest

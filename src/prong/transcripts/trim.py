@@ -1,0 +1,182 @@
+"""Making a transcript fit: the first prompt and the newest turns stay, a note names the rest."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from prong.errors import UsageError
+from prong.model import Tool
+from prong.transcripts.blocks import Block
+
+_LEAST = 200
+"""No text of a tool is shortened to fewer characters than that."""
+_BETWEEN = 2
+"""Characters between two blocks."""
+_OPENING_ROLES = frozenset(("user", "summary", "system"))
+_JOINER = "\u200d"
+_MODIFIERS = frozenset("\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
+_STEPS = 32
+"""How far a cut is moved at most, to keep the parts of one character together; less than a half
+of what is left of a text."""
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """What is left of a transcript."""
+
+    blocks: list[Block]
+    left_out: str = ""
+    """What is not there, in words; empty when everything is."""
+
+
+@dataclass(frozen=True)
+class _Turn:
+    number: int | None
+    blocks: list[Block]
+
+    @property
+    def name(self) -> str:
+        return "the only turn" if self.number is None else f"turn {self.number}"
+
+
+def size(blocks: Sequence[Block]) -> int:
+    """How many characters the blocks take when they are written."""
+    return sum(block.size for block in blocks) + _BETWEEN * max(len(blocks) - 1, 0)
+
+
+def trim(blocks: list[Block], limit: int) -> Trimmed:
+    """As much as fits into `limit` characters. Turns are left out whole.
+
+    Only when the newest turn does not fit, the long texts of its tools lose their middle.
+    Raises `UsageError` when that is not enough.
+    """
+    if size(blocks) <= limit:
+        return Trimmed(blocks)
+    turns = _turns(blocks)
+    if not turns:
+        raise _impossible()
+    head, rest = _opening(turns[0])
+    later = [rest, *turns[1:]]
+    start = len(later)
+    taken = size(head) + _BETWEEN
+    for position in range(len(later) - 1, 0, -1):
+        taken += size(later[position].blocks) + _BETWEEN
+        if taken + _note(_names(later, position)).size > limit:
+            break
+        start = position
+    if start < len(later):
+        left_out = _names(later, start)
+        newest = [block for turn in later[start:] for block in turn.blocks]
+    else:
+        last = later[-1]
+        left_out = _names(later, len(later) - 1)
+        left_out = [*left_out, f"the middle of long tool texts in {last.name}"]
+        room = limit - size(head) - _note(left_out).size - 2 * _BETWEEN
+        newest = _shortened(last.blocks, room)
+    return Trimmed([*head, _note(left_out), *newest], _listed(left_out))
+
+
+def _turns(blocks: list[Block]) -> list[_Turn]:
+    """What comes before the first number belongs to the first turn."""
+    turns: list[_Turn] = []
+    for block in blocks:
+        last = turns[-1] if turns else None
+        if last is None or block.turn not in (None, last.number):
+            if last is not None and last.number is None:
+                turns[-1] = _Turn(block.turn, [*last.blocks, block])
+                continue
+            last = _Turn(block.turn, [])
+            turns.append(last)
+        last.blocks.append(block)
+    return turns
+
+
+def _opening(turn: _Turn) -> tuple[list[Block], _Turn]:
+    """The first prompt, with a summary that stands before it; and the rest of its turn."""
+    roles = [block.role for block in turn.blocks]
+    until = roles.index("user") + 1 if "user" in roles else len(roles)
+    places = {place for place in range(until) if roles[place] in _OPENING_ROLES}
+    rest = [block for place, block in enumerate(turn.blocks) if place not in places]
+    return [turn.blocks[place] for place in sorted(places)], _Turn(turn.number, rest)
+
+
+def _names(turns: list[_Turn], count: int) -> list[str]:
+    """What the first `count` of the turns are called; of the very first, only a rest is there."""
+    names: list[str] = []
+    if count and turns[0].blocks:
+        names.append(f"all of {turns[0].name} but its prompt")
+    if count > 1:
+        first, last, total = turns[1].number, turns[count - 1].number, turns[-1].number
+        names.append(
+            f"turn {first} of {total}" if first == last else f"turns {first}-{last} of {total}"
+        )
+    return names
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)
+
+
+def _note(left_out: list[str]) -> Block:
+    return Block("note", f"Left out here, to make the transcript fit: {_listed(left_out)}.")
+
+
+def _shortened(blocks: list[Block], room: int) -> list[Block]:
+    """The blocks with every text of a tool cut to one length, the greatest that fits."""
+    lengths = [length for block in blocks for length in _lengths(block.tool)]
+    excess = size(blocks) - room
+
+    def saved(cap: int) -> int:
+        return sum(length - cap for length in lengths if length > cap)
+
+    if saved(_LEAST) < excess:
+        raise _impossible()
+    low, high = _LEAST, max(lengths, default=_LEAST) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if saved(middle) >= excess:
+            low = middle
+        else:
+            high = middle
+    return [replace(block, tool=_cut_tool(block.tool, low)) for block in blocks]
+
+
+def _lengths(tool: Tool | None) -> list[int]:
+    return [len(tool.input), len(tool.output or "")] if tool else []
+
+
+def _cut_tool(tool: Tool | None, length: int) -> Tool | None:
+    if tool is None:
+        return None
+    output = None if tool.output is None else _cut(tool.output, length)
+    return replace(tool, input=_cut(tool.input, length), output=output)
+
+
+def _cut(text: str, length: int) -> str:
+    """The beginning and the end of a text, no longer than `length` together with the remark."""
+    if len(text) <= length:
+        return text
+    half = (length - len(_remark(len(text)))) // 2
+    end, start = half, len(text) - half
+    for _ in range(_STEPS):
+        end -= _is_inside(text, end)
+        start += _is_inside(text, start)
+    return text[:end] + _remark(start - end) + text[start:]
+
+
+def _remark(characters: int) -> str:
+    return f"\n[... {characters:,} characters left out ...]\n"
+
+
+def _is_inside(text: str, place: int) -> bool:
+    """True when a cut here would part a letter from its accent, or a joined emoji."""
+    following = text[place]
+    joined = following in _MODIFIERS or text[place - 1] == _JOINER
+    return joined or unicodedata.combining(following) != 0
+
+
+def _impossible() -> UsageError:
+    return UsageError(
+        "not even the first prompt and the newest turn fit into the window",
+        hint="fork at an earlier turn, or with --method copy",
+    )
