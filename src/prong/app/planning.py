@@ -27,6 +27,7 @@ from prong.ports import (
     AgentStore,
     CanFork,
     CanLaunch,
+    CanSeed,
     ForkSource,
     HasActivity,
     HasProgram,
