@@ -87,6 +87,14 @@ class HasProgram(Protocol):
 
 
 @runtime_checkable
+class HasCommand(Protocol):
+    """The command that starts the agent can be another one than the program's name."""
+
+    command: str | Sequence[str]
+    """A line for a shell, or a list of words; the registry sets it from the configuration."""
+
+
+@runtime_checkable
 class HasRetention(Protocol):
     """The agent deletes old sessions by itself."""
 

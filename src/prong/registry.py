@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from prong.ports import AgentFactory, AgentStore
+from prong.ports import AgentFactory, AgentStore, HasCommand
 
 GROUP = "prong.agents"
 
@@ -35,8 +35,13 @@ class PlugIn:
 class Registry:
     """Makes the stores, each once."""
 
-    def __init__(self, extra_roots: Mapping[str, tuple[Path, ...]] | None = None) -> None:
+    def __init__(
+        self,
+        extra_roots: Mapping[str, tuple[Path, ...]] | None = None,
+        commands: Mapping[str, str | tuple[str, ...]] | None = None,
+    ) -> None:
         self._extra_roots = extra_roots or {}
+        self._commands = commands or {}
         self.plug_ins: list[PlugIn] = []
 
     @cached_property
@@ -60,7 +65,11 @@ class Registry:
         factory = _factory(target)
         store = factory()
         extra = self._extra_roots.get(store.name)
-        return factory(_distinct([*store.roots, *extra])) if extra else store
+        store = factory(_distinct([*store.roots, *extra])) if extra else store
+        command = self._commands.get(store.name)
+        if command is not None and isinstance(store, HasCommand):
+            store.command = command
+        return store
 
     def _plug_in(self, name: str, target: str, taken: Mapping[str, AgentStore]) -> AgentStore:
         if name in taken:

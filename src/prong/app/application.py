@@ -49,7 +49,7 @@ class App:
 
     @cached_property
     def registry(self) -> Registry:
-        return Registry(self.settings.extra_roots)
+        return Registry(self.settings.extra_roots, self.settings.commands)
 
     @cached_property
     def _cache(self) -> SqliteScanCache | NoCache:

@@ -6,6 +6,7 @@ the source also occurs in what people and tools said.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -48,14 +49,23 @@ def write(
             file.write(data)
             file.write(b"\n")
         if child.title:
-            title = {"type": "custom-title", "customTitle": child.title, "sessionId": child.id}
-            file.write(_encode(title) + b"\n")
+            file.write(_encode(_title_line(child)) + b"\n")
     written = _read_back(staged, chosen.turn_ids, copy.context)
     agents = [agent.path for agent in sidecars.launched(source, chosen.nodes)]
     sidecars.stage(copy.moved, agents, child.id, publication)
     sidecars.stage_memory(source.session.path, folder, publication)
     publication.publish(target)
     return target, written
+
+
+def _title_line(child: Child) -> dict[str, str | None]:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {
+        "type": "custom-title",
+        "customTitle": child.title,
+        "sessionId": child.id,
+        "timestamp": now,
+    }
 
 
 def session_file(root: Path, id_: str) -> Path | None:

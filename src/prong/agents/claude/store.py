@@ -11,7 +11,20 @@ from uuid import UUID, uuid4
 import msgspec
 
 from prong.agents import jsonl
-from prong.agents.claude import copying, lineage, live, sample, subagents, transcript, turns
+from prong.agents.answers import Answer
+from prong.agents.argv import Command
+from prong.agents.claude import (
+    commands,
+    conversion,
+    copying,
+    lineage,
+    live,
+    sample,
+    seeding,
+    subagents,
+    transcript,
+    turns,
+)
 from prong.agents.claude.facts import Facts, key_of, keys_in, summarise
 from prong.agents.claude.folders import default_root
 from prong.agents.claude.messages import Renderer
@@ -19,13 +32,15 @@ from prong.agents.claude.source import ClaudeSource
 from prong.agents.claude.transcript import Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span
+from prong.agents.converting import checked_id
 from prong.agents.scanning import FileScan, Kind, no_conversation, recall
-from prong.errors import Corrupt, UsageError
+from prong.errors import Corrupt
 from prong.model import (
     Activity,
     Child,
     Conversation,
     Cut,
+    Launch,
     Message,
     Method,
     Program,
@@ -153,19 +168,38 @@ class ClaudeStore:
     def fork_id(self, method: Method, source: ForkSource, cut: Cut, wanted: str | None) -> str:
         if wanted is None:
             return str(uuid4())
-        if not _is_uuid(wanted):
-            raise UsageError(f"{wanted!r} is no UUID", hint="leave --id out: prong makes one")
-        return str(UUID(wanted))
+        return str(UUID(checked_id(wanted)))
 
     def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
         assert isinstance(source, ClaudeSource)
-        root = self.root_of(source.session.path)
+        root = commands.root_of(source.session.path, self.roots)
         path, read = copying.write(source, cut, child, root, publication)
         return _session(SessionRef(self.name, path.stem), path, read, path.stat())
 
-    def root_of(self, path: Path) -> Path:
-        """The configuration folder that a session belongs to."""
-        return next((root for root in self.roots if path.is_relative_to(root)), self.roots[0])
+    def convert(
+        self, messages: Iterable[Message], child: Child, publication: Publication
+    ) -> Session:
+        return conversion.convert(messages, child, self.roots[0], publication, self.session_at)
+
+    # -- starting the program ----------------------------------------------------------------
+
+    command: Command = commands.PROGRAM
+    longest_seed = 3_000_000
+
+    def start(self, child: Child, prompt: str | None = None) -> Launch:
+        return commands.start(self.command, self.roots, child, prompt)
+
+    def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
+        return commands.resume(self.command, self.roots, session, cwd, prompt)
+
+    def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
+        return commands.native_fork(self.command, self.roots, session, child, prompt)
+
+    def seed(self, child: Child) -> Launch:
+        return seeding.launch(self.command, self.roots, child)
+
+    def seeded(self, child: Child, output: Iterable[str]) -> Answer:
+        return seeding.answer(output)
 
     # -- what only some agents have ------------------------------------------------------------
 

@@ -188,6 +188,8 @@ class _Taker:
                 )
             case "custom-title":
                 transcript.custom_title = line.custom_title or None
+                # A fork of ours says here when it was made: its lines are older.
+                transcript.updated = line.timestamp or transcript.updated
             case "ai-title":
                 transcript.ai_title = line.ai_title or None
             case "summary":

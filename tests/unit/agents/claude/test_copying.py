@@ -3,6 +3,7 @@
 import hashlib
 import json
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -135,11 +136,12 @@ def test_nothing_of_the_next_turn_is_in_it(claude: Claude, forks: Forks) -> None
 def test_a_title_comes_last(claude: Claude, forks: Forks) -> None:
     made = forks.make(two_turns(claude).write(claude.root), 2, title="try it with locks")
     assert made.title == "try it with locks"
-    assert lines(made)[-1] == {
-        "type": "custom-title",
-        "customTitle": "try it with locks",
-        "sessionId": NEW,
-    }
+    last = lines(made)[-1]
+    assert (last["type"], last["customTitle"]) == ("custom-title", "try it with locks")
+    assert last["sessionId"] == NEW
+    # The copied lines are old; the fork is not.
+    assert made.updated
+    assert made.updated > datetime.now(UTC) - timedelta(minutes=1)
 
 
 def test_what_a_person_did_behind_the_answer_is_no_part_of_the_turn(
@@ -371,7 +373,7 @@ def test_ids_are_uuids(claude: Claude) -> None:
         assert fork_id(Method.COPY, source, Cut(None), None) != fork_id(
             Method.COPY, source, Cut(None), None
         )
-        with pytest.raises(UsageError, match="no UUID"):
+        with pytest.raises(UsageError, match="is a UUID"):
             fork_id(Method.COPY, source, Cut(None), "../../etc")
 
 
