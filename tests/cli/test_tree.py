@@ -1,8 +1,15 @@
 """`prong tree`: who was forked from whom."""
 
+from datetime import timedelta
 from typing import Any
 
-from tests.cli.shell import API, PARSER, SEARCH, SNIFFER, WINDOW, Shell
+from prong import paths
+from prong.agents.codex.sample import CodexSample
+from prong.model import Fork, ForkPoint, Method, SeedHeader, SessionRef
+from prong.state.forks import ForkRecords
+from tests.cli.shell import API, NOW, PARSER, SEARCH, SNIFFER, WINDOW, Shell
+
+CODEX = "01a1e9c0-0000-7000-8000-000000000001"
 
 
 def test_families(samples: Shell) -> None:
@@ -116,3 +123,53 @@ def test_a_branch_that_ends_in_a_loop(shell: Shell) -> None:
         "claude:00000001",
         "└─ @1 claude:00000003",
     ]
+
+
+def codex_session(shell: Shell, prompt: str, **meta: Any) -> None:
+    start = NOW - timedelta(minutes=90)
+    sample = CodexSample(CODEX, str(shell.home.projects / "shop"), start, **meta)
+    sample.turn(prompt, "Ready.")
+    sample.turn("Go on", "Done.")
+    sample.write(shell.home.codex)
+
+
+def test_a_seed_stands_at_the_turn_it_was_made_of(samples: Shell) -> None:
+    header = SeedHeader(ForkPoint(SessionRef("claude", API), 3), "ab" * 32)
+    codex_session(samples, f"{header}\nContext only.")
+    root, copy, seed = samples.ok("tree", API).splitlines()
+    assert root.startswith("claude:60309e1e")
+    assert copy.startswith("├─ @2 claude:7d1c44a2")
+    assert seed.startswith("└─ @3 codex:01a1e9c0")
+    # Nothing of it is a copy of the parent's turns.
+    assert "  +2 turns  1h ago" in seed
+
+
+def test_a_fork_for_another_agent(samples: Shell) -> None:
+    """Its file may name no more than an id."""
+    codex_session(samples, "Hello", forked_from_id=API)
+    lines = samples.ok("tree", f"codex:{CODEX}").splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("claude:60309e1e")
+    assert any("codex:01a1e9c0" in line and line.endswith(" *") for line in lines)
+    [root] = samples.json("tree", API)["roots"]
+    assert {child["ref"] for child in root["children"]} == {f"claude:{WINDOW}", f"codex:{CODEX}"}
+
+
+def recorded(child: SessionRef, parent: SessionRef, turn: int) -> Fork:
+    point = ForkPoint(parent, turn, "some-turn")
+    return Fork(f"fork of {child}", point, None, child, Method.COPY, NOW, tokens=1)
+
+
+def test_the_same_without_what_was_recorded(samples: Shell) -> None:
+    families = samples.ok("tree"), samples.json("tree", "--all")
+    state = paths.state_dir() / "state.db"
+    api, parser = SessionRef("claude", API), SessionRef("codex", PARSER)
+    ForkRecords(state).add(
+        recorded(SessionRef("claude", WINDOW), api, 2),
+        recorded(SessionRef("codex", SNIFFER), parser, 1),
+        recorded(SessionRef("claude", "not-started"), api, 1),
+        recorded(SessionRef("claude", SEARCH), api, 0),
+    )
+    assert (samples.ok("tree"), samples.json("tree", "--all")) == families
+    state.unlink()
+    assert (samples.ok("tree"), samples.json("tree", "--all")) == families

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -15,10 +16,11 @@ from prong.app.programs import Programs
 from prong.app.reading import Readings
 from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.config import Config
-from prong.errors import NotFound
+from prong.errors import NotFound, ProngError
 from prong.model import Conversation, Fork, ForkPlan, Launch, Message, Session, Turn, View
 from prong.ports import AgentStore, CanFork, ForkSource, HasProgram
 from prong.registry import Registry
+from prong.state.forks import ForkRecords, Health
 from prong.state.scan import NoCache, SqliteScanCache
 
 
@@ -80,6 +82,10 @@ class App:
         return self._stores if self._stores is not None else self.registry.stores
 
     @cached_property
+    def _records(self) -> ForkRecords | None:
+        return ForkRecords(paths.state_dir() / "state.db") if self._remember else None
+
+    @cached_property
     def programs(self) -> Programs:
         memory = paths.cache_dir() / "programs.json" if self._remember else None
         return Programs(memory, needed=self._needs_programs)
@@ -129,7 +135,8 @@ class App:
 
     def tree(self, session: Session | None = None, *, everything: bool = False) -> lineage.Forest:
         """Who was forked from whom: of one session's family, or of all."""
-        return lineage.forest(self.sessions(), session, everything=everything)
+        recorded = self._records.all() if self._records else ()
+        return lineage.forest(self.sessions(), session, everything=everything, recorded=recorded)
 
     # -- forking -----------------------------------------------------------------------------
 
@@ -174,7 +181,17 @@ class App:
         return next((one.path for one in self.sessions(agent) if one.id == id_), None)
 
     def record(self, fork: Fork) -> Fork:
-        """Remember a fork."""
+        """Remember a fork. The fork is there, so a failure here is no more than a warning."""
+        if self._records is None:
+            return fork
+        try:
+            if not self._records.all():
+                # New, or lost: what the files tell comes back.
+                self._records.restore(lineage.rebuild(self.sessions()))
+            self._records.add(fork)
+        except ProngError as error:
+            told = f"the fork was not recorded: {error.message}"
+            return replace(fork, warnings=(*fork.warnings, told))
         return fork
 
     def doctor(self) -> doctor.Report:
@@ -184,6 +201,10 @@ class App:
     def fix(self) -> list[Finding]:
         """Clean up after forks that a killed process left half done; what was done."""
         return list(doctor.fix())
+
+    def state_health(self) -> Health | None:
+        """How it is with the recorded forks; None when nothing is to be remembered."""
+        return self._records.health() if self._records else None
 
     def demo(self, home: Path) -> demo.Demo:
         """Write sample sessions into an empty folder."""

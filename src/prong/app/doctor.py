@@ -59,6 +59,7 @@ def examine(app: App) -> Report:
     left_out = (*listing.unusable, *listing.copies)
     findings.extend(Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in left_out)
     findings.extend(_unfinished())
+    findings.extend(_state(app))
     findings.extend(_plug_ins(app, listing.failed))
     findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
     return Report(tuple(findings))
@@ -144,6 +145,20 @@ def _unfinished() -> Iterable[Finding]:
     if found:
         message = f"{_counted(len(found), 'fork')} not finished, by a process that was killed"
         yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
+
+
+def _state(app: App) -> Iterable[Finding]:
+    health = app.state_health()
+    if health is None:
+        return
+    where = paths.state_dir() / "state.db"
+    if health.problem:
+        message = f"{where}: {health.problem}"
+        yield Finding("state", Level.WARNING, message, "forks work, but are not recorded")
+    else:
+        yield Finding("state", Level.OK, f"{where}: {_counted(health.forks, 'recorded fork')}")
+    for path in health.damaged:
+        yield Finding("state", Level.NOTE, f"{path} was damaged and moved aside; may be deleted")
 
 
 def fix() -> Iterable[Finding]:

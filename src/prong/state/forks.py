@@ -1,0 +1,164 @@
+"""Forks that prong made, in state.db: which session came from which turn of which other one."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prong.errors import NotFound, Unsupported
+from prong.model import Fork, ForkPoint, Method, SessionRef
+from prong.state.connection import problem_with, reading, set_aside, writing
+
+_COLUMNS = (
+    "id",
+    "agent",
+    "parent_session",
+    "parent_workspace",
+    "turn_id",
+    "turn",
+    "child_session",
+    "child_agent",
+    "method",
+    "created",
+    "seed_prompt_hash",
+    "seed_prompt_path",
+    "token_estimate",
+    "context_window",
+    "seed_ack_filtered",
+)
+_INTO = f"INTO forks ({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)})"
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM forks"  # noqa: S608 -- only the names above
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Health:
+    """What `prong doctor` tells of state.db."""
+
+    forks: int
+    problem: str | None
+    """Why nothing can be recorded."""
+    damaged: tuple[Path, ...]
+    """Earlier files that were damaged and moved aside."""
+
+
+class ForkRecords:
+    """The recorded forks. Reading works wherever it can; writing raises when it cannot.
+
+    Nothing stays open between two calls.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, *forks: Fork) -> None:
+        """Record forks, all or none.
+
+        A session has one parent: what was recorded of the same child before is replaced, because
+        whoever has just made the fork knows better than a rebuilt record.
+        """
+        if not forks:
+            return
+        with writing(self._path) as connection:
+            for fork in forks:
+                sys.audit("prong.step", "record", str(self._path))
+                connection.execute(
+                    "DELETE FROM forks WHERE child_agent = ? AND child_session = ?",
+                    (fork.child.agent, fork.child.id),
+                )
+                connection.execute(f"INSERT {_INTO}", _row(fork))
+
+    def restore(self, forks: Iterable[Fork]) -> None:
+        """Record what the session files tell. A child that is recorded already stays as it is."""
+        rows = [_row(fork) for fork in forks]
+        if not rows:
+            return
+        with writing(self._path) as connection:
+            connection.executemany(f"INSERT OR IGNORE {_INTO}", rows)
+
+    def all(self) -> list[Fork]:
+        """Every recorded fork, in the order in which they were recorded."""
+        return self._read(f"{_SELECT} ORDER BY rowid")
+
+    def of_child(self, child: SessionRef) -> Fork | None:
+        """The fork that made this session."""
+        query = f"{_SELECT} WHERE child_agent = ? AND child_session = ?"
+        found = self._read(query, child.agent, child.id)
+        return found[0] if found else None
+
+    def ack_filtered(self, fork_id: str) -> None:
+        """The answer to the seed was seen and kept out of what prong shows."""
+        with writing(self._path) as connection:
+            query = "UPDATE forks SET seed_ack_filtered = 1 WHERE id = ?"
+            if connection.execute(query, (fork_id,)).rowcount == 0:
+                raise NotFound(f"no fork {fork_id} is recorded")
+
+    def health(self) -> Health:
+        problem = problem_with(self._path)
+        try:
+            forks = len(self.all())
+        except Unsupported:
+            forks = 0
+        return Health(forks, problem, tuple(set_aside(self._path)))
+
+    def _read(self, query: str, *values: str) -> list[Fork]:
+        with reading(self._path) as connection:
+            rows = connection.execute(query, values).fetchall() if connection else []
+        found: list[Fork] = []
+        for row in rows:
+            try:
+                found.append(_fork(dict(zip(_COLUMNS, row, strict=True))))
+            except (ValueError, TypeError) as error:
+                _log.debug("a recorded fork is not readable: %s", error)
+        return found
+
+
+def _row(fork: Fork) -> dict[str, Any]:
+    return {
+        "id": fork.id,
+        "agent": fork.parent.session.agent,
+        "parent_session": fork.parent.session.id,
+        "parent_workspace": _as_bytes(fork.parent_workspace),
+        "turn_id": fork.parent.turn_id,
+        "turn": fork.parent.turn,
+        "child_session": fork.child.id,
+        "child_agent": fork.child.agent,
+        "method": fork.method.value,
+        "created": fork.created.astimezone(UTC).isoformat(),
+        "seed_prompt_hash": fork.seed_hash,
+        "seed_prompt_path": _as_bytes(fork.seed_path),
+        "token_estimate": fork.tokens,
+        "context_window": fork.window,
+        "seed_ack_filtered": int(fork.seed_ack_filtered),
+    }
+
+
+def _fork(row: dict[str, Any]) -> Fork:
+    parent = SessionRef(row["agent"], row["parent_session"])
+    return Fork(
+        id=row["id"],
+        parent=ForkPoint(parent, row["turn"], row["turn_id"]),
+        parent_workspace=_as_text(row["parent_workspace"]),
+        child=SessionRef(row["child_agent"], row["child_session"]),
+        method=Method(row["method"]),
+        created=datetime.fromisoformat(row["created"]),
+        tokens=row["token_estimate"],
+        window=row["context_window"],
+        seed_hash=row["seed_prompt_hash"],
+        seed_path=_as_text(row["seed_prompt_path"]),
+        seed_ack_filtered=bool(row["seed_ack_filtered"]),
+    )
+
+
+def _as_bytes(path: str | None) -> bytes | None:
+    # A file name need not be valid text.
+    return None if path is None else os.fsencode(path)
+
+
+def _as_text(path: bytes | None) -> str | None:
+    return None if path is None else os.fsdecode(path)

@@ -1,0 +1,92 @@
+"""The tables of state.db, one numbered step after the other.
+
+A step that was released is never changed; what is new comes as a new step. The number of the last
+step that was applied is the `user_version` of the file.
+"""
+
+import sqlite3
+
+from prong.errors import Unsupported
+
+MIGRATIONS = (
+    # 1: forks. Texts of a session are not kept here: not a prompt, not a title, not a transcript.
+    """
+    CREATE TABLE forks (
+        id TEXT NOT NULL PRIMARY KEY,
+        agent TEXT NOT NULL,
+        parent_session TEXT NOT NULL,
+        parent_workspace BLOB,
+        turn_id TEXT,
+        turn INTEGER,
+        child_session TEXT NOT NULL,
+        child_agent TEXT NOT NULL,
+        method TEXT NOT NULL,
+        created TEXT NOT NULL,
+        seed_prompt_hash TEXT,
+        seed_prompt_path BLOB,
+        token_estimate INTEGER NOT NULL,
+        context_window INTEGER,
+        seed_ack_filtered INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (child_agent, child_session)
+    );
+    """,
+)
+
+
+def version(connection: sqlite3.Connection) -> int:
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    return number
+
+
+def refuse_newer(connection: sqlite3.Connection) -> None:
+    """Raise `Unsupported` for a file that a newer prong has written."""
+    found = version(connection)
+    if found > len(MIGRATIONS):
+        raise Unsupported(
+            f"state.db was written by a newer prong: it has version {found}, "
+            f"this prong knows {len(MIGRATIONS)}",
+            hint="update prong",
+            version=found,
+        )
+
+
+def migrate(connection: sqlite3.Connection, last: int | None = None) -> None:
+    """Apply the steps that are missing, each whole or not at all; all of them, or up to `last`."""
+    for number in range(version(connection) + 1, (last or len(MIGRATIONS)) + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have done it while we waited.
+            if version(connection) < number:
+                for statement in MIGRATIONS[number - 1].split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # a full disk has ended it already
+                connection.execute("ROLLBACK")
+            raise
+
+
+def is_complete(connection: sqlite3.Connection) -> bool:
+    """True when every table and column of its version is there; more than that does no harm.
+
+    A file without a version must be empty.
+    """
+    number = version(connection)
+    if number <= 0:
+        return number == 0 and not _columns(connection)
+    model = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        migrate(model, number)
+        return _columns(model) <= _columns(connection)
+    finally:
+        model.close()
+
+
+def _columns(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    query = """
+        SELECT tables.name, columns.name
+        FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns
+        WHERE tables.type = 'table'
+    """
+    return set(connection.execute(query))

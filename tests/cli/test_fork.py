@@ -1,0 +1,281 @@
+"""`prong fork`: what it makes, what it says, what it refuses."""
+
+import hashlib
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli import agents
+from tests.cli.agents import fork, lines
+from tests.cli.shell import API, PARSER, Shell, prong
+from tests.cli.terminal import on_terminal
+
+
+@pytest.fixture
+def shop(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """The sample sessions, their folder, and agents to run."""
+    (samples.home.projects / "shop").mkdir(parents=True, exist_ok=True)
+    agents.install_both(samples, monkeypatch)
+    return samples
+
+
+def digests(shell: Shell) -> dict[str, str]:
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for root in (shell.home.claude, shell.home.codex)
+        for path in root.rglob("*.jsonl")
+    }
+
+
+def test_a_fork_at_a_turn(shop: Shell) -> None:
+    before = digests(shop)
+    made = fork(shop, f"claude:{API[:8]}@2")
+    assert made["parent"] == f"claude:{API}@2"
+    assert made["command"] == ["claude", "--resume", made["child"].removeprefix("claude:")]
+    assert made["method"] == "copy"
+    assert made["code"] == "none"
+    assert made["workspace"] == os.path.realpath(shop.home.projects / "shop")
+    assert len(shop.json("turns", made["child"])["turns"]) == 2
+    after = digests(shop)
+    assert {path: after[path] for path in before} == before
+    assert set(after) - set(before) == {made["path"]}
+
+
+def test_without_a_turn_it_is_the_whole_session(shop: Shell) -> None:
+    assert fork(shop, API)["parent"] == f"claude:{API}@4"
+
+
+@pytest.mark.parametrize(("turn", "index"), [("-1", 4), ("-4", 1)])
+def test_turns_counted_from_the_end(shop: Shell, turn: str, index: int) -> None:
+    assert fork(shop, f"{API}@{turn}")["parent"].endswith(f"@{index}")
+
+
+def test_an_abandoned_turn_by_its_id(shop: Shell) -> None:
+    abandoned = shop.json("turns", API)["abandoned"]
+    id_ = abandoned[0]["id"]
+    made = fork(shop, f"{API}@{id_[:8]}")
+    assert made["parent"] == f"claude:{API}@{id_}"
+    assert shop.json("turns", made["child"])["turns"][-1]["id"] == id_
+    assert any("rewind" in warning for warning in made["warnings"])
+
+
+def test_before_the_first_turn_there_is_nothing_to_write(shop: Shell) -> None:
+    made = fork(shop, f"{API}@0", "--prompt", "start over")
+    assert made["path"] is None
+    assert made["command"][:2] == ["claude", "--session-id"]
+    assert made["command"][-1] == "start over"
+
+
+def test_the_answer_names_the_fork_and_the_command(shop: Shell) -> None:
+    said = shop.ok("fork", f"{API}@2").splitlines()
+    assert said[0].startswith(f"forked claude:{API}@2 into claude:")
+    child = said[0].split()[-1].removeprefix("claude:")
+    assert child in said[1]
+    assert said[2].strip() == f"cd {shop.home.projects / 'shop'} && claude --resume {child}"
+
+
+def test_a_plan_is_shown_and_nothing_is_written(shop: Shell) -> None:
+    before = digests(shop)
+    plan = shop.json("fork", f"{API}@2", "--dry-run", "--prompt", "go on")["plan"]
+    assert plan["parent"] == f"claude:{API}@2"
+    assert plan["tokens"] == 34_900
+    assert plan["window"] == 1_000_000
+    assert plan["command"][-1] == "go on"
+    shown = shop.ok("fork", f"{API}@2", "--dry-run")
+    assert "about 34,900 tokens of 1,000,000" in shown
+    assert "claude --resume" in shown
+    assert digests(shop) == before
+    assert not (shop.home.root / ".local/state/prong/journal").exists()
+
+
+def test_into_another_folder(shop: Shell) -> None:
+    folder = shop.home.root / "other place_1"
+    folder.mkdir()
+    made = fork(shop, f"{API}@1", "--into", str(folder))
+    assert made["workspace"] == str(folder)
+    assert Path(made["path"]).parent.name.endswith("-other-place-1")
+    assert {line["cwd"] for line in lines(made["path"]) if "cwd" in line} == {str(folder)}
+
+
+def test_id_and_title(shop: Shell) -> None:
+    id_ = "11111111-2222-4333-8444-555555555555"
+    made = fork(shop, f"{API}@1", "--id", id_, "--title", "with locks")
+    assert made["child"] == f"claude:{id_}"
+    assert shop.json("list")["sessions"][0]["title"] == "with locks"
+    problem = shop.problem(2, "fork", f"{API}@1", "--id", id_)
+    assert problem["code"] == "taken"
+
+
+def test_several_at_once(shop: Shell) -> None:
+    made = shop.json("fork", f"{API}@1", "--count", "3")["forks"]
+    assert len({one["child"] for one in made}) == 3
+    titles = {s["title"] for s in shop.json("list", "--all")["sessions"]}
+    title = "Rate limiting for the public API (fork @1)"
+    assert {title, f"{title} 2", f"{title} 3"} <= titles
+
+
+def test_a_fork_of_a_codex_thread_is_written_without_its_program(shop: Shell) -> None:
+    before = digests(shop)
+    made = fork(shop, f"codex:{PARSER}@1")
+    assert len(shop.json("turns", made["child"])["turns"]) == 1
+    assert any("codex is not on PATH" in warning for warning in made["warnings"])
+    after = digests(shop)
+    assert {path: after[path] for path in before} == before
+
+
+@pytest.mark.parametrize(
+    ("source", "agent"), [(f"claude:{API}", "codex"), (f"codex:{PARSER}", "claude")]
+)
+def test_into_another_agent(shop: Shell, source: str, agent: str) -> None:
+    before = shop.json("turns", source)["turns"]
+    made = fork(shop, source, "--agent", agent)
+    assert made["child"].startswith(f"{agent}:")
+    after = shop.json("turns", made["child"])["turns"]
+    assert [turn["prompt"] for turn in after] == [turn["prompt"] for turn in before]
+    roots = shop.json("tree", made["child"])["roots"]
+    assert [root["ref"] for root in roots] == [source]
+
+
+class TestPrompt:
+    def test_from_a_pipe(self, shop: Shell) -> None:
+        done = subprocess.run(
+            prong("fork", f"{API}@1", "--prompt", "-", "--json"),
+            input=b"first line\nsecond line\n",
+            env=shop.env(),
+            capture_output=True,
+            check=True,
+        )
+        assert b"first line\\nsecond line" in done.stdout
+
+    @pytest.mark.parametrize("text", ["", "  \n"])
+    def test_an_empty_one(self, shop: Shell, text: str) -> None:
+        assert "the prompt is empty" in shop.fails(2, "fork", API, "--prompt", text)
+
+    def test_retry_asks_the_prompt_of_the_turn_again(self, shop: Shell) -> None:
+        prompt = shop.json("turns", API)["turns"][1]["prompt"]
+        made = fork(shop, f"{API}@2", "--retry")
+        assert made["parent"] == f"claude:{API}@1"
+        assert made["command"][-1] == prompt
+
+    def test_retry_of_the_first_turn_begins_anew(self, shop: Shell) -> None:
+        made = fork(shop, f"{API}@1", "--retry", "--prompt", "better")
+        assert made["parent"] == f"claude:{API}@0"
+        assert made["command"][-1].strip() == "better"
+
+    def test_retry_opens_an_editor_where_somebody_sits(self, shop: Shell) -> None:
+        editor = shop.home.root / "bin" / "ed-it"
+        editor.write_text("#!/bin/sh\nprintf 'asked better' > \"$1\"\n")
+        editor.chmod(0o755)
+        shown = on_terminal(shop, "fork", f"{API}@2", "--retry", EDITOR=str(editor))
+        assert shown.status == 0
+        assert "'asked better'" in shown.output
+        quiet = on_terminal(shop, "fork", f"{API}@2", "--retry", "--yes", EDITOR=str(editor))
+        assert "asked better" not in quiet.output
+
+
+class TestRefusals:
+    def test_a_folder_that_is_not_there(self, shop: Shell) -> None:
+        problem = shop.problem(3, "fork", API, "--into", str(shop.home.root / "nowhere"))
+        assert problem["hint"].startswith("mkdir -p")
+
+    def test_a_folder_that_is_a_file(self, shop: Shell) -> None:
+        file = shop.home.root / "file"
+        file.touch()
+        assert shop.problem(2, "fork", API, "--into", str(file))["code"] == "usage"
+
+    def test_the_folder_of_the_session_is_gone(self, shop: Shell) -> None:
+        (shop.home.projects / "shop").rmdir()
+        problem = shop.problem(3, "fork", API)
+        assert "is gone" in problem["message"]
+        assert "--into" in problem["hint"]
+
+    def test_a_turn_that_is_not_there(self, shop: Shell) -> None:
+        assert shop.problem(3, "fork", f"{API}@99")["code"] == "not_found"
+
+    def test_no_program(self, shop: Shell) -> None:
+        (shop.home.root / "bin" / "claude").unlink()
+        problem = shop.problem(5, "fork", API)
+        assert problem["hint"] == "npm install -g @anthropic-ai/claude-code"
+
+    def test_a_program_that_is_too_old(self, shop: Shell) -> None:
+        agents.install(shop.home.root / "bin", "claude", ("--resume",))
+        problem = shop.problem(5, "fork", API)
+        assert "does not know" in problem["message"]
+        assert problem["hint"].startswith("update it: npm install")
+
+    def test_native_takes_the_whole_session_only(self, shop: Shell) -> None:
+        assert "whole session" in shop.fails(2, "fork", f"{API}@2", "--method", "native")
+        assert "--method copy" in shop.fails(2, "fork", f"{API}@2", "--method", "native")
+
+    def test_native_stays_with_its_agent(self, shop: Shell) -> None:
+        words = ("fork", API, "--method", "native", "--agent", "codex")
+        assert "no fork of its own" in shop.fails(2, *words)
+
+    def test_an_agent_that_is_not_there(self, shop: Shell) -> None:
+        assert shop.problem(3, "fork", API, "--agent", "gemini")["code"] == "not_found"
+
+    def test_options_that_do_not_go_together(self, shop: Shell) -> None:
+        id_ = "11111111-2222-4333-8444-555555555555"
+        assert "one fork" in shop.fails(2, "fork", API, "--exec", "--count", "2")
+        assert "one fork" in shop.fails(2, "fork", API, "--id", id_, "--count", "2")
+        assert "seeds" in shop.fails(2, "fork", API, "--trim")
+
+
+def test_native_is_a_command_with_a_known_id(shop: Shell) -> None:
+    made = fork(shop, API, "--method", "native")
+    child = made["child"].removeprefix("claude:")
+    command = made["command"]
+    assert command[:4] == ["claude", "--resume", API, "--fork-session"]
+    assert command[command.index("--session-id") + 1] == child
+    assert made["path"] is None
+
+
+def test_exec_becomes_the_agent(shop: Shell) -> None:
+    done = shop.process(
+        "fork", f"{API}@1", "--exec", "--prompt", "-dash", env=shop.env(CLAUDECODE="1")
+    )
+    said = done.stdout.decode().splitlines()
+    start = said.index(os.path.realpath(shop.home.projects / "shop"))
+    assert not any(line.startswith("CLAUDECODE") for line in said)
+    words = said[start:]
+    assert "<--resume>" in words
+    assert words[-1].strip("<> ") == "-dash"
+
+
+def test_a_warning_is_a_question_on_a_terminal(shop: Shell) -> None:
+    abandoned = shop.json("turns", API)["abandoned"][0]["id"]
+    before = digests(shop)
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        prong("fork", f"{API}@{abandoned[:8]}"),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=shop.env(),
+    )
+    os.close(slave)
+    shown = b""
+    while b"Fork?" not in shown:
+        shown += os.read(master, 4096)
+    os.write(master, b"n\n")
+    assert process.wait(30) == 130
+    os.close(master)
+    assert digests(shop) == before
+    assert b"left by a rewind" in shown
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+def test_a_narrow_terminal(shop: Shell, columns: int) -> None:
+    shown = on_terminal(shop, "fork", f"{API}@2", "--dry-run", size=(24, columns))
+    *rows, command = shown.output.splitlines()
+    assert all(len(row) <= columns + 20 for row in rows)  # colours take no room
+    assert "claude --resume" in command
+
+
+def test_wait_alone_stands_before_a_session(shop: Shell) -> None:
+    assert fork(shop, "--wait", f"{API}@1")
+    assert fork(shop, "--wait", "5", f"{API}@1")
+    assert fork(shop, f"{API}@1", "--wait")
