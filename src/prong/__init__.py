@@ -1,5 +1,10 @@
 """Find the past coding-agent conversation that knows what you need, fork it, run the fork.
 
+    import prong
+
+    fork = prong.fork("claude:60309e1e@12", into="/home/ada/experiment")
+    print(fork.child, fork.launch.argv)
+
 `prong.App` is the whole product as a Python API; the command line is a thin layer over it.
 Names are loaded on first use, so that `import prong` stays cheap.
 """
@@ -8,9 +13,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from prong.app import App
+    from prong.app.functions import fork, plan_fork, sessions, turns
+    from prong.app.planning import ForkOptions
     from prong.errors import ProngError
     from prong.model import (
         Conversation,
+        Fork,
+        ForkPlan,
         ForkPoint,
         Message,
         Session,
@@ -23,6 +32,9 @@ __version__ = "0.1.0"
 __all__ = [
     "App",
     "Conversation",
+    "Fork",
+    "ForkOptions",
+    "ForkPlan",
     "ForkPoint",
     "Message",
     "ProngError",
@@ -30,9 +42,18 @@ __all__ = [
     "SessionRef",
     "Turn",
     "__version__",
+    "fork",
+    "plan_fork",
+    "sessions",
+    "turns",
 ]
 
-_HOME = {"App": "prong.app", "ProngError": "prong.errors"}
+_HOME = {
+    "App": "prong.app",
+    "ForkOptions": "prong.app.planning",
+    "ProngError": "prong.errors",
+    **dict.fromkeys(("fork", "plan_fork", "sessions", "turns"), "prong.app.functions"),
+}
 
 
 def __getattr__(name: str) -> object:

@@ -50,8 +50,8 @@ def test_keep(shell: Shell, temp: Path) -> None:
     text = shell.ok("demo", "--keep")
     variables = dict(re.findall(r"export (\w+)=(\S+)", text))
     assert variables.keys() == {"CLAUDE_CONFIG_DIR", "CODEX_HOME"}
-    assert len(shell.json("list", **variables)["sessions"]) == 5
-    [folder] = re.findall(r"  cd (\S+)", text)
+    assert len(shell.json("list", **variables)["sessions"]) == 6
+    folder = re.findall(r"^  cd (\S+)$", text, flags=re.MULTILINE)[-1]
     log = subprocess.run(
         ["git", "log", "--format=%s"], cwd=folder, capture_output=True, check=True, text=True
     )

@@ -84,7 +84,9 @@ def test_help_needs_no_home(shell: Shell) -> None:
 def test_commands_stand_in_the_order_of_use_with_whole_sentences(shell: Shell) -> None:
     text = shell.ok("--help").partition("Commands:\n")[2]
     names = [line.split()[0] for line in text.splitlines()]
-    assert names == ["list", "show", "turns", "tree", "doctor", "demo", "completion"]
+    assert names == [
+        *("list", "show", "turns", "fork", "resume", "tree", "doctor", "demo", "completion"),
+    ]
     assert "..." not in text
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,12 @@ from prong.app.sessions import Listing
 from prong.model import (
     Command,
     Conversation,
+    Fork,
+    ForkPlan,
+    ForkPoint,
+    Launch,
     Message,
+    Method,
     Session,
     SessionRef,
     Skipped,
@@ -55,6 +61,17 @@ def test_turns() -> None:
     assert list(shown["turns"][0]) == list(real["turns"][0])
     assert list(shown["turns"][0]["commands"][0]) == list(real["turns"][0]["commands"][0])
     assert all(f"`{key}`" in section("turns") for key in real["subagents"][0])
+
+
+def test_fork() -> None:
+    point = ForkPoint(REF, 12, "id")
+    launch = Launch(("claude",), Path("/x"))
+    plan = ForkPlan(point, SESSION, "claude", Method.COPY, "new", Path("/x"), launch, 1, 2)
+    made = Fork("id", point, None, REF, Method.COPY, datetime.now(UTC), 1, launch=launch)
+    planned, done = re.findall(r"```json\n(.*?)```", section("fork"), flags=re.DOTALL)
+    assert list(json.loads(planned)["plan"]) == list(views.plan(plan))
+    assert list(json.loads(done)["fork"]) == list(views.fork(made))
+    assert list(example("resume")) == ["session", *views.launch(launch)]
 
 
 def test_show() -> None:

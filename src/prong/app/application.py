@@ -37,12 +37,17 @@ class App:
         stores: Mapping[str, AgentStore] | None = None,
         remember: bool = True,
         needs_programs: bool = True,
+        state: Path | None = None,
     ) -> None:
-        """`needs_programs` is False where nothing will be started, as in the demo."""
+        """`needs_programs` is False where nothing will be started, as in the demo.
+
+        `state` is another folder for what prong writes about forks than the person's own.
+        """
         self._settings = settings
         self._stores = stores
         self._remember = remember
         self._needs_programs = needs_programs
+        self._state = state
         self._readings = Readings()
 
     @cached_property
@@ -83,7 +88,16 @@ class App:
 
     @cached_property
     def _records(self) -> ForkRecords | None:
-        return ForkRecords(paths.state_dir() / "state.db") if self._remember else None
+        return ForkRecords(self.state_dir / "state.db") if self._remember else None
+
+    @property
+    def state_dir(self) -> Path:
+        """Where forks are recorded, and the journals of those that are being made."""
+        return self._state or paths.state_dir()
+
+    @property
+    def journal_dir(self) -> Path:
+        return self.state_dir / "journal"
 
     @cached_property
     def programs(self) -> Programs:
@@ -200,7 +214,7 @@ class App:
 
     def fix(self) -> list[Finding]:
         """Clean up after forks that a killed process left half done; what was done."""
-        return list(doctor.fix())
+        return list(doctor.fix(self))
 
     def state_health(self) -> Health | None:
         """How it is with the recorded forks; None when nothing is to be remembered."""

@@ -58,7 +58,7 @@ def examine(app: App) -> Report:
     findings.extend(_unknown_agents(app))
     left_out = (*listing.unusable, *listing.copies)
     findings.extend(Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in left_out)
-    findings.extend(_unfinished())
+    findings.extend(_unfinished(app))
     findings.extend(_state(app))
     findings.extend(_plug_ins(app, listing.failed))
     findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
@@ -140,10 +140,10 @@ def _retention(
         )
 
 
-def _unfinished() -> Iterable[Finding]:
-    found = publication.leftovers(paths.journal_dir())
+def _unfinished(app: App) -> Iterable[Finding]:
+    found = publication.leftovers(app.journal_dir)
     if found:
-        message = f"{_counted(len(found), 'fork')} not finished, by a process that was killed"
+        message = f"{_counted(len(found), 'fork')} killed on the way; something is left of that"
         yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
 
 
@@ -151,7 +151,7 @@ def _state(app: App) -> Iterable[Finding]:
     health = app.state_health()
     if health is None:
         return
-    where = paths.state_dir() / "state.db"
+    where = app.state_dir / "state.db"
     if health.problem:
         message = f"{where}: {health.problem}"
         yield Finding("state", Level.WARNING, message, "forks work, but are not recorded")
@@ -161,14 +161,19 @@ def _state(app: App) -> Iterable[Finding]:
         yield Finding("state", Level.NOTE, f"{path} was damaged and moved aside; may be deleted")
 
 
-def fix() -> Iterable[Finding]:
-    """Clean up after forks that were not finished."""
-    for leftover in publication.leftovers(paths.journal_dir()):
-        removed = publication.undo(leftover)
+def fix(app: App) -> Iterable[Finding]:
+    """Clean up after forks that were killed."""
+    for leftover in publication.leftovers(app.journal_dir):
+        try:
+            removed = publication.undo(leftover)
+        except OSError as error:
+            # What else is left is still cleaned.
+            yield Finding("forks", Level.WARNING, f"what a fork left cannot be removed: {error}")
+            continue
         for path in removed:
             yield Finding("forks", Level.OK, f"removed {path}")
         if not removed:
-            yield Finding("forks", Level.OK, "a fork was finished; nothing was left of it")
+            yield Finding("forks", Level.OK, f"removed {leftover.journal}")
 
 
 def _plug_ins(app: App, failed: Mapping[str, str]) -> Iterable[Finding]:

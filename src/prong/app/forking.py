@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from prong import paths
 from prong.app import planning, seeding
 from prong.app.outcome import Made
 from prong.app.planning import capable, launch_of
@@ -128,7 +127,7 @@ def _copied(app: App, plan: ForkPlan, source: ForkSource) -> Made:
         if again.extent(plan.cut) != before:
             raise _Grew
 
-    with Publication(paths.journal_dir(), check) as publication:
+    with Publication(app.journal_dir, check) as publication:
         session: Session
         if plan.agent == plan.source.agent:
             copier = capable(store, CanFork, "be forked")

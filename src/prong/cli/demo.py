@@ -50,6 +50,10 @@ def _tour(made: "Demo") -> None:
         (["list"], "every session of Claude Code and Codex, newest first"),
         (["turns", session, "--all"], "the turns of one: what was asked, done and left behind"),
         (["show", f"{session}@2"], "one turn of it"),
+        (
+            ["fork", f"{session}@2", "--title", "With a token bucket"],
+            "a new session of turns 1 and 2",
+        ),
         (["tree"], "who was forked from whom, at which turn"),
     ):
         click.echo(styled(f"# {what}", dim=True))
@@ -65,7 +69,12 @@ def _run(words: list[str], made: "Demo") -> None:
     from prong.cli.main import main
     from prong.config import Config
 
-    with output.using(lambda: App(Config(), stores=made.stores, remember=False)):
+    def app() -> App:
+        # No agent is needed: the fork is written, and nobody runs it.
+        state = made.repository.parent / "state"
+        return App(Config(), stores=made.stores, remember=False, needs_programs=False, state=state)
+
+    with output.using(app):
         command = main.commands[words[0]]
         root = click.get_current_context().find_root()
         with command.make_context(words[0], words[1:], parent=root) as context:
