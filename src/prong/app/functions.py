@@ -2,10 +2,25 @@
 
 from os import PathLike
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from prong.app.application import App
 from prong.app.planning import ForkOptions
 from prong.model import Fork, ForkPlan, Method, Session, Turn
+
+
+class ForkArguments(TypedDict, total=False):
+    """What can be said about a fork; `ForkOptions` describes each."""
+
+    into: str | PathLike[str] | None
+    agent: str | None
+    method: Method | str
+    prompt: str | None
+    id: str | None
+    title: str | None
+    retry: bool
+    before_compaction: bool
+    trim: bool
 
 
 def sessions(agent: str | None = None) -> list[Session]:
@@ -20,63 +35,31 @@ def turns(session: Session | str) -> tuple[Turn, ...]:
         return app.turns(session)
 
 
-def plan_fork(
-    point: str,
-    *,
-    into: str | PathLike[str] | None = None,
-    agent: str | None = None,
-    method: Method | str = Method.COPY,
-    prompt: str | None = None,
-    id: str | None = None,  # noqa: A002 -- as the option is called
-    title: str | None = None,
-    retry: bool = False,
-    before_compaction: bool = False,
-    trim: bool = False,
-) -> ForkPlan:
+def plan_fork(point: str, **arguments: Unpack[ForkArguments]) -> ForkPlan:
     """What `fork` with the same arguments would do. Writes nothing."""
-    options = ForkOptions(
-        agent=agent,
-        into=Path(into) if into is not None else None,
-        method=Method(method),
-        id=id,
-        title=title,
-        prompt=prompt,
-        retry=retry,
-        before_compaction=before_compaction,
-        trim=trim,
-    )
     with App() as app:
-        return app.plan_fork(point, options)
+        return app.plan_fork(point, _options(arguments))
 
 
-def fork(
-    point: str,
-    *,
-    into: str | PathLike[str] | None = None,
-    agent: str | None = None,
-    method: Method | str = Method.COPY,
-    prompt: str | None = None,
-    id: str | None = None,  # noqa: A002 -- as the option is called
-    title: str | None = None,
-    retry: bool = False,
-    before_compaction: bool = False,
-    trim: bool = False,
-) -> Fork:
+def fork(point: str, **arguments: Unpack[ForkArguments]) -> Fork:
     """Make a new session of the turns up to a point such as `claude:60309e1e@12`.
 
     The agent is not started: `Fork.launch` says how.
     """
-    plan = plan_fork(
-        point,
-        into=into,
-        agent=agent,
-        method=method,
-        prompt=prompt,
-        id=id,
-        title=title,
-        retry=retry,
-        before_compaction=before_compaction,
-        trim=trim,
-    )
     with App() as app:
-        return app.fork(plan)
+        return app.fork(app.plan_fork(point, _options(arguments)))
+
+
+def _options(given: ForkArguments) -> ForkOptions:
+    into = given.get("into")
+    return ForkOptions(
+        agent=given.get("agent"),
+        into=Path(into) if into is not None else None,
+        method=Method(given.get("method", Method.COPY)),
+        id=given.get("id"),
+        title=given.get("title"),
+        prompt=given.get("prompt"),
+        retry=given.get("retry", False),
+        before_compaction=given.get("before_compaction", False),
+        trim=given.get("trim", False),
+    )
