@@ -209,6 +209,11 @@ class CanSeed(Protocol):
     """A first prompt of any length can be given to the agent's program without a terminal."""
 
     @property
+    def seed_flags(self) -> Sequence[str]:
+        """The flags of its program that this needs, besides those of `HasProgram`."""
+        ...
+
+    @property
     def longest_seed(self) -> int:
         """How many characters its program takes."""
         ...

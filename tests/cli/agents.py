@@ -36,7 +36,7 @@ def install(folder: Path, name: str, flags: tuple[str, ...]) -> Path:
 def install_both(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Both agents, alone on PATH."""
     folder = shell.home.root / "bin"
-    install(folder, "claude", ClaudeStore.program.flags)
+    install(folder, "claude", ClaudeStore().program.flags)
     # Without `app-server`: a copy is then written by prong.
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin")
     return folder

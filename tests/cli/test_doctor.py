@@ -10,7 +10,7 @@ from prong.testing.claude_cli import ClaudeCli
 from prong.testing.codex_cli import CodexCli
 from tests.cli.shell import Shell
 
-CLAUDE_HELP = "  -r, --resume [value]\n  --fork-session\n  --session-id <uuid>\n  --settings <file>"
+CLAUDE_HELP = "  -r, --resume [value]\n  --fork-session\n  --session-id <uuid>\n  -n, --name <name>"
 CODEX_HELP = "Commands:\n  exec  Run\n  resume  Go on\n  fork  Fork\n  app-server  Serve"
 
 
@@ -43,7 +43,7 @@ def test_all_is_well(samples: Shell, bin_: Path) -> None:
     install(bin_, "codex", version="codex-cli 0.166.0", help_=CODEX_HELP)
     text = samples.ok("doctor")
     assert f"{bin_ / 'claude'}: 2.1.325 (Claude Code)" in text
-    assert "knows --resume, --fork-session, --session-id, --settings" in text
+    assert "knows --resume, --fork-session, --session-id, --name" in text
     assert f"{samples.home.claude}: 3 sessions, 8 turns" in text
     assert f"{samples.home.codex}: 2 sessions, 4 turns" in text
     assert "deletes sessions after 30 days (the default of Claude Code)" in text
@@ -60,7 +60,7 @@ def test_an_agent_that_is_missing_comes_with_its_installation(shell: Shell, bin_
 
 
 def test_an_agent_that_lacks_flags(shell: Shell, bin_: Path) -> None:
-    install(bin_, "claude", help_="  --resume\\n  --settings")
+    install(bin_, "claude", help_="  --resume\\n  --name")
     [warning] = findings(shell, "claude", "warning")
     assert warning["message"] == "it does not know --fork-session, --session-id"
     assert warning["hint"] == "update it: npm install -g @anthropic-ai/claude-code"

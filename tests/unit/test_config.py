@@ -34,6 +34,16 @@ def test_the_example_of_the_reference_is_right(tmp_path: Path, isolated_home: Is
     page = (Path(__file__).parents[2] / "docs/reference/config.md").read_text(encoding="utf-8")
     example = page.partition("```toml\n")[2].partition("```")[0]
     assert load(tmp_path, example).extra_roots.keys() == {"claude", "codex"}
+    assert load(tmp_path, example).commands == {
+        "claude": "claude --model opus",
+        "codex": ("/opt/codex/bin/codex", "--search"),
+    }
+
+
+def test_commands(tmp_path: Path) -> None:
+    text = "[agents.claude]\ncommand = 'cd x && claude'\n[agents.codex]\ncommand = ['codex', '']\n"
+    assert load(tmp_path, text).commands == {"claude": "cd x && claude", "codex": ("codex", "")}
+    assert load(tmp_path, "[agents.claude]").commands == {}
 
 
 def test_it_lies_in_the_config_folder(isolated_home: IsolatedHome) -> None:
@@ -44,7 +54,13 @@ def test_it_lies_in_the_config_folder(isolated_home: IsolatedHome) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["x = 1", "agents = []", "[agents.a]\nroots = [true]", "=", "\x00"]
+    "text",
+    [
+        *("x = 1", "agents = []", "=", "\x00", "[agents.a]\nx = 1"),
+        *("[agents.a]\nroots = [true]", "[agents.a]\nroots = 'x'", "[agents.a]\nroots = ['x']"),
+        *("[agents.a]\ncommand = 1", "[agents.a]\ncommand = [1]", "[agents.a]\ncommand = ['a', 1]"),
+        *("[agents.a]\ncommand = ' '", "[agents.a]\ncommand = []", "[agents.a]\ncommand = ['']"),
+    ],
 )
 def test_anything_else_is_an_error_that_names_the_file(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError) as caught:

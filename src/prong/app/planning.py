@@ -203,6 +203,9 @@ def launch_of(
         return launcher.start(child, prompt)
     id_ = child.id or UNKNOWN_ID
     fork = replace(source, ref=replace(source.ref, agent=store.name, id=id_))
+    if method is Method.SEED:
+        # No person has typed in it yet, and some agents remember what they were allowed then.
+        fork = replace(fork, headless=True)
     return launcher.resume(fork, child.cwd, prompt)
 
 
@@ -216,10 +219,14 @@ def _check_program(app: App, store: AgentStore, method: Method) -> str | None:
     """Raise `Unavailable` without the agent's program; a warning where it can wait."""
     if not isinstance(store, HasProgram):
         return None
+    program = store.program
+    if method is Method.SEED:
+        more = capable(store, CanSeed, "be seeded").seed_flags
+        program = replace(program, flags=(*program.flags, *more))
     try:
-        app.programs.require(store.program)
+        app.programs.require(program)
     except Unavailable as error:
-        if method is Method.COPY and store.program.optional:
+        if method is Method.COPY and program.optional:
             return f"{error.message}; to run the fork: {error.hint}"
         raise
     return None

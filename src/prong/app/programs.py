@@ -27,15 +27,14 @@ class Programs:
         self._memory = memory
         self._needed = needed
 
-    def require(self, program: Program, flags: Sequence[str] | None = None) -> None:
+    def require(self, program: Program) -> None:
         """Raise `Unavailable` unless the program is there and can do what is wanted."""
         if not self._needed:
             return
         path = shutil.which(program.name)
         if path is None:
             raise Unavailable(f"{program.name} is not on PATH", hint=program.install)
-        wanted = program.flags if flags is None else flags
-        missing = self._missing(path, wanted)
+        missing = self._missing(path, program.flags)
         if missing is None:
             raise Unavailable(f"{path} does not run", hint=program.install)
         if missing:

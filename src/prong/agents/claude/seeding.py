@@ -41,7 +41,9 @@ def launch(command: Command, roots: Sequence[Path], child: Child) -> Launch:
     # Else the system prompt of this run, which knows no tools, would be kept for all later ones.
     own += ["--system-prompt-snapshot", "off"]
     words = argv.rebuilt(command, PROGRAM, lambda given: _changed(given, own))
-    return argv.launch(words, child.cwd, environment(roots[0]), argv.fork_title(child.parent))
+    # `@name` in the transcript would attach that file as it is now, wherever it lies.
+    env = {**environment(roots[0]), "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
+    return argv.launch(words, child.cwd, env, argv.fork_title(child.parent))
 
 
 def _changed(words: Sequence[Word], own: Sequence[str]) -> Sequence[Word]:

@@ -12,7 +12,7 @@ import msgspec
 
 from prong.agents import jsonl
 from prong.agents.answers import Answer
-from prong.agents.argv import Command
+from prong.agents.argv import Command, executable
 from prong.agents.claude import (
     commands,
     conversion,
@@ -72,13 +72,6 @@ class ClaudeStore:
     """Reads `<root>/projects/*/*.jsonl`."""
 
     name = "claude"
-    program = Program(
-        name="claude",
-        flags=("--resume", "--fork-session", "--session-id", "--settings"),
-        install="npm install -g @anthropic-ai/claude-code",
-        root_variable="CLAUDE_CONFIG_DIR",
-    )
-
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
         self.roots: Sequence[Path] = tuple(roots) if roots else (default_root(),)
 
@@ -184,7 +177,17 @@ class ClaudeStore:
     # -- starting the program ----------------------------------------------------------------
 
     command: Command = commands.PROGRAM
+    seed_flags = seeding.FLAGS
     longest_seed = 3_000_000
+
+    @property
+    def program(self) -> Program:
+        return Program(
+            name=executable(self.command, commands.PROGRAM),
+            flags=commands.FLAGS,
+            install="npm install -g @anthropic-ai/claude-code",
+            root_variable="CLAUDE_CONFIG_DIR",
+        )
 
     def start(self, child: Child, prompt: str | None = None) -> Launch:
         return commands.start(self.command, self.roots, child, prompt)

@@ -1,0 +1,257 @@
+"""The command lines of agents: a user's base command with other arguments for the agent.
+
+The base command is a list of words, or a line for a shell (`cd x && claude --model opus`). Only
+the arguments of the agent's own program are changed; everything else stays as it was written.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from prong.agents import shell
+from prong.agents.shell import BLANK, Word
+from prong.errors import UsageError
+from prong.model import ForkPoint, Launch
+
+Command = str | Sequence[str]
+Change = Callable[[Sequence[Word]], Sequence[Word]]
+"""Makes the new arguments of the agent's program from the old ones."""
+
+LONGEST = 131_071
+"""How many bytes Linux takes in one argument."""
+
+_SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
+_BEFORE_PROGRAM = frozenset(
+    {"!", "{", "command", "do", "elif", "else", "env", "exec", "if", "nohup", "then", "time"}
+    | {"until", "while"}
+)
+_HINT = "agents.NAME.command in config.toml names the command"
+
+
+# -- the flags of a program -----------------------------------------------------------------------
+
+
+def flags(text: str) -> frozenset[str]:
+    """A table of flags."""
+    return frozenset(text.split())
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A flag with its values; an operand when `flag` is None."""
+
+    flag: str | None
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """Which flags of a program take how many words. Others are kept with what follows them."""
+
+    switches: frozenset[str]
+    one: frozenset[str]
+    """Takes the next word, whatever it looks like."""
+    optional: frozenset[str]
+    """Takes the next word unless that looks like a flag."""
+    many: frozenset[str]
+    """Takes the next word, and all after it up to the next flag."""
+
+    def arguments(self, words: Sequence[Word]) -> Iterator[Argument]:
+        rest = list(words)
+        while rest:
+            word = rest.pop(0)
+            text = word.text
+            if text == "--":
+                yield Argument("--", (word,))
+                yield from (Argument(None, (operand,)) for operand in rest)
+                return
+            if not _looks_like_flag(text):
+                yield Argument(None, (word,))
+            elif text.startswith("--"):
+                flag, equals, _ = text.partition("=")
+                values = [] if equals else self._values(flag, rest)
+                yield Argument(flag, (word, *values))
+            elif text[:2] in self.switches and len(text) > 2:
+                # Short flags that stand together: `-pr ID` is `-p -r ID`.
+                yield Argument(text[:2], (Word.of(text[:2]),))
+                rest.insert(0, Word.of(f"-{text[2:]}"))
+            else:
+                attached = len(text) > 2
+                yield Argument(text[:2], (word, *([] if attached else self._values(text, rest))))
+
+    def _values(self, flag: str, rest: list[Word]) -> list[Word]:
+        """Take the values of a flag away from the words that follow it."""
+        if flag in self.switches:
+            return []
+        count = 0
+        if rest and (flag in self.one or flag in self.many or not _looks_like_flag(rest[0].text)):
+            count = 1
+        while flag in self.many and count < len(rest) and not _looks_like_flag(rest[count].text):
+            count += 1
+        values = rest[:count]
+        del rest[:count]
+        return values
+
+
+def _looks_like_flag(text: str) -> bool:
+    return len(text) > 1 and text.startswith("-")
+
+
+# -- changing a command ---------------------------------------------------------------------------
+
+
+def rebuilt(command: Command, program: str, change: Change) -> tuple[str, ...]:
+    """The base command with other arguments for `program`, ready to be started."""
+    if not isinstance(command, str):
+        words = tuple(Word.of(text) for text in command)
+        return tuple(word.text for word in _changed([words], program, change)[1])
+    runs = shell.runs(command)
+    if shell.is_plain(runs):
+        return tuple(word.text for word in _changed([runs[0].words], program, change)[1])
+    return ("sh", "-c", _changed_line(command, program, change))
+
+
+def executable(command: Command, program: str) -> str:
+    """The word of the base command that names the agent's program: a name or a path."""
+    if isinstance(command, str):
+        runs = [run.words for run in shell.runs(command)]
+    else:
+        runs = [tuple(Word.of(text) for text in command)]
+    place = _place(runs, program)
+    text = runs[place.run][place.at].text
+    return executable(text, program) if place.is_script else text
+
+
+def _changed_line(line: str, program: str, change: Change) -> str:
+    runs = shell.runs(line)
+    index, words = _changed([run.words for run in runs], program, change)
+    run = runs[index]
+    first = next(number for number, piece in enumerate(run.pieces) if isinstance(piece, Word))
+    last = run.pieces[-1]
+    pieces = [
+        *(str(piece) for piece in run.pieces[:first]),
+        " ".join(word.raw for word in words),
+        # Redirections and a comment: they may as well stand behind the words.
+        *(f" {one}" for one in run.pieces[first:] if isinstance(one, str) and one.strip(BLANK)),
+        last if isinstance(last, str) and not last.strip(BLANK) else "",
+    ]
+    changed = shell.Run(run.operator, tuple(pieces))
+    return "".join(str(one) for one in [*runs[:index], changed, *runs[index + 1 :]])
+
+
+def _changed(
+    runs: Sequence[Sequence[Word]], program: str, change: Change
+) -> tuple[int, list[Word]]:
+    """Which of the commands starts the agent, and its new words."""
+    place = _place(runs, program)
+    words = list(runs[place.run])
+    if place.is_script:
+        words[place.at] = Word.of(_changed_line(words[place.at].text, program, change))
+    else:
+        words[place.at + 1 :] = change(words[place.at + 1 :])
+    return place.run, words
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the agent's program stands: which command, which word of it."""
+
+    run: int
+    at: int
+    is_script: bool = False
+    """The word is a script for a shell, which starts the program."""
+
+
+def _place(runs: Sequence[Sequence[Word]], program: str) -> _Place:
+    heads = {run: _head(words) for run, words in enumerate(runs)}
+    starts = {run: at for run, at in heads.items() if at is not None and runs[run][at].text != "cd"}
+    for run, at in starts.items():
+        if _names(runs[run][at], program):
+            return _Place(run, at)
+    for run, at in starts.items():
+        script = _script(runs[run], at)
+        if script is not None:
+            return _Place(run, script, is_script=True)
+    for run, start in starts.items():
+        # Started by another program: `timeout 60 claude`, `npx @openai/codex`.
+        for at, word in enumerate(runs[run][start + 1 :], start + 1):
+            if _names(word, program):
+                return _Place(run, at)
+    if len(starts) == 1:
+        # A program of the user's own that takes the same flags.
+        ((run, at),) = starts.items()
+        if all(_looks_like_flag(word.text) for word in runs[run][at + 1 : at + 2]):
+            return _Place(run, at)
+    line = " ".join(word.raw for words in runs for word in words)
+    raise UsageError(f"no word of the command starts {program}: {line}", hint=_HINT)
+
+
+def _head(words: Sequence[Word]) -> int | None:
+    """The word that a shell would start."""
+    for at, word in enumerate(words):
+        if word.text not in _BEFORE_PROGRAM and not shell.is_assignment(word):
+            return at
+    return None
+
+
+def _names(word: Word, program: str) -> bool:
+    name = os.path.basename(word.text)
+    return re.match(rf"{re.escape(program)}(?:[-@.][\w.@-]*)?\Z", name) is not None
+
+
+def _script(words: Sequence[Word], at: int) -> int | None:
+    """The script of `bash -lc SCRIPT`."""
+    if os.path.basename(words[at].text) not in _SHELLS:
+        return None
+    for index in range(at + 1, len(words) - 1):
+        if re.fullmatch(r"-[a-z]*c", words[index].text):
+            return index + 1
+    return None
+
+
+# -- what every launch has in common --------------------------------------------------------------
+
+
+def with_prompt(
+    arguments: Sequence[Argument], own: Sequence[str], prompt: str | None
+) -> Sequence[Word]:
+    """The flags, then our own, then the prompt: ours, else the one that was there.
+
+    Behind `--` a prompt may begin like a flag.
+    """
+    flags = [word for one in arguments if one.flag not in (None, "--") for word in one.words]
+    said = [word for one in arguments if one.flag is None for word in one.words]
+    tail = said if prompt is None else [Word.of(prompt)]
+    return [*flags, *map(Word.of, own), *([Word.of("--"), *tail] if tail else [])]
+
+
+def launch(argv: Sequence[str], cwd: Path, env: Mapping[str, str], title: str) -> Launch:
+    """A launch that the system can start."""
+    for word in argv:
+        try:
+            size = len(os.fsencode(word))
+        except UnicodeEncodeError:
+            raise UsageError("the prompt has half a character in it", hint="take it out") from None
+        if "\0" in word:
+            raise UsageError("a prompt cannot have a NUL character", hint="take it out")
+        if size > LONGEST:
+            raise UsageError(
+                f"the prompt is too long for a command line: {size:,} bytes of {LONGEST:,}",
+                hint="start without a prompt and paste it, or let the prompt name a file",
+                size=size,
+            )
+    return Launch(tuple(argv), cwd, env, title)
+
+
+def fork_title(parent: ForkPoint) -> str:
+    """What a pane with the fork is called."""
+    turn = (parent.turn_id or "")[:8] if parent.turn is None else parent.turn
+    return f"fork of {parent.session.id[:8]}@{turn}"
+
+
+def root_variable(name: str, root: Path, default: Path) -> dict[str, str]:
+    """The variable that moves an agent's folder, when it is not the one it would take itself."""
+    same = os.path.realpath(root) == os.path.realpath(default)
+    return {} if same else {name: str(root.absolute())}

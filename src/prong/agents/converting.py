@@ -1,0 +1,356 @@
+"""A conversation of one agent in words that any other agent can keep.
+
+Prompts and answers stay messages. What an agent did with its tools becomes text that says who ran
+what: no other agent has the same tools. Thoughts are left out, because they are signed for the
+model that had them.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal, cast
+from uuid import UUID
+
+from prong.errors import Corrupt, UsageError
+from prong.model import Message, Session, Tool
+from prong.publication import Publication, writer
+
+NO_PROMPT = "[no prompt was recorded]"
+
+_INTERRUPTED = "[Request interrupted by user"
+"""How Claude Code notes that a person stopped it: as text of the person."""
+_INSTANT = timedelta(milliseconds=1)
+_SHORT = 200
+_BACKTICKS = re.compile(r"`{3,}")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_SHELL_OUTPUT = re.compile(r"\s*<((?:bash|local-command)-std(?:out|err))>(.*?)</\1>\s*", re.DOTALL)
+"""How Claude Code keeps what a command printed that the person ran: as text of the person."""
+
+Speaker = Literal["user", "assistant", "summary", "interrupt"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A text that one side said. An interrupt is the person's, but asks nothing."""
+
+    role: Speaker
+    text: str
+    time: datetime
+
+
+@dataclass(frozen=True)
+class PlainTurn:
+    """A turn in words."""
+
+    pieces: tuple[Piece, ...]
+    """The prompt first; a summary where nothing is left of what it sums up."""
+    context: tuple[Piece, ...] = ()
+    """What stood before the first prompt and is none."""
+
+    @property
+    def is_answered(self) -> bool:
+        """False when it was interrupted, or is a prompt that nothing was said to."""
+        roles = [piece.role for piece in self.pieces]
+        return roles[-1] != "interrupt" and ("assistant" in roles or roles[0] == "summary")
+
+
+def plain_turns(messages: Iterable[Message], agent: str) -> Iterator[PlainTurn]:
+    """Turns in words from the messages of an agent's session, in order, at any length."""
+    return _timed(_joined(_turns(messages, agent)))
+
+
+# -- turns -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Piece:
+    role: Speaker
+    text: str
+    time: datetime | None
+
+
+@dataclass
+class _Turn:
+    pieces: list[_Piece]
+    context: list[_Piece] = field(default_factory=list[_Piece])
+
+    def __post_init__(self) -> None:
+        if self.pieces[0].role not in ("user", "summary"):
+            self.pieces.insert(0, _Piece("user", NO_PROMPT, self.pieces[0].time))
+
+
+def _turns(messages: Iterable[Message], agent: str) -> Iterator[_Turn]:
+    """The messages cut into turns: by their numbers, else by the prompts."""
+    seen: set[int | None] = {None}
+    before: list[_Piece] = []
+    current: _Turn | None = None
+    for position, (number, group) in enumerate(groupby(messages, lambda message: message.turn)):
+        pieces = list(_in_words(list(group), agent))
+        if position == 0 and number is None and all(_is_persons(piece) for piece in pieces):
+            # Commands before the first prompt, unless it turns out that nothing has a number.
+            before = pieces
+            continue
+        parts = _cut(pieces, numbered=number is not None)
+        for part in parts:
+            is_rest = number in seen or part is not parts[-1]
+            if current and _goes_on(current, part[0], is_rest=is_rest):
+                current.pieces.extend(part)
+                continue
+            if current:
+                yield current
+            current = _Turn(part, before)
+            before = []
+        seen.add(number)
+    if current:
+        yield current
+    yield from (_Turn(part) for part in _cut(before, numbered=False))
+
+
+def _is_persons(piece: _Piece) -> bool:
+    return piece.role in ("user", "interrupt")
+
+
+def _goes_on(turn: _Turn, piece: _Piece, *, is_rest: bool) -> bool:
+    """True when what begins with this piece belongs to the turn before it."""
+    if piece.role in ("user", "summary"):
+        return piece.role == "summary"
+    # An answer that was kept when its prompt was summed up follows the summary.
+    return is_rest or turn.pieces[0].role == "summary"
+
+
+def _cut(pieces: Iterable[_Piece], *, numbered: bool) -> list[list[_Piece]]:
+    """Before each prompt. A turn with a number begins with its only one, if that is known.
+
+    A compaction comes before the prompt too, or it took the prompt away; then the answer comes
+    first, and what the person says later is no prompt.
+    """
+    parts: list[list[_Piece]] = []
+    asked = begun = False
+    for piece in pieces:
+        opens = piece.role == "user" and not (numbered and begun)
+        if opens or not parts:
+            parts.append([])
+        parts[-1].append(piece)
+        asked = asked or opens
+        begun = asked if piece.role == "summary" else True
+    return parts
+
+
+def _joined(turns: Iterable[_Turn]) -> Iterator[_Turn]:
+    """The same, with the pieces of an answer put together."""
+    for turn in turns:
+        pieces: list[_Piece] = []
+        for role, run in groupby(turn.pieces, lambda piece: piece.role):
+            alike = list(run)
+            if role == "assistant":
+                text = "\n\n".join(piece.text for piece in alike)
+                times = (piece.time for piece in reversed(alike) if piece.time)
+                alike = [_Piece(role, text, next(times, None))]
+            pieces.extend(alike)
+        yield _Turn(pieces, turn.context)
+
+
+def _timed(turns: Iterable[_Turn]) -> Iterator[PlainTurn]:
+    """The same, with times that never go back; what has none gets that of the piece before."""
+    now: datetime | None = None
+    for turn in turns:
+        if now is None:
+            known = (piece.time for piece in (*turn.context, *turn.pieces) if piece.time)
+            now = next(known, datetime.now(UTC))
+        timed: list[Piece] = []
+        for piece in (*turn.context, *turn.pieces):
+            if timed and "assistant" not in (piece.role, timed[-1].role):
+                # Texts of one instant are read as one prompt.
+                now = _later(now)
+            now = max(now, piece.time or now)
+            timed.append(Piece(piece.role, piece.text, now))
+        context = len(turn.context)
+        yield PlainTurn(tuple(timed[context:]), tuple(timed[:context]))
+
+
+def _later(time: datetime) -> datetime:
+    with suppress(OverflowError):  # at the end of all time
+        time += _INSTANT
+    return time
+
+
+# -- words -------------------------------------------------------------------------------------
+
+
+def _in_words(turn: list[Message], agent: str) -> Iterator[_Piece]:
+    """The messages of one turn as texts, each tool call together with its result."""
+    results: dict[str, list[Tool]] = {}
+    for message in turn:
+        if message.role == "tool" and message.tool:
+            results.setdefault(message.tool.id, []).append(message.tool)
+    told: set[int] = set()
+    said: _Piece | None = None
+    for message in turn:
+        text = message.text
+        tool = message.tool
+        if tool is not None:
+            waiting = results.get(tool.id, [])
+            if message.role == "assistant" and tool.output is None and waiting:
+                result = waiting.pop(0)
+                told.add(id(result))
+                tool = replace(
+                    tool,
+                    output=result.output,
+                    failed=result.failed,
+                    exit_code=result.exit_code,
+                )
+            elif id(tool) in told:
+                continue
+            elif message.role == "tool":
+                # The call was lost; nobody may claim this result for a later one.
+                waiting[:] = [other for other in waiting if other is not tool]
+            text = "\n\n".join(part for part in (text, tool_text(tool, agent)) if part)
+        if message.role == "thinking" or not text.strip():
+            continue
+        piece = _Piece(_speaker(message), _labelled(message, text, agent), message.time)
+        if said and message.turn is not None and _is_one_line(said, piece):
+            said = replace(said, text=f"{said.text}\n{piece.text}")
+            continue
+        if said:
+            yield said
+        said = piece
+    if said:
+        yield said
+
+
+def _speaker(message: Message) -> Speaker:
+    match message.role:
+        case "user" if message.text.startswith(_INTERRUPTED):
+            return "interrupt"
+        case "user" | "summary":
+            return message.role
+        case _:
+            return "assistant"
+
+
+def _is_one_line(before: _Piece, piece: _Piece) -> bool:
+    """True for the blocks of one prompt: a text and its images were written at one instant."""
+    return before.role == piece.role == "user" and before.time == piece.time is not None
+
+
+def _labelled(message: Message, text: str, agent: str) -> str:
+    if message.role == "summary":
+        return f"[Summary of the conversation up to this point, written by {agent}]\n\n{text}"
+    return _shell_output(text) if message.role == "user" else text
+
+
+def _shell_output(text: str) -> str:
+    """The output of a command that the person ran, without the tags of the agent."""
+    printed: list[str] = []
+    end = 0
+    while found := _SHELL_OUTPUT.match(text, end):
+        printed.append(_ESCAPES.sub("", found[2]))
+        end = found.end()
+    if not printed or end < len(text):
+        return text
+    told = [fenced(output) for output in printed if output.strip()]
+    return "\n".join(["Output of the command:", *told]) if told else "The command had no output."
+
+
+def tool_text(tool: Tool, agent: str) -> str:
+    """A tool call and what came of it, as text that says who ran it."""
+    name = tool.name or "a tool"
+    gist = tool.gist if len(tool.gist) <= _SHORT and "\n" not in tool.gist else ""
+    parts = [f"[{agent} ran {name}: {gist}]" if gist else f"[{agent} ran {name}]"]
+    if not _is_told_by(gist, tool.input):
+        parts += ["Arguments:", fenced(tool.input)]
+    if tool.output is None:
+        parts.append("No result was recorded.")
+        return "\n".join(parts)
+    outcome = "Failed" if tool.failed else "Done"
+    if tool.exit_code is not None:
+        outcome = f"Exit code {tool.exit_code}"
+    if tool.output.strip():
+        parts += [f"{outcome}, output:", fenced(tool.output)]
+    else:
+        parts.append(f"{outcome}, no output.")
+    return "\n".join(parts)
+
+
+def _is_told_by(gist: str, given: str) -> bool:
+    """True when the arguments say nothing that the gist does not say."""
+    if not given or given == gist:
+        return True
+    try:
+        arguments: Any = json.loads(given)
+    except (ValueError, RecursionError):
+        return False
+    if not arguments:
+        return True
+    fields = cast(dict[str, Any], arguments) if isinstance(arguments, dict) else {}
+    return bool(gist) and len(fields) == 1 and gist in fields.values()
+
+
+def fenced(text: str) -> str:
+    """The text between two fences that nothing in it can close."""
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}\n{text.strip(chr(10))}\n{fence}"
+
+
+# -- files -------------------------------------------------------------------------------------
+
+
+def is_uuid(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def checked_id(id_: str) -> str:
+    """The id that was asked for, if the agents' programs will take it."""
+    if not is_uuid(id_):
+        raise UsageError(f"a session id is a UUID, and {id_!r} is none")
+    return id_
+
+
+def timestamp(time: datetime) -> str:
+    """As agents write it: UTC with milliseconds."""
+    utc = time.astimezone(UTC).replace(tzinfo=None)
+    return f"{utc.isoformat(timespec='milliseconds')}Z"
+
+
+def write(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """Compact JSON lines; half characters, which UTF-8 does not have, become question marks."""
+    with writer(path) as file:
+        for line in lines:
+            text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+            file.write(text.encode("utf-8", "replace") + b"\n")
+
+
+def publish(
+    staged: Path,
+    target: Path,
+    turns: int,
+    publication: Publication,
+    session_at: Callable[[Path], Session | None],
+) -> Session:
+    """Read the staged file back, and publish it when all its turns are found."""
+    session = session_at(staged)
+    if session is None or session.turn_count != turns:
+        raise Corrupt(
+            "the converted session does not read back as it was meant, so it was not published",
+            hint="please report this; --method seed needs no conversion",
+            expected=turns,
+            found=session.turn_count if session else 0,
+        )
+    publication.publish(target)
+    return replace(session, file=str(target))
+
+
+def nothing_to_convert() -> UsageError:
+    return UsageError(
+        "nothing was said up to this turn, so there is nothing to convert",
+        hint="start a new session of the other agent instead",
+    )
