@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 def sessions() -> Callable[[], int]:
@@ -58,9 +59,50 @@ def decode_file(path: str) -> Callable[[], int]:
     return lambda: peers.decode_file(Path(path))
 
 
+def fork(point: str, into: str) -> Callable[[], int]:
+    """A fork from the name of the point to the published session; a scan has seen the source."""
+    from prong.app import App
+    from prong.app.planning import ForkOptions
+
+    app = App(needs_programs=False)
+    app.sessions()
+    options = ForkOptions(into=Path(into))
+    return lambda: len(app.fork(app.plan_fork(point, options)).child.id)
+
+
+def fork_cold(point: str, into: str) -> Callable[[], int]:
+    """The same when nothing of the source was ever read."""
+    from prong.app import App
+    from prong.app.planning import ForkOptions
+
+    list(App().stores)
+    app = App(needs_programs=False, remember=False)
+    options = ForkOptions(into=Path(into))
+    return lambda: len(app.fork(app.plan_fork(point, options)).child.id)
+
+
+def sdk_fork(session: str, folder: str, message: str) -> Callable[[], int]:
+    """The peer: `fork_session` of claude-agent-sdk, up to a message."""
+    from importlib import import_module
+
+    # Not installed by default: its wheel brings a whole agent along.
+    sdk: Any = import_module("claude_agent_sdk")
+    return lambda: len(sdk.fork_session(session, folder, message).session_id)
+
+
+def copy_replaced(path: str, target: str) -> Callable[[], int]:
+    """The baseline: a plain byte copy with the id of the session replaced."""
+    from benchmarks import peers
+
+    return lambda: peers.copy_replaced(Path(path), Path(target))
+
+
 JOBS: dict[str, Callable[..., Callable[[], int]]] = {
     job.__name__: job
-    for job in (sessions, sessions_again, turns, turns_by_name, decode_store, decode_file)
+    for job in (
+        *(sessions, sessions_again, turns, turns_by_name, decode_store, decode_file),
+        *(fork, fork_cold, sdk_fork, copy_replaced),
+    )
 }
 
 

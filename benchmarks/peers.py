@@ -35,3 +35,12 @@ def decode_file(path: Path) -> int:
 def decode_store(root: Path) -> int:
     """Decode each line of every session file of a store; the number of lines."""
     return sum(decode_file(path) for path in session_files(root))
+
+
+def copy_replaced(path: Path, target: Path) -> int:
+    """What a fork costs that understands nothing: the bytes, with another id in them."""
+    old, new = path.stem.encode(), b"0" * len(path.stem)
+    with path.open("rb") as source, target.open("wb") as copy:
+        while block := source.readlines(1 << 20):
+            copy.write(b"".join(block).replace(old, new))
+    return len(new)

@@ -96,6 +96,11 @@ def write_store(
     return _Store(root, Parts(seed)).write(sessions, int(megabytes * 1_000_000))
 
 
+def big_session(root: Path, size: int, seed: int = 1) -> Path:
+    """One Claude session of about this size, alone in a store."""
+    return _Store(root, Parts(seed)).big(size).path
+
+
 @dataclass
 class _Store:
     root: Path
@@ -117,7 +122,7 @@ class _Store:
         claude_sizes = self._sizes(_CLAUDE_SIZES, claude - 1)
         codex_sizes = self._sizes(_CODEX_SIZES, codex)
         scale = (size - big) * (1 - _EXTRA) / max(1, sum(claude_sizes) + sum(codex_sizes))
-        biggest = self._claude_big(big)
+        biggest = self.big(big)
         self._claude_all([int(wanted * scale) for wanted in claude_sizes])
         self._codex_all([int(wanted * scale) for wanted in codex_sizes])
         return StoreManifest(
@@ -154,7 +159,8 @@ class _Store:
             return NEWEST
         return self.parts.rng.choice(ERAS[:-1])
 
-    def _claude_big(self, size: int) -> StoredSession:
+    def big(self, size: int) -> StoredSession:
+        """A session of Claude's with compactions and one very long line."""
         parts = self.parts
         session = ClaudeSession(parts, parts.uuid4(), self._project(), NEWEST, parts.clock())
         session.grow(size - size // 12, compact_every=max(500_000, size // 10))
