@@ -7,6 +7,7 @@ import pytest
 from prong.agents.claude import sample as claude
 from prong.agents.codex import sample as codex
 from prong.testing.home import IsolatedHome
+from tests.cli import agents
 from tests.cli.shell import Shell
 
 
@@ -28,3 +29,11 @@ def samples(shell: Shell) -> Shell:
     claude.write_samples(shell.home.claude, cwd, now)
     codex.write_samples(shell.home.codex, cwd, now)
     return shell
+
+
+@pytest.fixture
+def shop(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """The sample sessions, their folder, and agents to run."""
+    (samples.home.projects / "shop").mkdir(parents=True, exist_ok=True)
+    agents.install_both(samples, monkeypatch)
+    return samples

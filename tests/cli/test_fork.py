@@ -14,14 +14,6 @@ from tests.cli.shell import API, PARSER, Shell, prong
 from tests.cli.terminal import on_terminal
 
 
-@pytest.fixture
-def shop(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """The sample sessions, their folder, and agents to run."""
-    (samples.home.projects / "shop").mkdir(parents=True, exist_ok=True)
-    agents.install_both(samples, monkeypatch)
-    return samples
-
-
 def digests(shell: Shell) -> dict[str, str]:
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()

@@ -6,16 +6,14 @@ from pathlib import Path
 import pytest
 
 from prong import paths
+from prong.agents.codex.store import CodexStore
 from tests.cli import agents
 from tests.cli.shell import API, PARSER, Shell
 
 
-@pytest.fixture
-def shop(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    (samples.home.projects / "shop").mkdir(parents=True, exist_ok=True)
-    folder = agents.install_both(samples, monkeypatch)
-    agents.install(folder, "codex", ("resume", "fork", "exec", "app-server"))
-    return samples
+@pytest.fixture(autouse=True)
+def _codex(shop: Shell) -> None:
+    agents.install(shop.home.root / "bin", "codex", CodexStore().program.flags)
 
 
 def test_the_command_for_a_session(shop: Shell) -> None:

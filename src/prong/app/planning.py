@@ -73,6 +73,9 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     refuse_running(conversation, turn)
     place = ForkPoint(session.ref, turn.index if turn else 0, turn.id if turn else None)
     agent = options.agent or session.agent
+    if agent != session.agent:
+        # Another agent knows nothing of this one's summaries: it gets all that was said.
+        options = replace(options, before_compaction=True)
     child_store = app.store(agent)
     _check_method(conversation, turn, agent, options)
     workspace = _workspace(session, options.into)
