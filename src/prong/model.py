@@ -348,6 +348,13 @@ class SeedHeader:
     def __str__(self) -> str:
         return f"{self.MARKER} {self.parent} sha256:{self.digest}"
 
+    @property
+    def title(self) -> str:
+        """What to call a session that begins with the seed and has no title of its own."""
+        session, turn = self.parent.session, self.parent.turn
+        at = (self.parent.turn_id or "")[:8] if turn is None else turn
+        return f"seed of {session.agent}:{session.id[:8]}@{at}"
+
     @classmethod
     def parse(cls, text: str) -> "SeedHeader | None":
         """The header that a prompt begins with, if it is a seed."""

@@ -69,11 +69,12 @@ class _Script:
             "cwd": str(self.cwd),
             "sessionId": self.id,
             "version": VERSION,
-            # As a branch of the CLI names its source, and of which agent that is.
+            # As a branch of the CLI names its source; and which agent's, and at which turn.
             "forkedFrom": {
                 "sessionId": self.parent.session.id,
                 "messageUuid": self.parent.turn_id or ZERO,
                 "agent": self.parent.session.agent,
+                "turn": self.parent.turn,
             },
         }
 

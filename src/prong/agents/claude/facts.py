@@ -13,12 +13,12 @@ from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span, is_opener, spans
 from prong.agents.common import first_line
 from prong.agents.times import parse_time
-from prong.model import Session, SessionRef, TurnKind
+from prong.model import SeedHeader, Session, SessionRef, TurnKind
 
 
 class Facts(Struct, array_like=True, gc=False):
     session: Session
-    """As this file alone tells it: without a parent, and with a title of its own at best."""
+    """As this file alone tells it: with a title of its own at best, a parent only of a seed."""
     conversation: bool
     titled: bool
     summaries: dict[str, str]
@@ -64,10 +64,12 @@ def summarise(transcript: Transcript, ref: SessionRef, file: str, stat: os.stat_
     title = transcript.custom_title or transcript.ai_title
     copied = set(transcript.forked_uuids)
     entrypoints, cwds = transcript.entrypoints, transcript.cwds
+    first = openers[0].prompt if openers else None
+    seed = SeedHeader.parse(first.text) if first else None
     session = Session(
         ref=ref,
         file=file,
-        title=title or _first_prompt(openers),
+        title=title or (seed.title if seed else _first_prompt(openers)),
         cwd=cwds[-1] if cwds else None,
         cwds=tuple(cwds),
         branch=transcript.branch,
@@ -77,6 +79,8 @@ def summarise(transcript: Transcript, ref: SessionRef, file: str, stat: os.stat_
         updated=parse_time(transcript.updated) or datetime.fromtimestamp(stat.st_mtime, UTC),
         turn_count=len(openers),
         size=stat.st_size,
+        parent=seed.parent.session if seed else None,
+        forked_at=seed.parent.turn if seed else None,
         headless=bool(entrypoints) and all(map(is_program, entrypoints)),
     )
     return Facts(

@@ -56,7 +56,7 @@ from prong.publication import Publication
 
 _KIND = Kind(
     agent="claude",
-    version=3,
+    version=4,
     state=Transcript,
     facts=Facts,
     read=lambda file, previous: transcript.read(file, previous=previous),
@@ -307,7 +307,7 @@ def _finished(facts: Facts, parents: dict[str, lineage.Parent], titles: Titles) 
     parent = parents.get(session.id)
     if parent:
         ref = SessionRef(session.agent, parent.id)
-        session = replace(session, parent=ref, inherited=parent.inherited)
+        session = replace(session, parent=ref, inherited=parent.inherited, forked_at=None)
     if titles and not facts.titled:
         here = titles.get(os.path.dirname(session.file), {})
         # The title of the latest end: an earlier one may have been summed up before.

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from prong.agents.claude.sample import ClaudeSample
+from prong.model import ForkPoint, SeedHeader, SessionRef
 from tests.unit.agents.stores import Claude, uuid
 
 PARENT, CHILD, GRANDCHILD, OTHER = uuid(1), uuid(2), uuid(3), uuid(4)
@@ -245,3 +246,22 @@ def test_two_forks_of_one_parent_that_went_on_late(claude: Claude) -> None:
     parent.answer("answer")
     found = parents(claude, parent, first, second)
     assert found == {PARENT: None, CHILD: (PARENT, 2), OTHER: (PARENT, 2)}
+
+
+def test_a_seed_says_where_it_came_from(claude: Claude) -> None:
+    header = SeedHeader(ForkPoint(SessionRef("codex", uuid(5)), 3, None), "0" * 64)
+    sample = claude.new(1)
+    sample.prompt(f"{header}\nwhat follows is context\n")
+    sample.answer("Ready.")
+    sample.write(claude.root)
+    session = claude.session(uuid(1))
+    assert session.parent == SessionRef("codex", uuid(5))
+    assert (session.forked_at, session.inherited) == (3, 0)
+    assert session.title == f"seed of codex:{uuid(5)[:8]}@3"
+    # A copy of it is a fork of the seeded session, not of what that came from.
+    copy = sample.branch_off(uuid(2), sample.lines[-1]["uuid"])
+    copy.prompt("go on")
+    copy.write(claude.root)
+    child = claude.session(uuid(2))
+    assert child.parent == SessionRef("claude", uuid(1))
+    assert (child.forked_at, child.inherited) == (None, 1)
