@@ -11,7 +11,9 @@ from prong.testing.codex_cli import CodexCli
 from tests.cli.shell import Shell
 
 CLAUDE_HELP = "  -r, --resume [value]\n  --fork-session\n  --session-id <uuid>\n  -n, --name <name>"
-CODEX_HELP = "Commands:\n  exec  Run\n  resume  Go on\n  fork  Fork\n  app-server  Serve"
+CODEX_HELP = (
+    "Commands:\n  exec  Run\n  resume  Go on\n  app-server  Serve\n  -C, --cd <DIR>  Folder"
+)
 
 
 @pytest.fixture

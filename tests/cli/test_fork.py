@@ -129,6 +129,8 @@ def test_into_another_agent(shop: Shell, source: str, agent: str) -> None:
     assert [turn["prompt"] for turn in after] == [turn["prompt"] for turn in before]
     roots = shop.json("tree", made["child"])["roots"]
     assert [root["ref"] for root in roots] == [source]
+    [child] = [node for node in roots[0]["children"] if node["ref"] == made["child"]]
+    assert child["turn"] == len(before)
 
 
 class TestPrompt:

@@ -13,7 +13,7 @@ from prong.agents.codex.facts import Facts, TurnMark
 from prong.agents.codex.history import Library
 from prong.agents.scanning import no_conversation
 from prong.agents.times import parse_time
-from prong.model import Session, SessionRef, Skipped
+from prong.model import SeedHeader, Session, SessionRef, Skipped
 
 
 @dataclass
@@ -54,12 +54,7 @@ class Assembly:
         own = self.facts[path]
         chain = self._chain(path)
         marks, inherited = self._turns(chain)
-        parent = own.header.forked_from
-        if parent is None:
-            # After a rewind the live file is a segment; the fork is named in the first one.
-            parent = next((f.header.forked_from for f in chain if f.header.forked_from), None)
-        if parent == thread:
-            parent = None
+        parent, forked_at = self._parent(thread, own, chain)
         if parent is not None and own.header.base is None:
             inherited = self._copied(own, path, parent)
         updated = own.updated or next((f.updated for f in reversed(chain) if f.updated), None)
@@ -82,11 +77,27 @@ class Assembly:
             updated=parse_time(updated) or datetime.fromtimestamp(stat.st_mtime, UTC),
             turn_count=len(marks),
             size=stat.st_size,
-            parent=SessionRef(self.agent, parent) if parent else None,
+            parent=parent,
             inherited=inherited if parent else 0,
+            forked_at=forked_at,
             archived=f"{os.sep}archived_sessions{os.sep}" in path,
             headless=own.header.source == "exec",
         )
+
+    def _parent(
+        self, thread: str, own: Facts, chain: list[Facts]
+    ) -> tuple[SessionRef | None, int | None]:
+        """The session that this is a fork of, and for a seed the turn, where it is known."""
+        # After a rewind the live file is a segment; the fork is named in the first one.
+        for facts in (own, *chain):
+            header = facts.header
+            if header.forked_from and header.forked_from != thread:
+                return SessionRef(header.forked_from_agent or self.agent, header.forked_from), None
+        first = next((facts for facts in chain if facts.turns), own)
+        seed = SeedHeader.parse(first.seed or "")
+        if seed is None or first.header.id != own.header.id:
+            return None, None
+        return seed.parent.session, seed.parent.turn
 
     def _chain(self, path: str) -> list[Facts]:
         """The facts of the files that this one continues, oldest first, itself last."""
@@ -116,15 +127,23 @@ class Assembly:
                 inherited = len(marks)
         return marks, min(inherited, len(marks))
 
-    def _copied(self, own: Facts, path: str, parent: str) -> int:
-        """An old fork is a full copy: count the first prompts that it shares with its parent."""
-        paths = [p for p in self.library.thread(parent, beside=path) if p in self.facts]
+    def _copied(self, own: Facts, path: str, parent: SessionRef) -> int:
+        """A fork that is a full copy: count the first turns that it shares with its parent.
+
+        Old forks may have the same prompts under other ids.
+        """
+        paths = [p for p in self.library.thread(parent.id, beside=path) if p in self.facts]
+        if parent.agent != self.agent:
+            return min(own.header.forked_from_turn or 0, len(own.turns))
         if not paths:
             return 0
-        theirs = self.facts[self._live(paths)].turns
+        marks = {p: self._turns(self._chain(p))[0] for p in paths}
+        known = {mark.id for theirs in marks.values() for mark in theirs}
+        active = marks[self._live(paths)]
         count = 0
-        for mine, other in zip(own.turns, theirs, strict=False):
-            if mine.prompt_hash != other.prompt_hash:
+        for mine in own.turns:
+            same = count < len(active) and mine.prompt_hash == active[count].prompt_hash
+            if mine.id not in known and not same:
                 break
             count += 1
         return count

@@ -9,6 +9,7 @@ from prong.agents.codex.history import Segment
 from prong.agents.codex.rollout import Header, Kind, Rollout
 from prong.agents.codex.turns import cut
 from prong.agents.common import first_line
+from prong.model import SeedHeader
 
 
 class TurnMark(Struct, array_like=True, gc=False):
@@ -31,6 +32,8 @@ class Facts(Struct, array_like=True, gc=False):
     model: str | None
     started: str | None
     updated: str | None
+    seed: str | None = None
+    """The header of the seed prompt that the thread began with."""
 
 
 def summarise(rollout: Rollout) -> Facts:
@@ -41,6 +44,8 @@ def summarise(rollout: Rollout) -> Facts:
     ]
     header = rollout.header or Header()
     said = any(entry.kind in (Kind.ITEM, Kind.SAID) for entry in rollout.entries)
+    first = spans[0].prompt.text if spans and spans[0].prompt else ""
+    seed = SeedHeader.parse(first)
     return Facts(
         # A fork that nobody has continued has no turn of its own, but inherits some.
         conversation=bool(spans) or header.base is not None or (said and _answers(rollout)),
@@ -54,13 +59,14 @@ def summarise(rollout: Rollout) -> Facts:
             for span in spans
             if span.prompt is not None
         ],
-        first_prompt=first_line(spans[0].prompt.text) if spans and spans[0].prompt else "",
+        first_prompt=seed.title if seed else first_line(first),
         name=rollout.name,
         cwds=rollout.cwds,
         branch=rollout.branch,
         model=rollout.model,
         started=rollout.started,
         updated=rollout.updated,
+        seed=str(seed) if seed else None,
     )
 
 

@@ -6,14 +6,17 @@ new file of the same thread in the same way. So a session is a list of segments,
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 from prong.agents import jsonl
 from prong.agents.codex import rollout
 from prong.agents.codex.rollout import PROMPTS, Entry, Kind, Rollout
+from prong.errors import Corrupt
 from prong.model import Skipped
 
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
@@ -38,6 +41,13 @@ class FileName:
         if found is None:
             return None
         return cls(found[1], found[2], found[3] or found[2], bool(found[4]))
+
+
+def new_file(root: Path, thread: str, now: datetime) -> Path:
+    """Where a new thread lives. The time in a name is a local one."""
+    local = now.astimezone()
+    name = f"rollout-{local:%Y-%m-%dT%H-%M-%S}-{thread}.jsonl"
+    return root / "sessions" / f"{local:%Y/%m/%d}" / name
 
 
 class Library:
@@ -132,6 +142,8 @@ class Segment:
     path: Path
     rollout: Rollout
     entries: list[Entry]
+    end: int | None = None
+    """Only lines with ordinals below this one belong to the session; None: all of them."""
 
     @cached_property
     def prompt_kind(self) -> Kind:
@@ -148,13 +160,59 @@ class Segment:
 Piece = tuple[Segment, Entry]
 
 
-def load(path: Path) -> Rollout:
-    with jsonl.open_file(path) as file:
-        return rollout.read(file)
+Recall = Callable[[Path, BinaryIO], Rollout | None]
+"""Gives what was read of a file before, if it is still the same."""
 
 
-def segments(path: Path, own: Rollout, library: Library, skipped: list[Skipped]) -> list[Segment]:
-    """The segments of the session that lives in a file, which was read already."""
+class OpenFiles:
+    """Rollout files, each opened and read once, and kept open until all are closed."""
+
+    def __init__(
+        self, recall: Recall | None = None, known: Mapping[Path, Rollout] | None = None
+    ) -> None:
+        self._recall = recall
+        self._files: dict[Path, BinaryIO] = {}
+        self._rollouts: dict[Path, Rollout] = dict(known or {})
+
+    def file(self, path: Path) -> BinaryIO:
+        if path not in self._files:
+            self._files[path] = jsonl.open_file(path)
+        return self._files[path]
+
+    def load(self, path: Path) -> Rollout:
+        """What a file says."""
+        if path not in self._rollouts:
+            file = self.file(path)
+            known = self._recall(path, file) if self._recall else None
+            self._rollouts[path] = known or rollout.read(file)
+        return self._rollouts[path]
+
+    def named(self, path: Path) -> Rollout:
+        """The same of a file that somebody asked for by name: a failure is told."""
+        if path not in self._rollouts and path not in self._files:
+            self._files[path] = jsonl.open_named(path)
+        return self.load(path)
+
+    def remember(self, path: Path, rollout: Rollout) -> None:
+        """What a file is known to say."""
+        self._rollouts[path] = rollout
+
+    def again(self) -> "OpenFiles":
+        """All that was read, with no file open: it outlives this one."""
+        return OpenFiles(known=self._rollouts)
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+
+def segments(
+    path: Path, files: OpenFiles, library: Library, skipped: list[Skipped]
+) -> list[Segment]:
+    """The segments of the session that lives in a file, which was opened already."""
+    own = files.load(path)
+    if own.header is None and not own.entries and own.bad:
+        raise Corrupt(f"nothing in {path} can be read", path=str(path))
     chain = [Segment(path, own, own.entries)]
     seen = {str(path)}
     header = own.header
@@ -166,14 +224,14 @@ def segments(path: Path, own: Rollout, library: Library, skipped: list[Skipped])
             break
         seen.add(base)
         try:
-            inherited = load(Path(base))
+            inherited = files.load(Path(base))
         except OSError as error:
             skipped.append(Skipped(Path(base), error.strerror or str(error)))
             break
         # The first cut may lie before a later one, in what the base itself inherited.
         end = header.base_end if end is None else min(end, header.base_end)
         kept = [e for e in inherited.entries if e.ordinal is None or e.ordinal < end]
-        chain.insert(0, Segment(Path(base), inherited, kept))
+        chain.insert(0, Segment(Path(base), inherited, kept, end))
         header = inherited.header
     for segment in chain:
         skipped.extend(Skipped(segment.path, reason, at) for at, reason in segment.rollout.bad)

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, cast
 
 from prong.agents import jsonl
 from prong.agents.codex import prompts
-from prong.agents.codex.history import Segment
+from prong.agents.codex.history import OpenFiles, Segment
 from prong.agents.codex.rollout import PROMPTS, Entry, Kind
 from prong.agents.codex.turns import Span
 from prong.agents.gist import gist
@@ -19,19 +18,17 @@ Content = tuple[Role, str, Tool | None]
 
 
 class Renderer:
-    """Turns entries into messages. Keeps the files of the segments open; close it after use."""
+    """Turns entries into messages."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, files: OpenFiles, *, replaced: bool = False) -> None:
+        """`replaced`: of a compaction, all that took the place of the past, not the summary only.
+
+        That is said in no turn, so it has no number.
+        """
         self.view = view
-        self.files: dict[Path, BinaryIO] = {}
+        self.files = files
+        self.replaced = replaced
         self.names: dict[str, str] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for file in self.files.values():
-            file.close()
 
     def render(self, span: Span, number: int | None) -> Iterator[Message]:
         exit_codes = {
@@ -41,10 +38,11 @@ class Renderer:
             if not self._is_wanted(segment, entry):
                 continue
             time = parse_time(entry.time)
+            turn = None if self.replaced and entry.kind is Kind.COMPACTED else number
             for role, text, tool in self._contents(segment, entry):
                 known = tool is not None and role == "tool" and tool.id in exit_codes
                 outcome = _with_exit_code(tool, exit_codes[tool.id]) if tool and known else tool
-                yield Message(role, text, number, outcome, time)
+                yield Message(role, text, turn, outcome, time)
 
     def _is_wanted(self, segment: Segment, entry: Entry) -> bool:
         if entry.kind is Kind.COMPACTED or entry.kind is Kind.ITEM:
@@ -57,36 +55,36 @@ class Renderer:
         return entry.kind in (Kind.SAID, Kind.THOUGHT) and not segment.has_items
 
     def line(self, segment: Segment, entry: Entry) -> bytes:
-        file = self._file(segment)
+        file = self.files.file(segment.path)
         file.seek(entry.place.offset)
         return file.read(entry.place.length).rstrip(b"\n")
-
-    def _file(self, segment: Segment) -> BinaryIO:
-        if segment.path not in self.files:
-            self.files[segment.path] = jsonl.open_file(segment.path)
-        return self.files[segment.path]
 
     def _contents(self, segment: Segment, entry: Entry) -> Iterator[Content]:
         if self.view is View.HISTORY and entry.kind in PROMPTS:
             yield "user", entry.text, None
             return
-        line = jsonl.read_at(self._file(segment), entry.place)
+        line = jsonl.read_at(self.files.file(segment.path), entry.place)
         if line is None:
             return
-        payload = _dict(line.get("payload")) or line
+        payload = as_dict(line.get("payload")) or line
         match entry.kind:
             case Kind.COMPACTED if self.view is View.CONTEXT and not entry.replaced:
                 yield "user", str(payload.get("message") or ""), None
             case Kind.COMPACTED if self.view is View.CONTEXT:
-                for item in _dicts(payload.get("replacement_history")):
+                for item in as_dicts(payload.get("replacement_history")):
                     yield from self._item(item)
+            case Kind.COMPACTED if self.replaced and entry.replaced:
+                summary = str(payload.get("message") or "")
+                for item in as_dicts(payload.get("replacement_history")):
+                    for role, text, tool in self._item(item):
+                        yield ("summary" if summary and text == summary else role), text, tool
             case Kind.COMPACTED:
                 yield "summary", str(payload.get("message") or "") or _last_text(payload), None
             case Kind.SAID:
-                item = _dict(payload.get("item")) or payload
+                item = as_dict(payload.get("item")) or payload
                 yield (
                     "assistant",
-                    str(item.get("message") or "") or _text(item.get("content")),
+                    str(item.get("message") or "") or as_text(item.get("content")),
                     None,
                 )
             case Kind.THOUGHT:
@@ -100,7 +98,7 @@ class Renderer:
             case "message":
                 yield from self._message(item)
             case "reasoning":
-                text = _text(item.get("summary")) or _text(item.get("content"))
+                text = as_text(item.get("summary")) or as_text(item.get("content"))
                 if text or self.view is View.CONTEXT:
                     yield "thinking", text, None
             case "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call":
@@ -111,9 +109,9 @@ class Renderer:
                 name = "/".join(str(name) for name in names if name)
                 self.names[call] = name
                 told = gist(_parsed(given))
-                yield "assistant", "", Tool(call, name, _as_text(given), gist=told)
+                yield "assistant", "", Tool(call, name, _as_json(given), gist=told)
             case "function_call_output" | "custom_tool_call_output":
-                output = _text(item.get("output"))
+                output = as_text(item.get("output"))
                 yield "tool", "", Tool(call, self.names.get(call, ""), output=output)
             case _:
                 pass
@@ -122,7 +120,7 @@ class Renderer:
         role = item.get("role")
         if role not in ("user", "assistant"):
             return
-        for part in _dicts(item.get("content")):
+        for part in as_dicts(item.get("content")):
             text = str(part.get("text") or "")
             if not text and "image" in str(part.get("type")):
                 text = "[image]"
@@ -153,24 +151,24 @@ def context_spans(spans: Iterable[Span]) -> list[Span]:
 def _written(span: Span, before: int) -> Span:
     has_boundary = any(entry.kind is Kind.COMPACTED for entry in span.entries)
     pieces = span.pieces[:before] if has_boundary else span.pieces
-    return Span(span.id, span.prompt, [p for p in pieces if p[1].kind is Kind.USER_TEXT])
+    return Span(span.id, span.prompt, [piece for piece in pieces if piece[1].kind in PROMPTS])
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def as_dict(value: Any) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def _dicts(value: Any) -> Iterator[dict[str, Any]]:
+def as_dicts(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, list):
         for element in cast(list[Any], value):
             if isinstance(element, dict):
                 yield cast(dict[str, Any], element)
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return "\n".join(str(part.get("text") or "") for part in _dicts(value))
+    return "\n".join(str(part.get("text") or "") for part in as_dicts(value))
 
 
 def _parsed(given: Any) -> Any:
@@ -181,11 +179,11 @@ def _parsed(given: Any) -> Any:
         return given
 
 
-def _as_text(value: Any) -> str:
+def _as_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _last_text(payload: dict[str, Any]) -> str:
     """The summary stands last in the history that replaced the old one."""
-    items = list(_dicts(payload.get("replacement_history")))
-    return _text(items[-1].get("content")) if items else ""
+    items = list(as_dicts(payload.get("replacement_history")))
+    return as_text(items[-1].get("content")) if items else ""

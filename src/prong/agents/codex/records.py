@@ -27,6 +27,7 @@ class Usage(Struct, gc=False):
 
 class TokenInfo(Struct, gc=False):
     last_token_usage: Usage | None = None
+    model_context_window: int | None = None
 
 
 class Settings(Struct, gc=False):
@@ -57,6 +58,8 @@ class Payload(Struct, gc=False):
     # session_meta
     session_id: str | None = None
     forked_from_id: str | None = None
+    forked_from_agent: str | None = None
+    forked_from_turn: int | None = None
     history_base: HistoryBase | None = None
     timestamp: str | None = None
     cwd: str | None = None
@@ -77,6 +80,7 @@ class Payload(Struct, gc=False):
     message: Raw = NO_RAW
     item: Item | None = None
     info: TokenInfo | None = None
+    model_context_window: int | None = None
     error: Raw = NO_RAW
     command: Raw = NO_RAW
     exit_code: int | None = None

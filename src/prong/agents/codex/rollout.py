@@ -29,6 +29,8 @@ class Kind(StrEnum):
     SUBAGENT = "subagent"
     TOKENS = "tokens"
     COMPACTED = "compacted"
+    COMPACTION_NOTE = "compaction_note"
+    """Tells the person that there was a compaction."""
     ROLLBACK = "rollback"
 
 
@@ -68,6 +70,10 @@ class Header(Struct, array_like=True, gc=False):
     """Its ordinals below this one are inherited."""
     source: str | None = None
     subagent: bool = False
+    forked_from_agent: str | None = None
+    """Where prong converted the session of another agent."""
+    forked_from_turn: int | None = None
+    """The number of turns that were converted."""
 
 
 class Rollout(Struct, array_like=True):
@@ -79,6 +85,8 @@ class Rollout(Struct, array_like=True):
     branch: str | None = None
     model: str | None = None
     name: str | None = None
+    window: int | None = None
+    """The size of the model's context window, as reported last."""
     started: str | None = None
     updated: str | None = None
     read_to: int = 0
@@ -153,6 +161,8 @@ class _Taker:
             base_end=base.end_ordinal_exclusive if base else 0,
             source=None if is_object else tools.string_of(payload.source) or None,
             subagent=is_object,
+            forked_from_agent=payload.forked_from_agent,
+            forked_from_turn=payload.forked_from_turn,
         )
         rollout.branch = payload.git.branch if payload.git else None
         rollout.started = payload.timestamp or rollout.started
@@ -165,7 +175,7 @@ class _Taker:
         rollout.model = model or rollout.model
 
     def _add(self, kind: Kind, line: Line, place: jsonl.Place) -> Entry:
-        entry = Entry(kind, place, line.ordinal, line.timestamp)
+        entry = Entry(kind, place, line.ordinal, line.timestamp or None)
         self.rollout.entries.append(entry)
         return entry
 
@@ -203,6 +213,7 @@ class _Taker:
         match event.type:
             case "task_started":
                 self._add(Kind.START, line, place).turn = event.turn_id
+                rollout.window = event.model_context_window or rollout.window
             case "task_complete":
                 entry = self._add(Kind.END, line, place)
                 entry.turn = event.turn_id
@@ -229,9 +240,7 @@ class _Taker:
                 entry.files = list(event.changes or ())
                 entry.failed = event.success is False
             case "token_count":
-                usage = event.info.last_token_usage if event.info else None
-                if usage and usage.total_tokens:
-                    self._add(Kind.TOKENS, line, place).count = usage.total_tokens
+                self._take_tokens(event, line, place)
             case "sub_agent_activity":
                 if event.agent_thread_id:
                     entry = self._add(Kind.SUBAGENT, line, place)
@@ -242,10 +251,21 @@ class _Taker:
                     self._moved_to(event.thread_settings.cwd, event.thread_settings.model)
             case "thread_name_updated":
                 rollout.name = event.thread_name or rollout.name
+            case "context_compacted":
+                self._add(Kind.COMPACTION_NOTE, line, place)
             case "thread_rolled_back":
                 self._add(Kind.ROLLBACK, line, place).count = event.num_turns
             case _:
                 pass
+
+    def _take_tokens(self, event: Payload, line: Line, place: jsonl.Place) -> None:
+        info = event.info
+        if info is None:
+            return
+        self.rollout.window = info.model_context_window or self.rollout.window
+        usage = info.last_token_usage
+        if usage and usage.total_tokens:
+            self._add(Kind.TOKENS, line, place).count = usage.total_tokens
 
     def _take_finished(self, item: Item, event: Payload, line: Line, place: jsonl.Place) -> None:
         match item.type:
@@ -267,6 +287,8 @@ class _Taker:
                 entry = self._add(Kind.SUBAGENT, line, place)
                 entry.call = item.id
                 entry.agents = item.receiver_thread_ids
+            case "ContextCompaction":
+                entry = self._add(Kind.COMPACTION_NOTE, line, place)
             case _:
                 return
         entry.turn = event.turn_id

@@ -1,37 +1,52 @@
 """The sessions of Codex, behind the `AgentStore` port. Its sqlite files are never opened."""
 
 import os
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
-from prong.agents import jsonl
-from prong.agents.codex import history, live, rollout, sample, turns
+from prong.agents import converting
+from prong.agents.answers import Answer
+from prong.agents.argv import Command, executable
+from prong.agents.codex import commands, conversion, live, rollout, sample, seeding
 from prong.agents.codex.assembly import Assembly, names
 from prong.agents.codex.facts import Facts, summarise
-from prong.agents.codex.history import FileName, Library, Segment
+from prong.agents.codex.folders import default_root
+from prong.agents.codex.history import FileName, Library, OpenFiles
 from prong.agents.codex.messages import Renderer, context_spans
-from prong.agents.codex.rollout import Kind, Rollout
+from prong.agents.codex.rollout import Rollout
+from prong.agents.codex.source import CodexSource
 from prong.agents.codex.turns import Span
-from prong.agents.scanning import FileScan
+from prong.agents.codex.uuid7 import uuid7
+from prong.agents.scanning import FileScan, recall
 from prong.agents.scanning import Kind as FileKind
-from prong.errors import Corrupt
+from prong.errors import Corrupt, Unavailable, UsageError
 from prong.model import (
+    Activity,
+    Child,
     Conversation,
+    Cut,
+    Launch,
     Message,
+    Method,
     Program,
     Scan,
     Session,
     SessionRef,
     Skipped,
-    SubAgent,
+    TurnState,
     View,
 )
-from prong.ports import ScanCache
+from prong.ports import ForkSource, ScanCache
+from prong.publication import Publication
 
 _FILE_KIND = FileKind(
     agent="codex",
-    version=2,
+    version=4,
     state=Rollout,
     facts=Facts,
     read=lambda file, previous: rollout.read(file, previous=previous),
@@ -39,21 +54,10 @@ _FILE_KIND = FileKind(
 )
 
 
-def default_root() -> Path:
-    configured = os.environ.get("CODEX_HOME")
-    return Path(configured) if configured else Path.home() / ".codex"
-
-
 class CodexStore:
     """Reads `<root>/sessions/**` and `<root>/archived_sessions/`."""
 
     name = "codex"
-    program = Program(
-        name="codex",
-        flags=("resume", "fork", "exec", "app-server"),
-        install="npm install -g @openai/codex",
-        root_variable="CODEX_HOME",
-    )
 
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
         self.roots: Sequence[Path] = tuple(roots) if roots else (default_root(),)
@@ -80,7 +84,11 @@ class CodexStore:
         return files.finish(assemble, complete=complete, more=given)
 
     def session_at(self, path: Path) -> Session | None:
-        own = _load(path)
+        with closing(OpenFiles()) as files:
+            return self._session(path, files)
+
+    def _session(self, path: Path, files: OpenFiles) -> Session | None:
+        own = files.named(path)
         if own.header is None and not own.entries:
             if own.bad:
                 raise Corrupt(f"nothing in {path} can be read", path=str(path))
@@ -91,14 +99,13 @@ class CodexStore:
         if name is None:
             id_ = (own.header.id if own.header else None) or path.stem
             name = FileName("", id_, id_, packed=path.suffix == ".zst")
-        facts = {str(path): summarise(own)}
-        base = own.header.base if own.header else None
-        while base is not None:
-            inherited = library.find(base, beside=str(path))
-            if inherited is None or inherited in facts:
-                break
-            facts[inherited] = summarise(_load(Path(inherited)))
-            base = facts[inherited].header.base
+        facts: dict[str, Facts] = {}
+        _collect(str(path), files, library, facts)
+        header = facts[str(path)].header
+        if header.forked_from and header.base is None:
+            # A copy: how much of it comes from the parent is told by the parent's files.
+            for parent in library.thread(header.forked_from, beside=str(path)):
+                _collect(parent, files, library, facts)
         assembly = Assembly(self.name, library, facts, names(self.roots))
         return assembly.session(name.thread, str(path), stat)
 
@@ -113,107 +120,175 @@ class CodexStore:
     # -- one session -------------------------------------------------------------------------
 
     def conversation(self, session: Session) -> Conversation:
-        skipped: list[Skipped] = []
+        with closing(self.source(session)) as source:
+            return source.conversation
+
+    def messages(
+        self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
+    ) -> Iterator[Message]:
+        with closing(self.source(session)) as source:
+            renderer = Renderer(view, source.files)
+            for number, span in _parts(source, view, turn):
+                yield from renderer.render(span, number)
+
+    def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
+        with closing(self.source(session)) as source:
+            renderer = Renderer(View.HISTORY, source.files)
+            for _, span in _parts(source, View.HISTORY, turn):
+                for segment, entry in span.pieces:
+                    yield renderer.line(segment, entry)
+
+    # -- forking -----------------------------------------------------------------------------
+
+    def activity(self, session: Session) -> Activity:
+        if not self._is_open(session):
+            return Activity.CLOSED
+        # A rewind since the session was listed goes on in another file.
         library = self._library(session.path)
-        chain = _segments(session.path, library, skipped)
-        cut = turns.cut(chain)
-        active = turns.build(cut.active, live=self._is_open(session))
-        dead = self._left_behind(session, chain, cut, library, skipped)
-        return Conversation(
-            session=session,
-            turns=tuple(active),
-            abandoned=tuple(turns.build(dead, numbered=False)),
-            compactions=turns.compactions(cut.active),
-            subagents=tuple(_subagents(session, chain, library)),
-            skipped=tuple(skipped),
+        paths = library.thread(session.id, beside=session.file) or [session.file]
+        stats = dict(library.files())
+        return live.activity(
+            Path(max(paths, key=lambda path: stats[path].st_mtime_ns if path in stats else 0))
         )
 
     def _is_open(self, session: Session) -> bool:
         return any(live.is_open(root, session.id) for root in self.roots)
 
-    def _left_behind(
-        self,
-        session: Session,
-        chain: list[Segment],
-        cut: turns.Cut,
-        library: Library,
-        skipped: list[Skipped],
-    ) -> list[Span]:
-        """Turns that were rolled back, or that rewinds left in the thread's earlier files."""
-        own = chain[-1].rollout.header
-        kept = {span.id for span in cut.active}
-        found = {span.id: span for span in cut.rolled_back}
-        for path in library.thread(session.id, beside=session.file):
-            if path == session.file:
-                continue
-            other = _segments(Path(path), library, skipped)
-            header = other[-1].rollout.header
-            if own and header and header.id != own.id:
-                # A sub-agent's file may bear its parent's name.
-                continue
-            for span in turns.cut(other).active:
-                if span.prompt is not None and span.id not in kept:
-                    found.setdefault(span.id, span)
-        return list(found.values())
+    def source(self, session: Session, cache: ScanCache | None = None) -> CodexSource:
+        # Asked first: a turn that ends meanwhile is not taken for one that was interrupted.
+        is_open = self._is_open(session)
+        files = OpenFiles(partial(_recalled, cache) if cache else None)
+        return CodexSource(session, self._library(session.path), files, live=is_open)
 
-    def _parts(
-        self, session: Session, view: View, turn: str | None
-    ) -> Iterator[tuple[int | None, Span]]:
-        skipped: list[Skipped] = []
-        library = self._library(session.path)
-        chain = _segments(session.path, library, skipped)
-        cut = turns.cut(chain)
-        if turn is None:
-            if view is View.CONTEXT:
-                yield from ((None, span) for span in context_spans(cut.active))
-            else:
-                yield from ((number or None, span) for number, span in enumerate(cut.active))
-            return
-        for number, span in enumerate(cut.active):
-            if span.id == turn and span.prompt is not None:
-                yield number, span
-                return
-        for span in self._left_behind(session, chain, cut, library, skipped):
-            if span.id == turn:
-                yield None, span
-                return
+    writes_empty = True
 
-    def messages(
-        self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
-    ) -> Iterator[Message]:
-        with Renderer(view) as renderer:
-            for number, span in self._parts(session, view, turn):
-                yield from renderer.render(span, number)
+    def fork_id(
+        self, method: Method, source: ForkSource, cut: Cut, wanted: str | None
+    ) -> str | None:
+        if method is not Method.COPY:
+            if wanted is not None:
+                message = f"Codex chooses the id of a {method} fork"
+                raise UsageError(message, hint="leave --id out, or use --method copy")
+            return None
+        if wanted is not None:
+            return converting.checked_id(wanted).lower()
+        from prong.agents.codex import native
 
-    def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
-        with Renderer(View.HISTORY) as renderer:
-            for _, span in self._parts(session, View.HISTORY, turn):
-                for segment, entry in span.pieces:
-                    yield renderer.line(segment, entry)
+        if (
+            isinstance(source, CodexSource)
+            and self._own_root(source)
+            and self._codex()
+            and native.can_fork(source, cut)
+        ):
+            return None
+        return uuid7()
+
+    def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
+        from prong.agents.codex import copying, native
+
+        assert isinstance(source, CodexSource)
+        running = [t.id for t in source.conversation.turns if t.state is TurnState.RUNNING]
+        if cut.turn in running:
+            raise native.busy(source.session)
+        root = self._own_root(source) or self.roots[0]
+        codex = self._codex()
+        if child.id is not None:
+            path = copying.write(source, cut, child, root, publication)
+            if child.title and codex:
+                native.give_name(child.id, child.title, root, codex)
+        elif codex:
+            publication.check()
+            path = native.fork(source, cut, child, root, codex)
+        else:
+            message = f"{self.program.name} is no longer there to make the fork"
+            raise Unavailable(message, hint=self.program.install)
+        with closing(source.files.again()) as files:
+            session = self._session(path, files)
+        assert session is not None
+        return session
+
+    def _codex(self) -> str | None:
+        """The path of the program, if there is one."""
+        return shutil.which(self.program.name)
+
+    def _own_root(self, source: CodexSource) -> Path | None:
+        """The root of the store that a session lies in."""
+        shelf = source.library.shelf_of(source.session.file)
+        return next((root for root in self.roots if source.library.shelves[root] is shelf), None)
+
+    def convert(
+        self, messages: Iterable[Message], child: Child, publication: Publication
+    ) -> Session:
+        return conversion.convert(messages, child, self.roots[0], publication, self.session_at)
+
+    # -- starting the program ----------------------------------------------------------------
+
+    command: Command = commands.PROGRAM
+    seed_flags = seeding.FLAGS
+    longest_seed = 1 << 20
+
+    @property
+    def program(self) -> Program:
+        return Program(
+            name=executable(self.command, commands.PROGRAM),
+            flags=(*commands.FLAGS, "app-server"),
+            install="npm install -g @openai/codex",
+            root_variable="CODEX_HOME",
+            optional=True,
+        )
+
+    def start(self, child: Child, prompt: str | None = None) -> Launch:
+        return commands.start(self.command, self.roots, child, prompt)
+
+    def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
+        return commands.resume(self.command, self.roots, session, cwd, prompt)
+
+    def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
+        return commands.native_fork(self.command, self.roots, session, child, prompt)
+
+    def fork_natively(self, session: Session, child: Child) -> str:
+        return commands.fork_natively(self.command, self.roots, session, child)
+
+    def seed(self, child: Child) -> Launch:
+        return seeding.launch(self.command, self.roots, child)
+
+    def seeded(self, child: Child, output: Iterable[str]) -> Answer:
+        return seeding.answer(output)
+
+    # -- what only some agents have ------------------------------------------------------------
 
     def write_samples(self, cwd: str, now: datetime) -> SessionRef:
         return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
 
 
-def _subagents(session: Session, chain: list[Segment], library: Library) -> Iterator[SubAgent]:
-    seen: set[str] = set()
-    for _, entry in history.pieces(chain):
-        if entry.kind is not Kind.SUBAGENT:
-            continue
-        for id_ in entry.agents:
-            paths = library.thread(id_, beside=session.file)
-            if paths and id_ not in seen:
-                seen.add(id_)
-                yield SubAgent(id_, Path(paths[-1]), None, entry.call)
+def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> Rollout | None:
+    if path.suffix == ".zst":
+        return None
+    return recall(_FILE_KIND, cache, str(path), os.fstat(file.fileno()))
 
 
-def _load(path: Path) -> Rollout:
-    with jsonl.opened(path) as file:
-        return rollout.read(file)
+def _collect(path: str, files: OpenFiles, library: Library, facts: dict[str, Facts]) -> None:
+    """The facts of a file and of those that it continues."""
+    at: str | None = path
+    while at is not None and at not in facts:
+        facts[at] = summarise(files.named(Path(at)))
+        base = facts[at].header.base
+        at = library.find(base, beside=path) if base else None
 
 
-def _segments(path: Path, library: Library, skipped: list[Skipped]) -> list[Segment]:
-    own = _load(path)
-    if own.header is None and not own.entries and own.bad:
-        raise Corrupt(f"nothing in {path} can be read", path=str(path))
-    return history.segments(path, own, library, skipped)
+def _parts(source: CodexSource, view: View, turn: str | None) -> Iterator[tuple[int | None, Span]]:
+    active = source.whole.active
+    if turn is None:
+        if view is View.CONTEXT:
+            yield from ((None, span) for span in context_spans(active))
+        else:
+            yield from ((number or None, span) for number, span in enumerate(active))
+        return
+    for number, span in enumerate(active):
+        if span.id == turn and span.prompt is not None:
+            yield number, span
+            return
+    for span in source.abandoned():
+        if span.id == turn:
+            yield None, span
+            return

@@ -32,6 +32,8 @@ class Cut:
 
     active: list[Span]
     rolled_back: list[Span]
+    branches: list[list[Span]] = field(default_factory=list[list[Span]])
+    """What was active before each rollback."""
 
 
 def cut(chain: Sequence[Segment]) -> Cut:
@@ -66,7 +68,7 @@ def cut(chain: Sequence[Segment]) -> Cut:
             span = Span(
                 task if task and task not in used else _made_up_id(entry, used),
                 entry,
-                [*(lead or ()), piece],
+                [*(_item_before(current, segment) if lead is None else lead), piece],
                 program=header is not None and header.source == "exec",
             )
             result.active.append(span)
@@ -76,6 +78,7 @@ def cut(chain: Sequence[Segment]) -> Cut:
         if entry.kind is Kind.ROLLBACK:
             count = min(entry.count or 0, len(result.active) - 1)
             if count > 0:
+                result.branches.append(list(result.active))
                 result.rolled_back.extend(result.active[-count:])
                 del result.active[-count:]
             continue
@@ -89,6 +92,16 @@ def cut(chain: Sequence[Segment]) -> Cut:
             task, lead = None, None
     result.active[-1].pieces.extend(lead or ())
     return result
+
+
+def _item_before(span: Span, segment: Segment) -> list[Piece]:
+    """Files without marks have the prompt as an item before the event that tells of it."""
+    if segment.prompt_kind is Kind.USER_TEXT or not span.pieces:
+        return []
+    other, entry = span.pieces[-1]
+    if other is not segment or entry.kind is not Kind.USER_TEXT:
+        return []
+    return [span.pieces.pop()]
 
 
 def _made_up_id(prompt: Entry, used: set[str]) -> str:

@@ -1,0 +1,158 @@
+"""A client of `codex app-server`: JSON lines over its standard input and output.
+
+The server locks every thread that it loads until it ends. So it is started for one job, and has
+ended when the `with` block is left.
+"""
+
+import json
+import os
+import select
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+
+from prong.errors import External
+
+TIMEOUT = 30.0
+"""Seconds for one answer."""
+_CLOSING = 5.0
+_COMPLAINTS = 2000
+
+
+class Refused(External):
+    """The server answered a call with an error."""
+
+
+class AppServer:
+    """A running app-server of one configuration root."""
+
+    def __init__(self, program: str, root: Path) -> None:
+        self.argv = [program, "app-server"]
+        self._root = root
+        self._last_id = 0
+        self._unread = b""
+
+    def __enter__(self) -> Self:
+        # A file takes all that it has to say, so that nobody needs to listen.
+        self._complaints = tempfile.TemporaryFile()
+        try:
+            self._process = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                env={**os.environ, "CODEX_HOME": str(self._root.absolute())},
+                bufsize=0,
+            )
+        except OSError as error:
+            self._complaints.close()
+            raise self._failure(f"cannot be started: {error.strerror or error}") from error
+        try:
+            client = {"name": "prong", "version": "0"}
+            self.call("initialize", clientInfo=client)
+            self._write({"method": "initialized"})
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def call(self, method: str, timeout: float = TIMEOUT, **params: Any) -> dict[str, Any]:
+        """One call, until its answer is there. What the server tells meanwhile is passed over."""
+        self._last_id += 1
+        self._write({"id": self._last_id, "method": method, "params": params})
+        deadline = time.monotonic() + timeout
+        while True:
+            message = self._read(method, deadline)
+            if message.get("id") != self._last_id or "method" in message:
+                continue
+            if "error" in message:
+                told: Any = message["error"]
+                reason = cast(dict[str, Any], told).get("message") if isinstance(told, dict) else ""
+                raise Refused(f"codex: {reason or told}", argv=self.argv, method=method)
+            result: Any = message.get("result")
+            return cast(dict[str, Any], result) if isinstance(result, dict) else {}
+
+    def _write(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        except BrokenPipeError:
+            raise self._failure("ended before it was asked") from None
+
+    def _read(self, method: str, deadline: float) -> dict[str, Any]:
+        while True:
+            line, found, rest = self._unread.partition(b"\n")
+            if not found:
+                block = self._block(deadline)
+                if block is None:
+                    raise self._failure(f"did not answer {method}")
+                if not block:
+                    raise self._failure(f"ended at {method}")
+                self._unread += block
+                continue
+            self._unread = rest
+            try:
+                message: Any = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(message, dict):
+                return cast(dict[str, Any], message)
+
+    def _block(self, deadline: float) -> bytes | None:
+        """What came next, b"" at the end of all; None when the time is over."""
+        assert self._process.stdout is not None
+        left = max(0.0, deadline - time.monotonic())
+        ready, _, _ = select.select([self._process.stdout], [], [], left)
+        return self._process.stdout.read(1 << 16) if ready else None
+
+    def _end(self) -> None:
+        """Let it end by itself, and wait for that: only then its threads are free."""
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.close()
+            deadline = time.monotonic() + _CLOSING
+            while self._block(deadline):
+                pass
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            process.wait()
+            process.stdout.close()
+            self._complaints.close()
+
+    def _failure(self, what: str) -> External:
+        """An error that says how the program ended and what it said last."""
+        status: int | None = None
+        said = ""
+        if not self._complaints.closed:
+            # One that has closed its output is about to end.
+            with suppress(subprocess.TimeoutExpired):
+                status = self._process.wait(1)
+            self._complaints.seek(0, os.SEEK_END)
+            self._complaints.seek(max(0, self._complaints.tell() - _COMPLAINTS))
+            said = self._complaints.read().decode(errors="replace")
+        return External(
+            f"{' '.join(self.argv)} {what}",
+            hint="prong doctor",
+            argv=self.argv,
+            status=status,
+            stderr=said,
+        )

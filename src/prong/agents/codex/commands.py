@@ -1,0 +1,202 @@
+"""How Codex is started: new, on a thread, and its own fork of a whole thread."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from prong.agents import argv
+from prong.agents.answers import events
+from prong.agents.argv import Argument, Command, Grammar, flags
+from prong.agents.codex import permissions
+from prong.agents.codex.folders import default_root
+from prong.agents.shell import Word
+from prong.errors import External, Unavailable, UsageError
+from prong.model import Child, Launch, Session
+
+PROGRAM = "codex"
+FLAGS = ("resume", "exec", "--cd")
+"""What the launches below use."""
+NEW_ID = "<new id>"
+"""In place of the id while it is not known."""
+
+# From the help text of 0.166.0.
+GRAMMAR = Grammar(
+    switches=flags(
+        """
+        --all --approve-for-me --dangerously-bypass-approvals-and-sandbox
+        --dangerously-bypass-hook-trust --full-auto -h --help --include-non-interactive --last
+        --no-alt-screen --no-daemon --oss --search --strict-config -V --version --worktree --yolo
+        """
+    ),
+    one=flags(
+        """
+        --add-dir -a --ask-for-approval -C --cd -c --config --disable --enable --local-provider
+        -m --model -p --profile --remote --remote-auth-token-env -s --sandbox
+        """
+    ),
+    optional=frozenset(),
+    many=frozenset({"-i", "--image"}),
+)
+
+_SESSION_FLAGS = frozenset({"--last", "--all", "--include-non-interactive", "-C", "--cd"})
+_SUBCOMMANDS = frozenset({"resume", "fork"})
+_HEADLESS = frozenset({"exec", "e", "review"})
+_EXEC_FLAGS = flags(
+    """
+    --add-dir -c --config --disable --enable --local-provider -m --model --oss -p --profile
+    """
+)
+"""What `codex exec` is told of the base command: the model and the settings, no permission."""
+_TIMEOUT = 60
+_COMPLAINT = 2000
+
+
+class _Event(msgspec.Struct):
+    type: str = ""
+    thread_id: str | None = None
+
+
+def start(
+    command: Command, roots: Sequence[Path], child: Child, prompt: str | None = None
+) -> Launch:
+    """A new thread; Codex chooses its id."""
+    words = _rebuilt(command, child.cwd, None, prompt)
+    return argv.launch(words, child.cwd, environment(roots[0]), argv.fork_title(child.parent))
+
+
+def resume(
+    command: Command, roots: Sequence[Path], session: Session, cwd: Path, prompt: str | None = None
+) -> Launch:
+    """The thread itself. It may be one that is yet to be written."""
+    root = root_of(session.path, roots)
+    words = _rebuilt(
+        command, cwd, session.id, prompt, made_by_exec_in=root if session.headless else None
+    )
+    return argv.launch(words, cwd, environment(root), f"{session.agent}:{session.id[:8]}")
+
+
+def native_fork(
+    command: Command,
+    roots: Sequence[Path],
+    session: Session,
+    child: Child,
+    prompt: str | None = None,
+) -> Launch:
+    """How to run what `fork_natively` has made."""
+    root = root_of(session.path, roots)
+    id_ = child.id or NEW_ID
+    words = _rebuilt(command, child.cwd, id_, prompt, made_by_exec_in=root)
+    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
+
+
+def fork_natively(command: Command, roots: Sequence[Path], session: Session, child: Child) -> str:
+    """Let Codex fork the whole thread, without a prompt and without asking the model. The new id.
+
+    Its terminal UI forks, too, but tells nobody the id.
+    """
+    import subprocess
+
+    root = root_of(session.path, roots)
+    words = exec_argv(command, child.cwd, ["fork", "--json", session.id])
+    try:
+        done = subprocess.run(
+            words,
+            cwd=child.cwd,
+            env={**os.environ, **environment(root)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except OSError as error:
+        raise Unavailable(
+            f"{words[0]} does not start: {error.strerror}", hint="prong doctor"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise External(f"{words[0]} did not fork within {_TIMEOUT} s", argv=list(words)) from None
+    printed = events(done.stdout.split("\n"), _Event)
+    started = next((one.thread_id for one in printed if one.type == "thread.started"), None)
+    if done.returncode or started is None or started == session.id:
+        raise External(
+            f"{words[0]} did not fork {session.ref}",
+            hint="leave --method out: then prong makes the copy",
+            argv=list(words),
+            status=done.returncode,
+            stderr=done.stderr[-_COMPLAINT:],
+        )
+    return started
+
+
+def exec_argv(command: Command, cwd: Path, own: Sequence[str]) -> tuple[str, ...]:
+    """`codex exec` in a folder, with the model and the settings of the base command."""
+
+    def change(words: Sequence[Word]) -> Sequence[Word]:
+        kept = [word for one in _arguments(words) if one.flag in _EXEC_FLAGS for word in one.words]
+        where = ["-C", str(cwd), "--skip-git-repo-check"]
+        return [Word.of("exec"), *kept, *map(Word.of, [*where, *own])]
+
+    return argv.rebuilt(command, PROGRAM, change)
+
+
+def root_of(path: Path, roots: Sequence[Path]) -> Path:
+    """The root that a rollout lies in; the first one for a file from elsewhere."""
+    for root in roots:
+        if path.is_relative_to(root):
+            return root
+    if path.name.startswith("rollout-"):
+        for parent in path.absolute().parents:
+            if parent.name in ("sessions", "archived_sessions"):
+                return parent.parent
+    return roots[0]
+
+
+def environment(root: Path) -> dict[str, str]:
+    return argv.root_variable("CODEX_HOME", root, default_root())
+
+
+def _rebuilt(
+    command: Command,
+    cwd: Path,
+    thread: str | None,
+    prompt: str | None,
+    *,
+    made_by_exec_in: Path | None = None,
+) -> tuple[str, ...]:
+    def change(words: Sequence[Word]) -> Sequence[Word]:
+        kept = [one for one in _arguments(words) if one.flag not in _SESSION_FLAGS]
+        # First, or `-i FILE...` would take it for another file.
+        first = ["resume"] if thread else []
+        if made_by_exec_in:
+            first += permissions.settings(made_by_exec_in, cwd, _profile(kept))
+        own = ["-C", str(cwd), *([thread] if thread else [])]
+        return [*map(Word.of, first), *argv.with_prompt(kept, own, prompt)]
+
+    return argv.rebuilt(command, PROGRAM, change)
+
+
+def _profile(arguments: Sequence[Argument]) -> str | None:
+    for one in arguments:
+        if one.flag in ("-p", "--profile"):
+            text = one.words[-1].text
+            return text if len(one.words) > 1 else text.partition("=")[2] or text[2:]
+    return None
+
+
+def _arguments(words: Sequence[Word]) -> list[Argument]:
+    """The arguments without an old subcommand and the thread that it named."""
+    found = list(GRAMMAR.arguments(words))
+    ends = [at for at, one in enumerate(found) if one.flag == "--"]
+    # Behind `--` stands a prompt, whatever it says.
+    operands = [at for at, one in enumerate(found[: ends[0] if ends else None]) if not one.flag]
+    name = found[operands[0]].words[0].text if operands else ""
+    if name in _HEADLESS:
+        raise UsageError(f"the base command must not be codex {name}", hint="agents.codex.command")
+    if name in _SUBCOMMANDS:
+        # `resume --last` names no thread: what follows is a prompt.
+        named = 1 if any(one.flag == "--last" for one in found) else 2
+        return [one for at, one in enumerate(found) if at not in operands[:named]]
+    return found

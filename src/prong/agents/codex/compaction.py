@@ -1,0 +1,125 @@
+"""A session as if it had never been compacted.
+
+The lines from before a compaction are all still there; only what the compaction itself wrote
+stands in the way: a task of its own, or, when Codex compacts by itself in the middle of a turn,
+the summary that it asked the model for and the line that replaces the past.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from prong.agents import jsonl
+from prong.agents.codex.history import OpenFiles, Piece, Segment
+from prong.agents.codex.messages import as_dict, as_text
+from prong.agents.codex.rollout import Kind
+from prong.agents.codex.turns import Span
+
+
+class Gap(NamedTuple):
+    """Bytes of a file that are left out."""
+
+    segment: Segment
+    start: int
+    stop: int
+
+    def holds(self, segment: Segment, offset: int) -> bool:
+        return segment is self.segment and self.start <= offset < self.stop
+
+
+def gaps(spans: Iterable[Span], files: OpenFiles) -> list[Gap]:
+    """What compactions wrote into these turns."""
+    return [
+        gap for span in spans for task in _tasks(span.pieces) for gap in _task_gaps(task, files)
+    ]
+
+
+def undone(spans: Iterable[Span], gaps: Iterable[Gap]) -> list[Span]:
+    """The turns without what compactions wrote."""
+    gaps = list(gaps)
+    if not gaps:
+        return list(spans)
+    return [
+        Span(
+            span.id,
+            span.prompt,
+            [
+                (segment, entry)
+                for segment, entry in span.pieces
+                if not any(gap.holds(segment, entry.place.offset) for gap in gaps)
+            ],
+            span.queued,
+            span.program,
+        )
+        for span in spans
+    ]
+
+
+def _tasks(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """The pieces from each `task_started` to its end; what stands between tasks comes alone."""
+    task: list[Piece] = []
+    for piece in pieces:
+        kind = piece[1].kind
+        if kind is Kind.START and task:
+            yield task
+            task = []
+        task.append(piece)
+        if kind in (Kind.END, Kind.ABORT):
+            yield task
+            task = []
+    if task:
+        yield task
+
+
+def _task_gaps(task: list[Piece], files: OpenFiles) -> Iterator[Gap]:
+    if not any(entry.kind is Kind.COMPACTED for _, entry in task):
+        return
+    has_prompt = any(entry.kind is segment.prompt_kind for segment, entry in task)
+    if task[0][1].kind is Kind.START and not has_prompt:
+        first, last = _gap(task[0]), _gap(task[-1])
+        yield Gap(first.segment, first.start, last.stop)
+        return
+    for number, (segment, entry) in enumerate(task):
+        if entry.kind is Kind.COMPACTED:
+            yield _gap((segment, entry))
+            yield from map(_gap, _summary(task[: number + 1], files))
+        elif entry.kind is Kind.COMPACTION_NOTE:
+            yield _gap((segment, entry))
+
+
+def _gap(piece: Piece) -> Gap:
+    segment, entry = piece
+    return Gap(segment, entry.place.offset, entry.place.offset + entry.place.length)
+
+
+def _summary(task: list[Piece], files: OpenFiles) -> Iterator[Piece]:
+    """The answer that became the summary, and the thoughts before it. There may be none."""
+    *before, compacted = task
+    told = str(_payload(compacted, files).get("message") or "")
+    found = False
+    for piece in reversed(before):
+        kind = piece[1].kind
+        if kind is Kind.TOKENS:
+            continue
+        if kind is not Kind.ITEM:
+            return
+        item = _payload(piece, files)
+        if not found:
+            text = _answer(item)
+            found = bool(text) and told.endswith(text)
+        elif item.get("type") != "reasoning":
+            return
+        if not found:
+            return
+        yield piece
+
+
+def _answer(item: dict[str, Any]) -> str:
+    if item.get("type") != "message" or item.get("role") != "assistant":
+        return ""
+    return as_text(item.get("content")).strip()
+
+
+def _payload(piece: Piece, files: OpenFiles) -> dict[str, Any]:
+    segment, entry = piece
+    line = jsonl.read_at(files.file(segment.path), entry.place) or {}
+    return as_dict(line.get("payload")) or line
