@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import signal
 import subprocess
 import threading
@@ -24,6 +23,7 @@ from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Hold, Reply, Text
 from tests.cli.shell import prong
+from tests.e2e.command_line import environment
 
 WAITING = "waiting until"
 
@@ -61,12 +61,6 @@ class AtWork:
             check=True,
         )
         return [turn["prompt"] for turn in json.loads(done.stdout)["turns"]]
-
-
-def environment(home: IsolatedHome, env: dict[str, str], program: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
-    path = os.pathsep.join([str(program.parent), os.environ["PATH"]])
-    return {**home.env(kept), **env, "PATH": path}
 
 
 @contextmanager

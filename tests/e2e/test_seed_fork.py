@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Fail, Reply, Text, Thinking, say
 from prong.testing.server import Answer, FakeModelServer, Kind
 from tests.cli.shell import prong
+from tests.e2e.command_line import environment
 
 READY = "Ready."
 DONE = "Fork created; context injected; waiting for your next prompt."
@@ -62,12 +62,6 @@ class Bench:
         records = ForkRecords(Path(self.env["XDG_STATE_HOME"]) / "prong" / "state.db")
         agent, _, id_ = child.partition(":")
         return records.of_child(SessionRef(agent, id_))
-
-
-def environment(home: IsolatedHome, env: dict[str, str], program: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
-    path = os.pathsep.join([str(program.parent), os.environ["PATH"]])
-    return {**home.env(kept), **env, "PATH": path}
 
 
 @pytest.fixture
