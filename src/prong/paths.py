@@ -24,10 +24,6 @@ def state_dir() -> Path:
     return _xdg("XDG_STATE_HOME", ".local/state")
 
 
-def journal_dir() -> Path:
-    return state_dir() / "journal"
-
-
 def private_dir(path: Path) -> Path:
     """Make the folder if it is missing, readable by its owner only."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -4,29 +4,27 @@ Everything is first written into a hidden folder beside its final place. A journ
 anything else, says what is going to be moved where. The session file is moved last, and it must
 be new: from that instant on the fork exists, before it nothing of it does. `undo` takes back what
 a killed process left; a journal that a living process holds is locked and left alone.
-
-Every step raises the audit event `prong.step`, so that a test can stop the world at each of them.
 """
 
-import fcntl
-import json
+import errno
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, Self
 
 from prong.errors import External, Taken, UsageError
-from prong.paths import private_dir
+from prong.journal import Journal, step, sync_file, sync_folder
 
 STAGING = ".prong-"
 """How the names of staging folders begin."""
 _SYNCS = 8
+_IS_THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+"""Why a folder cannot be moved to a name: something is there already."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +45,14 @@ class Publication:
     _token: str = field(default_factory=lambda: secrets.token_hex(8))
     _moves: list[_Move] = field(default_factory=list[_Move])
     _staging: dict[Path, Path] = field(default_factory=dict[Path, Path])
-    _made: list[Path] = field(default_factory=list[Path])
-    _journal: "_Journal | None" = None
+    _journal: Journal | None = None
     _published: bool = False
 
     def stage(self, target: Path, *, optional: bool = False) -> Path:
-        """Where to write what will be at `target`: a file or a folder, on the same disk."""
+        """Where to write what will be at `target`: the session file, or a folder for it.
+
+        What is `optional` belongs to others, too: it is left out when they have it already.
+        """
         folder = self._staging_beside(target.parent)
         staged = folder / f"{len(self._moves)}-{target.name}"
         self._moves.append(_Move(staged, target, optional))
@@ -70,18 +70,18 @@ class Publication:
         assert self._moves[-1].target == session_file, "the session file was not staged"
         _sync([move.staged for move in self._moves])
         for move in self._moves[:-1]:
-            if _is_there(move.target):
-                if move.optional:
-                    continue
-                raise Taken(f"{move.target} exists already", path=str(move.target))
             journal.write(
-                moved=[str(move.staged), str(move.target)], content=_fingerprint(move.staged)
+                moved=[str(move.staged), str(move.target)],
+                content=_fingerprint(move.staged),
+                shared=move.optional,
+                replaced=move.target.is_dir(),
             )
-            _step("move", move.target)
-            move.staged.rename(move.target)
+            step("move", move.target)
+            if not _moved(move.staged, move.target) and not move.optional:
+                raise Taken(f"{move.target} exists already", path=str(move.target))
         last = self._moves[-1]
         journal.write(last=[str(last.staged), str(last.target)])
-        _step("publish", last.target)
+        step("publish", last.target)
         try:
             # A link fails when the name is taken; a rename would replace what is there.
             os.link(last.staged, last.target)
@@ -94,7 +94,7 @@ class Publication:
             last.staged.rename(last.target)
         self._published = True
         for folder in {move.target.parent for move in self._moves}:
-            _sync_folder(folder)
+            sync_folder(folder)
 
     def __enter__(self) -> Self:
         return self
@@ -105,20 +105,38 @@ class Publication:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._journal is None:
-            return
-        _undo(self._journal.entries())
-        self._journal.remove()
+        try:
+            clean = self._clean_up()
+        except KeyboardInterrupt:
+            # Somebody is impatient, but the little that is left to do is worth it.
+            self._clean_up()
+            raise
+        finally:
+            if self._journal is not None:
+                self._journal.close()
         if isinstance(error, OSError) and not self._published:
+            where = f": {error.filename}" if error.filename else ""
             raise External(
-                f"the fork could not be written: {error.strerror or error}",
-                hint="nothing of it was left behind",
+                f"the fork could not be made: {error.strerror or error}{where}",
+                hint="nothing of it was left behind" if clean else "prong doctor --fix",
                 path=str(error.filename or ""),
             ) from error
 
-    def _open_journal(self) -> "_Journal":
+    def _clean_up(self) -> bool:
+        """Take away what was not published. What cannot be is left to `undo`, with the journal."""
+        path = self.journal_dir / f"{self._token}.jsonl"
+        try:
+            if self._journal is not None:
+                _undo(self._journal.entries)
+            if path.exists():
+                _remove(path)
+        except OSError:
+            return False
+        return True
+
+    def _open_journal(self) -> Journal:
         if self._journal is None:
-            self._journal = _Journal.create(self.journal_dir, self._token)
+            self._journal = Journal.create(self.journal_dir, self._token)
         return self._journal
 
     def _staging_beside(self, folder: Path) -> Path:
@@ -127,28 +145,35 @@ class Publication:
         if known is not None:
             return known
         journal = self._open_journal()
-        missing = [path for path in (folder, *folder.parents) if not path.exists()]
-        for path in reversed(missing):
-            journal.write(folder=str(path))
-            _step("make", path)
-            try:
-                path.mkdir(mode=0o700)
-            except FileExistsError:
-                if not path.is_dir():
-                    raise UsageError(f"{path} is not a folder", path=str(path)) from None
-            except NotADirectoryError:
-                raise UsageError(f"{path.parent} is not a folder", path=str(path)) from None
         staging = folder / f"{STAGING}{self._token}"
-        journal.write(staging=str(staging))
-        _step("make", staging)
-        staging.mkdir(mode=0o700)
+        try:
+            _make(folder, staging, journal)
+        except (FileExistsError, NotADirectoryError):
+            chain = (folder, *folder.parents)
+            wrong = next((path for path in chain if path.exists() and not path.is_dir()), folder)
+            raise UsageError(f"{wrong} is not a folder", path=str(wrong)) from None
         self._staging[folder] = staging
         return staging
 
 
+def _make(folder: Path, staging: Path, journal: Journal) -> None:
+    journal.write(staging=str(staging))
+    while True:
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        for path in reversed(missing):
+            journal.write(folder=str(path))
+            step("make", path)
+            path.mkdir(mode=0o700, exist_ok=True)
+        step("make", staging)
+        # Another fork that failed may have removed the folder this very moment: once more.
+        with suppress(FileNotFoundError):
+            staging.mkdir(mode=0o700)
+            return
+
+
 def writer(path: Path) -> BinaryIO:
     """A new file, readable by its owner only."""
-    _step("write", path)
+    step("write", path)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     return os.fdopen(descriptor, "wb", buffering=1 << 20)
 
@@ -171,42 +196,43 @@ def leftovers(journal_dir: Path) -> list[Leftover]:
     """What killed processes left behind."""
     found: list[Leftover] = []
     for path in sorted(journal_dir.glob("*.jsonl")):
-        journal = _Journal.open(path)
-        if journal is None:
-            continue
-        staging = [Path(entry["staging"]) for entry in journal.entries() if "staging" in entry]
-        found.append(Leftover(path, tuple(staging)))
-        journal.close()
+        journal = Journal.open(path)
+        if journal is not None:
+            found.append(Leftover(path, tuple(_staging_folders(journal.entries))))
+            journal.close()
     return found
 
 
 def undo(leftover: Leftover) -> list[Path]:
-    """Clean up after a killed process. Returns what was removed."""
-    journal = _Journal.open(leftover.journal)
+    """Clean up after a killed process. Returns what was removed.
+
+    Raises `OSError` when something cannot be removed; then the journal stays.
+    """
+    journal = Journal.open(leftover.journal)
     if journal is None:
         return []
-    removed = _undo(journal.entries())
-    journal.remove()
+    try:
+        removed = _undo(journal.entries)
+        _remove(leftover.journal)
+    finally:
+        journal.close()
     return removed
 
 
 def _undo(entries: list[dict[str, Any]]) -> list[Path]:
-    """Take back what was not finished; what was published stays."""
+    """Take back what was not finished; what was published stays.
+
+    May be stopped anywhere and begun anew: things are moved out of sight as a whole, before
+    anything is deleted.
+    """
     removed: list[Path] = []
-    staging = [Path(entry["staging"]) for entry in entries if "staging" in entry]
     last = next((entry["last"] for entry in entries if "last" in entry), None)
     done = last is not None and _is_done(Path(last[0]), Path(last[1]))
     if not done:
-        for entry in reversed(entries):
-            if "moved" not in entry:
-                continue
-            staged, target = map(Path, entry["moved"])
-            # Somebody may use it by now; then it is theirs.
-            if not _is_there(staged) and _fingerprint(target) == entry["content"]:
-                _remove(target)
-                removed.append(target)
-    for folder in staging:
-        if folder.is_dir() and folder.name.startswith(STAGING):
+        moves = [entry for entry in reversed(entries) if "moved" in entry]
+        removed += [Path(move["moved"][1]) for move in moves if _took_back(move)]
+    for folder in _staging_folders(entries):
+        if folder.is_dir():
             _remove(folder)
             removed.append(folder)
     if not done:
@@ -217,6 +243,37 @@ def _undo(entries: list[dict[str, Any]]) -> list[Path]:
                     Path(entry["folder"]).rmdir()
                     removed.append(Path(entry["folder"]))
     return removed
+
+
+def _staging_folders(entries: list[dict[str, Any]]) -> list[Path]:
+    found = (Path(entry["staging"]) for entry in entries if "staging" in entry)
+    return [folder for folder in found if folder.name.startswith(STAGING)]
+
+
+def _took_back(entry: dict[str, Any]) -> bool:
+    staged, target = map(Path, entry["moved"])
+    taken = not staged.exists() and _is_ours(target, entry)
+    if taken:
+        step("move", staged)
+        staged.parent.mkdir(mode=0o700, exist_ok=True)
+        target.rename(staged)
+    if entry.get("replaced") and staged.exists():
+        with suppress(OSError):  # an empty folder, but it was there
+            target.mkdir(mode=0o700)
+    return taken
+
+
+def _is_ours(target: Path, entry: dict[str, Any]) -> bool:
+    """Somebody may use by now what we moved there; then it is theirs."""
+    same = _fingerprint(target) == entry["content"]
+    return same and not (entry.get("shared") and _is_used(target))
+
+
+def _is_used(folder: Path) -> bool:
+    """True when a file beside it is as new as this folder is there: it may count on the folder."""
+    since = folder.stat().st_ctime_ns
+    with os.scandir(folder.parent) as beside:
+        return any(file.is_file() and file.stat().st_ctime_ns >= since for file in beside)
 
 
 def _is_done(staged: Path, target: Path) -> bool:
@@ -230,74 +287,20 @@ def _is_done(staged: Path, target: Path) -> bool:
         return True
 
 
-class _Journal:
-    """An append-only file of JSON lines, locked while its writer lives."""
-
-    def __init__(self, path: Path, file: BinaryIO) -> None:
-        self._path = path
-        self._file = file
-
-    @classmethod
-    def create(cls, folder: Path, token: str) -> "_Journal":
-        private_dir(folder)
-        path = folder / f"{token}.jsonl"
-        _step("write", path)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        return cls(path, os.fdopen(descriptor, "r+b", buffering=0))
-
-    @classmethod
-    def open(cls, path: Path) -> "_Journal | None":
-        """None while its writer lives, or when it is gone by now."""
-        try:
-            descriptor = os.open(path, os.O_RDWR)
-        except OSError:
-            return None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
-            return None
-        return cls(path, os.fdopen(descriptor, "r+b", buffering=0))
-
-    def write(self, **entry: Any) -> None:
-        _step("write", self._path)
-        self._file.write(json.dumps(entry).encode() + b"\n")
-        os.fsync(self._file.fileno())
-
-    def entries(self) -> list[dict[str, Any]]:
-        self._file.seek(0)
-        found: list[dict[str, Any]] = []
-        for line in self._file.read().split(b"\n"):
-            with suppress(ValueError):
-                found.append(cast(dict[str, Any], json.loads(line)))
-        return found
-
-    def close(self) -> None:
-        self._file.close()
-
-    def remove(self) -> None:
-        _step("remove", self._path)
-        self._path.unlink(missing_ok=True)
-        self.close()
-
-
-def _step(what: str, path: Path) -> None:
-    sys.audit("prong.step", what, str(path))
-
-
-def _is_there(path: Path) -> bool:
-    """True for a file or a folder with something in it; an empty folder is as good as none."""
+def _moved(staged: Path, target: Path) -> bool:
+    """Move a folder; False when something is there. An empty folder is as good as none."""
+    assert not staged.is_file(), "a file would replace what is there"
     try:
-        return next(path.iterdir(), None) is not None
-    except NotADirectoryError:
-        return True
-    except FileNotFoundError:
-        return False
+        staged.rename(target)
+    except OSError as error:
+        if error.errno in _IS_THERE and target.exists():
+            return False
+        raise
+    return True
 
 
 def _remove(path: Path) -> None:
-    _step("remove", path)
+    step("remove", path)
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -330,23 +333,10 @@ def _sync(paths: list[Path]) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     files = [file for path in paths for file in _files(path)]
-    _step("sync", paths[-1])
+    step("sync", paths[-1])
     with ThreadPoolExecutor(_SYNCS) as pool:
-        list(pool.map(_sync_file, files))
+        list(pool.map(sync_file, files))
     for path in paths:
         if path.is_dir():
             for folder, _, _ in os.walk(path):
-                _sync_folder(Path(folder))
-
-
-def _sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(path: Path) -> None:
-    with suppress(OSError):  # not every file system can
-        _sync_file(path)
+                sync_folder(Path(folder))

@@ -9,7 +9,7 @@ from uuid import uuid4
 from prong.app import planning, seeding
 from prong.app.outcome import Made
 from prong.app.planning import capable, launch_of
-from prong.errors import Busy, NotFound, ProngError
+from prong.errors import Busy, Corrupt, NotFound, ProngError, UsageError
 from prong.model import Child, Fork, ForkPlan, Method, Session, SessionRef
 from prong.ports import CanConvert, CanFork, CanForkNatively, ForkSource
 from prong.publication import Publication
@@ -57,12 +57,14 @@ def several(app: App, plan: ForkPlan, count: int) -> list[Fork]:
     """The plan, and as many more like it. When one fails, those before it stay and are named."""
     made: list[Fork] = []
     for number in range(1, count + 1):
-        own = plan if number == 1 else planning.again(app, plan, number)
         try:
+            own = plan if number == 1 else planning.again(app, plan, number)
             made.append(fork(app, own))
         except ProngError as error:
             if made:
-                error.details["made"] = [str(one.child) for one in made]
+                names = [str(one.child) for one in made]
+                error.details["made"] = names
+                error.message += f"; made before that: {', '.join(names)}"
             raise
     return made
 
@@ -127,12 +129,18 @@ def _copied(app: App, plan: ForkPlan, source: ForkSource) -> Made:
         if again.extent(plan.cut) != before:
             raise _Grew
 
-    with Publication(app.journal_dir, check) as publication:
-        session: Session
-        if plan.agent == plan.source.agent:
-            copier = capable(store, CanFork, "be forked")
-            session = copier.copy(source, plan.cut, child, publication)
-        else:
-            converter = capable(store, CanConvert, "be written from another agent's")
-            session = converter.convert(source.messages(plan.cut), child, publication)
+    try:
+        with Publication(app.journal_dir, check) as publication:
+            session: Session
+            if plan.agent == plan.source.agent:
+                copier = capable(store, CanFork, "be forked")
+                session = copier.copy(source, plan.cut, child, publication)
+            else:
+                converter = capable(store, CanConvert, "be written from another agent's")
+                session = converter.convert(source.messages(plan.cut), child, publication)
+    except (Corrupt, UsageError):
+        # What was read may be gone: somebody wrote the file anew while it was copied.
+        if app.is_current(source):
+            raise
+        raise _Grew from None
     return Made(session.id, session.path)

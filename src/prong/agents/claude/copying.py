@@ -143,8 +143,9 @@ def _decoded(data: bytes) -> dict[str, Raw]:
     except (ValueError, RecursionError):
         # Damaged, but good enough to be read: then it is written as it was read.
         pieces, _ = jsonl.split_objects(data)
-        whole = pieces[0][2] if pieces else {}
-        return {key: Raw(jsonl.plain_json(value)) for key, value in whole.items()}
+        if not pieces:
+            raise Corrupt("the session changed while it was copied") from None
+        return {key: Raw(jsonl.plain_json(value)) for key, value in pieces[0][2].items()}
 
 
 def _fill(fields: dict[str, Raw]) -> bool:
