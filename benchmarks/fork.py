@@ -20,7 +20,6 @@ from pathlib import Path
 
 from benchmarks import measure
 from benchmarks.measure import Cost
-from benchmarks.store import big_session
 from prong.agents.claude.sample import write_samples
 from prong.agents.claude.store import ClaudeStore
 from prong.testing.home import IsolatedHome
@@ -40,7 +39,12 @@ class Bench:
 
     @classmethod
     def make(cls, folder: Path, size: int) -> "Bench":
-        path = big_session(folder / "store", size)
+        # In a process of its own: a child's peak memory starts with that of its parent.
+        code = (
+            f"from benchmarks.store import *; big_session(Path({str(folder / 'store')!r}), {size})"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
+        (path,) = (folder / "store" / "claude" / "projects").glob("*/*.jsonl")
         store = ClaudeStore([folder / "store" / "claude"])
         session = store.session_at(path)
         assert session

@@ -144,11 +144,10 @@ def print_table(counts: dict[str, dict[str, Count]]) -> None:
         for kind, count in kinds.items():
             print(count.row(agent, kind))
             used.update({(agent, normalisation): n for normalisation, n in count.used.items()})
-    print("\n| what may differ | claude | codex |\n|---|---:|---:|")
+    print(f"\n| what may differ | {' | '.join(KINDS)} |\n|---|---:|---:|")
     for normalisation in Normalisation:
-        print(
-            f"| {normalisation} | {used['claude', normalisation]} | {used['codex', normalisation]} |"
-        )
+        cells = [f"{used[agent, normalisation]}" for agent in KINDS]
+        print(f"| {normalisation} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

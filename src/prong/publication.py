@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
@@ -57,6 +58,10 @@ class Publication:
         staged = folder / f"{len(self._moves)}-{target.name}"
         self._moves.append(_Move(staged, target, optional))
         return staged
+
+    def hurry(self, staged: Path) -> None:
+        """Begin to bring a file to the disk that is written but not yet looked at."""
+        Thread(target=_sync_quietly, args=(staged,), daemon=True).start()
 
     def publish(self, session_file: Path) -> None:
         """Move everything that was staged to its place, `session_file` last.
@@ -326,6 +331,12 @@ def _fingerprint(path: Path) -> list[list[str | int]] | None:
     except OSError:
         return None
     return sorted(found)
+
+
+def _sync_quietly(path: Path) -> None:
+    # `publish` does it again, and says what went wrong.
+    with suppress(OSError):
+        sync_file(path)
 
 
 def _sync(paths: list[Path]) -> None:

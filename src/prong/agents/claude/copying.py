@@ -18,7 +18,7 @@ from prong.agents.claude import sidecars, transcript
 from prong.agents.claude.folders import project_folder
 from prong.agents.claude.records import Block
 from prong.agents.claude.source import ClaudeSource
-from prong.agents.claude.transcript import Node, Transcript, is_hollow
+from prong.agents.claude.transcript import Node, is_hollow
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import spans
 from prong.errors import Corrupt, Taken
@@ -34,7 +34,7 @@ _CLI = Raw(b'"cli"')
 
 def write(
     source: ClaudeSource, cut: Cut, child: Child, root: Path, publication: Publication
-) -> tuple[Path, Transcript]:
+) -> tuple[Path, Tree]:
     """Write a fork below a configuration root and publish it: the new file, and what is in it."""
     assert child.id is not None
     if taken := session_file(root, child.id):
@@ -50,6 +50,8 @@ def write(
             file.write(b"\n")
         if child.title:
             file.write(_encode(_title_line(child)) + b"\n")
+    # The disk may write while we read.
+    publication.hurry(staged)
     written = _read_back(staged, chosen.turn_ids, copy.context)
     agents = [agent.path for agent in sidecars.launched(source, chosen.nodes)]
     sidecars.stage(copy.moved, agents, child.id, publication)
@@ -161,9 +163,9 @@ def _raw(value: Any) -> Raw:
     return Raw(_encode(value))
 
 
-def _read_back(path: Path, turn_ids: list[str], context: list[str]) -> Transcript:
+def _read_back(path: Path, turn_ids: list[str], context: list[str]) -> Tree:
     """What was written must be what was meant, or nothing is published."""
-    with path.open("rb") as file:
+    with jsonl.open_file(path) as file:
         tree = Tree(transcript.read(file))
     found = [span.opener.uuid for span in spans(tree.history, tree.transcript) if span.opener]
     if found != turn_ids or [node.uuid for node in tree.context()] != context:
@@ -173,4 +175,4 @@ def _read_back(path: Path, turn_ids: list[str], context: list[str]) -> Transcrip
             expected=len(turn_ids),
             found=len(found),
         )
-    return tree.transcript
+    return tree

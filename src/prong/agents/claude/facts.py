@@ -57,8 +57,8 @@ def key_of(uuid: str) -> bytes:
     return key if len(key) == KEY else hashlib.sha256(uuid.encode()).digest()[:KEY]
 
 
-def summarise(transcript: Transcript, ref: SessionRef, file: str, stat: os.stat_result) -> Facts:
-    tree = Tree(transcript)
+def summarise(tree: Tree, ref: SessionRef, file: str, stat: os.stat_result) -> Facts:
+    transcript = tree.transcript
     cut = spans(tree.history, transcript)
     openers = [span.opener for span in cut if span.opener]
     title = transcript.custom_title or transcript.ai_title

@@ -28,6 +28,7 @@ class ClaudeSource:
         self.transcript = transcript
         self._live = live
         self._selections: dict[Cut, Selection] = {}
+        self._extents: dict[Cut, Extent] = {}
 
     def close(self) -> None:
         self.file.close()
@@ -63,6 +64,11 @@ class ClaudeSource:
         return self._selections[cut]
 
     def extent(self, cut: Cut) -> Extent:
+        if cut not in self._extents:
+            self._extents[cut] = self._extent(cut)
+        return self._extents[cut]
+
+    def _extent(self, cut: Cut) -> Extent:
         chosen = self.selection(cut)
         # What was reported before a compaction tells nothing about what is left.
         start = max((n.order for n in chosen.nodes if n.boundary), default=-1)

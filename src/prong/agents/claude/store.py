@@ -61,7 +61,7 @@ _KIND = Kind(
     facts=Facts,
     read=lambda file, previous: transcript.read(file, previous=previous),
     summarise=lambda read, path, stat: summarise(
-        read, SessionRef("claude", _stem(path)), path, stat
+        Tree(read), SessionRef("claude", _stem(path)), path, stat
     ),
 )
 
@@ -108,7 +108,7 @@ class ClaudeStore:
         ids = read.session_ids
         inside = max(ids, key=ids.__getitem__) if ids and not _is_uuid(path.stem) else None
         ref = SessionRef(self.name, inside or path.stem)
-        return _session(ref, path, read, stat)
+        return _session(ref, path, Tree(read), stat)
 
     # -- one session -------------------------------------------------------------------------
 
@@ -166,8 +166,8 @@ class ClaudeStore:
     def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
         assert isinstance(source, ClaudeSource)
         root = commands.root_of(source.session.path, self.roots)
-        path, read = copying.write(source, cut, child, root, publication)
-        return _session(SessionRef(self.name, path.stem), path, read, path.stat())
+        path, tree = copying.write(source, cut, child, root, publication)
+        return _session(SessionRef(self.name, path.stem), path, tree, path.stat())
 
     def convert(
         self, messages: Iterable[Message], child: Child, publication: Publication
@@ -282,9 +282,9 @@ def _read(file: BinaryIO, path: Path) -> Transcript:
     return read
 
 
-def _session(ref: SessionRef, path: Path, read: Transcript, stat: os.stat_result) -> Session:
+def _session(ref: SessionRef, path: Path, tree: Tree, stat: os.stat_result) -> Session:
     """A session as its own file tells it, without the others of the store."""
-    facts = summarise(read, ref, str(path), stat)
+    facts = summarise(tree, ref, str(path), stat)
     return _finished(facts, lineage.parents({ref.id: facts}), _titles_by_folder([facts]))
 
 

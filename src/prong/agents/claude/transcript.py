@@ -272,15 +272,19 @@ class _Taker:
                 self.transcript.model = body.model
             if body.usage:
                 node.tokens = body.usage.total() or None
-        node.size = _size_of(body.content)
-        if isinstance(body.content, list):
-            node.calls = [_call_of(block) for block in body.content if block.type == "tool_use"]
-            node.hollow = sum(is_hollow(block) for block in body.content)
-            for call in node.calls:
-                self.tools[call.id] = call.name
+        content = body.content
+        node.size = _size_of(content)
+        if isinstance(content, list):
+            for block in content:
+                if block.type == "tool_use":
+                    call = _call_of(block)
+                    self.tools[call.id] = call.name
+                    node.calls.append(call)
+                elif is_hollow(block):
+                    node.hollow += 1
             if not node.calls:
                 # A thought is never the last block of a message.
-                thought = not body.content or "thinking" in body.content[-1].type
+                thought = not content or "thinking" in content[-1].type
                 node.unfinished = thought or body.stop_reason == "tool_use"
 
     def _take_user(self, node: Node, line: Line) -> None:
