@@ -256,6 +256,8 @@ class Child:
     cwd: Path
     parent: ForkPoint
     title: str | None = None
+    root: Path | None = None
+    """The configuration folder that it will lie in; None: the agent's first one."""
 
 
 @dataclass(frozen=True)
@@ -291,7 +293,12 @@ class ForkPlan:
     """The first prompt of the fork."""
     before_compaction: bool = False
     trim: bool = False
+    root: Path | None = None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def child(self) -> Child:
+        return Child(self.new_id, self.workspace, self.point, self.title, self.root)
 
     @property
     def cut(self) -> Cut:

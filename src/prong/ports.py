@@ -8,8 +8,9 @@ that every store must pass.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
+from prong.errors import Unsupported
 from prong.model import (
     Activity,
     Child,
@@ -262,3 +263,13 @@ class ScanCache(Protocol):
     def save(self, agent: str, scan: Scan) -> None:
         """Remember a scan."""
         ...
+
+
+T = TypeVar("T")
+
+
+def capable(store: AgentStore, protocol: type[T], what: str) -> T:
+    """The store, if it can do what is wanted; raises `Unsupported` otherwise."""
+    if not isinstance(store, protocol):
+        raise Unsupported(f"sessions of {store.name} cannot {what}")
+    return store

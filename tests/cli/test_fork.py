@@ -3,14 +3,16 @@
 import hashlib
 import os
 import pty
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from prong import paths
 from tests.cli import agents
 from tests.cli.agents import fork, lines
-from tests.cli.shell import API, PARSER, Shell, prong
+from tests.cli.shell import API, PARSER, SEARCH, Shell, prong
 from tests.cli.terminal import on_terminal
 
 
@@ -273,3 +275,78 @@ def test_wait_alone_stands_before_a_session(shop: Shell) -> None:
     assert fork(shop, "--wait", f"{API}@1")
     assert fork(shop, "--wait", "5", f"{API}@1")
     assert fork(shop, f"{API}@1", "--wait")
+
+
+def test_the_command_is_exact_whatever_is_in_it(shop: Shell) -> None:
+    folder = shop.home.root / "a\nb'c"
+    folder.mkdir()
+    prompt = "two\nlines \x1b[31m 'quoted' \\ é \u2028"
+    said = shop.ok("fork", f"{API}@1", "--into", str(folder), "--prompt", prompt)
+    assert "\x1b" not in said
+    line = said.splitlines()[-1].strip()
+    done = subprocess.run(["bash", "-c", line], env=shop.env(), capture_output=True, check=True)
+    shown = done.stdout.decode()
+    assert shown.startswith(f"{folder}\n")
+    assert f"<{prompt}>" in shown
+
+
+@pytest.mark.parametrize("redirection", ["<&-", "2>&-", ">&-"])
+def test_closed_streams(shop: Shell, redirection: str) -> None:
+    line = f"{shlex.join(prong('fork', f'{API}@1'))} {redirection}"
+    done = subprocess.run(["sh", "-c", line], env=shop.env(), capture_output=True, check=False)
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stdout + done.stderr
+    line = f"{shlex.join(prong('fork', f'{API}@1', '--prompt', '-'))} <&-"
+    done = subprocess.run(["sh", "-c", line], env=shop.env(), capture_output=True, check=False)
+    assert done.returncode == 2
+
+
+def test_an_id_that_is_in_use_is_refused_by_every_method(shop: Shell) -> None:
+    for words in (("--method", "native"), ()):
+        problem = shop.problem(2, "fork", API, "--id", SEARCH, *words)
+        assert problem["code"] == "taken"
+        assert problem["hint"]
+    assert shop.problem(2, "fork", f"{API}@0", "--id", SEARCH)["code"] == "taken"
+
+
+def test_titles_do_not_pile_up(shop: Shell) -> None:
+    first = fork(shop, f"{API}@2")
+    second = fork(shop, f"{first['child']}@1")
+    titles = {s["ref"]: s["title"] for s in shop.json("list", "--all")["sessions"]}
+    assert titles[second["child"]] == "Rate limiting for the public API (fork @1)"
+
+
+def test_the_size_before_a_compaction_is_that_of_the_words(shop: Shell) -> None:
+    before = shop.json("fork", f"{API}@3", "--dry-run", "--before-compaction")["plan"]["tokens"]
+    after = shop.json("fork", f"{API}@4", "--dry-run", "--before-compaction")["plan"]["tokens"]
+    assert after >= before
+
+
+def test_a_fork_lies_in_the_root_of_its_source(shop: Shell, tmp_path: Path) -> None:
+    other = tmp_path / "laptop"
+    sample = shop.session(7)
+    sample.prompt("hello")
+    sample.answer("hi")
+    sample.write(other)
+    config = paths.config_file()
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'[agents.claude]\nroots = ["{other}"]\n')
+    made = fork(shop, sample.id)
+    assert made["env"] == {"CLAUDE_CONFIG_DIR": str(other)}
+    assert Path(made["path"]).is_relative_to(other)
+    # A file from nowhere has no root of its own: the fork goes where the agent looks.
+    config.unlink()
+    made = fork(shop, str(next(other.rglob("*.jsonl"))))
+    assert made["env"] == {}
+    assert Path(made["path"]).is_relative_to(shop.home.claude)
+
+
+def test_before_the_first_turn_into_another_agent(shop: Shell) -> None:
+    made = fork(shop, f"{API}@0", "--agent", "codex")
+    assert made["child"].startswith("codex:")
+    assert fork(shop, f"codex:{PARSER}@0", "--agent", "claude")["path"] is None
+
+
+def test_wait_is_not_taken_out_of_a_prompt(shop: Shell) -> None:
+    assert fork(shop, f"{API}@1", "--prompt", "--wait")["command"][-1].strip() == "--wait"
+    assert shop.problem(2, "fork", API, "--wait=-1")["code"] == "usage"

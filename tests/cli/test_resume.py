@@ -64,3 +64,18 @@ def test_a_turn_is_for_forks(shop: Shell) -> None:
 def test_no_program(shop: Shell) -> None:
     (shop.home.root / "bin" / "claude").unlink()
     assert shop.problem(5, "resume", API)["code"] == "unavailable"
+
+
+def test_the_prompt_of_a_pipe_and_an_empty_one(shop: Shell) -> None:
+    assert "the prompt is empty" in shop.fails(2, "resume", API, "--prompt", " ")
+    result = shop.run("resume", API, "--prompt", "-", "--json")
+    assert result.exit_code == 2
+
+
+def test_an_archived_session(shop: Shell) -> None:
+    path = next(shop.home.codex.rglob(f"*{PARSER}.jsonl"))
+    archive = shop.home.codex / "archived_sessions"
+    archive.mkdir()
+    path.rename(archive / path.name)
+    problem = shop.problem(6, "resume", PARSER)
+    assert f"prong fork codex:{PARSER}" in problem["hint"]

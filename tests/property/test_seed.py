@@ -10,7 +10,6 @@ from prong.app.transcript import paired
 from prong.errors import UsageError
 from prong.model import ForkPoint, Message, SessionRef, Tool
 from prong.transcripts import seed
-from prong.transcripts.acknowledgement import AckFilter, is_ready
 from tests.property.damage import examples
 
 POINT = ForkPoint(SessionRef("codex", "01a1e185-cb0c"), 7)
@@ -175,21 +174,6 @@ def test_trimmed_to_any_length(messages: list[Message], share: int) -> None:
         rest = iter(expected)
         assert all(piece in rest for piece in kept)
         assert not expected or kept[-1] == expected[-1]
-
-
-@given(
-    st.text("Ready.*! \nNow", max_size=12) | st.sampled_from(["Ready.", "**Ready.**"]), st.data()
-)
-@examples(500)
-def test_an_acknowledgement_in_any_pieces(text: str, data: st.DataObject) -> None:
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=5)))
-    pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    ack = AckFilter()
-    shown = "".join([ack.feed(piece) for piece in pieces]) + ack.close()
-    assert ack.filtered == is_ready(text)
-    assert shown == ("" if is_ready(text) else text)
-    failing = AckFilter()
-    assert "".join([failing.feed(p) for p in pieces]) + failing.close(failed=True) == text
 
 
 @given(st.text(max_size=300), st.integers(0, 300))

@@ -255,3 +255,13 @@ def root_variable(name: str, root: Path, default: Path) -> dict[str, str]:
     """The variable that moves an agent's folder, when it is not the one it would take itself."""
     same = os.path.realpath(root) == os.path.realpath(default)
     return {} if same else {name: str(root.absolute())}
+
+
+_FOREIGN = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID")
+"""Set by an agent for the programs that it starts: another agent must not take them for its own."""
+
+
+def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """The environment for an agent that prong starts."""
+    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    return {**kept, **extra}

@@ -1,7 +1,10 @@
 """Small things that several agents need."""
 
+import fcntl
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +32,15 @@ def first_line(text: str) -> str:
     """The first line that says something, short enough for a title."""
     lines = (line.strip() for line in text.splitlines())
     return next((line for line in lines if line), "")[:_TITLE_LENGTH]
+
+
+@contextmanager
+def alone(folder: Path) -> Generator[None]:
+    """One process at a time. Nothing is written for it, so nothing can be left behind."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # not every file system can
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

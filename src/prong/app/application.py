@@ -11,14 +11,14 @@ from prong import config, paths
 from prong.app import demo, doctor, forking, lineage, planning, resolve, resuming
 from prong.app.doctor import Finding
 from prong.app.garbage import no_collections
-from prong.app.planning import ForkOptions, capable
+from prong.app.planning import ForkOptions
 from prong.app.programs import Programs
 from prong.app.reading import Readings
 from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.config import Config
 from prong.errors import NotFound, ProngError
 from prong.model import Conversation, Fork, ForkPlan, Launch, Message, Session, Turn, View
-from prong.ports import AgentStore, CanFork, ForkSource, HasProgram
+from prong.ports import AgentStore, CanFork, ForkSource, HasProgram, capable
 from prong.registry import Registry
 from prong.state.forks import ForkRecords, Health
 from prong.state.scan import NoCache, SqliteScanCache
@@ -156,7 +156,7 @@ class App:
 
     @no_collections()
     def plan_fork(self, point: str, options: ForkOptions | None = None) -> ForkPlan:
-        """What a fork at `SESSION[@TURN]` would do. Writes nothing."""
+        """What a fork at `SESSION[@TURN]` would do. Writes nothing but what may be deleted."""
         return planning.plan(self, point, options or ForkOptions())
 
     @no_collections()
@@ -164,8 +164,8 @@ class App:
         """Make the fork that a plan describes."""
         return forking.fork(self, plan)
 
-    def forks(self, plan: ForkPlan, count: int = 1) -> list[Fork]:
-        """Make several forks of one point, each with an id of its own."""
+    def forks(self, plan: ForkPlan, count: int = 1) -> Iterator[Fork]:
+        """Make several forks of one point, each with an id of its own; each is given when made."""
         return forking.several(self, plan, count)
 
     def resume(self, session: Session, prompt: str | None = None) -> Launch:

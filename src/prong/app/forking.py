@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from prong.app import planning, seeding
+from prong.app.launching import is_started, launch_of
 from prong.app.outcome import Made
-from prong.app.planning import capable, launch_of
 from prong.errors import Busy, Corrupt, NotFound, ProngError, UsageError
-from prong.model import Child, Fork, ForkPlan, Method, Session, SessionRef
-from prong.ports import CanConvert, CanFork, CanForkNatively, ForkSource
+from prong.model import Fork, ForkPlan, Method, Session, SessionRef
+from prong.ports import CanConvert, CanFork, CanForkNatively, ForkSource, capable
 from prong.publication import Publication
 
 if TYPE_CHECKING:
@@ -27,11 +29,10 @@ class _Grew(Exception):
 def fork(app: App, plan: ForkPlan) -> Fork:
     """Make it. Either all of it is there afterwards, or nothing."""
     made = _made(app, plan)
-    child = Child(made.id, plan.workspace, plan.point, plan.title)
     launch = plan.launch
     if plan.new_id is None:
-        method = Method.COPY if plan.method is Method.NATIVE else plan.method
-        launch = launch_of(app.store(plan.agent), child, plan.source, method, plan.prompt)
+        child = replace(plan.child, id=made.id)
+        launch = launch_of(app.store(plan.agent), child, plan.source, plan.method, plan.prompt)
     return app.record(
         Fork(
             id=str(uuid4()),
@@ -53,20 +54,20 @@ def fork(app: App, plan: ForkPlan) -> Fork:
     )
 
 
-def several(app: App, plan: ForkPlan, count: int) -> list[Fork]:
+def several(app: App, plan: ForkPlan, count: int) -> Iterator[Fork]:
     """The plan, and as many more like it. When one fails, those before it stay and are named."""
-    made: list[Fork] = []
+    made: list[str] = []
     for number in range(1, count + 1):
         try:
             own = plan if number == 1 else planning.again(app, plan, number)
-            made.append(fork(app, own))
+            done = fork(app, own)
         except ProngError as error:
             if made:
-                names = [str(one.child) for one in made]
-                error.details["made"] = names
-                error.message += f"; made before that: {', '.join(names)}"
+                error.details["made"] = made
+                error.message += f"; made before that: {', '.join(made)}"
             raise
-    return made
+        made.append(str(done.child))
+        yield done
 
 
 def _made(app: App, plan: ForkPlan) -> Made:
@@ -107,15 +108,13 @@ def _native(app: App, plan: ForkPlan) -> Made:
         # The agent writes the file with the first prompt, under the id that the launch gives.
         return Made(plan.new_id)
     store = capable(app.store(plan.agent), CanForkNatively, "be forked by its own program")
-    child = Child(None, plan.workspace, plan.point, plan.title)
-    id_ = store.fork_natively(plan.source, child)
+    id_ = store.fork_natively(plan.source, plan.child)
     return Made(id_, app.path_of(plan.agent, id_))
 
 
 def _copied(app: App, plan: ForkPlan, source: ForkSource) -> Made:
-    child = Child(plan.new_id, plan.workspace, plan.point, plan.title)
     store = app.store(plan.agent)
-    if planning.is_started(store, plan.point, plan.method):
+    if is_started(store, plan.point, plan.method):
         assert plan.new_id is not None
         return Made(plan.new_id)
     before = source.extent(plan.cut)
@@ -134,10 +133,10 @@ def _copied(app: App, plan: ForkPlan, source: ForkSource) -> Made:
             session: Session
             if plan.agent == plan.source.agent:
                 copier = capable(store, CanFork, "be forked")
-                session = copier.copy(source, plan.cut, child, publication)
+                session = copier.copy(source, plan.cut, plan.child, publication)
             else:
                 converter = capable(store, CanConvert, "be written from another agent's")
-                session = converter.convert(source.messages(plan.cut), child, publication)
+                session = converter.convert(source.messages(plan.cut), plan.child, publication)
     except (Corrupt, UsageError):
         # What was read may be gone: somebody wrote the file anew while it was copied.
         if app.is_current(source):

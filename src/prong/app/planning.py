@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from prong.app.launching import launch_of, root_of
 from prong.app.resolve import find_turn
 from prong.app.windows import window_of
-from prong.errors import Busy, NotFound, Unavailable, Unsupported, UsageError
+from prong.errors import Busy, NotFound, Unavailable, UsageError
 from prong.model import (
     Activity,
     Child,
@@ -17,7 +20,6 @@ from prong.model import (
     Cut,
     ForkPlan,
     ForkPoint,
-    Launch,
     Method,
     Session,
     Turn,
@@ -26,20 +28,19 @@ from prong.model import (
 from prong.ports import (
     AgentStore,
     CanFork,
-    CanLaunch,
     CanSeed,
     ForkSource,
     HasActivity,
     HasProgram,
+    capable,
 )
 from prong.transcripts import budget, seed
 
 if TYPE_CHECKING:
     from prong.app.application import App
 
-T = TypeVar("T")
 
-UNKNOWN_ID = "<new id>"
+_FORKED = re.compile(r" \(fork @[\w-]+\)( \d+)?$")
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,13 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         options = replace(options, before_compaction=True)
     child_store = app.store(agent)
     _check_method(conversation, turn, agent, options)
-    workspace = _workspace(session, options.into)
+    workspace = _workspace(point, session, options.into)
     cut = Cut(place.turn_id, options.before_compaction)
     ids = capable(child_store, CanFork, "be the fork of another one")
     new_id = ids.fork_id(options.method, source, cut, options.id)
-    child = Child(new_id, workspace, place, _title(conversation, place, options))
+    title = _title(conversation, place, options)
+    root = root_of(child_store, session, agent)
+    child = Child(new_id, workspace, place, title, root)
     draft = ForkPlan(
         point=place,
         source=session,
@@ -93,10 +96,11 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         launch=launch_of(child_store, child, session, options.method, options.prompt),
         tokens=0,
         window=None,
-        title=child.title,
+        title=title,
         prompt=options.prompt,
         before_compaction=options.before_compaction,
         trim=options.trim,
+        root=root,
     )
     missing = _check_program(app, child_store, options.method)
     draft = _measured(source, child_store, draft)
@@ -112,9 +116,9 @@ def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
     ids = capable(store, CanFork, "be the fork of another one")
     new_id = ids.fork_id(first.method, source, first.cut, None)
     title = f"{first.title} {number}" if first.title else None
-    child = Child(new_id, first.workspace, first.point, title)
-    launch = launch_of(store, child, first.source, first.method, first.prompt)
-    return replace(first, new_id=new_id, title=title, launch=launch)
+    plan = replace(first, new_id=new_id, title=title)
+    launch = launch_of(store, plan.child, first.source, first.method, first.prompt)
+    return replace(plan, launch=launch)
 
 
 def _chosen(conversation: Conversation, text: str | None) -> Turn | None:
@@ -158,7 +162,8 @@ def _check_method(
     if options.trim and options.method is not Method.SEED:
         raise UsageError("--trim is for seeds", hint="--method seed --trim")
     if turn is None and options.method is not Method.COPY:
-        raise UsageError("before the first turn there is nothing to hand over", hint="@1")
+        message = "before the first turn there is nothing to hand over"
+        raise UsageError(message, hint="leave --method out: the fork is a new session then")
     if options.method is not Method.NATIVE:
         return
     if agent != source.agent:
@@ -171,7 +176,7 @@ def _check_method(
         )
 
 
-def _workspace(session: Session, into: Path | None) -> Path:
+def _workspace(point: str, session: Session, into: Path | None) -> Path:
     if into is None and not session.cwd:
         raise NotFound(f"{session.ref} does not say in which folder it ran", hint="--into DIR")
     folder = Path(into or session.cwd or "")
@@ -180,42 +185,20 @@ def _workspace(session: Session, into: Path | None) -> Path:
     if folder.exists():
         raise UsageError(f"{folder} is not a folder", hint="--into DIR")
     if into is not None:
-        raise NotFound(f"there is no folder {folder}", hint=f"mkdir -p {folder}")
+        raise NotFound(f"there is no folder {folder}", hint=f"mkdir -p {shlex.quote(str(folder))}")
     raise NotFound(
         f"the folder of {session.ref} is gone: {folder}",
-        hint=f"prong fork {session.ref} --into DIR",
+        hint=f"prong fork {shlex.quote(point)} --into DIR",
     )
 
 
 def _title(conversation: Conversation, place: ForkPoint, options: ForkOptions) -> str | None:
     if options.title is not None:
         return options.title
-    title = conversation.session.title
+    # A fork of a fork is named after what both came from.
+    title = _FORKED.sub("", conversation.session.title)
     at = place.turn if place.turn is not None else (place.turn_id or "")[:8]
     return f"{title} (fork @{at})" if title else None
-
-
-def launch_of(
-    store: AgentStore, child: Child, source: Session, method: Method, prompt: str | None
-) -> Launch:
-    """How to run the fork once it is there."""
-    launcher = capable(store, CanLaunch, "be started")
-    if method is Method.NATIVE:
-        return launcher.native_fork(source, child, prompt)
-    if is_started(store, child.parent, method):
-        return launcher.start(child, prompt)
-    id_ = child.id or UNKNOWN_ID
-    fork = replace(source, ref=replace(source.ref, agent=store.name, id=id_))
-    if method is Method.SEED:
-        # No person has typed in it yet, and some agents remember what they were allowed then.
-        fork = replace(fork, headless=True)
-    return launcher.resume(fork, child.cwd, prompt)
-
-
-def is_started(store: AgentStore, point: ForkPoint, method: Method) -> bool:
-    """True when there is nothing to write: a new session is as good as a fork before turn 1."""
-    empty = method is Method.COPY and point.turn_id is None
-    return empty and not capable(store, CanFork, "be forked").writes_empty
 
 
 def _check_program(app: App, store: AgentStore, method: Method) -> str | None:
@@ -244,16 +227,19 @@ def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPla
         tokens = max(budget.estimate(extent.characters), extent.tokens or 0)
         return replace(draft, tokens=tokens, warnings=extent.warnings)
     made = seed_of(source, store, draft)
-    over = window is not None and budget.level(made.tokens, window) is budget.Level.OVER
+    tokens = made.tokens
+    if not draft.trim:
+        tokens = max(tokens, source.extent(replace(draft.cut, full=True)).tokens or 0)
+    over = window is not None and budget.level(tokens, window) is budget.Level.OVER
     longest = capable(store, CanSeed, "be seeded").longest_seed
     if over or made.characters > longest:
         most = window if over else budget.estimate(longest)
         raise UsageError(
-            f"the seed has about {made.tokens:,} tokens; {draft.agent} takes {most:,}",
+            f"the seed has about {tokens:,} tokens; {draft.agent} takes {most:,}",
             hint="--trim keeps the first prompt and the newest turns; --method copy needs no seed",
         )
     warnings = (f"left out to make it fit: {made.left_out}",) if made.left_out else ()
-    return replace(draft, tokens=made.tokens, warnings=warnings)
+    return replace(draft, tokens=tokens, warnings=warnings)
 
 
 def seed_of(source: ForkSource, store: AgentStore, draft: ForkPlan) -> seed.Seed:
@@ -293,9 +279,3 @@ def _warnings(
             "--before-compaction gives it their words"
         )
     return found
-
-
-def capable(store: AgentStore, protocol: type[T], what: str) -> T:
-    if not isinstance(store, protocol):
-        raise Unsupported(f"sessions of {store.name} cannot {what}")
-    return store

@@ -1,11 +1,10 @@
 """The agents' own programs: are they there, and do they know the flags that will be used?"""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,6 @@ from prong.model import Program
 from prong.paths import private_dir
 
 TIMEOUT = 20.0
-_FOREIGN = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID")
-"""Set by an agent for the programs that it starts: another agent must not take them for its own."""
 
 
 class Programs:
@@ -49,7 +46,9 @@ class Programs:
             return []
         missing = missing_flags(path, flags)
         if missing == [] and self._memory is not None:
-            kept = [entry for entry in remembered if entry[:1] != [path]]
+            # What another version of it knew is of no use any more.
+            stale = [entry for entry in remembered if entry[0] == path and entry[:3] != version[:3]]
+            kept = [entry for entry in remembered if entry not in stale]
             with suppress(OSError):
                 private_dir(self._memory.parent)
                 self._memory.write_text(json.dumps([*kept, version]), encoding="utf-8")
@@ -94,9 +93,3 @@ def output(argv: list[str]) -> str | None:
         return None
     text = done.stdout or done.stderr
     return text if done.returncode == 0 and text.strip() else None
-
-
-def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """The environment for an agent that prong starts."""
-    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-    return {**kept, **extra}

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.app.planning import capable
-from prong.errors import Busy, NotFound
+from prong.errors import Busy, NotFound, Unsupported
 from prong.model import Activity, Launch, Session
-from prong.ports import CanLaunch, HasActivity, HasProgram
+from prong.ports import CanLaunch, HasActivity, HasProgram, capable
 
 if TYPE_CHECKING:
     from prong.app.application import App
@@ -31,6 +30,9 @@ def launch(app: App, session: Session, prompt: str | None) -> Launch:
         raise NotFound(
             f"the folder of {session.ref} is gone: {session.cwd}", hint=f"{fork} --into DIR"
         )
+    if session.archived:
+        hint = f"unarchive it in {session.agent}, or: {fork}"
+        raise Unsupported(f"{session.ref} is archived", hint=hint)
     if isinstance(store, HasActivity) and store.activity(session) is not Activity.CLOSED:
         # Two processes would write into one conversation, or the second one is turned away.
         raise Busy(f"{session.ref} is open in another process", hint=f"{fork} runs beside it")

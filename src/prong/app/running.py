@@ -10,12 +10,17 @@ from threading import Thread
 from types import TracebackType
 from typing import Self
 
-from prong.app.programs import environment
+from prong.agents.argv import clean_environment
 from prong.errors import Unavailable
 from prong.model import Launch
 
 _KEPT_LINES = 20
 _PATIENCE = 10
+
+
+def environment(launch: Launch) -> dict[str, str]:
+    """What an agent is started with."""
+    return clean_environment(launch.env)
 
 
 class Running:
@@ -26,7 +31,7 @@ class Running:
             self._process: subprocess.Popen[bytes] = subprocess.Popen(
                 launch.argv,
                 cwd=launch.cwd,
-                env=environment(launch.env),
+                env=environment(launch),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 from prong.app import planning
 from prong.app.outcome import Made
-from prong.app.planning import capable
 from prong.app.running import Running
 from prong.errors import External
-from prong.model import Child, ForkPlan
-from prong.ports import CanSeed, ForkSource, SeedReply
+from prong.model import ForkPlan
+from prong.ports import CanSeed, ForkSource, SeedReply, capable
 from prong.transcripts.acknowledgement import is_ready
 
 if TYPE_CHECKING:
@@ -24,19 +24,23 @@ def seeded(app: App, plan: ForkPlan, source: ForkSource) -> Made:
     agent = app.store(plan.agent)
     store = capable(agent, CanSeed, "be seeded")
     made = planning.seed_of(source, agent, plan)
-    child = Child(plan.new_id, plan.workspace, plan.point, plan.title)
-    launch = store.seed(child)
-    with Running(launch, made.text) as running:
-        reply = store.seeded(child, running.lines())
-        status = running.wait()
+    launch = store.seed(plan.child)
+    try:
+        with Running(launch, made.text) as running:
+            reply = store.seeded(plan.child, running.lines())
+            status = running.wait()
+    except BaseException:
+        _discard(app, plan)
+        raise
     if reply.session_id is None or reply.error:
+        kept = "" if _discard(app, plan) else reply.session_id
         raise External(
-            f"{launch.argv[0]} did not take the seed: {reply.error or 'no session was made'}",
-            hint="prong doctor",
+            f"{launch.argv[0]} did not take the seed: {reply.error or _last_line(running)}",
+            hint=f"what came of it: prong show {plan.agent}:{kept}" if kept else "prong doctor",
             argv=list(launch.argv),
             status=status,
             stderr=running.complaints,
-            session=reply.session_id,
+            session=kept or None,
         )
     ready = is_ready(reply.text)
     return Made(
@@ -46,6 +50,22 @@ def seeded(app: App, plan: ForkPlan, source: ForkSource) -> Made:
         acknowledged=ready,
         warnings=() if ready else (_unexpected(reply),),
     )
+
+
+def _last_line(running: Running) -> str:
+    said = running.complaints.strip()
+    return said.splitlines()[-1] if said else "no session was made"
+
+
+def _discard(app: App, plan: ForkPlan) -> bool:
+    """Remove what the agent began to write under an id of ours; True when nothing is left."""
+    if plan.new_id is None:
+        return False
+    path = app.path_of(plan.agent, plan.new_id)
+    if path is not None:
+        path.unlink(missing_ok=True)
+        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+    return True
 
 
 def _unexpected(reply: SeedReply) -> str:

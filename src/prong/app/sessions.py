@@ -81,7 +81,7 @@ class Scanner:
             skipped.extend(scan.skipped)
         sessions, copies = _without_copies(found)
         fitting = _fitting(sessions, wanted)
-        shown = [s for s in fitting if wanted.everything or not (s.archived or s.headless)]
+        shown = [s for s in fitting if wanted.everything or not _is_hidden(s)]
         shown.sort(key=_time, reverse=True)
         limited = shown if wanted.limit is None else shown[: wanted.limit]
         return Listing(
@@ -148,3 +148,8 @@ def _without_copies(sessions: Iterable[Session]) -> tuple[list[Session], list[Sk
 
 def _freshness(session: Session) -> tuple[datetime, int]:
     return (session.updated or _LONG_AGO, session.size)
+
+
+def _is_hidden(session: Session) -> bool:
+    """What nobody typed in; a seed is there to be gone on with, though a program typed it."""
+    return session.archived or (session.headless and session.forked_at is None)

@@ -105,14 +105,18 @@ class OptionalSeconds(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = [param for param in self.params if isinstance(param, click.Option)]
+        taking = {name for option in options if not option.is_flag for name in option.opts}
         words: list[str] = []
-        for word, following in zip(args, [*args[1:], ""], strict=True):
-            words.append("--wait=inf" if word == "--wait" and not _is_number(following) else word)
+        for before, word, following in zip(["", *args], args, [*args[1:], ""], strict=False):
+            alone = word == "--wait" and before not in taking - {"--wait"}
+            words.append("--wait=inf" if alone and not _is_number(following) else word)
         return super().parse_args(ctx, words)
 
 
 def _is_number(word: str) -> bool:
-    return re.fullmatch(r"\d+(\.\d*)?", word) is not None
+    # A longer one is the beginning of a session's id.
+    return re.fullmatch(r"\d{1,6}(\.\d*)?", word) is not None
 
 
 session_argument = click.argument("session", type=SessionArgument(), metavar="SESSION[@TURN]")

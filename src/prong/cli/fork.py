@@ -1,6 +1,5 @@
 """`prong fork`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,9 +7,19 @@ import click
 
 from prong.cli.arguments import AgentArgument, OptionalSeconds, session_argument
 from prong.cli.launch import become, command_line
-from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
+from prong.cli.output import (
+    can_ask,
+    json_option,
+    note,
+    open_app,
+    patience,
+    print_json,
+    read_prompt,
+    styled,
+    width,
+)
 from prong.cli.text import clean, counted, cut, short_path
-from prong.errors import UsageError
+from prong.errors import Busy, UsageError
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -41,7 +50,7 @@ _BAR = 20
 @click.option("--trim", is_flag=True, help="Leave turns out of a seed that is too long.")
 @click.option(
     "--wait",
-    type=float,
+    type=click.FloatRange(min=0),
     metavar="[SECONDS]",
     help="Wait while the agent is at work on the session.",
 )
@@ -55,6 +64,8 @@ def fork(session: str, **given: Any) -> None:
     The fork includes the turn; `@0` is before the first. The source stays as it is, byte for byte,
     and no code is touched. Afterwards the command is shown that runs the fork; --exec runs it.
     """
+    from prong.app import views
+
     options = _options(given)
     count, run = given["count"], given["run"]
     if run and (count > 1 or given["as_json"]):
@@ -62,18 +73,16 @@ def fork(session: str, **given: Any) -> None:
     if options.id and count > 1:
         raise UsageError("--id names one fork", hint="leave --id or --count out")
     app = open_app()
-    if given["wait"] is not None:
-        _wait(app, session, given["wait"])
-    with patience():
-        plan = app.plan_fork(session, options)
+    plan = _planned(app, session, options, given["wait"])
     if given["dry_run"]:
         _show_plan(plan, as_json=given["as_json"])
         return
     if not given["yes"] and not given["as_json"]:
         plan = _confirmed(app, session, plan, options)
-    with patience("forking ..."):
-        made = app.forks(plan, count)
-    _show(made, as_json=given["as_json"], many=count > 1)
+    made = _made(app, plan, count, quiet=given["as_json"])
+    if given["as_json"]:
+        forks = [views.fork(one) for one in made]
+        print_json({"forks": forks} if count > 1 else {"fork": forks[0]})
     if run:
         assert made[0].launch is not None
         become(made[0].launch)
@@ -83,22 +92,30 @@ def _options(given: dict[str, Any]) -> "ForkOptions":
     from prong.app.planning import ForkOptions
     from prong.model import Method
 
-    prompt: str | None = given["prompt"]
-    if prompt == "-":
-        prompt = sys.stdin.read()
-    if prompt is not None and not prompt.strip():
-        raise UsageError("the prompt is empty", hint="--prompt TEXT")
     return ForkOptions(
         agent=given["agent"],
         into=given["into"],
         method=Method(given["method"]),
         id=given["new_id"],
         title=given["title"],
-        prompt=prompt,
+        prompt=read_prompt(given["prompt"]),
         retry=given["retry"],
         before_compaction=given["before_compaction"],
         trim=given["trim"],
     )
+
+
+def _planned(app: "App", session: str, options: "ForkOptions", seconds: float | None) -> "ForkPlan":
+    """The plan; where the turn is not over yet and one may wait, the plan after that."""
+    try:
+        with patience():
+            return app.plan_fork(session, options)
+    except Busy:
+        if seconds is None:
+            raise
+    _wait(app, session, seconds)
+    with patience():
+        return app.plan_fork(session, options)
 
 
 def _wait(app: "App", session: str, seconds: float) -> None:
@@ -116,7 +133,7 @@ def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions
     """The plan that the person agrees to. Nobody is asked where nobody can answer."""
     from dataclasses import replace
 
-    if not sys.stdin.isatty() or not sys.stderr.isatty():
+    if not can_ask():
         return plan
     if options.retry and options.prompt is None:
         edited = click.edit(plan.prompt, extension=".md")
@@ -140,33 +157,46 @@ def _show_plan(plan: "ForkPlan", *, as_json: bool) -> None:
         _print_plan(plan)
 
 
-def _show(made: "list[Fork]", *, as_json: bool, many: bool) -> None:
-    from prong.app import views
-
-    if as_json:
-        forks = [views.fork(one) for one in made]
-        print_json({"forks": forks} if many else {"fork": forks[0]})
-        return
-    for one in made:
-        _print_fork(one)
-    for warning in made[0].warnings:
-        note(f"note: {warning}")
+def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[Fork]":
+    """Make the forks, and tell of each when it is there: a Ctrl-C must not hide it."""
+    made: list[Fork] = []
+    told: set[str] = set()
+    forks = app.forks(plan, count)
+    try:
+        while True:
+            with patience("forking ..."):
+                one = next(forks, None)
+            if one is None:
+                return made
+            made.append(one)
+            if not quiet:
+                _print_fork(one)
+                for warning in one.warnings:
+                    if warning not in told:
+                        told.add(warning)
+                        note(f"note: {warning}")
+    except KeyboardInterrupt:
+        if quiet and made:
+            note(f"made before the interrupt: {', '.join(str(one.child) for one in made)}")
+        raise
 
 
 def _print_fork(made: "Fork") -> None:
     parent, child = clean(str(made.parent)), clean(str(made.child))
     click.echo(f"{styled('forked', fg='green')} {parent} into {styled(child, fg='cyan')}")
     if made.method == "seed":
-        click.echo("Fork created; context injected; waiting for your next prompt.")
+        waiting = "; waiting for your next prompt" if made.seed_ack_filtered else ""
+        click.echo(f"Fork created; context injected{waiting}.")
     if made.path is not None:
         click.echo(f"  {styled(clean(short_path(str(made.path))), dim=True)}")
     if made.launch is not None:
-        click.echo(f"  {styled(clean(command_line(made.launch)), bold=True)}")
+        click.echo(f"  {styled(command_line(made.launch), bold=True)}")
 
 
 def _print_plan(plan: "ForkPlan", *, err: bool = False) -> None:
     new = plan.new_id or "an id that the agent will choose"
-    how = plan.method if plan.agent == plan.source.agent else f"{plan.method}, converted"
+    converted = plan.agent != plan.source.agent and plan.method == "copy"
+    how = "converted copy" if converted else plan.method
     rows = [
         ("from", f"{plan.point}  {plan.source.title}"),
         ("to", f"{plan.agent}:{new} ({how})" if plan.new_id else f"{plan.agent}, {new} ({how})"),
@@ -182,7 +212,7 @@ def _print_plan(plan: "ForkPlan", *, err: bool = False) -> None:
             line = clean(text) if room is None else cut(clean(text), room - 8)
             click.echo(f"{styled(name.ljust(8), dim=True)}{line}", err=err)
     # Whole, however long: it is there to be copied.
-    click.echo(f"{styled('command ', dim=True)}{clean(command_line(plan.launch))}", err=err)
+    click.echo(f"{styled('command ', dim=True)}{command_line(plan.launch)}", err=err)
 
 
 def _size(plan: "ForkPlan") -> str:

@@ -50,7 +50,9 @@ class _Main(click.Group):
         with _pipe():
             super().invoke(ctx)
             # A closed pipe shows when the last words are written, not before.
-            sys.stdout.flush()
+            stdout: Any = sys.stdout
+            if stdout is not None:
+                stdout.flush()
 
     def main(  # pyright: ignore[reportIncompatibleMethodOverride] -- one mode is enough for us
         self,

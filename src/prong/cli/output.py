@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from prong.cli.text import clean, escaped
-from prong.errors import ProngError
+from prong.errors import ProngError, UsageError
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -85,7 +85,7 @@ def width() -> int | None:
 @contextmanager
 def patience(text: str = "reading sessions ...") -> Generator[None]:
     """Say what takes so long, on a terminal, if it does; the words go away when it is done."""
-    if not sys.stderr.isatty():
+    if not _is_terminal(sys.stderr):
         yield
         return
     from threading import Event, Timer
@@ -106,6 +106,26 @@ def patience(text: str = "reading sessions ...") -> Generator[None]:
         timer.join()
         if said.is_set():
             click.echo(f"\r{' ' * len(text)}\r", err=True, nl=False)
+
+
+def can_ask() -> bool:
+    """True when somebody sits there."""
+    return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+
+
+def _is_terminal(stream: Any) -> bool:
+    # A stream that was closed before we began is None.
+    return stream is not None and stream.isatty()
+
+
+def read_prompt(given: str | None) -> str | None:
+    """A prompt as it was typed, or from standard input where `-` asks for that."""
+    if given == "-":
+        stdin: Any = sys.stdin
+        given = stdin.read() if stdin is not None else ""
+    if given is not None and not given.strip():
+        raise UsageError("the prompt is empty", hint="--prompt TEXT")
+    return given
 
 
 def note(text: str) -> None:

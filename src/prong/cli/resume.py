@@ -4,14 +4,13 @@ import click
 
 from prong.cli.arguments import SessionArgument
 from prong.cli.launch import become, command_line
-from prong.cli.output import json_option, open_app, patience, print_json, styled
-from prong.cli.text import clean
+from prong.cli.output import json_option, open_app, patience, print_json, read_prompt, styled
 from prong.errors import UsageError
 
 
 @click.command()
 @click.argument("session", type=SessionArgument(), metavar="SESSION")
-@click.option("--prompt", "-p", metavar="TEXT", help="The next prompt.")
+@click.option("--prompt", "-p", metavar="TEXT", help="The next prompt; - reads it from stdin.")
 @click.option("--exec", "run", is_flag=True, help="Become the agent, in the session's folder.")
 @json_option
 def resume(session: str, prompt: str | None, run: bool, as_json: bool) -> None:
@@ -29,10 +28,10 @@ def resume(session: str, prompt: str | None, run: bool, as_json: bool) -> None:
         if found.turn is not None:
             hint = f"prong fork {session}"
             raise UsageError("a session is resumed at its end", hint=hint)
-        launch = app.resume(found.session, prompt)
+        launch = app.resume(found.session, read_prompt(prompt))
     if as_json:
         print_json({"session": str(found.session.ref), **views.launch(launch)})
     elif run:
         become(launch)
     else:
-        click.echo(styled(clean(command_line(launch)), bold=True))
+        click.echo(styled(command_line(launch), bold=True))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prong.errors import NotFound, Unsupported
+from prong.errors import Unsupported
 from prong.model import Fork, ForkPoint, Method, SessionRef
 from prong.state.connection import problem_with, reading, set_aside, writing
 
@@ -90,13 +90,6 @@ class ForkRecords:
         query = f"{_SELECT} WHERE child_agent = ? AND child_session = ?"
         found = self._read(query, child.agent, child.id)
         return found[0] if found else None
-
-    def ack_filtered(self, fork_id: str) -> None:
-        """The answer to the seed was seen and kept out of what prong shows."""
-        with writing(self._path) as connection:
-            query = "UPDATE forks SET seed_ack_filtered = 1 WHERE id = ?"
-            if connection.execute(query, (fork_id,)).rowcount == 0:
-                raise NotFound(f"no fork {fork_id} is recorded")
 
     def health(self) -> Health:
         problem = problem_with(self._path)

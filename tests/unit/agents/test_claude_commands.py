@@ -31,6 +31,12 @@ def session_in(root: Path, cwd: Path = CWD, name: str = OLD) -> Session:
     return Session(REF, str(root / "projects" / project_folder(cwd) / f"{name}.jsonl"), "title")
 
 
+def written(session: Session) -> Session:
+    session.path.parent.mkdir(parents=True, exist_ok=True)
+    session.path.touch()
+    return session
+
+
 def forked(command: Command, root: Path, prompt: str | None = None) -> Launch:
     return commands.native_fork(command, [root], session_in(root), CHILD, prompt)
 
@@ -218,7 +224,7 @@ class TestHandle:
     """The id where Claude Code looks for it, else the path."""
 
     def test_a_session_of_another_project(self, root: Path) -> None:
-        session = session_in(root, Path("/w/other"))
+        session = written(session_in(root, Path("/w/other")))
         launch = commands.native_fork("claude", [root], session, CHILD)
         assert launch.argv[1:3] == ("--resume", session.file)
         assert commands.resume("claude", [root], session, CWD).argv[2] == session.file
@@ -227,13 +233,25 @@ class TestHandle:
     def test_a_link_is_as_good_as_the_folder(self, root: Path, tmp_path: Path) -> None:
         link = tmp_path / "link"
         link.symlink_to(root)
-        session = session_in(link)
+        session = written(session_in(link))
         assert commands.resume("claude", [root], session, CWD).argv[2] == OLD
 
     def test_a_fork_that_is_yet_to_be_written(self, root: Path) -> None:
-        """A plan knows only the file of its source; to resume that would be the worst of all."""
         planned = replace(session_in(root, Path("/w/other")), ref=SessionRef("claude", NEW))
         assert commands.resume("claude", [root], planned, CWD).argv[1:] == ("--resume", NEW)
+
+    def test_a_file_under_another_name_is_not_the_session_whose_id_it_holds(
+        self, root: Path
+    ) -> None:
+        session = written(session_in(root, name="shared"))
+        assert commands.resume("claude", [root], session, CWD).argv[2] == session.file
+
+    def test_an_id_that_a_file_made_up_is_no_flag(self, root: Path) -> None:
+        id_ = "--dangerously-skip-permissions"
+        session = written(replace(session_in(root, name=id_), ref=SessionRef("claude", id_)))
+        words = commands.resume("claude", [root], session, CWD).argv
+        assert words[2] == session.file
+        assert id_ not in words
 
 
 class TestRoot:

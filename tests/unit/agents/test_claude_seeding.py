@@ -32,7 +32,9 @@ class TestCommand:
         assert "--tools '' --strict-mcp-config --permission-mode dontAsk" in line
         assert "--system-prompt-snapshot off" in line
         assert f"--settings '{QUIET}'" in line
-        assert (launch.cwd, launch.env, launch.title) == (CHILD.cwd, {}, "fork of 01a1e076@3")
+        assert (launch.cwd, launch.title) == (CHILD.cwd, "fork of 01a1e076@3")
+        # `@name` in the transcript must not attach a file.
+        assert launch.env == {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
 
     def test_permissions_are_never_skipped(self, root: Path) -> None:
         base = (
@@ -61,7 +63,7 @@ class TestCommand:
         launch = seeding.launch("cd x && claude --model opus --bg", [tmp_path], CHILD)
         assert launch.argv[:2] == ("sh", "-c")
         assert launch.argv[2].startswith("cd x && claude --model opus --print --session-id")
-        assert launch.env == {"CLAUDE_CONFIG_DIR": str(tmp_path)}
+        assert launch.env["CLAUDE_CONFIG_DIR"] == str(tmp_path)
 
 
 def said(*content: Mapping[str, Any], id: str = "m1", **more: Any) -> str:  # noqa: A002

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prong.errors import NotFound
 from prong.model import Fork, ForkPoint, Launch, Method, SessionRef
 from prong.state.forks import ForkRecords
 from tests.unit.state.fork_facts import fork
@@ -57,7 +56,6 @@ def test_no_text_of_a_session_is_in_the_file(records: ForkRecords, path: Path) -
     launch = Launch(("claude", "--resume", "x", prompt), Path("/"), {"A": prompt}, prompt)
     made = fork(launch=launch, warnings=(prompt,), method=Method.SEED, seed_hash="ab" * 32)
     records.add(made, fork(2, launch=launch))
-    records.ack_filtered(made.id)
     for file in path.parent.iterdir():
         assert prompt.encode() not in file.read_bytes()
 
@@ -98,11 +96,8 @@ def test_a_batch_is_recorded_whole_or_not_at_all(records: ForkRecords) -> None:
 
 
 def test_the_acknowledgement_was_filtered(records: ForkRecords) -> None:
-    records.add(fork(1), fork(2))
-    records.ack_filtered("fork-2")
+    records.add(fork(1), fork(2, seed_ack_filtered=True))
     assert [one.seed_ack_filtered for one in records.all()] == [False, True]
-    with pytest.raises(NotFound):
-        records.ack_filtered("no such fork")
 
 
 def test_the_order_is_that_of_recording_whatever_the_clock_says(records: ForkRecords) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from prong.agents import argv
 from prong.agents.argv import Command, Grammar, flags
 from prong.agents.claude.folders import default_root, project_folder
+from prong.agents.converting import is_uuid
 from prong.agents.shell import Word
 from prong.model import Child, Launch, Session
 
@@ -74,7 +75,8 @@ def start(
 ) -> Launch:
     own = ["--session-id", child.id] if child.id else []
     words = _rebuilt(command, [*own, *_named(child)], prompt, renamed=child.title is not None)
-    return argv.launch(words, child.cwd, environment(roots[0]), argv.fork_title(child.parent))
+    root = child.root or roots[0]
+    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
 
 
 def resume(
@@ -117,15 +119,17 @@ def environment(root: Path) -> dict[str, str]:
 
 
 def handle(session: Session, root: Path, cwd: Path) -> str:
-    """What `--resume` is told: the id, or the path of a session that lies in another project.
+    """What `--resume` is told: the id, or the path of a session that lies elsewhere.
 
-    Older versions (2.1.197) look for an id in the project of the working directory only.
+    Older versions (2.1.197) look for an id in the project of the working directory only. An id
+    that a file made up could be taken for a flag, and one in a renamed file for another session.
     """
     path = session.path.absolute()
-    # A session that is yet to be written has another id than the file that is known of it.
-    known = path.name == f"{session.id}.jsonl"
-    folder = root.absolute() / "projects" / project_folder(cwd)
-    return str(path) if known and not _is_same(path.parent, folder) else session.id
+    usual = root.absolute() / "projects" / project_folder(cwd) / f"{session.id}.jsonl"
+    # A fork that is planned has no file yet; its id is all there is.
+    if path.is_file() and not (is_uuid(session.id) and _is_same(path, usual)):
+        return str(path)
+    return session.id
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -12,12 +12,12 @@ from typing import Any
 from uuid import uuid4
 
 from prong.agents import converting
-from prong.agents.claude.copying import session_file
+from prong.agents.claude.copying import check_free
 from prong.agents.claude.folders import project_folder
 from prong.agents.claude.sample import VERSION
 from prong.agents.claude.transcript import ZERO
+from prong.agents.common import alone
 from prong.agents.converting import Piece, PlainTurn, plain_turns
-from prong.errors import Taken
 from prong.model import Child, ForkPoint, Message, Session
 from prong.publication import Publication
 
@@ -41,14 +41,15 @@ def convert(
 ) -> Session:
     """Write a session below a configuration root, read it back and publish it."""
     id_ = converting.checked_id(child.id) if child.id else str(uuid4())
-    if taken := session_file(root, id_):
-        raise Taken(f"session id {id_} is in use", path=str(taken))
+    check_free(root, id_)
     target = root / "projects" / project_folder(child.cwd) / f"{id_}.jsonl"
     staged = publication.stage(target)
     script = _Script(id_, child.cwd, child.parent)
     turns = plain_turns(messages, child.parent.session.agent)
     converting.write(staged, script.session(turns, child.title))
-    return converting.publish(staged, target, script.turns, publication, session_at)
+    with alone(root / "projects"):
+        check_free(root, id_)
+        return converting.publish(staged, target, script.turns, publication, session_at)
 
 
 @dataclass

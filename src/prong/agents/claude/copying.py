@@ -21,6 +21,7 @@ from prong.agents.claude.source import ClaudeSource
 from prong.agents.claude.transcript import Node, is_hollow
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import spans
+from prong.agents.common import alone
 from prong.errors import Corrupt, Taken
 from prong.model import Child, Cut
 from prong.publication import Publication, writer
@@ -37,8 +38,7 @@ def write(
 ) -> tuple[Path, Tree]:
     """Write a fork below a configuration root and publish it: the new file, and what is in it."""
     assert child.id is not None
-    if taken := session_file(root, child.id):
-        raise Taken(f"session id {child.id} is in use", path=str(taken))
+    check_free(root, child.id)
     folder = root / "projects" / project_folder(child.cwd)
     target = folder / f"{child.id}.jsonl"
     staged = publication.stage(target)
@@ -54,9 +54,13 @@ def write(
     publication.hurry(staged)
     written = _read_back(staged, chosen.turn_ids, copy.context)
     agents = [agent.path for agent in sidecars.launched(source, chosen.nodes)]
-    sidecars.stage(copy.moved, agents, child.id, publication)
+    # What a background agent did after the cut is no part of the fork.
+    until = max((node.time or "" for node in chosen.nodes), default="") if chosen.rest else None
+    sidecars.stage(copy.moved, agents, child.id, until, publication)
     sidecars.stage_memory(source.session.path, folder, publication)
-    publication.publish(target)
+    with alone(root / "projects"):
+        check_free(root, child.id)
+        publication.publish(target)
     return target, written
 
 
@@ -70,9 +74,12 @@ def _title_line(child: Child) -> dict[str, str | None]:
     }
 
 
-def session_file(root: Path, id_: str) -> Path | None:
-    """Where a session id is in use: the CLI looks in the folders of all projects."""
-    return next((root / "projects").glob(f"*/{id_}.jsonl"), None)
+def check_free(root: Path, id_: str) -> None:
+    """Raise `Taken` when a session has the id: the CLI looks in the folders of all projects."""
+    taken = next((root / "projects").glob(f"*/{id_}.jsonl"), None)
+    if taken is not None:
+        hint = "leave --id out: prong makes one"
+        raise Taken(f"session id {id_} is in use", hint=hint, path=str(taken))
 
 
 @dataclass

@@ -42,7 +42,7 @@ def launch(command: Command, roots: Sequence[Path], child: Child) -> Launch:
     own += ["--system-prompt-snapshot", "off"]
     words = argv.rebuilt(command, PROGRAM, lambda given: _changed(given, own))
     # `@name` in the transcript would attach that file as it is now, wherever it lies.
-    env = {**environment(roots[0]), "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
+    env = {**environment(child.root or roots[0]), "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
     return argv.launch(words, child.cwd, env, argv.fork_title(child.parent))
 
 

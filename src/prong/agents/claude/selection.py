@@ -120,11 +120,13 @@ def _without_compactions(nodes: Iterable[Node]) -> Iterable[Node]:
 def _new_parents(tree: Tree, nodes: list[Node]) -> dict[str, str | None]:
     """Every line must hang on one that is there, or all that came before it would be lost."""
     before: set[str] = set()
+    previous: str | None = None
     moved: dict[str, str | None] = {}
     for node in nodes:
         if node.parent is not None and node.parent not in before:
-            moved[node.uuid] = _ancestor(tree, node, before)
+            moved[node.uuid] = _ancestor(tree, node, before) or previous
         before.add(node.uuid)
+        previous = node.uuid
     return moved
 
 

@@ -87,20 +87,22 @@ def _calls_in(path: Path) -> set[str]:
         return set()
 
 
-def stage(moved: Moved, agents: list[Path], id_: str, publication: Publication) -> None:
-    """Copy the sub-agents and the tool results that the fork names into its own folder."""
+def stage(
+    moved: Moved, agents: list[Path], id_: str, until: str | None, publication: Publication
+) -> None:
+    """Copy the sub-agents, up to a time, and the tool results that the fork names."""
     home = moved.target.with_suffix("")
     folder: Path | None = None
     for path in agents:
         folder = folder or _made(publication.stage(home))
-        _copy_agent(path, _made(folder / _AGENTS), id_, moved)
+        _copy_agent(path, _made(folder / _AGENTS), id_, until, moved)
     for result in sorted(moved.results):
         folder = folder or _made(publication.stage(home))
         if result.is_file():
             copy_file(result, _made(folder / _RESULTS) / result.name)
 
 
-def _copy_agent(path: Path, folder: Path, id_: str, moved: Moved) -> None:
+def _copy_agent(path: Path, folder: Path, id_: str, until: str | None, moved: Moved) -> None:
     new_id = Raw(_encode(id_))
     with path.open("rb") as lines, writer(folder / path.name) as file:
         for line in lines:
@@ -108,11 +110,18 @@ def _copy_agent(path: Path, folder: Path, id_: str, moved: Moved) -> None:
                 fields = _fields(line)
             except (ValueError, RecursionError):
                 continue  # half a line, or garbage: the agent skips it as well
+            if until is not None and _time_of(fields) > until:
+                break
             fields["sessionId"] = new_id
             file.write(moved.rewritten(_encode(fields), keep=b'"signature"') + b"\n")
     meta = path.with_suffix(".meta.json")
     if meta.is_file():
         copy_file(meta, folder / meta.name)
+
+
+def _time_of(fields: dict[str, Raw]) -> str:
+    """When the line was written; they all write it in the same form, so it can be compared."""
+    return bytes(fields.get("timestamp", Raw(b""))).decode("utf-8", "replace").strip('"')
 
 
 def stage_memory(session_file: Path, folder: Path, publication: Publication) -> None:

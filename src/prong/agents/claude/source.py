@@ -72,11 +72,12 @@ class ClaudeSource:
         chosen = self.selection(cut)
         # What was reported before a compaction tells nothing about what is left.
         start = max((n.order for n in chosen.nodes if n.boundary), default=-1)
-        reported = (n.tokens for n in reversed(chosen.context) if n.tokens and n.order > start)
+        reported = [n.tokens for n in chosen.context if n.tokens and n.order > start]
         return Extent(
             turns=len(chosen.turn_ids),
             characters=sum(node.size for node in chosen.context),
-            tokens=next(reported, None),
+            # Where compactions are undone, what was reported after one is too little.
+            tokens=(max(reported) if cut.full else reported[-1]) if reported else None,
             warnings=tuple(self._warnings(chosen)),
         )
 

@@ -32,7 +32,7 @@ from prong.agents.claude.source import ClaudeSource
 from prong.agents.claude.transcript import Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span
-from prong.agents.converting import checked_id
+from prong.agents.converting import checked_id, is_uuid
 from prong.agents.scanning import FileScan, Kind, no_conversation, recall
 from prong.errors import Corrupt
 from prong.model import (
@@ -72,6 +72,7 @@ class ClaudeStore:
     """Reads `<root>/projects/*/*.jsonl`."""
 
     name = "claude"
+
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
         self.roots: Sequence[Path] = tuple(roots) if roots else (default_root(),)
 
@@ -106,7 +107,7 @@ class ClaudeStore:
             return None
         # The file name is the identity, unless somebody gave the file another kind of name.
         ids = read.session_ids
-        inside = max(ids, key=ids.__getitem__) if ids and not _is_uuid(path.stem) else None
+        inside = max(ids, key=ids.__getitem__) if ids and not is_uuid(path.stem) else None
         ref = SessionRef(self.name, inside or path.stem)
         return _session(ref, path, Tree(read), stat)
 
@@ -161,18 +162,22 @@ class ClaudeStore:
     def fork_id(self, method: Method, source: ForkSource, cut: Cut, wanted: str | None) -> str:
         if wanted is None:
             return str(uuid4())
-        return str(UUID(checked_id(wanted)))
+        id_ = str(UUID(checked_id(wanted)))
+        for root in self.roots:
+            copying.check_free(root, id_)
+        return id_
 
     def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
         assert isinstance(source, ClaudeSource)
-        root = commands.root_of(source.session.path, self.roots)
+        root = child.root or commands.root_of(source.session.path, self.roots)
         path, tree = copying.write(source, cut, child, root, publication)
         return _session(SessionRef(self.name, path.stem), path, tree, path.stat())
 
     def convert(
         self, messages: Iterable[Message], child: Child, publication: Publication
     ) -> Session:
-        return conversion.convert(messages, child, self.roots[0], publication, self.session_at)
+        root = child.root or self.roots[0]
+        return conversion.convert(messages, child, root, publication, self.session_at)
 
     # -- starting the program ----------------------------------------------------------------
 
@@ -319,11 +324,3 @@ def _finished(facts: Facts, parents: dict[str, lineage.Parent], titles: Titles) 
 
 def _stem(path: str) -> str:
     return os.path.basename(path).removesuffix(".jsonl")
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
