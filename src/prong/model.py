@@ -271,6 +271,10 @@ class Launch:
     title: str = ""
 
 
+UNKNOWN_ID = "<new id>"
+"""Stands in the command of a plan while only the agent can know the id."""
+
+
 @dataclass(frozen=True)
 class ForkPlan:
     """What a fork would do. A pure value: making it wrote nothing."""

@@ -11,7 +11,12 @@ from prong.testing.codex_cli import CodexCli
 from tests.cli.shell import Shell
 
 CLAUDE_HELP = "  -r, --resume [value]\n  --fork-session\n  --session-id <uuid>\n  -n, --name <name>"
-CODEX_HELP = (
+CODEX_HELP = """Commands:
+  exec  Run
+  resume  Go on
+  app-server  Serve
+  -c, --config <key=value>  Setting
+  -C, --cd <DIR>  Folder"""
     "Commands:\n  exec  Run\n  resume  Go on\n  app-server  Serve\n  -C, --cd <DIR>  Folder"
 )
 

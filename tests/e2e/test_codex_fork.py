@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 import zstandard
 
 from prong.agents.codex.store import CodexStore
-from prong.errors import Busy, Taken
-from prong.model import Activity, Child, Conversation, Cut, ForkPoint, Method, Session, Turn
+from prong.app.running import Running
+from prong.errors import Busy, Taken, Unsupported, UsageError
+from prong.model import (
+    Activity,
+    Child,
+    Conversation,
+    Cut,
+    ForkPoint,
+    Message,
+    Method,
+    Session,
+    SessionRef,
+    Turn,
+)
 from prong.publication import Publication
 from prong.testing.codex_cli import CodexCli
 from prong.testing.codex_server import CodexServer
@@ -307,3 +321,113 @@ def test_a_fork_of_a_fork_of_each_kind(bench: Bench) -> None:
             turns = conversation(bench, first).turns
             second = bench.fork(first, turns[2], other)
             assert prompts(bench.sent(second)) == ["alpha one", "beta two", PROBE]
+
+
+# -- the same without a turn to look for: native forks, seeds, conversions ------------------------
+
+
+def child_of(bench: Bench, session: Session, title: str | None = None) -> Child:
+    return Child(None, bench.elsewhere, ForkPoint(session.ref, 1), title, bench.root)
+
+
+def name_of(bench: Bench, thread: str) -> str:
+    with CodexServer(bench.cli, bench.elsewhere) as server:
+        return server.call("thread/read", threadId=thread)["thread"]["name"]
+
+
+def test_the_title_of_a_native_fork(bench: Bench) -> None:
+    session = bench.turns("alpha one")
+    thread = bench.store.fork_natively(session, child_of(bench, session, "The other way"))
+    assert name_of(bench, thread) == "The other way"
+    assert bench.session(bench.cli.live_rollout(thread)).title == "The other way"
+
+
+def test_the_title_of_a_seed(bench: Bench) -> None:
+    session = bench.turns("alpha one")
+    child = child_of(bench, session, "The other way")
+    with Running(bench.store.seed(child), "seed") as running:
+        reply = bench.store.seeded(child, running.lines())
+        assert running.wait() == 0
+    assert reply.session_id
+    assert name_of(bench, reply.session_id) == "The other way"
+    # It can be used, and keeps the name.
+    run = bench.cli.resume(reply.session_id, PROBE, bench.elsewhere)
+    assert run.code == 0, run.stderr
+    assert bench.session(bench.cli.live_rollout(reply.session_id)).title == "The other way"
+
+
+@pytest.mark.parametrize("said", [[], [Message("user", "alpha", 1), Message("assistant", "a", 1)]])
+def test_the_title_of_a_conversion(said: list[Message], bench: Bench) -> None:
+    """Also one of nothing, before the first turn."""
+    point = ForkPoint(SessionRef("claude", str(uuid4())), len(said), "turn" if said else None)
+    child = Child(str(uuid4()), bench.elsewhere, point, "The other way", bench.root)
+    with bench.publication() as publication:
+        made = bench.store.convert(said, child, publication)
+    assert name_of(bench, made.id) == "The other way"
+    assert prompts(bench.sent(made)) == [one.text for one in said if one.role == "user"]
+
+
+@pytest.mark.parametrize("inherited", [False, True])
+def test_codex_may_not_unpack_the_source_for_a_native_fork(inherited: bool, bench: Bench) -> None:
+    session = bench.turns("alpha one", "beta two")
+    packed = session.path.with_suffix(".jsonl.zst")
+    if inherited:
+        turn = conversation(bench, session).turns[0]
+        source = bench.fork(session, turn, "codex").path
+    else:
+        source = packed
+    packed.write_bytes(zstandard.compress(session.path.read_bytes()))
+    session.path.unlink()
+    before = bench.digests()
+    session = bench.session(source)
+    for fork in (bench.store.native_fork, bench.store.fork_natively):
+        with pytest.raises(UsageError, match=packed.name):
+            fork(session, child_of(bench, session))
+    assert bench.digests() == before
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_samples_of_the_demo(way: str, bench: Bench) -> None:
+    ref = bench.store.write_samples(str(bench.cli.home.project()), datetime.now(UTC))
+    session = bench.session(bench.cli.live_rollout(ref.id))
+    turns = conversation(bench, session).turns
+    for count, turn in enumerate(turns, start=1):
+        fork = bench.fork(session, turn, way)
+        assert prompts(bench.sent(fork)) == [one.prompt for one in turns[:count]]
+
+
+def test_what_codex_cannot_read_is_copied(bench: Bench) -> None:
+    """It refuses metadata that lack anything; a copy has all that it needs."""
+    session = bench.turns("alpha one", "beta two")
+    head, _, rest = session.path.read_text().partition("\n")
+    line = json.loads(head)
+    del line["payload"]["originator"]
+    session.path.write_text(f"{json.dumps(line)}\n{rest}")
+    session = bench.session(session.path)
+    fork = bench.fork(session, conversation(bench, session).turns[0], "codex", title="A copy")
+    assert UUID(fork.id).version == 7
+    assert b"history_base" not in fork.path.read_bytes()
+    assert name_of(bench, fork.id) == "A copy"
+    assert prompts(bench.sent(fork)) == ["alpha one"]
+
+
+def test_settings_of_the_base_command(bench: Bench) -> None:
+    bench.store.command = ["env", "A=1", "codex", "-c", "model_verbosity=low", "-m", "x", "--yolo"]
+    session = bench.turns("alpha one")
+    fork = bench.fork(session, conversation(bench, session).turns[0], "codex")
+    assert prompts(bench.sent(fork)) == ["alpha one"]
+
+
+def test_a_thread_that_is_named_like_a_flag(bench: Bench) -> None:
+    session = bench.turns("alpha one")
+    path = bench.cli.home.root / "from elsewhere.jsonl"
+    path.write_bytes(session.path.read_bytes().replace(session.id.encode(), b"--yolo"))
+    session = bench.session(path)
+    assert session.id == "--yolo"
+    with pytest.raises(Unsupported):
+        bench.store.resume(session, bench.elsewhere)
+    turn = conversation(bench, session).turns[0]
+    with closing(bench.store.source(session)) as source, bench.publication() as publication:
+        child = Child(str(uuid4()), bench.elsewhere, ForkPoint(session.ref, 1, turn.id))
+        fork = bench.store.copy(source, Cut(turn.id), child, publication)
+    assert prompts(bench.sent(fork)) == ["alpha one"]

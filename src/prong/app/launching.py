@@ -3,11 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from prong.model import Child, ForkPoint, Launch, Method, Session, SessionRef
+from prong.model import UNKNOWN_ID, Child, ForkPoint, Launch, Method, Session, SessionRef
 from prong.ports import AgentStore, CanFork, CanLaunch, capable
-
-UNKNOWN_ID = "<new id>"
-"""Stands in the command of a plan while only the agent can know the id."""
 
 
 def is_started(store: AgentStore, point: ForkPoint, method: Method) -> bool:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.agents.codex import commands
-from prong.errors import External, Unavailable, UsageError
+from prong.agents.codex import commands, seeding
+from prong.errors import External, Unavailable, Unsupported, UsageError
 from prong.model import Child, ForkPoint, Launch, Session, SessionRef
 from prong.testing.home import IsolatedHome
 
@@ -137,6 +137,30 @@ class TestLaunches:
         planned = commands.native_fork("codex", [root], session_in(root), CHILD)
         assert planned.argv[-1] == "<new id>"
 
+    @pytest.mark.parametrize("id_", ["--dangerously-bypass-approvals-and-sandbox", "x", OLD[:-1]])
+    def test_an_id_that_is_no_uuid_is_no_argument(self, root: Path, id_: str) -> None:
+        session = replace(session_in(root), ref=SessionRef("codex", id_))
+        with pytest.raises(Unsupported, match="UUID"):
+            commands.resume("codex", [root], session, CWD)
+        with pytest.raises(Unsupported, match="UUID"):
+            commands.native_fork("codex", [root], session, CHILD)
+        with pytest.raises(Unsupported, match="UUID"):
+            commands.native_fork("codex", [root], session_in(root), replace(CHILD, id=id_))
+        with pytest.raises(Unsupported, match="UUID"):
+            commands.fork_natively("false", [root], session, CHILD)
+
+    @pytest.mark.parametrize(
+        ("line", "wanted"),
+        [
+            ("codex", "codex app-server"),
+            ("codex -c a=1 resume OLD --enable=x -C DIR", "codex app-server -c a=1 --enable=x"),
+            # It does not start with a profile, and knows no model and no permissions.
+            ("env A=1 codex -m X -p work --yolo -c b=2", "env A=1 codex app-server -c b=2"),
+        ],
+    )
+    def test_app_server(self, line: str, wanted: str) -> None:
+        assert commands.server_argv(line) == tuple(wanted.split())
+
     def test_exec_takes_no_permissions_along(self, root: Path) -> None:
         base = "codex -m X --yolo -s danger-full-access --search -p work -c a=1 -C DIR 'go on'"
         assert commands.exec_argv(base, CWD, ["-"]) == tuple(
@@ -202,8 +226,25 @@ class TestRoot:
             commands.resume("codex", [root], session, CWD),
             commands.native_fork("codex", [root, other], session, CHILD),
             commands.start("codex", [other], CHILD),
+            commands.start("codex", [root, other], replace(CHILD, root=other)),
+            commands.native_fork("codex", [root, other], session, replace(CHILD, root=other)),
+            seeding.launch("codex", [root, other], replace(CHILD, root=other)),
         ):
             assert launch.env == {"CODEX_HOME": str(other)}
+
+    def test_codex_does_not_fork_what_lies_elsewhere(self, root: Path, tmp_path: Path) -> None:
+        session = session_in(tmp_path / "laptop")
+        child = replace(CHILD, root=root)
+        with pytest.raises(UsageError, match="lies in"):
+            commands.native_fork("codex", [root], session, child)
+        with pytest.raises(UsageError, match="lies in"):
+            commands.fork_natively("false", [root], session, child)
+
+    def test_a_root_under_another_name(self, root: Path, tmp_path: Path) -> None:
+        (root / "sessions/2026/11/15").mkdir(parents=True)
+        (tmp_path / "link").symlink_to(root)
+        child = replace(CHILD, root=root)
+        assert commands.native_fork("codex", [root], session_in(tmp_path / "link"), child).env == {}
 
     def test_a_file_of_another_agent_says_nothing(self, root: Path, tmp_path: Path) -> None:
         foreign = tmp_path / "sessions/.claude/projects/-w-x/x.jsonl"
@@ -239,6 +280,7 @@ class TestForkNatively:
             "echo nothing",
             # An unknown name silently starts a new thread, or goes on with the old one.
             started(OLD),
+            started("--yolo"),
         ],
     )
     def test_no_fork(self, root: Path, tmp_path: Path, child: Child, script: str) -> None:
@@ -247,13 +289,23 @@ class TestForkNatively:
         assert caught.value.details["argv"][-3:] == ["fork", "--json", OLD]
         assert caught.value.hint
 
+    def test_what_it_said_last_is_told(self, root: Path, tmp_path: Path, child: Child) -> None:
+        command = self.stub(tmp_path, "printf 'warning\\nno rollout found\\n\\n' >&2; exit 1")
+        with pytest.raises(External, match=f"did not fork codex:{OLD}: no rollout found$"):
+            commands.fork_natively(command, [root], session_in(root), child)
+
     def test_no_program(self, root: Path, child: Child) -> None:
         with pytest.raises(Unavailable, match="codex does not start"):
             commands.fork_natively(["/nowhere/codex"], [root], session_in(root), child)
 
-    def test_the_root_is_handed_on(self, tmp_path: Path, child: Child, root: Path) -> None:
-        script = 'printf \'{"type":"thread.started","thread_id":"%s"}\' "$CODEX_HOME"'
-        command = self.stub(tmp_path, script)
+    def test_its_environment(
+        self, tmp_path: Path, child: Child, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("CLAUDECODE", "1")
+        log = tmp_path / "log"
+        script = f'echo "$CODEX_HOME${{CLAUDECODE-}}" > {shlex.quote(str(log))}; {started(NEW)}'
         other = tmp_path / "laptop"
-        assert commands.fork_natively(command, [other], session_in(other), child) == str(other)
+        command = self.stub(tmp_path, script)
+        assert commands.fork_natively(command, [other], session_in(other), child) == NEW
+        assert log.read_text() == f"{other}\n"
         assert os.environ["CODEX_HOME"] == str(root)

@@ -10,11 +10,13 @@ import select
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
+from prong.agents.argv import clean_environment
 from prong.errors import External
 
 TIMEOUT = 30.0
@@ -30,8 +32,8 @@ class Refused(External):
 class AppServer:
     """A running app-server of one configuration root."""
 
-    def __init__(self, program: str, root: Path) -> None:
-        self.argv = [program, "app-server"]
+    def __init__(self, argv: Sequence[str], root: Path) -> None:
+        self.argv = list(argv)
         self._root = root
         self._last_id = 0
         self._unread = b""
@@ -45,7 +47,7 @@ class AppServer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
-                env={**os.environ, "CODEX_HOME": str(self._root.absolute())},
+                env=clean_environment({"CODEX_HOME": str(self._root.absolute())}),
                 bufsize=0,
             )
         except OSError as error:

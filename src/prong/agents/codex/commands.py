@@ -1,6 +1,5 @@
 """How Codex is started: new, on a thread, and its own fork of a whole thread."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,15 +10,16 @@ from prong.agents.answers import events
 from prong.agents.argv import Argument, Command, Grammar, flags
 from prong.agents.codex import permissions
 from prong.agents.codex.folders import default_root
+from prong.agents.converting import is_uuid
 from prong.agents.shell import Word
-from prong.errors import External, Unavailable, UsageError
-from prong.model import Child, Launch, Session
+from prong.errors import External, Unavailable, Unsupported, UsageError
+from prong.model import UNKNOWN_ID, Child, Launch, Session
 
 PROGRAM = "codex"
-FLAGS = ("resume", "exec", "--cd")
-"""What the launches below use."""
-NEW_ID = "<new id>"
-"""In place of the id while it is not known."""
+FLAGS = ("resume", "exec", "app-server", "--cd", "--config")
+"""What the launches below use, as far as `codex --help` tells."""
+
+COPY_INSTEAD = "leave --method out: prong writes a copy"
 
 # From the help text of 0.166.0.
 GRAMMAR = Grammar(
@@ -49,6 +49,8 @@ _EXEC_FLAGS = flags(
     """
 )
 """What `codex exec` is told of the base command: the model and the settings, no permission."""
+_SERVER_FLAGS = flags("-c --config --disable --enable")
+"""What `codex app-server` is told of it: it takes nothing else, and fails with a profile."""
 _TIMEOUT = 60
 _COMPLAINT = 2000
 
@@ -63,7 +65,8 @@ def start(
 ) -> Launch:
     """A new thread; Codex chooses its id."""
     words = _rebuilt(command, child.cwd, None, prompt)
-    return argv.launch(words, child.cwd, environment(roots[0]), argv.fork_title(child.parent))
+    root = child.root or roots[0]
+    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
 
 
 def resume(
@@ -71,9 +74,9 @@ def resume(
 ) -> Launch:
     """The thread itself. It may be one that is yet to be written."""
     root = root_of(session.path, roots)
-    words = _rebuilt(
-        command, cwd, session.id, prompt, made_by_exec_in=root if session.headless else None
-    )
+    made_by_exec_in = root if session.headless else None
+    id_ = _checked(session.id)
+    words = _rebuilt(command, cwd, id_, prompt, made_by_exec_in=made_by_exec_in)
     return argv.launch(words, cwd, environment(root), f"{session.agent}:{session.id[:8]}")
 
 
@@ -85,8 +88,9 @@ def native_fork(
     prompt: str | None = None,
 ) -> Launch:
     """How to run what `fork_natively` has made."""
-    root = root_of(session.path, roots)
-    id_ = child.id or NEW_ID
+    root = native_root(session, child, roots)
+    _checked(session.id)
+    id_ = _checked(child.id or UNKNOWN_ID)
     words = _rebuilt(command, child.cwd, id_, prompt, made_by_exec_in=root)
     return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
 
@@ -98,13 +102,13 @@ def fork_natively(command: Command, roots: Sequence[Path], session: Session, chi
     """
     import subprocess
 
-    root = root_of(session.path, roots)
-    words = exec_argv(command, child.cwd, ["fork", "--json", session.id])
+    root = native_root(session, child, roots)
+    words = exec_argv(command, child.cwd, ["fork", "--json", _checked(session.id)])
     try:
         done = subprocess.run(
             words,
             cwd=child.cwd,
-            env={**os.environ, **environment(root)},
+            env=argv.clean_environment(environment(root)),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -120,10 +124,11 @@ def fork_natively(command: Command, roots: Sequence[Path], session: Session, chi
         raise External(f"{words[0]} did not fork within {_TIMEOUT} s", argv=list(words)) from None
     printed = events(done.stdout.split("\n"), _Event)
     started = next((one.thread_id for one in printed if one.type == "thread.started"), None)
-    if done.returncode or started is None or started == session.id:
+    if done.returncode or not started or not is_uuid(started) or started == session.id:
+        complaint = (done.stderr.strip().splitlines() or ["no new thread was named"])[-1]
         raise External(
-            f"{words[0]} did not fork {session.ref}",
-            hint="leave --method out: then prong makes the copy",
+            f"{words[0]} did not fork {session.ref}: {complaint}",
+            hint=COPY_INSTEAD,
             argv=list(words),
             status=done.returncode,
             stderr=done.stderr[-_COMPLAINT:],
@@ -135,11 +140,31 @@ def exec_argv(command: Command, cwd: Path, own: Sequence[str]) -> tuple[str, ...
     """`codex exec` in a folder, with the model and the settings of the base command."""
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
-        kept = [word for one in _arguments(words) if one.flag in _EXEC_FLAGS for word in one.words]
         where = ["-C", str(cwd), "--skip-git-repo-check"]
-        return [Word.of("exec"), *kept, *map(Word.of, [*where, *own])]
+        return [Word.of("exec"), *_flags_among(words, _EXEC_FLAGS), *map(Word.of, [*where, *own])]
 
     return argv.rebuilt(command, PROGRAM, change)
+
+
+def server_argv(command: Command) -> tuple[str, ...]:
+    """`codex app-server`, with the settings of the base command."""
+
+    def change(words: Sequence[Word]) -> Sequence[Word]:
+        return [Word.of("app-server"), *_flags_among(words, _SERVER_FLAGS)]
+
+    return argv.rebuilt(command, PROGRAM, change)
+
+
+def native_root(session: Session, child: Child, roots: Sequence[Path]) -> Path:
+    """The root of a fork by `codex`, which finds a thread in its own root only."""
+    root = child.root or root_of(session.path, roots)
+    path = session.path
+    if not (path.is_relative_to(root) or path.parent.resolve().is_relative_to(root.resolve())):
+        raise UsageError(
+            f"Codex forks only what lies in {root}, and {session.ref} does not",
+            hint=COPY_INSTEAD,
+        )
+    return root
 
 
 def root_of(path: Path, roots: Sequence[Path]) -> Path:
@@ -156,6 +181,16 @@ def root_of(path: Path, roots: Sequence[Path]) -> Path:
 
 def environment(root: Path) -> dict[str, str]:
     return argv.root_variable("CODEX_HOME", root, default_root())
+
+
+def _checked(id_: str) -> str:
+    """An id that may stand among arguments: a file from elsewhere may have a flag for an id."""
+    if id_ != UNKNOWN_ID and not is_uuid(id_):
+        raise Unsupported(
+            f"Codex knows its threads by UUIDs, and {id_!r} is none",
+            hint="prong fork writes a copy with an id of its own",
+        )
+    return id_
 
 
 def _rebuilt(
@@ -176,6 +211,10 @@ def _rebuilt(
         return [*map(Word.of, first), *argv.with_prompt(kept, own, prompt)]
 
     return argv.rebuilt(command, PROGRAM, change)
+
+
+def _flags_among(words: Sequence[Word], wanted: frozenset[str]) -> list[Word]:
+    return [word for one in _arguments(words) if one.flag in wanted for word in one.words]
 
 
 def _profile(arguments: Sequence[Argument]) -> str | None:

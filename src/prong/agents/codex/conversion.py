@@ -6,15 +6,14 @@ thread is resumed. No model is named, so it goes on with the configured one.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from prong.agents import converting
-from prong.agents.codex.history import Shelf
+from prong.agents.codex import new_thread
 from prong.agents.codex.uuid7 import uuid7
 from prong.agents.converting import Piece, PlainTurn, plain_turns
-from prong.errors import Taken
 from prong.model import Child, ForkPoint, Message, Session
 from prong.publication import Publication
 
@@ -31,17 +30,15 @@ def convert(
 ) -> Session:
     """Write a thread below a configuration root, read it back and publish it."""
     id_ = converting.checked_id(child.id) if child.id else uuid7()
-    if taken := Shelf(root).by_thread.get(id_):
-        raise Taken(f"thread id {id_} is in use", path=taken[0])
-    # The time in a name is a local one.
-    now = datetime.now().astimezone()
-    name = f"rollout-{now:%Y-%m-%dT%H-%M-%S}-{id_}.jsonl"
-    target = root / "sessions" / f"{now:%Y/%m/%d}" / name
+    new_thread.check_free(root, id_)
+    now = datetime.now(UTC)
+    target = new_thread.file_of(root, id_, now)
     staged = publication.stage(target)
     script = _Script(id_, child.cwd, child.parent)
     turns = plain_turns(messages, child.parent.session.agent)
-    converting.write(staged, script.thread(turns, child.title))
-    return converting.publish(staged, target, script.turns, publication, session_at)
+    converting.write(staged, script.thread(turns, child.title, now))
+    with new_thread.claimed(root, id_):
+        return converting.publish(staged, target, script.turns, publication, session_at)
 
 
 @dataclass
@@ -54,7 +51,9 @@ class _Script:
     turns: int = 0
     _ordinal: int = 0
 
-    def thread(self, turns: Iterable[PlainTurn], title: str | None) -> Iterator[dict[str, Any]]:
+    def thread(
+        self, turns: Iterable[PlainTurn], title: str | None, now: datetime
+    ) -> Iterator[dict[str, Any]]:
         last: datetime | None = None
         for turn in turns:
             if last is None:
@@ -62,7 +61,11 @@ class _Script:
             yield from self._turn(turn)
             last = turn.pieces[-1].time
         if last is None:
-            raise converting.nothing_to_convert()
+            if self.parent.turn_id is not None:
+                raise converting.nothing_to_convert()
+            # Before the first turn: a thread to begin anew.
+            last = now
+            yield self._header(now)
         if title:
             yield self._event(last, "thread_name_updated", thread_id=self.id, thread_name=title)
 

@@ -4,10 +4,7 @@ Values that stay are copied byte for byte. Keys are set by name, never by replac
 the source also occurs in what people and tools said.
 """
 
-import fcntl
-import os
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +14,13 @@ import msgspec
 from msgspec import Raw, Struct
 
 from prong.agents import converting, jsonl
-from prong.agents.codex import history, rollout, turns
+from prong.agents.codex import new_thread, rollout, turns
 from prong.agents.codex.compaction import Gap
-from prong.agents.codex.history import Segment, Shelf
+from prong.agents.codex.history import Segment
 from prong.agents.codex.records import BARE_ITEMS, NO_RAW
 from prong.agents.codex.rollout import Kind, Rollout
 from prong.agents.codex.source import Branch, CodexSource
-from prong.errors import Corrupt, Taken
+from prong.errors import Corrupt
 from prong.model import Child, Cut
 from prong.publication import Publication, writer
 
@@ -58,9 +55,9 @@ def write(
 ) -> Path:
     """Write a fork below a configuration root and publish it; the path of the rollout."""
     assert child.id is not None
-    check_free(root, child.id)
+    new_thread.check_free(root, child.id)
     now = datetime.now(UTC)
-    target = history.new_file(root, child.id, now)
+    target = new_thread.file_of(root, child.id, now)
     branch = source.branch(cut)
     gaps = source.gaps(branch, cut)
     staged = publication.stage(target)
@@ -69,32 +66,10 @@ def write(
             file.write(line)
             file.write(b"\n")
     written = _read_back(staged, branch, compacted=branch.compacted and not cut.full)
-    with _alone(root / "sessions"):
-        # The time is a part of the name: two files of one id do not get in each other's way.
-        check_free(root, child.id)
+    with new_thread.claimed(root, child.id):
         publication.publish(target)
     source.files.remember(target, written)
     return target
-
-
-def check_free(root: Path, id_: str) -> None:
-    """Raise `Taken` when a file below a configuration root has the id."""
-    shelf = Shelf(root)
-    taken = [*shelf.by_thread.get(id_, ()), *filter(None, [shelf.by_rollout.get(id_)])]
-    if taken:
-        raise Taken(f"thread id {id_} is in use", path=taken[0])
-
-
-@contextmanager
-def _alone(folder: Path) -> Generator[None]:
-    """One process at a time. Nothing is written for it, so nothing can be left behind."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # not every file system can
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @dataclass
@@ -149,10 +124,12 @@ class _Copy:
         # What old files do not have, and Codex cannot do without.
         kept = {"originator": _raw("prong"), "cli_version": _raw("0.0.0"), **kept}
         id_ = _raw(self.child.id)
+        source = self.source.session.id
         payload = kept | {
             "session_id": id_,
             "id": id_,
-            "forked_from_id": _raw(self.source.session.id),
+            # Codex reads this as an id of its own kind, or not at all.
+            "forked_from_id": _raw(source if converting.is_uuid(source) else None),
             "timestamp": _raw(converting.timestamp(self.now)),
             "cwd": cwd,
             "runtime_workspace_roots": _raw([str(self.child.cwd)]),

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
@@ -41,13 +40,6 @@ class FileName:
         if found is None:
             return None
         return cls(found[1], found[2], found[3] or found[2], bool(found[4]))
-
-
-def new_file(root: Path, thread: str, now: datetime) -> Path:
-    """Where a new thread lives. The time in a name is a local one."""
-    local = now.astimezone()
-    name = f"rollout-{local:%Y-%m-%dT%H-%M-%S}-{thread}.jsonl"
-    return root / "sessions" / f"{local:%Y/%m/%d}" / name
 
 
 class Library:

@@ -4,8 +4,13 @@ It writes a stub that names the place in the source's file. So it can fork only 
 again: a finished task of the active conversation.
 """
 
+import os
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from prong.agents.codex import history, turns
 from prong.agents.codex.app_server import AppServer, Refused
@@ -52,22 +57,57 @@ def last_task(branch: Branch) -> str | None:
     return None
 
 
-def fork(source: CodexSource, cut: Cut, child: Child, root: Path, program: str) -> Path:
-    """Let Codex make the fork, and read it back; the path of the new rollout."""
+class _Thread(Struct):
+    id: str
+    path: str
+
+
+class _Forked(Struct):
+    """The answer to `thread/fork`."""
+
+    thread: _Thread
+
+
+def fork(
+    source: CodexSource,
+    cut: Cut,
+    child: Child,
+    root: Path,
+    argv: Sequence[str],
+    check: Callable[[], None],
+) -> Path | None:
+    """Let Codex make the fork, and read it back; the path of the new rollout.
+
+    None when Codex does not make it: it does not run, or it cannot read the thread. `check` is
+    called when the fork is there, and has the last word.
+    """
     branch = source.branch(cut)
-    with AppServer(program, root) as server:
-        id_, made = _fork(server, source.session, last_task(branch), child)
-        try:
-            _read_back(source, branch, made)
-        except BaseException:
-            server.call("thread/delete", threadId=id_)
+    asked = False
+    try:
+        with AppServer(argv, root) as server:
+            asked = True
+            made = _fork(server, source, last_task(branch), child)
+            try:
+                _read_back(source, branch, Path(made.path))
+                check()
+            except BaseException:
+                with suppress(External):  # what went wrong before is what counts
+                    server.call("thread/delete", threadId=made.id)
+                raise
+            if child.title:
+                with suppress(External):  # without it the fork is none the worse
+                    server.call("thread/name/set", threadId=made.id, name=child.title)
+    except Refused:
+        return None
+    except External:
+        if asked:
             raise
-        if child.title:
-            server.call("thread/name/set", threadId=id_, name=child.title)
-    return made
+        return None
+    return Path(made.path)
 
 
-def _fork(server: AppServer, session: Session, last: str | None, child: Child) -> tuple[str, Path]:
+def _fork(server: AppServer, source: CodexSource, last: str | None, child: Child) -> _Thread:
+    session = source.session
     try:
         answer = server.call(
             "thread/fork",
@@ -76,16 +116,20 @@ def _fork(server: AppServer, session: Session, last: str | None, child: Child) -
             cwd=str(child.cwd),
             excludeTurns=True,
         )
-        thread: dict[str, str] = answer["thread"]
-        return thread["id"], Path(thread["path"])
+        made = msgspec.convert(answer, _Forked).thread
     except Refused as refused:
         if "in-progress" in refused.message:
             raise busy(session) from refused
-        refused.hint = _OTHER_WAY
         raise
-    except KeyError as key:
-        message = f"{' '.join(server.argv)} made a fork and did not tell its {key}"
-        raise External(message, hint=_OTHER_WAY, argv=server.argv) from key
+    except msgspec.ValidationError as error:
+        message = f"{' '.join(server.argv)} made a fork and did not tell which: {error}"
+        raise External(message, hint=_OTHER_WAY, argv=server.argv) from error
+    known = {os.path.realpath(segment.path) for segment in source.chain}
+    if made.id == session.id or os.path.realpath(made.path) in known:
+        # Never to be deleted.
+        message = f"{' '.join(server.argv)} named {session.ref} itself as its fork"
+        raise External(message, hint=_OTHER_WAY, argv=server.argv)
+    return made
 
 
 def _read_back(source: CodexSource, branch: Branch, made: Path) -> None:
@@ -103,10 +147,10 @@ def _read_back(source: CodexSource, branch: Branch, made: Path) -> None:
         )
 
 
-def give_name(thread_id: str, name: str, root: Path, program: str) -> None:
-    """Name a thread that prong wrote. Codex does not show the name that stands in the file."""
+def give_name(thread_id: str, name: str, root: Path, argv: Sequence[str]) -> None:
+    """Name a thread. Codex does not show the name that stands in a file that prong wrote."""
     # Without it the fork is none the worse.
-    with suppress(External), AppServer(program, root) as server:
+    with suppress(External), AppServer(argv, root) as server:
         server.call("thread/name/set", threadId=thread_id, name=name)
 
 

@@ -34,6 +34,7 @@ class CodexSample:
             id=thread_id,
             timestamp=self.timestamp(),
             cwd=cwd,
+            originator="codex-tui",
             source=source,
             thread_source="user",
             cli_version="0.166.0",
@@ -123,8 +124,18 @@ class CodexSample:
             self.now,
             forked_from_id=self.id,
             forked_from_ordinal_exclusive=end,
-            history_base={"thread_id": self.id, "end_ordinal_exclusive": end, "end_byte_offset": 0},
+            history_base={
+                "thread_id": self.id,
+                "end_ordinal_exclusive": end,
+                "end_byte_offset": self._offset(end),
+            },
         )
+
+    def _offset(self, end: int) -> int:
+        """Where in the file that `write` makes the line with this ordinal begins."""
+        before = [line for line in self.lines if line["ordinal"] < end]
+        texts = (json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in before)
+        return sum(len(text.encode("utf-8", "surrogatepass")) + 1 for text in texts)
 
     def write(self, root: Path) -> Path:
         folder = root / "sessions" / f"{self.start:%Y/%m/%d}"

@@ -18,7 +18,7 @@ from prong.agents.argv import Command
 from prong.agents.codex.commands import environment, exec_argv
 from prong.model import Child, Launch
 
-FLAGS = ("exec",)
+FLAGS = ("exec", "--sandbox")
 """What the launch below uses, as far as `codex --help` tells."""
 
 _SETTINGS = (
@@ -38,11 +38,12 @@ _SETTINGS = (
 
 
 def launch(command: Command, roots: Sequence[Path], child: Child) -> Launch:
+    root = child.root or roots[0]
     own = ["--json", "--sandbox", "read-only"]
-    for setting in (*_SETTINGS, *_servers_off(roots[0], child.cwd)):
+    for setting in (*_SETTINGS, *_servers_off(root, child.cwd)):
         own += ["-c", setting]
     words = exec_argv(command, child.cwd, [*own, "-"])
-    return argv.launch(words, child.cwd, environment(roots[0]), argv.fork_title(child.parent))
+    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
 
 
 def _servers_off(root: Path, cwd: Path) -> Iterator[str]:

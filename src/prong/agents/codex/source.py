@@ -196,9 +196,7 @@ class CodexSource:
         found = self.conversation
         turn = next((t for t in (*found.turns, *found.abandoned) if t.id == cut.turn), None)
         name = f"turn {turn.index}" if turn and turn.index else "the turn"
-        if turn is not None and turn.state is TurnState.INTERRUPTED:
-            yield f"{name} was interrupted: the fork has what was written of it by then"
-        elif turn is not None and turn.state is TurnState.FAILED:
+        if turn is not None and turn.state is TurnState.FAILED:
             yield f"{name} failed: the fork has its prompt, and no answer"
         lost = [skip for skip in found.skipped if not skip.harmless]
         if lost:

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from prong.agents.codex.turns import Span
 from prong.agents.codex.uuid7 import uuid7
 from prong.agents.scanning import FileScan, recall
 from prong.agents.scanning import Kind as FileKind
-from prong.errors import Corrupt, Unavailable, UsageError
+from prong.errors import Corrupt, UsageError
 from prong.model import (
     Activity,
     Child,
@@ -190,22 +191,29 @@ class CodexStore:
         running = [t.id for t in source.conversation.turns if t.state is TurnState.RUNNING]
         if cut.turn in running:
             raise native.busy(source.session)
-        root = self._own_root(source) or self.roots[0]
-        codex = self._codex()
-        if child.id is not None:
-            path = copying.write(source, cut, child, root, publication)
-            if child.title and codex:
-                native.give_name(child.id, child.title, root, codex)
-        elif codex:
+        own = self._own_root(source)
+        root = child.root or own or self.roots[0]
+        path: Path | None = None
+        if child.id is None and root == own and self._codex():
             publication.check()
-            path = native.fork(source, cut, child, root, codex)
-        else:
-            message = f"{self.program.name} is no longer there to make the fork"
-            raise Unavailable(message, hint=self.program.install)
+            server = commands.server_argv(self.command)
+            path = native.fork(source, cut, child, root, server, publication.check)
+        if path is None:
+            written = replace(child, id=child.id or uuid7(), root=root)
+            path = copying.write(source, cut, written, root, publication)
+            self._give_name(written.id, written)
         with closing(source.files.again()) as files:
             session = self._session(path, files)
         assert session is not None
         return session
+
+    def _give_name(self, id_: str | None, child: Child) -> None:
+        """Tell Codex the title of a fork."""
+        from prong.agents.codex import native
+
+        if id_ and child.title and self._codex():
+            root = child.root or self.roots[0]
+            native.give_name(id_, child.title, root, commands.server_argv(self.command))
 
     def _codex(self) -> str | None:
         """The path of the program, if there is one."""
@@ -219,7 +227,10 @@ class CodexStore:
     def convert(
         self, messages: Iterable[Message], child: Child, publication: Publication
     ) -> Session:
-        return conversion.convert(messages, child, self.roots[0], publication, self.session_at)
+        root = child.root or self.roots[0]
+        made = conversion.convert(messages, child, root, publication, self.session_at)
+        self._give_name(made.id, child)
+        return made
 
     # -- starting the program ----------------------------------------------------------------
 
@@ -231,7 +242,7 @@ class CodexStore:
     def program(self) -> Program:
         return Program(
             name=executable(self.command, commands.PROGRAM),
-            flags=(*commands.FLAGS, "app-server"),
+            flags=commands.FLAGS,
             install="npm install -g @openai/codex",
             root_variable="CODEX_HOME",
             optional=True,
@@ -244,16 +255,34 @@ class CodexStore:
         return commands.resume(self.command, self.roots, session, cwd, prompt)
 
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
+        if child.id is None:
+            self._check_unpacked(session)
         return commands.native_fork(self.command, self.roots, session, child, prompt)
 
     def fork_natively(self, session: Session, child: Child) -> str:
-        return commands.fork_natively(self.command, self.roots, session, child)
+        self._check_unpacked(session)
+        root = commands.native_root(session, child, self.roots)
+        id_ = commands.fork_natively(self.command, self.roots, session, child)
+        self._give_name(id_, replace(child, root=root))
+        return id_
+
+    def _check_unpacked(self, session: Session) -> None:
+        """Raise `UsageError` when Codex would change the source's files to fork it."""
+        with closing(self.source(session)) as source:
+            packed = [one.path for one in source.chain if one.path.suffix == ".zst"]
+        if packed or session.archived:
+            what = f"unpack {packed[0]}" if packed else f"take {session.path} out of the archive"
+            message = f"Codex would {what} to fork {session.ref}"
+            raise UsageError(message, hint=commands.COPY_INSTEAD)
 
     def seed(self, child: Child) -> Launch:
         return seeding.launch(self.command, self.roots, child)
 
     def seeded(self, child: Child, output: Iterable[str]) -> Answer:
-        return seeding.answer(output)
+        answer = seeding.answer(output)
+        if answer.error is None:
+            self._give_name(answer.session_id, child)
+        return answer
 
     # -- what only some agents have ------------------------------------------------------------
 

@@ -2,16 +2,18 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from uuid import UUID
 
 import pytest
+import zstandard
 
 from prong.agents.codex import app_server
 from prong.agents.codex.app_server import AppServer, Refused
-from prong.errors import Busy, Corrupt, External
-from prong.model import Child, Cut, ForkPoint, Method, Session
+from prong.errors import Busy, Corrupt, External, Taken, UsageError
+from prong.model import Child, Cut, ForkPoint, Message, Method, Session, SessionRef
 from prong.publication import Publication
 from tests.unit.agents.codex.forks import thread, write
 from tests.unit.agents.stores import Codex, uuid
@@ -70,7 +72,7 @@ def answer(call):
 """
         + LOOP
     )
-    with AppServer(path, root) as server:
+    with AppServer([path, "app-server"], root) as server:
         assert server.call("thread/read", threadId="x\u2028y") == {
             "you said": {"threadId": "x\u2028y"}
         }
@@ -87,7 +89,7 @@ def answer(call):
 """
         + LOOP
     )
-    with AppServer(path, root) as server:
+    with AppServer([path, "app-server"], root) as server:
         assert len(server.call("thread/read")["long"]) == 1_000_000
 
 
@@ -102,13 +104,16 @@ def answer(call):
 """
         + LOOP
     )
-    with AppServer(path, root) as server, pytest.raises(Refused, match="no such thread"):
+    with (
+        AppServer([path, "app-server"], root) as server,
+        pytest.raises(Refused, match="no such thread"),
+    ):
         server.call("thread/fork")
 
 
 def test_a_program_that_ends(program: Program, root: Path) -> None:
     path = program('sys.stderr.write("x" * 5000 + "bad config.toml"); sys.exit(3)')
-    with pytest.raises(External) as caught, AppServer(path, root):
+    with pytest.raises(External) as caught, AppServer([path, "app-server"], root):
         pass
     details = caught.value.details
     assert details["argv"] == [path, "app-server"]
@@ -126,7 +131,10 @@ def answer(call):
 """
         + LOOP
     )
-    with AppServer(path, root) as server, pytest.raises(External, match="did not answer"):
+    with (
+        AppServer([path, "app-server"], root) as server,
+        pytest.raises(External, match="did not answer"),
+    ):
         server.call("thread/fork", timeout=0.05)
 
 
@@ -142,7 +150,7 @@ def answer(call):
         + LOOP
         + "time.sleep(600)"
     )
-    with AppServer(path, root) as server:
+    with AppServer([path, "app-server"], root) as server:
         pid = server.call("pid")["pid"]
     assert not Path(f"/proc/{pid}").exists()
 
@@ -151,9 +159,20 @@ def test_a_program_that_cannot_be_started(tmp_path: Path, root: Path) -> None:
     (tmp_path / "codex").write_text("no program")
     with (
         pytest.raises(External, match="cannot be started"),
-        AppServer(str(tmp_path / "codex"), root),
+        AppServer([str(tmp_path / "codex")], root),
     ):
         pass
+
+
+def test_it_is_not_told_of_the_agent_that_started_prong(
+    program: Program, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    path = program('def answer(call): say(id=call["id"], result=dict(os.environ))' + LOOP)
+    with AppServer([path, "app-server"], root) as server:
+        environment = server.call("environment")
+    assert environment["CODEX_HOME"] == str(root)
+    assert "CLAUDECODE" not in environment
 
 
 # -- forks through it ------------------------------------------------------------------------------
@@ -174,11 +193,18 @@ def answer(call):
 """
 
 
-def forking(codex: Codex, end: int) -> str:
+REFUSING = """
+def answer(call):
+    if call["method"] == "thread/fork":
+        say(id=call["id"], error={"message": "rollout does not start with session metadata"})
+    say(id=call["id"], result={})
+"""
+
+
+def forking(codex: Codex, end: int, fork: str = uuid(2)) -> str:
     """A program that makes forks, all with the same end."""
     sample = codex.new()
     sample.ends = [end]
-    fork = uuid(2)
     return FORK.format(fork=fork, line=repr(sample.fork(fork, 1).lines[0])) + LOOP
 
 
@@ -188,13 +214,27 @@ def session(codex: Codex) -> Session:
     return codex.session(uuid(1))
 
 
-def fork(codex: Codex, session: Session, tmp_path: Path, title: str | None = None) -> Session:
+def fork(
+    codex: Codex,
+    session: Session,
+    tmp_path: Path,
+    title: str | None = None,
+    root: Path | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> Session:
     """Fork at the second turn."""
-    with closing(codex.store.source(session)) as source, Publication(tmp_path / "j") as publication:
+    with (
+        closing(codex.store.source(session)) as source,
+        Publication(tmp_path / "j", check) as publication,
+    ):
         cut = Cut(source.conversation.turns[1].id)
         assert codex.store.fork_id(Method.COPY, source, cut, None) is None
-        child = Child(None, tmp_path, ForkPoint(session.ref, 2, cut.turn), title)
+        child = Child(None, tmp_path, ForkPoint(session.ref, 2, cut.turn), title, root)
         return codex.store.copy(source, cut, child, publication)
+
+
+def files(codex: Codex) -> list[Path]:
+    return sorted((codex.root / "sessions").rglob("*"))
 
 
 def test_codex_makes_the_fork(
@@ -217,11 +257,70 @@ def test_a_fork_with_other_turns_is_deleted_again(
     codex: Codex, session: Session, program: Program, tmp_path: Path
 ) -> None:
     program(forking(codex, thread(codex, "one").ends[0]))
-    before = sorted((codex.root / "sessions").rglob("*"))
+    before = files(codex)
     with pytest.raises(Corrupt):
         fork(codex, session, tmp_path)
     assert calls(codex.root)[2:] == ["thread/fork", "thread/delete"]
-    assert sorted((codex.root / "sessions").rglob("*")) == before
+    assert files(codex) == before
+
+
+def test_a_deletion_that_fails_hides_nothing(
+    codex: Codex, session: Session, program: Program, tmp_path: Path
+) -> None:
+    body = forking(codex, thread(codex, "one").ends[0])
+    program(body.replace("os.unlink(", "sys.exit("))
+    with pytest.raises(Corrupt):
+        fork(codex, session, tmp_path)
+    assert calls(codex.root)[2:] == ["thread/fork", "thread/delete"]
+
+
+def test_the_source_is_checked_again_when_the_fork_is_made(
+    codex: Codex, session: Session, program: Program, tmp_path: Path
+) -> None:
+    program(forking(codex, thread(codex, "one", "two").ends[1]))
+    before = files(codex)
+
+    def check() -> None:
+        if files(codex) != before:
+            raise Busy("it grew meanwhile")
+
+    with pytest.raises(Busy):
+        fork(codex, session, tmp_path, check=check)
+    assert calls(codex.root)[2:] == ["thread/fork", "thread/delete"]
+    assert files(codex) == before
+
+
+@pytest.mark.parametrize("wrong", ["id", "path"])
+def test_the_source_itself_is_no_fork_and_never_deleted(
+    codex: Codex, session: Session, program: Program, tmp_path: Path, wrong: str
+) -> None:
+    thread = {"id": uuid(2), "path": str(tmp_path / "new.jsonl")}
+    thread |= {"id": session.id} if wrong == "id" else {"path": session.file}
+    program(f'def answer(call): say(id=call["id"], result={{"thread": {thread!r}}})' + LOOP)
+    with pytest.raises(External, match="itself"):
+        fork(codex, session, tmp_path)
+    assert calls(codex.root)[2:] == ["thread/fork"]
+
+
+@pytest.mark.parametrize("body", [REFUSING + LOOP, "sys.exit(1)"])
+def test_what_codex_does_not_fork_is_copied(
+    codex: Codex, session: Session, program: Program, tmp_path: Path, body: str
+) -> None:
+    program(body)
+    made = fork(codex, session, tmp_path, "my title")
+    assert UUID(made.id).version == 7
+    assert (made.parent, made.inherited, made.title) == (session.ref, 2, "my title")
+
+
+def test_a_fork_in_another_root_is_a_copy(
+    codex: Codex, session: Session, program: Program, tmp_path: Path
+) -> None:
+    program(REFUSING + LOOP)
+    other = tmp_path / "other"
+    made = fork(codex, session, tmp_path, "my title", root=other)
+    assert made.path.is_relative_to(other)
+    assert calls(other)[2:] == ["thread/name/set"]
+    assert not (codex.root / "calls").exists()
 
 
 def test_a_turn_that_runs_by_now(
@@ -275,3 +374,106 @@ def test_what_prong_writes_itself(
         cut = Cut(source.conversation.turns[-1].id, full)
         assert codex.store.fork_id(Method.COPY, source, cut, None) is not None
         assert codex.store.fork_id(Method.COPY, source, Cut(None), None) is not None
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+NAMING = 'def answer(call): say(id=call["id"], result={})' + LOOP
+
+
+def named(root: Path) -> dict[str, str]:
+    last = (root / "calls").read_text().splitlines()[-1]
+    return json.loads(last)["params"]
+
+
+def test_a_conversion_is_named(codex: Codex, program: Program, tmp_path: Path) -> None:
+    program(NAMING)
+    other = tmp_path / "other"
+    other.mkdir()
+    point = ForkPoint(SessionRef("claude", uuid(7)), 0)
+    child = Child(uuid(9), tmp_path, point, "my title", other)
+    with Publication(tmp_path / "j") as publication:
+        made = codex.store.convert([], child, publication)
+    assert made.path.is_relative_to(other)
+    assert (made.id, made.turn_count, made.title) == (uuid(9), 0, "my title")
+    assert named(other) == {"threadId": uuid(9), "name": "my title"}
+
+
+def test_two_conversions_with_one_id(codex: Codex, program: Program, tmp_path: Path) -> None:
+    """The second one finds the file of the first only when it publishes: the names differ."""
+    program(NAMING)
+    child = Child(uuid(9), tmp_path, ForkPoint(SessionRef("claude", uuid(7)), 0))
+
+    def said() -> Iterator[Message]:
+        write(codex, thread(codex, "first", number=9))
+        yield from ()
+
+    with pytest.raises(Taken), Publication(tmp_path / "j") as publication:
+        codex.store.convert(said(), child, publication)
+    assert [path.name for path in files(codex) if path.is_file()] == [codex.path(uuid(9)).name]
+
+
+def test_a_seed_is_named(codex: Codex, program: Program, tmp_path: Path) -> None:
+    program(NAMING)
+    codex.root.mkdir(parents=True, exist_ok=True)
+    child = Child(None, tmp_path, ForkPoint(SessionRef("claude", uuid(7)), 1), "my title")
+    events = [
+        {"type": "thread.started", "thread_id": uuid(9)},
+        {"type": "item.completed", "item": {"type": "agent_message", "text": "Ready."}},
+        {"type": "turn.completed"},
+    ]
+    answer = codex.store.seeded(child, map(json.dumps, events))
+    assert (answer.session_id, answer.error) == (uuid(9), None)
+    assert named(codex.root) == {"threadId": uuid(9), "name": "my title"}
+
+
+def test_a_seed_that_failed_is_not(codex: Codex, program: Program, tmp_path: Path) -> None:
+    program(NAMING)
+    child = Child(None, tmp_path, ForkPoint(SessionRef("claude", uuid(7)), 1), "my title")
+    event = json.dumps({"type": "thread.started", "thread_id": uuid(9)})
+    assert codex.store.seeded(child, [event]).error
+    assert not (codex.root / "calls").exists()
+
+
+def test_a_native_fork_is_named(
+    codex: Codex, session: Session, program: Program, tmp_path: Path
+) -> None:
+    event = json.dumps({"type": "thread.started", "thread_id": uuid(9)})
+    body = f"if sys.argv[1] == 'exec':\n    print({event!r})\n    sys.exit()\n"
+    program(body + NAMING)
+    child = Child(None, tmp_path, ForkPoint(session.ref, 3), "my title", codex.root)
+    assert codex.store.fork_natively(session, child) == uuid(9)
+    assert named(codex.root) == {"threadId": uuid(9), "name": "my title"}
+
+
+# -- what Codex would change the source for ------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["packed", "archived", "inherits packed"])
+def test_no_native_fork_of_what_would_be_unpacked(
+    codex: Codex, program: Program, tmp_path: Path, how: str
+) -> None:
+    program("open(os.environ['CODEX_HOME'] + '/calls', 'w')")
+    sample = thread(codex, "one", "two")
+    path = write(codex, sample)
+    chosen = path
+    if "packed" in how:
+        chosen = path.with_suffix(".jsonl.zst")
+        chosen.write_bytes(zstandard.compress(path.read_bytes()))
+        path.unlink()
+    if how == "inherits packed":
+        chosen = write(codex, sample.fork(uuid(2), 1))
+    if how == "archived":
+        (codex.root / "archived_sessions").mkdir()
+        chosen = path.rename(codex.root / "archived_sessions" / path.name)
+    session = codex.store.session_at(chosen)
+    assert session
+    before = files(codex)
+    child = Child(None, tmp_path, ForkPoint(session.ref, 1), root=codex.root)
+    for forks in (codex.store.native_fork, codex.store.fork_natively):
+        with pytest.raises(UsageError, match="Codex would") as caught:
+            forks(session, child)
+        assert "--method" in str(caught.value.hint)
+    assert files(codex) == before
+    assert not (codex.root / "calls").exists()

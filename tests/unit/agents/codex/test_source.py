@@ -162,8 +162,8 @@ def test_warnings(codex: Codex, sample: CodexSample) -> None:
     assert session
     with closing(codex.store.source(session)) as source:
         found = [source.extent(cut(source, turn)).warnings for turn in range(1, 5)]
-    assert [len(warnings) for warnings in found] == [0, 1, 1, 0]
-    assert "turn 2 was interrupted" in found[1][0]
+    # That a turn was interrupted is said by the plan, for every agent.
+    assert [len(warnings) for warnings in found] == [0, 0, 1, 0]
     assert "turn 3 failed" in found[2][0]
     path.write_bytes(path.read_bytes() + b"garbage\nmore\n")
     with closing(codex.store.source(session)) as source:
