@@ -17,8 +17,6 @@ CODEX_HELP = """Commands:
   app-server  Serve
   -c, --config <key=value>  Setting
   -C, --cd <DIR>  Folder"""
-    "Commands:\n  exec  Run\n  resume  Go on\n  app-server  Serve\n  -C, --cd <DIR>  Folder"
-)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, Self
 
 from prong.model import Scan
 from prong.ports import AgentStore, ScanCache
-from tests.unit.agents.stores import Claude, Codex, Sessions, as_bytes, uuid
+from tests.unit.agents.stores import Claude, Codex, as_bytes, uuid
 
 
 class CountedFile:
@@ -77,7 +77,7 @@ def codex_lines(number: int, *prompts: str) -> bytes:
 class Case:
     """The same questions for either agent."""
 
-    def __init__(self, sessions: Sessions, lines: Any) -> None:
+    def __init__(self, sessions: Claude | Codex, lines: Any) -> None:
         self.sessions = sessions
         self.store = sessions.store
         self._lines = lines
@@ -86,7 +86,6 @@ class Case:
         return self._lines(number, *prompts)
 
     def write(self, *prompts: str, number: int = 1) -> Path:
-        assert isinstance(self.sessions, Claude | Codex)
         return self.sessions.write(uuid(number), [self.lines(*prompts, number=number)])
 
     @property
