@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,24 +22,24 @@ from pathlib import Path
 from prong.testing.home import ESCAPES, IsolatedHome
 from tests.e2e import claude_scenarios, codex_scenarios
 from tests.e2e.cache import ScenarioCache
-from tests.e2e.fidelity import Bench, Case, Normalisation, Verdict, bench, programs_path
+from tests.e2e.fidelity import Bench, Case, Normalisation, Verdict, bench_of, path_with_codex
 from tests.e2e.scenario import Scenario
 
-Kind = Callable[[Bench], Sequence[Case]]
+Kind = Callable[[Bench], Iterable[Case]]
 
 KINDS: dict[str, dict[str, Kind]] = {
     "claude": {
         "copy, at every turn": lambda claude: claude.at_every_turn(),
         "copy, --before-compaction": lambda claude: claude.before_compaction(),
         "native, at the end": lambda claude: [claude.native_at_the_end()],
-        "copy, --retry of every prompt": lambda claude: claude.at_every_prompt(),
+        "copy, --retry of every prompt": lambda claude: claude.retry_of_every_prompt(),
     },
     "codex": {
         "copy, at every turn, by Codex where it can": lambda codex: codex.at_every_turn(),
         "copy, at every turn, by prong": lambda codex: codex.at_every_turn(written=True),
         "copy, --before-compaction": lambda codex: codex.before_compaction(),
         "native, at the end": lambda codex: [codex.native_at_the_end()],
-        "copy, --retry of every prompt": lambda codex: codex.at_every_prompt(),
+        "copy, --retry of every prompt": lambda codex: codex.retry_of_every_prompt(),
     },
 }
 
@@ -107,7 +107,7 @@ def isolate(folder: Path) -> None:
     for name in ESCAPES:
         os.environ.pop(name, None)
     os.environ.update(home.variables())
-    os.environ["PATH"] = programs_path(folder / "bin")
+    os.environ["PATH"] = path_with_codex()
 
 
 def measured(agent: str, folder: Path, names: Sequence[str] | None) -> dict[str, Count]:
@@ -115,7 +115,7 @@ def measured(agent: str, folder: Path, names: Sequence[str] | None) -> dict[str,
     for scenario in built(agent, folder, names):
         for kind, cases_of in KINDS[agent].items():
             started = time.monotonic()
-            with bench(scenario) as one:
+            with bench_of(scenario) as one:
                 verdicts = one.verdicts(cases_of(one))
                 untouched = one.is_source_untouched()
             counts[kind].add(verdicts, time.monotonic() - started, untouched=untouched)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prong.testing.claude_cli import read_lines
 from prong.testing.script import Reply, Text, Usage, say
-from tests.e2e.claude_lab import ClaudeLab, bash, scenario
+from tests.e2e.claude_lab import ClaudeLab, ClaudeStream, bash, scenario
 from tests.e2e.claude_turns import tool_calls
 
 # -- rewind -----------------------------------------------------------------------
@@ -54,6 +54,23 @@ def rewind_left(lab: ClaudeLab) -> str:
             terminal.prompt(prompt)
         terminal.rewind("beta two")
         return terminal.session_id()
+
+
+@scenario
+def rewind_by_program(lab: ClaudeLab) -> str:
+    """Rewound by a request, as editors do: written down at once, without a new prompt."""
+    with ClaudeStream(lab) as stream:
+        for prompt in ("alpha one", "beta two", "gamma three"):
+            stream.prompt(prompt)
+        lines = read_lines(lab.cli.session_file(stream.session_id))
+        prompts = [line["uuid"] for line in lines if line["type"] == "user"]
+        answer = stream.request(
+            subtype="rewind_conversation",
+            target_message_uuid=prompts[1],
+            last_seen_user_message_uuid=prompts[2],
+        )
+        assert answer["rewound"], answer
+        return stream.session_id
 
 
 @scenario

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
+from prong.testing.claude_cli import TIMEOUT, ClaudeCli
 from prong.testing.claude_terminal import ClaudeTerminal
 from prong.testing.home import IsolatedHome
 from prong.testing.script import ToolCall
-from tests.e2e.scenario import PROBE, Scenario
+from tests.e2e.scenario import PROBE, RememberingAnthropic, Scenario
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,57 @@ class ClaudeLab:
         (self.home.claude / "settings.json").write_text(json.dumps(settings))
 
 
+class ClaudeStream:
+    """`claude -p` that goes on taking prompts and requests, as an editor's plug-in drives it."""
+
+    def __init__(self, lab: ClaudeLab) -> None:
+        argv = [str(lab.cli.program), "-p", "--verbose", "--dangerously-skip-permissions"]
+        argv += ["--input-format", "stream-json", "--output-format", "stream-json"]
+        self._process = subprocess.Popen(
+            argv,
+            cwd=lab.cwd,
+            env=lab.cli.env(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.session_id = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._process as process:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(TIMEOUT)
+
+    def prompt(self, text: str) -> None:
+        """One turn."""
+        self._send({"type": "user", "message": {"role": "user", "content": text}})
+        self.session_id = str(self._next("result")["session_id"])
+
+    def request(self, **fields: Any) -> dict[str, Any]:
+        """What the program answers to a request that is no prompt."""
+        self._send({"type": "control_request", "request_id": "1", "request": fields})
+        answer: dict[str, Any] = self._next("control_response")["response"]["response"]
+        return answer
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.flush()
+
+    def _next(self, kind: str) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            message: dict[str, Any] = json.loads(line)
+            if message["type"] == kind:
+                return message
+        raise AssertionError(f"Claude Code ended before its {kind}")
+
+
 Builder = Callable[[ClaudeLab], str]
 BUILDERS: dict[str, Builder] = {}
 
@@ -52,18 +104,18 @@ def scenario(builder: Builder) -> Builder:
 def build(name: str, folder: Path, program: Path | None = None) -> Scenario:
     """Build a scenario below `folder`, then resume it once with the probe prompt."""
     home = IsolatedHome.create(folder / "home")
-    with FakeAnthropic() as server:
+    with RememberingAnthropic() as server:
         lab = ClaudeLab(home, server, ClaudeCli(home, server.url, program), home.project())
         session_id = BUILDERS[name](lab)
         server.respond = None
         server.clear_queue()
-        native = [request.body for request in server.conversation_requests()]
+        requests, answers = server.exchanges()
         root = lab.cli.copy_sessions(folder / "before")
         path = root / lab.cli.session_file(session_id).relative_to(home.claude)
         run = lab.cli.run(PROBE, lab.cwd, resume=session_id, persist=False)
         assert run.code == 0, (run.raw, run.stderr)
         sent = server.last_prompted(PROBE).body
-    return Scenario("claude", name, root, session_id, path, lab.cwd, PROBE, sent, native)
+    return Scenario("claude", name, root, session_id, path, lab.cwd, PROBE, sent, requests, answers)
 
 
 def probe_interactively(lab_folder: Path, session_id: str) -> dict[str, Any]:

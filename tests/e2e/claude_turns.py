@@ -76,6 +76,30 @@ def thinking(lab: ClaudeLab) -> str:
 
 
 @scenario
+def thinking_withheld(lab: ClaudeLab) -> str:
+    """Thinking of which the service gave only the signature, before text and before a call."""
+    lab.server.enqueue(
+        Reply(Thinking(""), Text("first answer")),
+        Reply(Thinking(""), Thinking("a thought"), bash("echo hi")),
+        Reply(Thinking(""), Text("second answer")),
+    )
+    first = lab.cli.run("alpha one", lab.cwd)
+    lab.cli.run("beta two", lab.cwd, resume=first.session_id)
+    lab.cli.run("gamma three", lab.cwd, resume=first.session_id)
+    return first.session_id
+
+
+@scenario
+def big_output(lab: ClaudeLab) -> str:
+    """A tool says so much that the rest of it goes to a file beside the session."""
+    first = lab.cli.run("alpha one", lab.cwd)
+    lab.server.enqueue(Reply(bash("seq 1 60000")), say("counted"))
+    lab.cli.run("beta two", lab.cwd, resume=first.session_id)
+    lab.cli.run("gamma three", lab.cwd, resume=first.session_id)
+    return first.session_id
+
+
+@scenario
 def headless(lab: ClaudeLab) -> str:
     """A session made by -p (entrypoint sdk-cli), three turns, one with a tool."""
     first = lab.cli.run("alpha one", lab.cwd)

@@ -13,7 +13,7 @@ from prong.testing.codex_terminal import CodexTerminal
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import ToolCall
-from tests.e2e.scenario import PROBE, Scenario
+from tests.e2e.scenario import PROBE, RememberingOpenAI, Scenario
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,18 @@ def scenario(builder: Builder) -> Builder:
 def build(name: str, folder: Path, program: Path | None = None) -> Scenario:
     """Build a scenario below `folder`, then resume it once with the probe prompt."""
     home = IsolatedHome.create(folder / "home")
-    with FakeOpenAI() as server:
+    with RememberingOpenAI() as server:
         lab = CodexLab(home, server, CodexCli(home, server.url, program), home.project())
         thread_id = BUILDERS[name](lab)
         server.respond = None
         server.clear_queue()
-        native = [request.body for request in server.conversation_requests()]
+        requests, answers = server.exchanges()
         root = lab.cli.copy_sessions(folder / "before")
         path = root / lab.cli.live_rollout(thread_id).relative_to(home.codex)
         run = lab.cli.resume(thread_id, PROBE, lab.cwd)
         assert (run.code, run.thread_id) == (0, thread_id), (run.events, run.stderr)
         sent = server.last_prompted(PROBE).body
-    return Scenario("codex", name, root, thread_id, path, lab.cwd, PROBE, sent, native)
+    return Scenario("codex", name, root, thread_id, path, lab.cwd, PROBE, sent, requests, answers)
 
 
 def command(text: str) -> ToolCall:

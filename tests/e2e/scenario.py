@@ -8,6 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prong.testing.anthropic import FakeAnthropic
+from prong.testing.openai import FakeOpenAI
+from prong.testing.script import Answer, Reply
+from prong.testing.server import FakeModelServer, Request
+
 PROBE = "PROBE: what did we do so far?"
 
 
@@ -18,7 +23,8 @@ class Scenario:
     `root` is a copy of the config root's sessions, taken before the probe; `path` lies in it.
     `resume_request` is the body that the agent sent to the model when the session was resumed
     with the prompt `probe`. `native_requests` are the bodies of the main conversation while the
-    session was built, in order: what the agent itself sent at each step.
+    session was built, in order: what the agent itself sent at each step; `native_answers` are the
+    documents that the fake model gave to each of them, {} where it refused.
     """
 
     agent: str
@@ -30,6 +36,7 @@ class Scenario:
     probe: str
     resume_request: dict[str, Any] = field(repr=False)
     native_requests: list[dict[str, Any]] = field(repr=False)
+    native_answers: list[dict[str, Any]] = field(repr=False)
 
     def save(self, folder: Path) -> None:
         """Write everything to a folder, for looking at it outside a test."""
@@ -47,3 +54,32 @@ class Scenario:
         native.mkdir()
         for number, body in enumerate(self.native_requests, 1):
             (native / f"{number:02d}.json").write_text(json.dumps(body, indent=1))
+
+
+class _Remembering(FakeModelServer):
+    """A fake model that also remembers what it said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._given: dict[int, Answer] = {}
+
+    def answer(self, request: Request) -> Answer:
+        self._given[request.number] = super().answer(request)
+        return self._given[request.number]
+
+    def exchanges(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """The main conversation so far: the bodies of the requests, and the answers to them."""
+        requests = self.conversation_requests()
+        given = [self._given.get(request.number) for request in requests]
+        return [request.body for request in requests], [
+            self.document(request, answer) if isinstance(answer, Reply) else {}
+            for request, answer in zip(requests, given, strict=True)
+        ]
+
+
+class RememberingAnthropic(_Remembering, FakeAnthropic):
+    """The fake Anthropic API of a scenario."""
+
+
+class RememberingOpenAI(_Remembering, FakeOpenAI):
+    """The fake OpenAI API of a scenario."""

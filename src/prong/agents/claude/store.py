@@ -56,7 +56,7 @@ from prong.publication import Publication
 
 _KIND = Kind(
     agent="claude",
-    version=4,
+    version=5,
     state=Transcript,
     facts=Facts,
     read=lambda file, previous: transcript.read(file, previous=previous),

@@ -183,9 +183,11 @@ class _Taker:
         transcript = self.transcript
         match line.type:
             case "last-prompt":
-                transcript.last_prompt = LastPrompt(
-                    line.leaf_uuid, bool(line.explicit), len(transcript.nodes)
-                )
+                here, before = len(transcript.nodes), transcript.last_prompt
+                # The CLI writes it once more when it ends, without the mark: it still holds.
+                again = before and (before.leaf, before.order) == (line.leaf_uuid, here)
+                explicit = bool(line.explicit or (again and before and before.explicit))
+                transcript.last_prompt = LastPrompt(line.leaf_uuid, explicit, here)
             case "custom-title":
                 transcript.custom_title = line.custom_title or None
                 # A fork of ours says here when it was made: its lines are older.

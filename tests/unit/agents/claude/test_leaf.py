@@ -172,3 +172,15 @@ def test_a_line_that_is_its_own_parent(claude: Claude) -> None:
     sample.lines[-1]["parentUuid"] = prompt
     claude.write(ID, sample.lines)
     assert claude.prompts(ID) == ["alone"]
+
+
+def test_a_rewind_that_is_written_again_without_its_mark_still_holds(claude: Claude) -> None:
+    sample, leaf = tree(claude)
+    sample.side("last-prompt", leafUuid=leaf["two"], explicit=True)
+    sample.side("last-prompt", leafUuid=leaf["two"])
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == ["one", "two"]
+    # Another leaf, or a line behind the first of them, is news.
+    sample.side("last-prompt", leafUuid=leaf["one"])
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
