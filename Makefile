@@ -12,6 +12,8 @@ AGENTS := tests/agents
 BIN    := $(VENV)/bin
 NPM    := $(AGENTS)/node_modules/.bin
 PYTEST := $(BIN)/python -m pytest
+# A worker per core; what needs one scenario of the real agents goes to one of them.
+PARALLEL := --numprocesses auto --dist loadgroup
 
 # The first interpreter that is new enough; override with `make PYTHON=...`.
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
@@ -43,17 +45,17 @@ layers: $(INSTALLED) ## import-linter: who may import whom
 .PHONY: cover
 cover: $(INSTALLED) $(AGENTS_OK) | tools ## all tests, branch coverage with a floor
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage run -m pytest $(PARALLEL) --durations 20
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
 .PHONY: unit
 unit: $(INSTALLED) ## the fast tests only (no agent CLI, no corpus, no work counts)
-	$(PYTEST) -q -m "not e2e and not corpus and not perf"
+	$(PYTEST) $(PARALLEL) -q -m "not e2e and not corpus and not perf"
 
 .PHONY: e2e
 e2e: $(INSTALLED) $(AGENTS_OK) | tools ## the tests that drive the real claude and codex
-	$(PYTEST) -m e2e
+	$(PYTEST) $(PARALLEL) -m e2e
 
 .PHONY: docs
 docs: $(INSTALLED) ## the tests that hold docs and code together

@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.e2e.scenario import Scenario
 
 # One per core: starting an agent is mostly CPU work, so more at a time only makes each one slower.
-WORKERS = min(4, os.cpu_count() or 2)
+# With pytest-xdist there is a worker per core already.
+WORKERS = 1 if "PYTEST_XDIST_WORKER" in os.environ else min(4, os.cpu_count() or 2)
 
 
 class ScenarioCache:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import TIMEOUT, ClaudeCli
+from prong.testing.claude_cli import ClaudeCli
 from prong.testing.claude_terminal import ClaudeTerminal
 from prong.testing.home import IsolatedHome
+from prong.testing.programs import PATIENCE
 from prong.testing.script import ToolCall
 from tests.e2e.scenario import PROBE, RememberingAnthropic, Scenario
 
@@ -64,7 +65,7 @@ class ClaudeStream:
         with self._process as process:
             assert process.stdin is not None
             process.stdin.close()
-            process.wait(TIMEOUT)
+            process.wait(PATIENCE)
 
     def prompt(self, text: str) -> None:
         """One turn."""

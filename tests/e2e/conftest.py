@@ -14,12 +14,17 @@ from prong.testing.tmux import Tmux
 from tests.e2e import claude_scenarios, codex_scenarios
 from tests.e2e.cache import ScenarioCache
 
+_CACHES = ("claude_sessions", "codex_threads")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder is e2e."""
+    """Everything in this folder is e2e; what needs one scenario is run by one worker."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+            for fixture in _CACHES:
+                if name := _scenario(item, fixture):
+                    item.add_marker(pytest.mark.xdist_group(f"{fixture} {name}"))
 
 
 @pytest.fixture(autouse=True)
@@ -64,11 +69,17 @@ def _program(name: str, variable: str) -> Path:
 
 
 def _wanted(request: pytest.FixtureRequest, fixture: str) -> list[str]:
-    """The scenario names that the collected tests will ask for: their parameter `name`."""
-    names: list[str] = []
-    for item in request.session.items:
-        spec = getattr(item, "callspec", None)
-        if spec is not None and fixture in getattr(item, "fixturenames", ()):
-            name = spec.params.get("name")
-            names += [name] if isinstance(name, str) else []
-    return list(dict.fromkeys(names))
+    """The scenarios that the collected tests will ask for; a worker does not know which it gets."""
+    if hasattr(request.config, "workerinput"):
+        return []
+    names = (_scenario(item, fixture) for item in request.session.items)
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def _scenario(item: pytest.Item, fixture: str) -> str | None:
+    """The test's parameter `name`, when it takes its scenario from this fixture."""
+    spec = getattr(item, "callspec", None)
+    if spec is None or fixture not in getattr(item, "fixturenames", ()):
+        return None
+    name = spec.params.get("name")
+    return name if isinstance(name, str) else None

@@ -8,6 +8,7 @@ each explained there and used only where its reason is given.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -30,11 +31,11 @@ from prong.app.planning import ForkOptions
 from prong.model import Fork, Method, Turn, TurnKind
 from prong.ports import AgentStore
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import TIMEOUT, ClaudeCli
+from prong.testing.claude_cli import ClaudeCli
 from prong.testing.codex_cli import CodexCli, native_program
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.programs import find_program
+from prong.testing.programs import PATIENCE, find_program
 from prong.testing.requests import Item
 from prong.testing.server import FakeModelServer, Kind, Request
 from tests.e2e.cache import WORKERS
@@ -79,14 +80,17 @@ class Verdict:
     expected: list[Item]
     sent: list[Item]
     used: tuple[Normalisation, ...] = ()
+    leaked: tuple[str, ...] = ()
+    """Prompts of later turns that stand in the fork's file, sent or not."""
 
     @property
     def is_faithful(self) -> bool:
-        return self.expected == self.sent
+        return self.expected == self.sent and not self.leaked
 
     def __str__(self) -> str:
         lines = [self.what, "  expected:", *map(_short, self.expected)]
-        return "\n".join([*lines, "  sent:", *map(_short, self.sent)])
+        lines += ["  sent:", *map(_short, self.sent)]
+        return "\n".join([*lines, *(f"  leaked: {prompt!r}" for prompt in self.leaked)])
 
 
 def _short(item: Item) -> str:
@@ -235,6 +239,17 @@ class Bench(ABC):
         history = self.native.items(first.body)[:-1]
         return [*history, *(item for item in items[:-1] if item.role != "user"), items[-1]]
 
+    def leaked(self, case: Case) -> Iterator[str]:
+        """The prompts of later turns that a fork's file names, in whatever kind of line."""
+        if case.fork.path is None or case.turn is None or case.turn.index is None:
+            return
+        written = case.fork.path.read_bytes()
+        said = [item.text for item in [*case.history, *case.prompt]]
+        for turn in self.native.conversation.turns[case.turn.index :]:
+            prompt = json.dumps(turn.prompt, ensure_ascii=False).encode()
+            if prompt in written and not any(turn.prompt in text for text in said):
+                yield turn.prompt
+
     def requests_of(self, session_id: str) -> list[Request]:
         """The requests of a session's conversation. The agents say in a header who is asking."""
         return [
@@ -269,7 +284,7 @@ class ClaudeBench(Bench):
             env=self.cli.env(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=TIMEOUT,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, (fork.launch.argv, done.stdout, done.stderr)
@@ -328,7 +343,13 @@ def judge(bench: Bench, case: Case, sent: list[Item]) -> Verdict:
         if changed != (expected, history):
             used.append(normalisation)
             expected, history = changed
-    return Verdict(case.what, [*expected, *case.prompt], [*history, *sent[-behind:]], tuple(used))
+    return Verdict(
+        case.what,
+        [*expected, *case.prompt],
+        [*history, *sent[-behind:]],
+        tuple(used),
+        tuple(bench.leaked(case)),
+    )
 
 
 def _normalisations(bench: Bench, case: Case) -> Iterator[tuple[Normalisation, Normalise]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import signal
 import subprocess
@@ -114,7 +113,7 @@ def work(request: pytest.FixtureRequest, isolated_home: IsolatedHome) -> Generat
 
 
 def test_the_running_turn_is_refused_and_an_earlier_one_is_not(work: AtWork) -> None:
-    before = hashlib.sha256(work.path.read_bytes()).hexdigest()
+    before = work.path.read_bytes()
     refused = work.fork(work.session)
     assert refused.returncode == 4
     problem = json.loads(refused.stderr)
@@ -124,7 +123,8 @@ def test_the_running_turn_is_refused_and_an_earlier_one_is_not(work: AtWork) -> 
     made = json.loads(work.fork(f"{work.session}@1").stdout)["fork"]
     assert work.turns(made) == ["alpha one"]
     assert any("at work on a later turn" in warning for warning in made["warnings"])
-    assert hashlib.sha256(work.path.read_bytes()).hexdigest() == before
+    # The agent is at work: it may add lines, nobody else does.
+    assert work.path.read_bytes().startswith(before)
 
 
 def test_wait(work: AtWork) -> None:

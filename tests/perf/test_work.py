@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ import pytest
 from benchmarks.store import StoreManifest, write_store
 from prong.agents import jsonl, scanning
 from prong.app import App
+from prong.app.planning import ForkOptions
+from prong.model import Session
+from prong.testing.home import IsolatedHome
 
 pytestmark = pytest.mark.perf
 
@@ -51,11 +54,12 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreManifest:
+def store(
+    root: Path, isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch
+) -> StoreManifest:
     manifest = write_store(root, sessions=40, megabytes=2)
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(root / "claude"))
     monkeypatch.setenv("CODEX_HOME", str(root / "codex"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return manifest
 
 
@@ -126,3 +130,57 @@ def test_turns_reads_each_line_of_one_file_once(
     sessions_opened = [path for path in opened if not path.endswith(".meta.json")]
     assert sessions_opened == [session.file]
     assert len(parsed) == len(set(parsed)) == session.path.read_bytes().count(b"\n")
+
+
+@pytest.fixture
+def app(store: StoreManifest) -> Iterator[App]:
+    with closing(App(needs_programs=False)) as app:
+        yield app
+
+
+def longest(app: App) -> Session:
+    found = [session for session in app.sessions() if session.agent == "claude"]
+    return max(found, key=lambda session: session.size)
+
+
+def test_a_plan_and_its_fork_read_the_source_once_and_the_copy_once(
+    root: Path, app: App, parsed: list[int], tmp_path: Path
+) -> None:
+    session = longest(app)
+    # The very first fork makes state.db, for which all sessions are asked.
+    other = next(one for one in app.sessions() if one.agent == "claude" and one != session)
+    app.fork(app.plan_fork(str(other.ref), ForkOptions(into=tmp_path)))
+    parsed.clear()
+    with opened_below(root) as opened:
+        plan = app.plan_fork(f"{session.ref}@2", ForkOptions(into=tmp_path))
+    assert opened == [session.file]
+    assert len(parsed) == session.path.read_bytes().count(b"\n")
+    parsed.clear()
+    with opened_below(root) as opened:
+        fork = app.fork(plan)
+    # It is staged under its name with a number before it.
+    assert {Path(path).name.removeprefix("0-") for path in opened} == {f"{fork.child.id}.jsonl"}
+    assert fork.path
+    assert len(parsed) == fork.path.read_bytes().count(b"\n")
+
+
+def test_one_more_fork_does_not_read_the_source_again(
+    root: Path, app: App, parsed: list[int], tmp_path: Path
+) -> None:
+    point = f"{longest(app).ref}@2"
+    app.fork(app.plan_fork(point, ForkOptions(into=tmp_path)))
+    parsed.clear()
+    with opened_below(root) as opened:
+        app.plan_fork(point, ForkOptions(into=tmp_path))
+    assert (opened, parsed) == ([], [])
+
+
+def test_a_large_session_that_was_listed_is_not_parsed_for_a_plan(
+    app: App, parsed: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanning, "CONTINUED_FROM", 1000)
+    session = longest(app)
+    parsed.clear()
+    with closing(App(needs_programs=False)) as later:
+        later.plan_fork(f"{session.ref}@2", ForkOptions(into=tmp_path))
+    assert parsed == []

@@ -1,14 +1,16 @@
 """Small things that several agents need."""
 
-import fcntl
 import json
 import os
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from prong.lock import locked
+
 _TITLE_LENGTH = 200
+_PATIENCE = 2.0
 
 
 def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> Path:
@@ -36,11 +38,14 @@ def first_line(text: str) -> str:
 
 @contextmanager
 def alone(folder: Path) -> Generator[None]:
-    """One process at a time. Nothing is written for it, so nothing can be left behind."""
+    """One process at a time. Nothing is written for it, so nothing can be left behind.
+
+    A process that was stopped in here holds the others up for a moment only: what they publish is
+    linked to a free name in any case, and this is for the ids that a user gave to two forks.
+    """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # not every file system can
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        locked(descriptor, _PATIENCE)
         yield
     finally:
         os.close(descriptor)

@@ -6,18 +6,17 @@ made by one process only, and a damaged one is moved once.
 """
 
 import errno
-import fcntl
 import logging
 import os
 import shutil
 import sqlite3
 import sys
-import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from prong.errors import Busy, Corrupt, External, ProngError, Unsupported
+from prong.lock import locked
 from prong.paths import private_dir
 from prong.state.migrations import is_complete, migrate, refuse_newer
 
@@ -172,18 +171,8 @@ def _alone(path: Path) -> Generator[None]:
     """
     descriptor = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise Busy(f"another process holds {path}", hint="try again") from None
-                time.sleep(0.005)
-            except OSError:
-                break  # not every file system has locks
-            else:
-                break
+        if not locked(descriptor, PATIENCE):
+            raise Busy(f"another process holds {path}", hint="try again")
         yield
     finally:
         os.close(descriptor)

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import find_program
+from prong.testing.programs import PATIENCE, find_program
 
 API_KEY = "sk-test-0000"
-TIMEOUT = 90
 PLAIN_UNIT = re.compile(r"[^A-Za-z0-9]")
 
 
@@ -107,7 +106,7 @@ class ClaudeCli:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=TIMEOUT,
+            timeout=PATIENCE,
             check=False,
         )
         raw: dict[str, Any] = {}

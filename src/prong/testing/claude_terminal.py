@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from prong.testing.claude_cli import ClaudeCli
+from prong.testing.programs import PATIENCE
 from prong.testing.tmux import Tmux, wait_until
 
 # The UI takes a fast run of keys for a paste, and an Enter inside a paste is no Enter.
@@ -90,11 +91,11 @@ class ClaudeTerminal:
         """The session that is open now (/branch and /clear change it)."""
         return str(self.registry()["sessionId"])
 
-    def wait_busy(self, timeout: float = 20) -> None:
+    def wait_busy(self, timeout: float = PATIENCE) -> None:
         """Wait until the agent says that it works."""
         wait_until(lambda: self.status() == "busy", timeout, "a busy agent")
 
-    def wait_idle(self, timeout: float = 30, written: Sequence[bytes] = TURN_ENDS) -> None:
+    def wait_idle(self, timeout: float = PATIENCE, written: Sequence[bytes] = TURN_ENDS) -> None:
         """Wait until the turn that the last `submit` began is over.
 
         The registry alone is not enough: it never says `busy` for a very short turn. So one of
@@ -111,7 +112,7 @@ class ClaudeTerminal:
             screen = self.tmux.capture()
             raise TimeoutError(f"the turn did not end ({self.status()})\n{screen}") from error
 
-    def wait_turns(self, count: int, timeout: float = 30) -> None:
+    def wait_turns(self, count: int, timeout: float = PATIENCE) -> None:
         """Wait until that many turns have ended since the last `submit`."""
         wait_until(
             lambda: self._new_bytes().count(TURN_ENDS[0]) >= count and self.status() == "idle",
@@ -119,7 +120,7 @@ class ClaudeTerminal:
             f"the end of {count} turns",
         )
 
-    def wait_quiet(self, timeout: float = 30) -> None:
+    def wait_quiet(self, timeout: float = PATIENCE) -> None:
         """Wait until the agent has been idle, with nothing more to come, for half a second."""
         since = 0.0
 
@@ -133,7 +134,7 @@ class ClaudeTerminal:
 
         wait_until(quiet, timeout, "a quiet agent")
 
-    def wait_written(self, *marks: bytes, timeout: float = 20) -> None:
+    def wait_written(self, *marks: bytes, timeout: float = PATIENCE) -> None:
         """Wait until all these have been added to the session file since the last `submit`."""
 
         def written() -> bool:
@@ -142,11 +143,11 @@ class ClaudeTerminal:
 
         wait_until(written, timeout, f"{marks!r} in the session file")
 
-    def wait_session_change(self, before: str, timeout: float = 20) -> None:
+    def wait_session_change(self, before: str, timeout: float = PATIENCE) -> None:
         """Wait until the program has another session open."""
         wait_until(lambda: self.session_id() != before, timeout, "another session")
 
-    def wait_path(self, path: Path, timeout: float = 20) -> None:
+    def wait_path(self, path: Path, timeout: float = PATIENCE) -> None:
         """Wait until a tool has made this file."""
         wait_until(path.exists, timeout, str(path))
 
@@ -192,12 +193,12 @@ class ClaudeTerminal:
                 return
         raise TimeoutError(f"{text!r} could not be submitted:\n{self.tmux.capture()}")
 
-    def prompt(self, text: str, timeout: float = 30) -> None:
+    def prompt(self, text: str, timeout: float = PATIENCE) -> None:
         """One whole turn: submit, then wait until the agent is idle again."""
         self.submit(text)
         self.wait_idle(timeout)
 
-    def command(self, text: str, shown: str, timeout: float = 20) -> None:
+    def command(self, text: str, shown: str, timeout: float = PATIENCE) -> None:
         """A built-in command that asks the model nothing; done when `shown` is on the screen."""
         self.submit(text)
         self.tmux.wait_for(shown, timeout)
@@ -259,7 +260,7 @@ class ClaudeTerminal:
         self.tmux.key("Escape")
         wait_until(lambda: self.status() == "idle", what="an idle agent after Esc")
 
-    def compact(self, timeout: float = 30) -> None:
+    def compact(self, timeout: float = PATIENCE) -> None:
         """/compact, until the summary is in the session file."""
         self.submit("/compact")
         self.wait_idle(timeout, written=[b"<local-command-stdout>"])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import find_program
+from prong.testing.programs import PATIENCE, find_program
 
 CONFIG = """\
 model = "fake-model"
@@ -96,12 +96,19 @@ class CodexCli:
         (self.home.codex / "config.toml").write_text(text, encoding="utf-8")
 
     def run(
-        self, prompt: str, cwd: Path, *, timeout: float = 60, env: Mapping[str, str] | None = None
+        self,
+        prompt: str,
+        cwd: Path,
+        *,
+        timeout: float = PATIENCE,
+        env: Mapping[str, str] | None = None,
     ) -> CodexRun:
         """One headless turn in a new thread."""
         return self._exec([prompt], cwd, timeout, env)
 
-    def resume(self, thread_id: str, prompt: str, cwd: Path, *, timeout: float = 60) -> CodexRun:
+    def resume(
+        self, thread_id: str, prompt: str, cwd: Path, *, timeout: float = PATIENCE
+    ) -> CodexRun:
         """One headless turn in an existing thread; its file grows."""
         return self._exec(["resume", thread_id, prompt], cwd, timeout)
 
@@ -112,7 +119,7 @@ class CodexCli:
         cwd: Path,
         *,
         ephemeral: bool = False,
-        timeout: float = 60,
+        timeout: float = PATIENCE,
     ) -> CodexRun:
         """A fork of the whole thread, with or without a first turn of its own."""
         flags = ["--ephemeral"] if ephemeral else []

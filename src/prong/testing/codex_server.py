@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from prong.testing.codex_cli import CodexCli
+from prong.testing.programs import PATIENCE
 from prong.testing.tmux import wait_until
 
 
@@ -77,7 +78,7 @@ class CodexServer:
 
     # -- protocol -----------------------------------------------------------------------------
 
-    def call(self, method: str, timeout: float = 30, **params: Any) -> dict[str, Any]:
+    def call(self, method: str, timeout: float = PATIENCE, **params: Any) -> dict[str, Any]:
         """One call, until its answer is there."""
         self._last_id += 1
         number = self._last_id
@@ -100,7 +101,7 @@ class CodexServer:
         method: str,
         wanted: Callable[[dict[str, Any]], bool] = bool,
         since: int = 0,
-        timeout: float = 30,
+        timeout: float = PATIENCE,
     ) -> dict[str, Any]:
         """The params of the first such notification after `since`."""
         message = self._wait(
@@ -172,7 +173,7 @@ class CodexServer:
         )
         return str(answer["turn"]["id"])
 
-    def finish_turn(self, turn_id: str, timeout: float = 30) -> str:
+    def finish_turn(self, turn_id: str, timeout: float = PATIENCE) -> str:
         """Wait for the end of a turn; its status (completed, interrupted, failed)."""
         params = self.wait_event(
             "turn/completed", lambda params: params["turn"]["id"] == turn_id, timeout=timeout
@@ -194,7 +195,7 @@ class CodexServer:
             input=[{"type": "text", "text": prompt}],
         )
 
-    def wait_path(self, path: Path, timeout: float = 20) -> None:
+    def wait_path(self, path: Path, timeout: float = PATIENCE) -> None:
         """Wait until a tool has made this file."""
         wait_until(path.exists, timeout, str(path))
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from prong.testing.codex_cli import CodexCli
+from prong.testing.programs import PATIENCE
 from prong.testing.tmux import Tmux, wait_until
 
 # The UI takes a fast run of keys for a paste, and an Enter inside a paste is no Enter.
@@ -74,7 +75,7 @@ class CodexTerminal:
         raw = b"".join(path.read_bytes() for path in self.cli.rollouts(self.thread_id()))
         return sum(raw.count(mark) for mark in TURN_ENDS)
 
-    def wait_idle(self, timeout: float = 30) -> None:
+    def wait_idle(self, timeout: float = PATIENCE) -> None:
         """Wait until the turn that the last `submit` began is over."""
         try:
             wait_until(lambda: self.ended_turns() > self._ended, timeout)
@@ -104,7 +105,7 @@ class CodexTerminal:
                 return
         raise TimeoutError(f"{text!r} could not be submitted:\n{self.tmux.capture()}")
 
-    def prompt(self, text: str, timeout: float = 30) -> None:
+    def prompt(self, text: str, timeout: float = PATIENCE) -> None:
         """One whole turn: submit, then wait until it is over."""
         self.submit(text)
         self.wait_idle(timeout)
@@ -117,14 +118,17 @@ class CodexTerminal:
 
     def rewind(self, prompt: str) -> None:
         """Esc Esc Enter: take back the last prompt, which is `prompt`, and empty the input line."""
+        self.tmux.wait_for(lambda screen: _WORKING not in screen, what="the end of the turn")
         for _ in range(10):
             # A key that comes while Codex still tidies up after a turn is lost, and the hint of
-            # the first Escape goes away again after a while: so look, and press again.
+            # the first Escape goes away again after a while: so look, and begin anew. An Escape
+            # too many would go one prompt further back.
             self.tmux.key("Escape")
             with suppress(TimeoutError):
-                screen = self.tmux.wait_for(_is_rewinding, timeout=2)
-                if _BROWSING in screen:
-                    break
+                self.tmux.wait_for(_ESCAPE_AGAIN, timeout=3)
+                self.tmux.key("Escape")
+                self.tmux.wait_for(_BROWSING, timeout=10)
+                break
         self.tmux.wait_for(_BROWSING)
         time.sleep(SETTLE)
         self.tmux.key("Enter")
@@ -169,11 +173,9 @@ def _has_input(screen: str) -> bool:
     return any(line.startswith(CURSOR) for line in screen.splitlines())
 
 
+_WORKING = "esc to interrupt"
+_ESCAPE_AGAIN = "esc again to edit previous message"
 _BROWSING = "Browsing transcript"
-
-
-def _is_rewinding(screen: str) -> bool:
-    return "esc again to edit previous message" in screen or _BROWSING in screen
 
 
 def _input_part(screen: str) -> str:

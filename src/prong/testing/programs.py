@@ -1,10 +1,14 @@
-"""Where the real agent programs are."""
+"""The real agent programs: where they are, and how long they are waited for."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from pathlib import Path
+
+PATIENCE = 90.0
+"""Seconds for anything that a program does in an instant. Machines that run tests may be slow and
+busy, and a wait that ends with an event costs nothing when it is short."""
 
 
 class MissingProgram(Exception):

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Protocol, Self, cast
 
+from prong.testing.programs import PATIENCE
 from prong.testing.script import Answer, Delay, Fail, Hold, Reply, say
 
 
@@ -149,7 +150,7 @@ class FakeModelServer:
         raise AssertionError(f"no request for the prompt {prompt!r} arrived")
 
     def wait_for(
-        self, wanted: Callable[[Request], bool], *, since: int = 0, timeout: float = 30
+        self, wanted: Callable[[Request], bool], *, since: int = 0, timeout: float = PATIENCE
     ) -> Request:
         """The first request with `number > since` that is `wanted`; waits until it arrives."""
         deadline = time.monotonic() + timeout
@@ -164,7 +165,7 @@ class FakeModelServer:
                     raise TimeoutError(f"the request did not arrive in {timeout} s; seen: {seen}")
                 self._arrived.wait(left)
 
-    def wait_for_prompt(self, prompt: str, *, since: int = 0, timeout: float = 30) -> Request:
+    def wait_for_prompt(self, prompt: str, *, since: int = 0, timeout: float = PATIENCE) -> Request:
         """Wait until a main request ends with a user message that contains `prompt`."""
         return self.wait_for(
             lambda request: request.kind is Kind.MAIN and prompt in request.prompt,

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from prong.testing.programs import MissingProgram
+from prong.testing.programs import PATIENCE, MissingProgram
 
 POLL = 0.03
 
@@ -71,7 +71,7 @@ class Tmux:
         return self._run("capture-pane", "-p", "-t", "main", *extra, check=False)
 
     def wait_for(
-        self, wanted: str | Callable[[str], bool], timeout: float = 20, what: str = ""
+        self, wanted: str | Callable[[str], bool], timeout: float = PATIENCE, what: str = ""
     ) -> str:
         """The first screen that contains the text (or fulfils the predicate)."""
         deadline = time.monotonic() + timeout
@@ -88,7 +88,7 @@ class Tmux:
         """Whether the program still runs."""
         return bool(self._run("list-panes", "-t", "main", check=False))
 
-    def wait_gone(self, timeout: float = 20) -> None:
+    def wait_gone(self, timeout: float = PATIENCE) -> None:
         """Wait until the program has ended."""
         wait_until(lambda: not self.alive(), timeout, "the end of the program")
 
@@ -110,7 +110,7 @@ class Tmux:
         return done.stdout
 
 
-def wait_until(wanted: Callable[[], bool], timeout: float = 20, what: str = "it") -> None:
+def wait_until(wanted: Callable[[], bool], timeout: float = PATIENCE, what: str = "it") -> None:
     """Look until `wanted()` is true."""
     deadline = time.monotonic() + timeout
     while not wanted():

@@ -98,7 +98,7 @@ def own_start() -> str:
     return stat.rpartition(")")[2].split()[19]
 
 
-@pytest.mark.parametrize("proc_start", [None, own_start()])
+@pytest.mark.parametrize("proc_start", [None, own_start()], ids=["unknown", "known"])
 def test_running_when_a_living_process_is_busy_with_it(
     claude: Claude, proc_start: str | None
 ) -> None:
