@@ -1,6 +1,6 @@
 """What a fork costs, beside claude-agent-sdk and a plain copy; prints a table in markdown.
 
-    python -m benchmarks.fork [--rounds 3]
+    python -m benchmarks.fork [--rounds 3] [--size "100 MB"]...
 
 claude-agent-sdk and the real codex are used where they are installed.
 """
@@ -157,12 +157,13 @@ def codex_row(folder: Path, rounds: int) -> tuple[str, ...] | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--size", choices=SIZES, action="append", help="all when left out")
     options = parser.parse_args()
     with_sdk = find_spec("claude_agent_sdk") is not None
     rows: list[tuple[str, ...]] = [("what", "wall", "CPU", "memory", "ratio"), ("---",) * 5]
     with tempfile.TemporaryDirectory(prefix="prong-fork-") as temporary:
-        for name, size in SIZES.items():
-            bench = Bench.make(Path(temporary) / str(size), size)
+        for name in options.size or SIZES:
+            bench = Bench.make(Path(temporary) / str(SIZES[name]), SIZES[name])
             rows += rows_of(name, bench, options.rounds, with_sdk=with_sdk)
         codex = codex_row(Path(temporary) / "codex", options.rounds)
         rows += [codex] if codex else []

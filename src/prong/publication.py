@@ -24,6 +24,7 @@ from prong.journal import Journal, step, sync_file, sync_folder
 STAGING = ".prong-"
 """How the names of staging folders begin."""
 _SYNCS = 8
+_BUFFER = 1 << 16
 _IS_THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
 """Why a folder cannot be moved to a name: something is there already."""
 
@@ -180,13 +181,13 @@ def writer(path: Path) -> BinaryIO:
     """A new file, readable by its owner only."""
     step("write", path)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    return os.fdopen(descriptor, "wb", buffering=1 << 20)
+    return os.fdopen(descriptor, "wb", buffering=_BUFFER)
 
 
 def copy_file(source: Path, target: Path) -> None:
     """A private copy of the bytes, never a link."""
     with source.open("rb") as reading, writer(target) as writing:
-        shutil.copyfileobj(reading, writing, 1 << 20)
+        shutil.copyfileobj(reading, writing, _BUFFER)
 
 
 @dataclass(frozen=True)

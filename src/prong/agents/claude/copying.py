@@ -30,6 +30,9 @@ _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _blocks = msgspec.json.Decoder(list[Raw]).decode
 _block = msgspec.json.Decoder(Block).decode
 _encode = msgspec.json.Encoder().encode
+_encode_lines = msgspec.json.Encoder().encode_lines
+_CHUNK = 1 << 18
+"""So many bytes of lines are written at a time: calls cost more than bytes."""
 _CLI = Raw(b'"cli"')
 
 
@@ -45,19 +48,18 @@ def write(
     chosen = source.selection(cut)
     copy = _Copy(source, child, sidecars.Moved(source.session.path, target))
     with writer(staged) as file:
-        for data in copy.lines(cut):
-            file.write(data)
-            file.write(b"\n")
+        for lines in copy.lines(cut):
+            file.write(lines)
         if child.title:
             file.write(_encode(_title_line(child)) + b"\n")
-    # The disk may write while we read.
-    publication.hurry(staged)
-    written = _read_back(staged, chosen.turn_ids, copy.context)
     agents = [agent.path for agent in sidecars.launched(source, chosen.nodes)]
     # What a background agent did after the cut is no part of the fork.
     until = max((node.time or "" for node in chosen.nodes), default="") if chosen.rest else None
     sidecars.stage(copy.moved, agents, child.id, until, publication)
     sidecars.stage_memory(source.session.path, folder, publication)
+    # The disk may write while we read.
+    publication.hurry(staged)
+    written = _read_back(staged, chosen.turn_ids, copy.context)
     with alone(root / "projects"):
         check_free(root, child.id)
         publication.publish(target)
@@ -98,6 +100,28 @@ class _Copy:
         self._origin = b'{"sessionId":%b,"messageUuid":' % _encode(self.source.session.id)
 
     def lines(self, cut: Cut) -> Iterator[bytes]:
+        """The lines, some at a time."""
+        chunk: list[dict[str, Raw]] = []
+        size = 0
+        for node, fields in self._records(cut):
+            chunk.append(fields)
+            size += node.length
+            if size > _CHUNK:
+                yield self._encoded(chunk)
+                chunk.clear()
+                size = 0
+        yield self._encoded(chunk)
+
+    def _encoded(self, chunk: list[dict[str, Raw]]) -> bytes:
+        lines = _encode_lines(chunk)
+        if not self.moved.is_named_in(lines):
+            return lines
+        # A thought is signed as it stands.
+        return b"".join(
+            self.moved.rewritten(_encode(fields), keep=b'"signature"') + b"\n" for fields in chunk
+        )
+
+    def _records(self, cut: Cut) -> Iterator[tuple[Node, dict[str, Raw]]]:
         chosen = self.source.selection(cut)
         parents = dict(chosen.parents)
         dropped: dict[str, str | None] = {}
@@ -105,11 +129,11 @@ class _Copy:
             parent = parents.get(node.uuid, node.parent)
             while parent in dropped:
                 parent = dropped[parent]
-            data = self._line(node, parent)
-            if data is None:
+            fields = self._record(node, parent)
+            if fields is None:
                 dropped[node.uuid] = parent
             else:
-                yield data
+                yield node, fields
         self.context = [node.uuid for node in chosen.context if node.uuid not in dropped]
 
     def _with_sidechains(self, nodes: list[Node]) -> Iterator[Node]:
@@ -124,7 +148,7 @@ class _Copy:
                 yield beside.pop()
             yield node
 
-    def _line(self, node: Node, parent: str | None) -> bytes | None:
+    def _record(self, node: Node, parent: str | None) -> dict[str, Raw] | None:
         """The line as the fork has it; None when nothing of it may be sent again."""
         fields = _decoded(_read(self.source.file, node))
         if node.hollow and not _fill(fields):
@@ -137,13 +161,12 @@ class _Copy:
         if "cwd" in fields:
             fields["cwd"] = self._cwd
         fields["forkedFrom"] = Raw(self._origin + _encode(node.uuid) + b"}")
-        # A thought is signed as it stands.
-        return self.moved.rewritten(_encode(fields), keep=b'"signature"')
+        return fields
 
 
 def _read(file: BinaryIO, node: Node) -> bytes:
-    file.seek(node.place.offset)
-    return file.read(node.place.length)
+    file.seek(node.offset)
+    return file.read(node.length)
 
 
 def _decoded(data: bytes) -> dict[str, Raw]:

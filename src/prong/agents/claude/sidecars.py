@@ -35,6 +35,10 @@ class Moved:
         self._needles = {_inside(home): _results(home) for home in homes if home.is_dir()}
         self._replacement = _inside(self.target.with_suffix(""))
 
+    def is_named_in(self, lines: bytes) -> bool:
+        """True when a path into the old folder stands there."""
+        return any(needle in lines for needle in self._needles)
+
     def rewritten(self, line: bytes, *, keep: bytes) -> bytes:
         """The line with the paths into the old folder turned to the new one.
 
@@ -66,17 +70,16 @@ def _results(home: Path) -> list[Path]:
 def launched(source: ClaudeSource, nodes: Iterable[Node]) -> list[SubAgent]:
     """The sub-agents that these lines started, and those that they started in turn."""
     calls = {call.id for node in nodes for call in node.calls}
-    agents = list(source.conversation.subagents)
+    rest = list(source.conversation.subagents)
     found: list[SubAgent] = []
-    grown = True
-    while grown:
-        grown = False
-        for agent in list(agents):
-            if agent.call_id in calls:
-                agents.remove(agent)
-                found.append(agent)
-                calls |= _calls_in(agent.path) if agents else set()
-                grown = True
+    while rest:
+        started = [agent for agent in rest if agent.call_id in calls]
+        if not started:
+            break
+        found += started
+        rest = [agent for agent in rest if agent.call_id not in calls]
+        if rest:
+            calls = set[str]().union(*(_calls_in(agent.path) for agent in started))
     return found
 
 

@@ -56,7 +56,7 @@ from prong.publication import Publication
 
 _KIND = Kind(
     agent="claude",
-    version=5,
+    version=6,
     state=Transcript,
     facts=Facts,
     read=lambda file, previous: transcript.read(file, previous=previous),
@@ -137,8 +137,8 @@ class ClaudeStore:
             tree = Tree(_read(file, session.path))
             for span in _parts(tree, View.HISTORY, turn):
                 for node in span.nodes:
-                    file.seek(node.place.offset)
-                    yield file.read(node.place.length).rstrip(b"\n")
+                    file.seek(node.offset)
+                    yield file.read(node.length).rstrip(b"\n")
 
     # -- forking -----------------------------------------------------------------------------
 

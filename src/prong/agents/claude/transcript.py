@@ -55,7 +55,8 @@ class Node(Struct, array_like=True, gc=False):
     parent: str | None
     type: str
     order: int
-    place: jsonl.Place
+    offset: int
+    length: int
     time: str | None = None
     sidechain: bool = False
     meta: bool = False
@@ -80,9 +81,14 @@ class Node(Struct, array_like=True, gc=False):
     prompt: Prompt | None = None
     queued: str | None = None
     """A prompt typed while the agent was busy, taken up in the middle of a turn."""
-    calls: list[Call] = []
-    results: list[Result] = []
+    calls: tuple[Call, ...] = ()
+    results: tuple[Result, ...] = ()
     boundary: Boundary | None = None
+
+    @property
+    def place(self) -> jsonl.Place:
+        """Where the line stands in its file."""
+        return jsonl.Place(self.offset, self.length)
 
 
 class QueueOperation(Struct, array_like=True, gc=False):
@@ -216,7 +222,8 @@ class _Taker:
             line.type,
             # A line that is written twice keeps its first place and its last content.
             known.order if known else len(transcript.nodes),
-            jsonl.Place(offset, length),
+            offset,
+            length,
             line.timestamp,
             line.is_sidechain,
             line.is_meta,
@@ -281,7 +288,7 @@ class _Taker:
                 if block.type == "tool_use":
                     call = _call_of(block)
                     self.tools[call.id] = call.name
-                    node.calls.append(call)
+                    node.calls += (call,)
                 elif is_hollow(block):
                     node.hollow += 1
             if not node.calls:
@@ -295,11 +302,9 @@ class _Taker:
             return
         node.size = _size_of(body.content)
         if isinstance(body.content, list):
-            node.results = [
-                self._result_of(block, line.tool_use_result)
-                for block in body.content
-                if block.type == "tool_result"
-            ]
+            for block in body.content:
+                if block.type == "tool_result":
+                    node.results += (self._result_of(block, line.tool_use_result),)
             if node.results:
                 if len(body.content) > len(node.results):
                     node.queued = steering(body.content)
@@ -331,7 +336,7 @@ def is_hollow(block: Block) -> bool:
     return block.type == "thinking" and len(block.thinking) <= 2 < len(block.signature)
 
 
-_PICTURE = re.compile(rb'"data"\s*:\s*"[A-Za-z0-9+/=]{1000,}"')
+_PICTURE = re.compile(rb'"data"\s*:\s*"(?=[A-Za-z0-9+/=]{1000})')
 _PICTURE_SIZE = 6_000
 """What a picture costs the model, in characters; its file may have a million."""
 
@@ -349,10 +354,15 @@ def _size_with_pictures(content: list[Block], size: int) -> int:
     for block in content:
         if block.type in ("image", "document"):
             size += _PICTURE_SIZE
-        elif b'"base64"' in (raw := bytes(block.content)):
-            pictures = _PICTURE.findall(raw)
-            size += len(pictures) * _PICTURE_SIZE - sum(map(len, pictures))
+        elif _is_list(block.content) and b'"base64"' in (raw := bytes(block.content)):
+            for picture in _PICTURE.finditer(raw):
+                size += _PICTURE_SIZE - (raw.find(b'"', picture.end()) - picture.start())
     return size
+
+
+def _is_list(raw: Raw) -> bool:
+    """True when the JSON is a list; most results are one long string, not worth a copy."""
+    return bytes(memoryview(raw)[:1]) == b"["
 
 
 def _call_of(block: Block) -> Call:
