@@ -24,6 +24,16 @@ def state_dir() -> Path:
     return _xdg("XDG_STATE_HOME", ".local/state")
 
 
+def data_dir() -> Path:
+    """What belongs to the user and is large: the worktrees that prong made."""
+    return _xdg("XDG_DATA_HOME", ".local/share")
+
+
+def worktrees_dir() -> Path:
+    """The managed root: nothing outside of it is ever deleted as a worktree."""
+    return data_dir() / "worktrees"
+
+
 def private_dir(path: Path) -> Path:
     """Make the folder if it is missing, readable by its owner only."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -6,9 +6,10 @@ that every store must pass.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from prong.errors import Unsupported
 from prong.model import (
@@ -118,6 +119,56 @@ class HasActivity(Protocol):
     """The agent leaves traces that tell whether it is at work on a session."""
 
     def activity(self, session: Session) -> Activity: ...
+
+
+HookScope = Literal["user", "project"]
+"""For all sessions of the user, or for those in one folder."""
+
+
+@dataclass(frozen=True)
+class HookedFiles:
+    """Settings files as they would be with our hooks, and what the user should know of it."""
+
+    contents: Mapping[Path, bytes]
+    notes: tuple[str, ...] = ()
+
+
+class AgentHooks(Protocol):
+    """How an agent is told to call a program when a turn begins and ends. Writes no settings."""
+
+    def files(self, scope: HookScope, folder: Path) -> Sequence[Path]:
+        """The settings files that it needs, in the order in which they are to be written."""
+        ...
+
+    def added(self, contents: Mapping[Path, bytes | None], command: Sequence[str]) -> HookedFiles:
+        """These files, which have nothing of ours, with hooks that call the command.
+
+        Raises `ConfigError` for a file that cannot be changed without damage.
+        """
+        ...
+
+    def taken_out(self, contents: Mapping[Path, bytes | None]) -> Mapping[Path, bytes | None]:
+        """These files without our entries; all the rest as it is."""
+        ...
+
+    def found(self, contents: Mapping[Path, bytes | None]) -> Mapping[str, str]:
+        """Our entries: the event, or whatever else it is, and what is written there."""
+        ...
+
+    def for_one_run(self, command: Sequence[str], folder: Path) -> Sequence[str]:
+        """Further arguments of its program, with which one run has hooks and no file is changed.
+
+        `folder` is one of ours for what the arguments need.
+        """
+        ...
+
+
+@runtime_checkable
+class HasHooks(Protocol):
+    """The agent calls programs when a turn begins and ends."""
+
+    @property
+    def hooks(self) -> AgentHooks: ...
 
 
 class ForkSource(Protocol):

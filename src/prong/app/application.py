@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Self
 
 from prong import config, paths
-from prong.app import demo, doctor, forking, lineage, planning, resolve, resuming
+from prong.app import demo, doctor, forking, hooks, lineage, planning, resolve, resuming
 from prong.app.doctor import Finding
 from prong.app.garbage import no_collections
+from prong.app.hooks import HookPlan, HookStatus
 from prong.app.planning import ForkOptions
 from prong.app.programs import Programs
 from prong.app.reading import Readings
 from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.config import Config
+from prong.edits import Edit
 from prong.errors import NotFound, ProngError
 from prong.model import Conversation, Fork, ForkPlan, Launch, Message, Session, Turn, View
-from prong.ports import AgentStore, CanFork, ForkSource, HasProgram, capable
+from prong.ports import AgentStore, CanFork, ForkSource, HasProgram, HookScope, capable
 from prong.registry import Registry
 from prong.state.forks import ForkRecords, Health
 from prong.state.scan import NoCache, SqliteScanCache
@@ -207,6 +209,36 @@ class App:
             told = f"the fork was not recorded: {error.message}"
             return replace(fork, warnings=(*fork.warnings, told))
         return fork
+
+    # -- hooks -------------------------------------------------------------------------------
+
+    def hooks(
+        self, *, scope: HookScope = "user", folder: Path | None = None, agent: str | None = None
+    ) -> list[HookStatus]:
+        """Whether our hooks are in the settings of the agents."""
+        return hooks.status(self, scope, folder or Path.cwd(), agent)
+
+    def plan_hooks(
+        self,
+        *,
+        scope: HookScope = "user",
+        folder: Path | None = None,
+        agent: str | None = None,
+        remove: bool = False,
+    ) -> list[HookPlan]:
+        """What installing hooks, or removing them, would change. Writes nothing."""
+        plan = hooks.plan_remove if remove else hooks.plan_install
+        return plan(self, scope, folder or Path.cwd(), agent)
+
+    def change_hooks(self, plan: HookPlan) -> None:
+        """Change the settings of an agent as planned."""
+        hooks.change(self, plan)
+
+    def hook_backup(self, plan: HookPlan, edit: Edit) -> Path | None:
+        """Where the bytes are that a settings file had before; None when there was no file."""
+        return hooks.backup(self, plan, edit)
+
+    # -- the installation --------------------------------------------------------------------
 
     def doctor(self) -> doctor.Report:
         """What is installed, what is missing, what to type."""

@@ -41,6 +41,9 @@ CAPABILITIES = (
     Capability("wait for an agent", "wait_until_idle", "fork"),
     Capability("resume a session", "resume", "resume"),
     Capability("show lineage", "tree", "tree"),
+    Capability("see whether hooks are installed", "hooks", "hooks"),
+    Capability("plan hooks", "plan_hooks", "hooks"),
+    Capability("install and remove hooks", "change_hooks", "hooks"),
     Capability("check the installation", "doctor", "doctor"),
     Capability("clean up after a killed fork", "fix", "doctor"),
     Capability(

@@ -14,6 +14,7 @@ from prong.cli.completion import completion
 from prong.cli.demo import demo
 from prong.cli.doctor import doctor
 from prong.cli.fork import fork
+from prong.cli.hooks import hooks
 from prong.cli.listing import list_sessions
 from prong.cli.output import fail
 from prong.cli.resume import resume
@@ -132,5 +133,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (list_sessions, show, turns, fork, resume, tree, doctor, demo, completion):
+for _command in (list_sessions, show, turns, fork, resume, tree, hooks, doctor, demo, completion):
     main.add_command(_command)

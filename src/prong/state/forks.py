@@ -1,7 +1,6 @@
 """Forks that prong made, in state.db: which session came from which turn of which other one."""
 
 import logging
-import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 from prong.errors import Unsupported
 from prong.model import Fork, ForkPoint, Method, SessionRef
 from prong.state.connection import problem_with, reading, set_aside, writing
+from prong.state.values import as_bytes, as_text
 
 _COLUMNS = (
     "id",
@@ -116,7 +116,7 @@ def _row(fork: Fork) -> dict[str, Any]:
         "id": fork.id,
         "agent": fork.parent.session.agent,
         "parent_session": fork.parent.session.id,
-        "parent_workspace": _as_bytes(fork.parent_workspace),
+        "parent_workspace": as_bytes(fork.parent_workspace),
         "turn_id": fork.parent.turn_id,
         "turn": fork.parent.turn,
         "child_session": fork.child.id,
@@ -124,7 +124,7 @@ def _row(fork: Fork) -> dict[str, Any]:
         "method": fork.method.value,
         "created": fork.created.astimezone(UTC).isoformat(),
         "seed_prompt_hash": fork.seed_hash,
-        "seed_prompt_path": _as_bytes(fork.seed_path),
+        "seed_prompt_path": as_bytes(fork.seed_path),
         "token_estimate": fork.tokens,
         "context_window": fork.window,
         "seed_ack_filtered": int(fork.seed_ack_filtered),
@@ -136,22 +136,13 @@ def _fork(row: dict[str, Any]) -> Fork:
     return Fork(
         id=row["id"],
         parent=ForkPoint(parent, row["turn"], row["turn_id"]),
-        parent_workspace=_as_text(row["parent_workspace"]),
+        parent_workspace=as_text(row["parent_workspace"]),
         child=SessionRef(row["child_agent"], row["child_session"]),
         method=Method(row["method"]),
         created=datetime.fromisoformat(row["created"]),
         tokens=row["token_estimate"],
         window=row["context_window"],
         seed_hash=row["seed_prompt_hash"],
-        seed_path=_as_text(row["seed_prompt_path"]),
+        seed_path=as_text(row["seed_prompt_path"]),
         seed_ack_filtered=bool(row["seed_ack_filtered"]),
     )
-
-
-def _as_bytes(path: str | None) -> bytes | None:
-    # A file name need not be valid text.
-    return None if path is None else os.fsencode(path)
-
-
-def _as_text(path: bytes | None) -> str | None:
-    return None if path is None else os.fsdecode(path)

@@ -30,6 +30,30 @@ MIGRATIONS = (
         UNIQUE (child_agent, child_session)
     );
     """,
+    # 2: snapshots. All of it can be read back from the commits; lists of files are JSON.
+    """
+    CREATE TABLE snapshots (
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        turn_id TEXT NOT NULL,
+        turn INTEGER,
+        message_id TEXT,
+        repository BLOB NOT NULL,
+        ref TEXT NOT NULL,
+        commit_id TEXT NOT NULL,
+        tree TEXT NOT NULL,
+        staged_tree TEXT,
+        head TEXT,
+        branch BLOB,
+        taken TEXT NOT NULL,
+        changed INTEGER NOT NULL,
+        degraded TEXT,
+        left_out TEXT NOT NULL,
+        nested TEXT NOT NULL,
+        PRIMARY KEY (agent, session, turn_id)
+    );
+    CREATE INDEX snapshots_by_turn ON snapshots (agent, turn_id);
+    """,
 )
 
 

@@ -27,6 +27,7 @@ from prong.agents.claude import (
 )
 from prong.agents.claude.facts import Facts, key_of, keys_in, summarise
 from prong.agents.claude.folders import default_root
+from prong.agents.claude.hooks import ClaudeHooks
 from prong.agents.claude.messages import Renderer
 from prong.agents.claude.source import ClaudeSource
 from prong.agents.claude.transcript import Transcript
@@ -220,6 +221,10 @@ class ClaudeStore:
         if days is None:
             return Retention(_DEFAULT_RETENTION_DAYS, "the default of Claude Code")
         return Retention(days, f"cleanupPeriodDays in {settings}")
+
+    @property
+    def hooks(self) -> ClaudeHooks:
+        return ClaudeHooks(self.roots[0])
 
     def write_samples(self, cwd: str, now: datetime) -> SessionRef:
         return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))

@@ -18,6 +18,7 @@ from prong.agents.codex.assembly import Assembly, names
 from prong.agents.codex.facts import Facts, summarise
 from prong.agents.codex.folders import default_root
 from prong.agents.codex.history import FileName, Library, OpenFiles
+from prong.agents.codex.hooks import CodexHooks
 from prong.agents.codex.messages import Renderer, context_spans
 from prong.agents.codex.rollout import Rollout
 from prong.agents.codex.source import CodexSource
@@ -285,6 +286,10 @@ class CodexStore:
         return answer
 
     # -- what only some agents have ------------------------------------------------------------
+
+    @property
+    def hooks(self) -> CodexHooks:
+        return CodexHooks(self.roots[0], self.command)
 
     def write_samples(self, cwd: str, now: datetime) -> SessionRef:
         return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))

@@ -1,0 +1,247 @@
+"""The hooks of Codex: hooks.json, the trust that config.toml gives them, and `notify`.
+
+Codex runs a hook only when config.toml holds the hash of it under the hook's place. Only Codex
+computes that hash, so its app-server is asked, in a throw-away folder. Our lines in config.toml are
+marked, since Codex edits that file, too, and keeps comments.
+"""
+
+import json
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from prong.agents import settings_file
+from prong.agents.argv import Command
+from prong.agents.codex.app_server import AppServer
+from prong.agents.codex.commands import server_argv
+from prong.agents.settings_file import HOOK_PROGRAM, Text
+from prong.errors import ConfigError, External
+from prong.ports import HookedFiles, HookScope
+
+EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+NOTIFY = "notify"
+"""What our entry for `notify` is called among the events, and the argument it gives us."""
+
+_MARK = "# prong"
+_TRUST = re.compile(r'\[hooks\.state\.(?P<key>"(?:[^"\\]|\\.)*")\]')
+_OURS = re.compile(rf"^\[hooks\.state\..*\] {_MARK}\r?$", re.MULTILINE)
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_NOTIFY = re.compile(rf"^notify *=.*{_MARK}\r?\n", re.MULTILINE)
+_QUIET = (
+    "analytics.enabled=false",
+    "check_for_update_on_startup=false",
+    "features.plugins=false",
+    "features.remote_plugin=false",
+    "features.apps=false",
+)
+"""For a server that is asked about hooks and nothing else."""
+
+
+class CodexHooks:
+    """Where they are kept and how they are written."""
+
+    agent = "codex"
+
+    def __init__(self, root: Path, program: Command) -> None:
+        self._root = root
+        self._program = program
+
+    def files(self, scope: HookScope, folder: Path) -> Sequence[Path]:
+        # Codex names a hook by the real path of its folder.
+        base = self._root if scope == "user" else Path(os.path.realpath(folder)) / ".codex"
+        return (base / "hooks.json", self._root / "config.toml")
+
+    def added(self, contents: Mapping[Path, bytes | None], command: Sequence[str]) -> HookedFiles:
+        (hooks, old), (config, settings) = contents.items()
+        table = _table(config, settings)
+        line = settings_file.command_line([*command, self.agent])
+        new = settings_file.with_hooks(hooks, old, dict.fromkeys(EVENTS, line))
+        decoded = Text.decode(config, settings)
+        end = "\r\n" if "\r\n" in decoded.text else "\n"
+        text = decoded.text
+        notes: list[str] = []
+        if _is_ours(table.get(NOTIFY)):
+            pass  # there are hooks of ours in another folder
+        elif NOTIFY in table:
+            notes.append(f"{config} has a notify of yours, which stays; the hooks do without it")
+        else:
+            words = json.dumps([*command, self.agent, NOTIFY], ensure_ascii=False)
+            text = f"notify = {words} {_MARK}{end}{text}"
+        if text and not text.endswith("\n"):
+            text += end
+        for place, hash_ in self._hashes(new).items():
+            key = json.dumps(f"{_real(hooks)}:{place}", ensure_ascii=False)
+            text += f'{end}[hooks.state.{key}] {_MARK}{end}trusted_hash = "{hash_}"{end}'
+        _check_same(config, table, text)
+        return HookedFiles({hooks: new, config: decoded.encode(text)}, tuple(notes))
+
+    def taken_out(self, contents: Mapping[Path, bytes | None]) -> Mapping[Path, bytes | None]:
+        (hooks, old), (config, settings) = contents.items()
+        new = settings_file.without_hooks(hooks, old)
+        if settings is None:
+            return {hooks: new, config: None}
+        decoded = Text.decode(config, settings)
+        _table(config, settings)
+        moved = _Places(f"{_real(hooks)}:", _vanishing_groups(hooks, old, new))
+        text = moved.without_ours(decoded.text)
+        if not _OURS.search(text):
+            # No hooks of ours are left in another folder either.
+            text = _NOTIFY.sub("", text, count=1)
+        return {hooks: new, config: decoded.encode(text)}
+
+    def found(self, contents: Mapping[Path, bytes | None]) -> Mapping[str, str]:
+        (hooks, old), (config, settings) = contents.items()
+        table = _table(config, settings)
+        states: Any = cast(dict[str, Any], table.get("hooks") or {}).get("state") or {}
+        result: dict[str, str] = {}
+        for place in settings_file.places(hooks, old):
+            result[place.event] = place.command
+            state: Any = states.get(f"{_real(hooks)}:{_snake(place.event)}:{place.group}:0") or {}
+            result[f"trust of {place.event}"] = str(state.get("trusted_hash", "none"))
+        words: Any = table.get(NOTIFY)
+        if _is_ours(words):
+            result[NOTIFY] = settings_file.command_line(cast(list[str], words))
+        return result
+
+    def for_one_run(self, command: Sequence[str], folder: Path) -> Sequence[str]:
+        """Further arguments of `codex`: none where the user has a notify, which would not run."""
+        from prong.edits import read
+
+        config = self._root / "config.toml"
+        words: Any = _table(config, read(config)).get(NOTIFY)
+        if words is not None and not _is_ours(words):
+            return ()
+        own = json.dumps([*command, self.agent, NOTIFY], ensure_ascii=False)
+        return ("-c", f"notify={own}")
+
+    def _hashes(self, content: bytes) -> dict[str, str]:
+        """The place of each of our hooks in this hooks.json, and what Codex calls its hash."""
+        with tempfile.TemporaryDirectory(prefix="prong-") as name:
+            root = Path(os.path.realpath(name))
+            path = root / "hooks.json"
+            path.write_bytes(content)
+            quiet = [word for setting in _QUIET for word in ("-c", setting)]
+            with AppServer([*server_argv(self._program), *quiet], root) as server:
+                answer = server.call("hooks/list", cwds=[str(root)])
+        found: dict[str, str] = {}
+        for hook in _listed(answer):
+            key, hash_, line = (str(hook.get(one)) for one in ("key", "currentHash", "command"))
+            if HOOK_PROGRAM.search(line) and key.startswith(f"{path}:"):
+                found[key.removeprefix(f"{path}:")] = hash_
+        if len(found) != len(EVENTS):
+            raise External(
+                "codex does not understand the hooks that prong would write",
+                hint="update it: npm install -g @openai/codex",
+                answer=answer,
+            )
+        return found
+
+
+def _listed(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    data: Any = answer.get("data")
+    folders = cast(list[dict[str, Any]], data) if isinstance(data, list) else []
+    return [hook for folder in folders for hook in folder.get("hooks", [])]
+
+
+def _real(path: Path) -> Path:
+    """How Codex names a hooks.json: the folder is resolved, the file is not."""
+    return Path(os.path.realpath(path.parent)) / path.name
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", event).lower()
+
+
+def _is_ours(words: Any) -> bool:
+    texts = cast(list[Any], words) if isinstance(words, list) else []
+    return any(isinstance(word, str) and HOOK_PROGRAM.search(word) for word in texts)
+
+
+def _table(path: Path, content: bytes | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Text.decode(path, content).text)
+    except tomllib.TOMLDecodeError as error:
+        message = f"{path} is not TOML ({error}): prong leaves it alone"
+        raise ConfigError(message, path=str(path)) from None
+
+
+def _check_same(path: Path, before: dict[str, Any], text: str) -> None:
+    """Raise `ConfigError` when our lines would change more than they add."""
+    try:
+        after = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        after = {}
+    states: dict[str, Any] = after.get("hooks", {}).get("state", {})
+    old: dict[str, Any] = before.get("hooks", {}).get("state", {})
+    kept = {key: value for key, value in states.items() if key in old}
+    hooks = {key: value for key, value in after.get("hooks", {}).items() if key != "state"}
+    had = {key: value for key, value in before.get("hooks", {}).items() if key != "state"}
+    rest = {key: value for key, value in after.items() if key not in ("hooks", "notify")}
+    expected = {key: value for key, value in before.items() if key not in ("hooks", "notify")}
+    if not after or (kept, hooks, rest) != (old, had, expected):
+        message = f'{path} has "hooks" in a form that prong cannot add to: it leaves it alone'
+        raise ConfigError(message, hint="write [hooks.state] as a table", path=str(path))
+
+
+def _vanishing_groups(
+    path: Path, content: bytes | None, after: bytes | None
+) -> list[tuple[str, int]]:
+    """The groups that go away with our hooks: event and place."""
+    count, left = _group_counts(path, content), _group_counts(path, after)
+    ours = dict.fromkeys((one.event, one.group) for one in settings_file.places(path, content))
+    return [
+        (_snake(event), group) for event, group in ours if left.get(event, 0) < count.get(event, 0)
+    ]
+
+
+def _group_counts(path: Path, content: bytes | None) -> dict[str, int]:
+    text = Text.decode(path, content).text
+    hooks: Any = json.loads(text).get("hooks", {}) if text.strip() else {}
+    return {event: len(groups) for event, groups in hooks.items()}
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The places of hooks in one hooks.json, which config.toml names, while ours go away."""
+
+    prefix: str
+    gone: Sequence[tuple[str, int]]
+
+    def without_ours(self, text: str) -> str:
+        kept: list[str] = []
+        ours = False
+        for line in _LINE.findall(text):
+            header = _TRUST.match(line)
+            if line.startswith("["):
+                ours = header is not None and self._is_ours(line, header["key"])
+                if ours and kept and not kept[-1].strip():
+                    kept.pop()  # the empty line before it
+            if not ours and header is not None:
+                kept.append(line.replace(header["key"], self._moved(header["key"]), 1))
+            elif not ours or not line.strip() or line.startswith("#"):
+                # What is said behind our lines is said about the next ones.
+                kept.append(line)
+        return "".join(kept)
+
+    def _is_ours(self, line: str, key: str) -> bool:
+        return line.rstrip().endswith(_MARK) and _unquoted(key).startswith(self.prefix)
+
+    def _moved(self, quoted: str) -> str:
+        """The place of a hook of the user, which moves up when a group before it goes away."""
+        key = _unquoted(quoted)
+        event, _, place = key.removeprefix(self.prefix).partition(":")
+        group, _, index = place.partition(":")
+        if not key.startswith(self.prefix) or not group.isdecimal():
+            return quoted
+        before = sum(event == other and number < int(group) for other, number in self.gone)
+        moved = f"{self.prefix}{event}:{int(group) - before}:{index}"
+        return json.dumps(moved, ensure_ascii=False) if before else quoted
+
+
+def _unquoted(key: str) -> str:
+    return str(tomllib.loads(f"key = {key}")["key"])

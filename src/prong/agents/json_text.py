@@ -1,0 +1,154 @@
+"""Changes in a JSON text that leave all the rest of it as somebody wrote it.
+
+The text must be valid JSON: `json.loads` has read it before. Positions are of one text only, so
+every change is followed by another `parse`.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_OTHER = re.compile(r"[^\s,\]}]+")
+_DEFAULT_INDENT = "  "
+
+
+@dataclass
+class Value:
+    """A value and where it stands."""
+
+    start: int
+    end: int = 0
+    children: list["Child"] = field(default_factory=list["Child"])
+    """What an object or an array holds."""
+
+    def get(self, key: str) -> "Value | None":
+        """The member of an object; of several with one name the last, as everybody reads it."""
+        found = [child.value for child in self.children if child.key == key]
+        return found[-1] if found else None
+
+    def plain(self, text: str) -> Any:
+        """The value itself."""
+        return json.loads(text[self.start : self.end])
+
+
+@dataclass
+class Child:
+    """A member of an object, or an item of an array, which has no key."""
+
+    start: int
+    key: str | None
+    value: Value
+
+
+def parse(text: str) -> Value:
+    """The outermost value."""
+    return _value(text, _skip(text, 0))
+
+
+def _value(text: str, at: int) -> Value:
+    value = Value(at)
+    if text[at] not in "{[":
+        found = (_STRING if text[at] == '"' else _OTHER).match(text, at)
+        assert found is not None
+        value.end = found.end()
+        return value
+    named = text[at] == "{"
+    at = _skip(text, at + 1)
+    while text[at] not in "}]":
+        start, key = at, None
+        if named:
+            found = _STRING.match(text, at)
+            assert found is not None
+            key = json.loads(found[0])
+            at = _skip(text, _skip(text, found.end()) + 1)
+        inner = _value(text, at)
+        value.children.append(Child(start, key, inner))
+        at = _skip(text, inner.end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    value.end = at + 1
+    return value
+
+
+def _skip(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def appended(text: str, parent: Value, content: Any, key: str | None = None) -> str:
+    """The text with one more member or item, in the style of what is there."""
+    break_ = "\r\n" if "\r\n" in text else "\n"
+    before = parent.children[-1] if parent.children else None
+    if before is not None:
+        indent = _indent_before(text, before.start)
+        if indent is None:
+            return _inserted(text, before.value.end, f",{_gap(text)}{_compact(text, content, key)}")
+        new = _spread(text, content, key, indent, break_)
+        return _inserted(text, before.value.end, f",{break_}{indent}{new}")
+    inside = slice(parent.start + 1, parent.end - 1)
+    if "\n" not in text.strip() and _is_inside(text, parent):
+        return text[: inside.start] + _compact(text, content, key) + text[inside.stop :]
+    outer = _line_indent(text, parent.start)
+    indent = outer + _unit(text)
+    new = _spread(text, content, key, indent, break_)
+    return f"{text[: inside.start]}{break_}{indent}{new}{break_}{outer}{text[inside.stop :]}"
+
+
+def removed(text: str, parent: Value, child: Child) -> str:
+    """The text without a member or an item, and without the comma that it needed."""
+    at = parent.children.index(child)
+    if len(parent.children) == 1:
+        return text[: parent.start + 1] + text[parent.end - 1 :]
+    if at:
+        return text[: parent.children[at - 1].value.end] + text[child.value.end :]
+    return text[: child.start] + text[parent.children[1].start :]
+
+
+def _inserted(text: str, at: int, new: str) -> str:
+    return text[:at] + new + text[at:]
+
+
+def _is_inside(text: str, value: Value) -> bool:
+    """True when there is something around it, so that the text has a style of its own."""
+    return bool((text[: value.start] + text[value.end :]).strip())
+
+
+def _compact(text: str, content: Any, key: str | None) -> str:
+    gap = _gap(text)
+    words = json.dumps(content, ensure_ascii=False, separators=(f",{gap}", f":{gap}"))
+    return words if key is None else f"{json.dumps(key)}:{gap}{words}"
+
+
+def _gap(text: str) -> str:
+    """What stands behind a colon."""
+    found = re.search(r'"\s*:(\s?)', text)
+    return " " if found is None or found[1] else ""
+
+
+def _spread(text: str, content: Any, key: str | None, indent: str, break_: str) -> str:
+    unit = _unit(text)
+    words = json.dumps(content, ensure_ascii=False, indent=unit)
+    # A line break inside a string is escaped: all that are left are ours.
+    words = words.replace("\n", f"{break_}{indent}")
+    return words if key is None else f"{json.dumps(key)}: {words}"
+
+
+def _unit(text: str) -> str:
+    """One step of indentation: that of the first line that is indented."""
+    found = re.search(r"\n([ \t]+)\S", text)
+    return found[1] if found else _DEFAULT_INDENT
+
+
+def _indent_before(text: str, at: int) -> str | None:
+    """The indentation of what is the first on its line; None when it is not."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line if "\n" in text[:at] and not line.strip() else None
+
+
+def _line_indent(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]

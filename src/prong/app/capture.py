@@ -1,0 +1,90 @@
+"""The code of turns: taking what hooks kept into state.db, and keeping it by hand."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+from prong import spool
+from prong.errors import Busy, NotFound, ProngError
+from prong.model import Conversation, Snapshot, TurnKey, TurnState
+from prong.state.snapshots import SnapshotRecords
+from prong.vcs import snapshots
+
+_log = logging.getLogger(__name__)
+
+
+class Capture:
+    """What is known of the code at turns. Git is asked only where something is new."""
+
+    def __init__(self, state: Path) -> None:
+        self._records = SnapshotRecords(state / "state.db")
+        self._spool = state / "spool"
+
+    def of(self, conversation: Conversation) -> dict[str, Snapshot]:
+        """The snapshots of a conversation's turns by turn id, of abandoned ones as well.
+
+        `TurnKey.BASELINE` is the code before the first prompt.
+        """
+        self.take_in()
+        turns = (*conversation.turns, *conversation.abandoned)
+        wanted = [TurnKey.BASELINE, *(turn.id for turn in turns)]
+        return self._records.of_turns(conversation.session.ref, wanted)
+
+    def take_in(self) -> None:
+        """Record what hooks have kept since the last time.
+
+        Where that is not possible, the spool keeps it for the next time.
+        """
+        try:
+            with spool.taken(self._spool) as events:
+                self._records.add(*_told(events))
+        except (ProngError, OSError) as error:
+            _log.debug("what hooks told could not be taken in: %s", error)
+
+    def keep(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
+        """Keep the code as it is now, as that of the last turn. The turn must be over.
+
+        A turn that has a snapshot keeps it, unless it is to be taken `again`.
+        """
+        session = conversation.session
+        last = conversation.turns[-1] if conversation.turns else None
+        if last is not None and last.state is TurnState.RUNNING:
+            raise Busy(f"the agent is at work on turn {last.index} of {session.ref}")
+        folder = Path(session.cwd or "")
+        if not session.cwd or not folder.is_dir():
+            raise NotFound(f"the folder of {session.ref} is gone", path=session.cwd)
+        key = TurnKey(session.agent, session.id, last.id if last else TurnKey.BASELINE)
+        taken = snapshots.take(folder, key, number=last.index if last else 0, again=again)
+        if taken is None:
+            raise NotFound(
+                f"no code captured: {folder} is not in a git repository", path=str(folder)
+            )
+        self._records.add(taken)
+        return taken
+
+    def rebuild(self, folders: Iterable[Path]) -> int:
+        """Record what the repositories at these folders have; the number of snapshots found."""
+        found = {
+            snapshot.key: snapshot for folder in folders for snapshot in snapshots.find(folder)
+        }
+        self._records.add(*found.values())
+        return len(found)
+
+
+def _told(events: Iterable[dict[str, object]]) -> list[Snapshot]:
+    """The snapshots that events name, as their repositories have them."""
+    refs: dict[str, set[str]] = defaultdict(set)
+    for event in events:
+        match event.get("snapshot"):
+            case {"repo": str(repo), "ref": str(ref)}:
+                refs[repo].add(ref)
+            case _:
+                pass
+    found: list[Snapshot] = []
+    for repo, wanted in refs.items():
+        if Path(repo).is_dir():
+            found += [one for one in snapshots.find(Path(repo)) if one.ref in wanted]
+    return found

@@ -1,0 +1,204 @@
+"""Hooks in the settings of agents: what would change, changing it, and how things stand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong import edits
+from prong.edits import Backups, Edit
+from prong.errors import ProngError, UsageError
+from prong.ports import AgentHooks, HasHooks, HookScope, capable
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+
+class HookState(StrEnum):
+    """How things stand with the hooks of one agent in one place."""
+
+    INSTALLED = "installed"
+    OUTDATED = "outdated"
+    """Some are missing, or they call another program than this prong's."""
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class HookStatus:
+    agent: str
+    scope: HookScope
+    state: HookState
+    files: tuple[Path, ...]
+    found: Mapping[str, str]
+    """Event -> the command that is called."""
+    problem: str | None = None
+    """Why nothing can be said or done."""
+
+
+@dataclass(frozen=True)
+class HookPlan:
+    """What installing or removing would do. A pure value: making it wrote nothing."""
+
+    agent: str
+    scope: HookScope
+    remove: bool
+    edits: tuple[Edit, ...]
+    originals: tuple[bytes | None, ...]
+    """What the files are without our hooks."""
+    notes: tuple[str, ...] = ()
+    problem: str | None = None
+    """Why nothing can be done for this agent; others may go on without it."""
+
+    @property
+    def changes(self) -> tuple[Edit, ...]:
+        return tuple(edit for edit in self.edits if edit.before != edit.after)
+
+
+@dataclass(frozen=True)
+class _Desk:
+    """The settings files of one agent in one place, and what is known of them."""
+
+    agent: str
+    scope: HookScope
+    hooks: AgentHooks
+    backups: Backups
+    contents: dict[Path, bytes | None]
+
+    @classmethod
+    def open(cls, app: App, agent: str, scope: HookScope, folder: Path) -> _Desk:
+        hooks = capable(app.store(agent), HasHooks, "have hooks").hooks
+        files = hooks.files(scope, folder)
+        backups = Backups(app.state_dir / "hooks", str(files[0]))
+        return cls(agent, scope, hooks, backups, {path: edits.read(path) for path in files})
+
+    def originals(self) -> dict[Path, bytes | None]:
+        stripped = self.hooks.taken_out(self.contents)
+        return {
+            path: self.backups.original(path, content, stripped[path])
+            for path, content in self.contents.items()
+        }
+
+    def plan(
+        self, after: Mapping[Path, bytes | None], *, remove: bool, notes: tuple[str, ...] = ()
+    ) -> HookPlan:
+        originals = self.originals()
+        return HookPlan(
+            self.agent,
+            self.scope,
+            remove,
+            tuple(Edit(path, before, after[path]) for path, before in self.contents.items()),
+            tuple(originals[path] for path in self.contents),
+            notes,
+        )
+
+
+def status(app: App, scope: HookScope, folder: Path, agent: str | None = None) -> list[HookStatus]:
+    """How it stands with each agent that has hooks, or with one."""
+    return [_status(app, name, scope, folder) for name in _agents(app, agent)]
+
+
+def _status(app: App, agent: str, scope: HookScope, folder: Path) -> HookStatus:
+    hooks = capable(app.store(agent), HasHooks, "have hooks").hooks
+    files = tuple(hooks.files(scope, folder))
+    try:
+        desk = _Desk.open(app, agent, scope, folder)
+        found = dict(hooks.found(desk.contents))
+        current = bool(found) and found == _wanted(desk)
+    except ProngError as error:
+        return HookStatus(agent, scope, HookState.NONE, files, {}, error.message)
+    state = HookState.OUTDATED if found else HookState.NONE
+    return HookStatus(agent, scope, HookState.INSTALLED if current else state, files, found)
+
+
+def _wanted(desk: _Desk) -> dict[str, str]:
+    new = desk.hooks.added(desk.originals(), hook_command()).contents
+    return dict(desk.hooks.found(new))
+
+
+def plan_install(app: App, scope: HookScope, folder: Path, agent: str | None) -> list[HookPlan]:
+    """What would be written for each agent that is there, or for the one that is named."""
+
+    def plan(name: str) -> HookPlan:
+        desk = _Desk.open(app, name, scope, folder)
+        new = desk.hooks.added(desk.originals(), hook_command())
+        done = dict(desk.hooks.found(desk.contents)) == dict(desk.hooks.found(new.contents))
+        after = desk.contents if done else new.contents
+        return desk.plan(after, remove=False, notes=() if done else new.notes)
+
+    plans = [
+        _planned(plan, name, scope, named=agent is not None)
+        for name in _agents(app, agent)
+        # Where an agent keeps nothing, nobody uses it.
+        if agent is not None or any(root.is_dir() for root in app.store(name).roots)
+    ]
+    if not plans:
+        raise UsageError("no agent is there to install hooks for", hint="--agent claude")
+    return plans
+
+
+def plan_remove(app: App, scope: HookScope, folder: Path, agent: str | None) -> list[HookPlan]:
+    """What would be taken back."""
+
+    def plan(name: str) -> HookPlan:
+        desk = _Desk.open(app, name, scope, folder)
+        there = desk.hooks.found(desk.contents)
+        return desk.plan(desk.originals() if there else desk.contents, remove=True)
+
+    return [_planned(plan, name, scope, named=agent is not None) for name in _agents(app, agent)]
+
+
+def _planned(
+    plan: Callable[[str], HookPlan], agent: str, scope: HookScope, *, named: bool
+) -> HookPlan:
+    try:
+        return plan(agent)
+    except ProngError as error:
+        if named:
+            raise
+        return HookPlan(agent, scope, remove=False, edits=(), originals=(), problem=error.message)
+
+
+def change(app: App, plan: HookPlan) -> None:
+    """Do what a plan says. Raises `Dirty` when a file is no longer what it was then."""
+    if not plan.changes:
+        return
+    backups = Backups(app.state_dir / "hooks", str(plan.edits[0].path))
+    if plan.remove:
+        backups.remove(plan.edits)
+    else:
+        backups.install(plan.edits, plan.originals)
+
+
+def backup(app: App, plan: HookPlan, edit: Edit) -> Path | None:
+    """Where the bytes are that a file had before."""
+    return Backups(app.state_dir / "hooks", str(plan.edits[0].path)).where(edit.path)
+
+
+def run_arguments(app: App, agent: str) -> Sequence[str]:
+    """Arguments that give one run of an agent our hooks, without any installation."""
+    hooks = capable(app.store(agent), HasHooks, "have hooks").hooks
+    return hooks.for_one_run(hook_command(), app.state_dir / "hooks")
+
+
+def hook_command() -> tuple[str, ...]:
+    """How agents call this prong's own `prong-hook`."""
+    beside = Path(sys.executable).with_name("prong-hook")
+    if beside.is_file() and os.access(beside, os.X_OK):
+        return (str(beside),)
+    on_path = shutil.which("prong-hook")
+    if on_path is not None and os.path.realpath(Path(on_path).parent) == str(beside.parent):
+        return (on_path,)
+    # -P: not the modules of the folder that the agent works in.
+    return (sys.executable, "-P", "-m", "prong.hook")
+
+
+def _agents(app: App, agent: str | None) -> list[str]:
+    if agent is not None:
+        return [agent]
+    return [name for name, store in app.stores.items() if isinstance(store, HasHooks)]

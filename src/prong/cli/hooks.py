@@ -1,0 +1,173 @@
+"""`prong hooks`: the settings of agents, changed only when asked, and given back."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from prong.cli.arguments import AgentArgument
+from prong.cli.output import can_ask, json_option, note, open_app, patience, print_json, styled
+from prong.cli.text import clean, short_path
+from prong.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prong.app import App
+    from prong.app.hooks import HookPlan, HookStatus
+
+    C = TypeVar("C", bound=Callable[..., Any])
+
+_COLOURS = {"installed": "green", "outdated": "yellow", "none": "blue"}
+_WORDS = {"installed": "installed", "outdated": "outdated", "none": "not installed"}
+
+
+def _place_options(command: "C") -> "C":
+    for option in (
+        click.option(
+            "--agent", "-a", type=AgentArgument(), metavar="NAME", help="Only this agent."
+        ),
+        click.option("--user", "scope", flag_value="user", default=True, help="For all folders."),
+        click.option("--project", "scope", flag_value="project", help="For this folder only."),
+    ):
+        command = option(command)
+    return command
+
+
+def _change_options(command: "C") -> "C":
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing."),
+        click.option("--yes", "-y", is_flag=True, help="Ask nothing."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def hooks() -> None:
+    """Let agents keep the code of every turn: their hooks call prong."""
+
+
+@hooks.command()
+@_place_options
+@_change_options
+@json_option
+def install(**given: Any) -> None:
+    """Add hooks to the settings of Claude Code and Codex.
+
+    The change is shown and asked for, and what the files were is kept. Hooks that are there stay.
+    """
+    app = open_app()
+    with patience("asking the agents ..."):
+        plans = app.plan_hooks(scope=given["scope"], agent=given["agent"])
+    _carry_out(app, plans, given)
+
+
+@hooks.command()
+@_place_options
+@_change_options
+@json_option
+def remove(**given: Any) -> None:
+    """Take our hooks out of the settings again.
+
+    A file that nobody else changed since gets the very bytes back that it had before.
+    """
+    app = open_app()
+    plans = app.plan_hooks(scope=given["scope"], agent=given["agent"], remove=True)
+    _carry_out(app, plans, given)
+
+
+@hooks.command()
+@_place_options
+@json_option
+def status(agent: str | None, scope: Any, as_json: bool) -> None:
+    """Tell whether the hooks are installed."""
+    app = open_app()
+    with patience("asking the agents ..."):
+        found = app.hooks(scope=scope, agent=agent)
+    if as_json:
+        print_json({"hooks": [_status_view(one) for one in found]})
+        return
+    for one in found:
+        state = styled(_WORDS[one.state.value], fg=_COLOURS[one.state.value])
+        where = ", ".join(clean(short_path(str(path))) for path in one.files)
+        click.echo(f"{clean(one.agent)}: {state}  {styled(where, dim=True)}")
+        if one.problem:
+            note(one.problem)
+
+
+def _carry_out(app: "App", plans: "Sequence[HookPlan]", given: dict[str, Any]) -> None:
+    as_json, dry_run = given["as_json"], given["dry_run"]
+    if not as_json:
+        for plan in plans:
+            _show(plan)
+    wanted = [plan for plan in plans if plan.changes]
+    if wanted and not dry_run and not given["yes"]:
+        if as_json or not can_ask():
+            raise UsageError("this changes settings of yours", hint="--yes, or --dry-run to see it")
+        click.confirm("Change these files?", default=False, abort=True, err=True)
+    if not dry_run:
+        for plan in wanted:
+            app.change_hooks(plan)
+            if not as_json:
+                _tell(app, plan)
+    if as_json:
+        print_json({"hooks": [_plan_view(app, plan, done=not dry_run) for plan in plans]})
+
+
+def _show(plan: "HookPlan") -> None:
+    if plan.problem:
+        note(f"{plan.agent}: {plan.problem}")
+        return
+    if not plan.changes:
+        said = "there are no hooks of ours" if plan.remove else "the hooks are installed already"
+        click.echo(f"{clean(plan.agent)}: {said}")
+        return
+    for edit in plan.changes:
+        for line in edit.diff().split("\n"):
+            colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+            click.echo(styled(clean(line), fg=colour))
+    for words in plan.notes:
+        note(f"note: {words}")
+
+
+def _tell(app: "App", plan: "HookPlan") -> None:
+    said = "removed" if plan.remove else "installed"
+    click.echo(f"{clean(plan.agent)}: {styled(said, fg='green')}")
+    for edit in plan.changes:
+        saved = app.hook_backup(plan, edit)
+        if saved is not None and not plan.remove:
+            note(f"{short_path(str(edit.path))} as it was: {saved}")
+
+
+def _status_view(one: "HookStatus") -> dict[str, Any]:
+    return {
+        "agent": one.agent,
+        "scope": one.scope,
+        "state": one.state.value,
+        "files": [str(path) for path in one.files],
+        "found": dict(one.found),
+        "problem": one.problem,
+    }
+
+
+def _plan_view(app: "App", plan: "HookPlan", *, done: bool) -> dict[str, Any]:
+    def saved(path: Path | None) -> str | None:
+        return str(path) if path is not None and done and not plan.remove else None
+
+    return {
+        "agent": plan.agent,
+        "scope": plan.scope,
+        "changed": bool(plan.changes) and done,
+        "files": [
+            {
+                "path": str(edit.path),
+                "change": edit.kind,
+                "diff": edit.diff(),
+                "backup": saved(app.hook_backup(plan, edit)),
+            }
+            for edit in plan.edits
+        ],
+        "notes": list(plan.notes),
+        "problem": plan.problem,
+    }

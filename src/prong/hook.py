@@ -1,0 +1,343 @@
+"""`prong-hook`: what agents call when a turn begins and ends. Keeps the code of the turn.
+
+    prong-hook claude           the event comes on standard input
+    prong-hook codex            the same
+    prong-hook codex notify X   X is the event
+
+It runs inside somebody's turn. So it prints nothing, ends with status 0 whatever happens, and gives
+up after PRONG_HOOK_SECONDS (5): the spool then says that the snapshot is missing, and the next
+prompt takes it. PRONG_HOOK=off turns it off. It imports the standard library, `vcs` and what these
+need.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, cast
+
+from prong import spool, tails
+
+if TYPE_CHECKING:  # many events need no snapshot, and none of what that takes
+    from prong.model import Snapshot
+
+SECONDS = 5.0
+_AT_THE_END = 1.0
+"""Seconds when a session ends: agents wait for that less patiently."""
+_RESERVE = 0.3
+"""Seconds that are left to write down that there was no time."""
+_WAIT = 0.2
+"""Seconds that the last line of a turn may need to come to the file."""
+_PAUSE = 0.005
+_LONGEST = 32 << 20
+_BASELINE = "0"
+"""The name of what is before the first turn: `TurnKey.BASELINE`."""
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+"""What may be a part of a ref."""
+
+_STATES = {
+    "SessionStart": "idle",
+    "UserPromptSubmit": "busy",
+    "Stop": "idle",
+    "StopFailure": "idle",
+    "SessionEnd": "gone",
+    "agent-turn-complete": "idle",
+}
+_ASKS = ("permission_prompt", "elicitation_dialog", "worker_permission_prompt")
+"""Notifications of Claude Code that want a person."""
+
+
+class _OutOfTime(BaseException):
+    """The time is over. Not an `Exception`, so that nobody on the way takes it for one."""
+
+
+@dataclass
+class Call:
+    """One event of an agent."""
+
+    agent: str
+    payload: dict[str, Any]
+    deadline: float
+    began: float = field(default_factory=time.monotonic)
+
+    def text(self, *names: str) -> str | None:
+        """The first of these fields that is there."""
+        found = (self.payload.get(name) for name in names)
+        return next((value for value in found if isinstance(value, str) and value), None)
+
+    @property
+    def event(self) -> str:
+        return self.text("hook_event_name", "type") or ""
+
+    @property
+    def session(self) -> str | None:
+        return self.text("session_id", "thread-id")
+
+    @property
+    def turn(self) -> str | None:
+        """Only Codex tells it."""
+        return self.text("turn_id", "turn-id")
+
+    @cached_property
+    def transcript(self) -> Path | None:
+        path = self.text("transcript_path")
+        if path is None and self.event == "agent-turn-complete":
+            return _rollout(self.session or "")
+        return Path(path) if path else None
+
+    @property
+    def state(self) -> str | None:
+        """What the agent does from now on; None when that stays as it is."""
+        if self.event == "Notification":
+            return "waiting" if self.text("notification_type") in _ASKS else None
+        if self.event == "SessionStart" and self.text("source") == "compact":
+            return None  # in the middle of a turn
+        return _STATES.get(self.event)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A snapshot to take."""
+
+    turn: str
+    message: str | None = None
+    late: bool = False
+    """The turn ended some time ago; nobody told us."""
+
+
+@dataclass
+class Result:
+    """What came of an event."""
+
+    wanted: Wanted | None = None
+    snapshot: "Snapshot | None" = None
+    degraded: str | None = None
+
+
+def main() -> None:
+    """The program."""
+    # No traceback, no message, no status: this is somebody else's turn.
+    with suppress(BaseException):
+        _silence()
+        _run(sys.argv[1:])
+    sys.exit(0)
+
+
+def _run(words: list[str]) -> None:
+    if os.environ.get("PRONG_HOOK") == "off" or not words:
+        return
+    budget = _budget()
+    signal.signal(signal.SIGALRM, _stop)
+    # A second alarm ends the process for good, should the first be held up.
+    signal.setitimer(signal.ITIMER_REAL, budget, 1.0)
+    deadline = time.monotonic() + budget - _RESERVE
+    payload = _payload(words[-1].encode() if len(words) > 2 else _input())
+    handle(Call(words[0], payload, deadline))
+
+
+def handle(call: Call) -> None:
+    """Take the snapshot that the event asks for, and write down what happened."""
+    if not _ID.fullmatch(call.agent) or not _ID.fullmatch(call.session or ""):
+        return  # nothing that a snapshot could be kept under
+    if call.text("agent_id"):
+        return  # an event of a sub-agent
+    if call.event == "agent-turn-complete" and call.transcript is None:
+        return  # Codex asks the model for a title in a thread of its own, which is never written
+    result = Result()
+    try:
+        _capture(call, result)
+    except _OutOfTime:
+        result.degraded = "there was not enough time"
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it must not reach the agent
+        result.degraded = f"{type(error).__name__}: {error}"
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    spool.append(_line(call, result))
+
+
+def _capture(call: Call, result: Result) -> None:
+    if call.event == "SessionEnd":
+        call.deadline = min(call.deadline, call.began + _AT_THE_END)
+    wanted = _wanted(call)
+    if wanted is not None and _ID.fullmatch(wanted.turn):
+        result.wanted = wanted
+        result.snapshot = _taken(call, wanted)
+    elif call.event in ("Stop", "StopFailure") and call.transcript and call.transcript.exists():
+        result.degraded = "the turn is not in the session file yet"
+
+
+def _wanted(call: Call) -> Wanted | None:
+    """Which turn the code belongs to that lies there now."""
+    path = call.transcript
+    match call.event:
+        case "Stop" | "StopFailure" | "agent-turn-complete":
+            if call.turn:
+                return Wanted(call.turn, tails.codex_answer(path, call.turn) if path else None)
+            return _ended(call, path) if path else None
+        case "UserPromptSubmit" | "SessionEnd":
+            return _before(call, path)
+        case _:
+            return None
+
+
+def _ended(call: Call, path: Path) -> Wanted | None:
+    """The turn that has just ended. Its last lines come to the file in these very moments."""
+    said = call.text("last_assistant_message")
+    deadline = time.monotonic() + _WAIT
+    while True:
+        last = tails.claude(path)
+        over = time.monotonic() > deadline
+        if last is not None and last.has_prompt(call.text("prompt_id")):
+            if over or _is_same(last.said, said):
+                return Wanted(last.id, last.message)
+        elif over:
+            return None
+        time.sleep(_PAUSE)
+
+
+def _is_same(written: str, said: str | None) -> bool:
+    """True when the answer in the file is the one that the hook was told of."""
+    if said is None:
+        return True
+    written, said = written.strip(), said.strip()
+    # An answer of several parts is several lines in the file.
+    return written == said or (bool(written) and said.endswith(written))
+
+
+def _before(call: Call, path: Path | None) -> Wanted | None:
+    """The turn before a prompt, when nobody has seen its end; before the first, the baseline."""
+    last: tails.LastTurn | None = None
+    if path:
+        codex = call.agent == "codex"
+        last = tails.codex(path, call.turn) if codex else tails.claude(path)
+    if last is None:
+        return Wanted(_BASELINE) if call.event == "UserPromptSubmit" else None
+    if call.event == "UserPromptSubmit" and call.text("prompt_id") in last.prompt_ids:
+        # Typed while the agent works, and now a part of the turn that runs.
+        return None
+    return Wanted(last.id, last.message, late=True)
+
+
+def _taken(call: Call, wanted: Wanted) -> "Snapshot | None":
+    """The snapshot, unless a late one was not needed any more; None without git."""
+    from prong.model import TurnKey
+    from prong.vcs import snapshots
+
+    key = TurnKey(call.agent, call.session or "", wanted.turn)
+    now = datetime.now(UTC)
+    for folder in _folders(call):
+        left = max(0.1, call.deadline - time.monotonic())
+        found = snapshots.take(
+            folder,
+            key,
+            message_id=wanted.message,
+            budget_seconds=left,
+            # A turn that another hook kept from ending ends twice.
+            again=call.event in ("Stop", "StopFailure"),
+        )
+        if found is not None:
+            return found if found.taken >= now else None
+    return None
+
+
+def _folders(call: Call) -> list[Path]:
+    """Where the agent is now; where it began, should there be no code now."""
+    began = os.environ.get("CLAUDE_PROJECT_DIR") if call.agent == "claude" else None
+    choices = [call.text("cwd"), began]
+    return [Path(one) for one in dict.fromkeys(choices) if one and Path(one).is_dir()]
+
+
+def _rollout(thread: str) -> Path | None:
+    """The file of a Codex thread, found without a search: its id begins with the time."""
+    if not _ID.fullmatch(thread):
+        return None
+    root = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "sessions"
+    try:
+        made = int(thread.replace("-", "")[:12], 16) / 1000
+        days = [datetime.fromtimestamp(made + day * 86400, UTC) for day in (-1, 0, 1)]
+    except (ValueError, OverflowError, OSError):
+        return None
+    names = [f"{day:%Y/%m/%d}/rollout-*{thread}*.jsonl" for day in days]
+    files = [path for name in names for path in root.glob(name)]
+    return max(files, key=lambda path: path.stat().st_mtime_ns, default=None)
+
+
+def _line(call: Call, result: Result) -> dict[str, Any]:
+    about = call.turn
+    if about is None and result.wanted and not result.wanted.late:
+        about = result.wanted.turn if call.event != "UserPromptSubmit" else None
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "agent": call.agent,
+        "session": call.session,
+        "event": call.event,
+        "detail": call.text("source", "reason", "notification_type", "error"),
+        "state": call.state,
+        "turn": about,
+        "cwd": call.text("cwd"),
+        "transcript": str(call.transcript) if call.transcript else None,
+        "snapshot": _told(result),
+        "degraded": result.degraded,
+        "seconds": round(time.monotonic() - call.began, 3),
+    }
+
+
+def _told(result: Result) -> dict[str, Any] | None:
+    shot = result.snapshot
+    if shot is None or result.wanted is None:
+        return None
+    return {
+        "turn": shot.turn_id,
+        "message": shot.message_id,
+        "repo": str(shot.repo),
+        "ref": shot.ref,
+        "commit": shot.commit,
+        "changed": shot.changed,
+        "late": result.wanted.late,
+        "degraded": shot.degraded,
+    }
+
+
+# -- the process ----------------------------------------------------------------------------------
+
+
+def _silence() -> None:
+    """Whatever is printed would become a part of the conversation."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+
+
+def _budget() -> float:
+    with suppress(ValueError):
+        return max(0.5, float(os.environ.get("PRONG_HOOK_SECONDS", SECONDS)))
+    return SECONDS
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGALRM, _end)
+    raise _OutOfTime
+
+
+def _end(_signal: int, _frame: FrameType | None) -> None:
+    os._exit(0)
+
+
+def _input() -> bytes:
+    return sys.stdin.buffer.read(_LONGEST)
+
+
+def _payload(data: bytes) -> dict[str, Any]:
+    value: Any = json.loads(data)
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Snapshots that were taken, in state.db: which turn has its code, and where.
+
+The commits say the same: this table is here because a list of turns must not ask git for each.
+"""
+
+import json
+import logging
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prong.model import LeftOut, NestedSnapshot, SessionRef, Snapshot, TurnKey
+from prong.state.connection import reading, writing
+from prong.state.values import as_bytes, as_text
+
+_COLUMNS = (
+    "agent",
+    "session",
+    "turn_id",
+    "turn",
+    "message_id",
+    "repository",
+    "ref",
+    "commit_id",
+    "tree",
+    "staged_tree",
+    "head",
+    "branch",
+    "taken",
+    "changed",
+    "degraded",
+    "left_out",
+    "nested",
+)
+_INTO = f"INTO snapshots ({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)})"
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM snapshots"  # noqa: S608 -- only the names above
+_AT_A_TIME = 500
+"""Sqlite takes a limited number of values in one question."""
+
+_log = logging.getLogger(__name__)
+
+
+class SnapshotRecords:
+    """The recorded snapshots. Reading works wherever it can; writing raises when it cannot."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, *snapshots: Snapshot) -> None:
+        """Record snapshots, all or none. A turn has one: the last one that was taken counts."""
+        if not snapshots:
+            return
+        with writing(self._path) as connection:
+            connection.executemany(
+                f"INSERT OR REPLACE {_INTO}", [_row(snapshot) for snapshot in snapshots]
+            )
+
+    def forget(self, keys: Iterable[TurnKey]) -> None:
+        """Drop what is no longer in its repository."""
+        rows = [(key.agent, key.session, key.turn_id) for key in keys]
+        if not rows:
+            return
+        with writing(self._path) as connection:
+            connection.executemany(
+                "DELETE FROM snapshots WHERE agent = ? AND session = ? AND turn_id = ?", rows
+            )
+
+    def all(self) -> list[Snapshot]:
+        """Every recorded snapshot, the oldest first."""
+        return self._read(f"{_SELECT} ORDER BY taken, rowid")
+
+    def of_session(self, session: SessionRef) -> list[Snapshot]:
+        """Those that were taken while this session ran, the oldest first."""
+        query = f"{_SELECT} WHERE agent = ? AND session = ? ORDER BY taken, rowid"
+        return self._read(query, session.agent, session.id)
+
+    def of_turns(self, session: SessionRef, turn_ids: Collection[str]) -> dict[str, Snapshot]:
+        """The snapshots of these turns by their id.
+
+        A fork has turns that were made in another session: they have their ids from there, and
+        their snapshots as well. What was taken in the session itself comes first.
+        """
+        wanted = list(dict.fromkeys(turn_ids))
+        found: dict[str, Snapshot] = {}
+        for start in range(0, len(wanted), _AT_A_TIME):
+            some = wanted[start : start + _AT_A_TIME]
+            marks = ", ".join("?" * len(some))
+            query = f"{_SELECT} WHERE agent = ? AND turn_id IN ({marks}) ORDER BY taken, rowid"
+            for snapshot in self._read(query, session.agent, *some):
+                own = snapshot.session == session.id
+                # The code before the first prompt is that of one session only.
+                if own or snapshot.turn_id not in (TurnKey.BASELINE, *found):
+                    found[snapshot.turn_id] = snapshot
+        return found
+
+    def _read(self, query: str, *values: str) -> list[Snapshot]:
+        with reading(self._path) as connection:
+            rows = connection.execute(query, values).fetchall() if connection else []
+        found: list[Snapshot] = []
+        for row in rows:
+            try:
+                found.append(_snapshot(dict(zip(_COLUMNS, row, strict=True))))
+            except (ValueError, TypeError) as error:
+                _log.debug("a recorded snapshot is not readable: %s", error)
+        return found
+
+
+def _row(snapshot: Snapshot) -> dict[str, Any]:
+    left_out = [[one.path, one.size, one.reason] for one in snapshot.left_out]
+    return {
+        "agent": snapshot.agent,
+        "session": snapshot.session,
+        "turn_id": snapshot.turn_id,
+        "turn": snapshot.number,
+        "message_id": snapshot.message_id,
+        "repository": as_bytes(str(snapshot.repo)),
+        "ref": snapshot.ref,
+        "commit_id": snapshot.commit,
+        "tree": snapshot.tree,
+        "staged_tree": snapshot.staged_tree,
+        "head": snapshot.head,
+        "branch": as_bytes(snapshot.branch),
+        "taken": snapshot.taken.astimezone(UTC).isoformat(),
+        "changed": int(snapshot.changed),
+        "degraded": snapshot.degraded,
+        # Escaped: a file name that is no text has surrogates, which sqlite does not take.
+        "left_out": json.dumps(left_out),
+        "nested": json.dumps([[one.path, one.commit] for one in snapshot.nested]),
+    }
+
+
+def _snapshot(row: dict[str, Any]) -> Snapshot:
+    return Snapshot(
+        repo=Path(as_text(row["repository"]) or ""),
+        ref=row["ref"],
+        commit=row["commit_id"],
+        tree=row["tree"],
+        staged_tree=row["staged_tree"],
+        head=row["head"],
+        branch=as_text(row["branch"]),
+        agent=row["agent"],
+        session=row["session"],
+        turn_id=row["turn_id"],
+        number=row["turn"],
+        message_id=row["message_id"],
+        taken=datetime.fromisoformat(row["taken"]),
+        changed=bool(row["changed"]),
+        degraded=row["degraded"],
+        left_out=tuple(LeftOut(*one) for one in json.loads(row["left_out"])),
+        nested=tuple(NestedSnapshot(*one) for one in json.loads(row["nested"])),
+    )

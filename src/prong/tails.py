@@ -1,0 +1,220 @@
+"""The last turn of a session file, read from its end with the standard library only.
+
+`prong-hook` runs inside somebody's agent and cannot wait for the real readers in `prong.agents`.
+What is here is the little that it needs of them: the id of the last turn, as they define it. Tests
+compare the two.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+_BLOCK = 1 << 16
+_LIMIT = 64 << 20
+"""How far back a turn may begin. One that is longer has no name that we could find in time."""
+_OLD_LIMIT = 1 << 20
+"""How far before a prompt without a mark one with a mark is looked for."""
+
+MACHINE_TEXT = (
+    "<command-name>",
+    "<command-args>",
+    "<local-command-",
+    "<bash-",
+    "<task-notification>",
+    "<teammate-message",
+    "<system-reminder>",
+    "<observed_from_primary_session>",
+    "<ci-monitor-event>",
+    "Caveat: The messages below",
+    "[Request interrupted by user",
+    "This session is being continued from a previous conversation",
+    "Stop hook feedback",
+    "Operation stopped by hook",
+    "Base directory for this skill:",
+)
+"""What a user line of Claude Code begins with that no person typed: as in `claude.prompts`."""
+
+_WRAPPERS = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LastTurn:
+    """The turn that the end of a file belongs to."""
+
+    id: str
+    """Empty when there is such a turn, but this file does not say its name."""
+    prompt_ids: tuple[str, ...] = ()
+    """What the hooks of Claude Code call its prompt, or the prompts that were sent together."""
+    message: str | None = None
+    """The id of the last answer in it; None when there is none yet."""
+    said: str = ""
+    """The text of that answer."""
+
+    def has_prompt(self, prompt_id: str | None) -> bool:
+        """False when it is another prompt's turn; who knows no id cannot say that."""
+        return prompt_id is None or not self.prompt_ids or prompt_id in self.prompt_ids
+
+
+def claude(path: Path) -> LastTurn | None:
+    """The last turn of a Claude Code session; its id is the uuid of the prompt's line."""
+    message: Line | None = None
+    unmarked: Line | None = None
+    nearest = 0
+    for line, begin in _backwards(path):
+        if unmarked is not None and begin < nearest:
+            break
+        if line.get("isSidechain"):
+            continue
+        if line.get("type") == "assistant" and message is None and unmarked is None:
+            message = line
+        if line.get("type") != "user" or not _is_prompt(line):
+            continue
+        if line.get("turnPosition"):
+            if unmarked is not None and line.get("version") != unmarked.get("version"):
+                break
+            return _claude_turn(_group(path, line, begin), message)
+        if unmarked is None and _is_worded(line):
+            # An older version marks no prompt at all; where one is marked, this is none.
+            unmarked, nearest = line, begin - _OLD_LIMIT
+    return _claude_turn([unmarked], message) if unmarked is not None else None
+
+
+def codex(path: Path, running: str | None = None) -> LastTurn | None:
+    """The last turn of a Codex thread in this file, apart from the one that runs."""
+    prompted = False
+    message: str | None = None
+    said = ""
+    for line, _ in _backwards(path):
+        payload = _table(line.get("payload"))
+        kind = payload.get("type")
+        if kind == "task_started":
+            turn = payload.get("turn_id")
+            if prompted and isinstance(turn, str) and turn != running:
+                return LastTurn(turn, (), message, said)
+            prompted, message, said = False, None, ""
+        elif kind == "user_message" or _table(payload.get("item")).get("type") == "UserMessage":
+            prompted = True
+        elif kind == "message" and payload.get("role") == "assistant" and message is None:
+            message, said = _text(payload.get("id")), _words(payload)
+        elif payload.get("history_base"):
+            return LastTurn("")  # a fork: it is in the parent's file
+    # An older file has prompts without such marks.
+    return LastTurn("") if prompted else None
+
+
+def codex_answer(path: Path, turn: str) -> str | None:
+    """The id of the last answer in a turn that is at the end of the file."""
+    message: str | None = None
+    for line, _ in _backwards(path):
+        payload = _table(line.get("payload"))
+        if payload.get("type") == "task_started":
+            return message if payload.get("turn_id") == turn else None
+        if message is None and payload.get("role") == "assistant":
+            message = _text(payload.get("id"))
+    return None
+
+
+def _claude_turn(openers: list[Line], message: Line | None) -> LastTurn:
+    prompt_ids = (_text(opener.get("promptId")) for opener in openers)
+    return LastTurn(
+        str(openers[-1].get("uuid")),
+        tuple(one for one in prompt_ids if one),
+        _text(message.get("uuid")) if message else None,
+        _words(_table(message.get("message"))) if message else "",
+    )
+
+
+def _group(path: Path, opener: Line, begin: int) -> list[Line]:
+    """Prompts that were queued together are one turn, which has the name of the first."""
+    openers = [opener]
+    for line, _ in _backwards(path, before=begin):
+        if line.get("isSidechain"):
+            continue
+        if line.get("type") == "assistant":
+            break
+        if line.get("type") == "user" and _is_prompt(line) and line.get("turnPosition"):
+            if line["turnPosition"] != opener["turnPosition"]:
+                break
+            openers.append(line)
+    return openers
+
+
+def _is_prompt(line: Line) -> bool:
+    if line.get("isMeta") or line.get("isCompactSummary") or line.get("isVisibleInTranscriptOnly"):
+        return False
+    blocks = _blocks(_table(line.get("message")))
+    return not any(block.get("type") == "tool_result" for block in blocks)
+
+
+def _is_worded(line: Line) -> bool:
+    if line.get("toolUseResult") or line.get("sourceToolUseID"):
+        return False
+    if _table(line.get("origin")).get("kind") not in (None, "human"):
+        return False
+    words = _WRAPPERS.sub("", _words(_table(line.get("message")))).strip()
+    return bool(words) and not words.startswith(MACHINE_TEXT)
+
+
+def _words(message: Line) -> str:
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    texts = (block.get("text") for block in _blocks(message))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _blocks(message: Line) -> list[Line]:
+    content = message.get("content")
+    return [_table(one) for one in cast(list[Any], content)] if isinstance(content, list) else []
+
+
+def _table(value: Any) -> Line:
+    return cast(Line, value) if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _backwards(path: Path, before: int | None = None) -> Iterator[tuple[Line, int]]:
+    """The objects in the lines of a file from its end, and where each begins.
+
+    Half a line at the end is passed over: somebody writes it this very moment.
+    """
+    try:
+        file = path.open("rb")
+    except OSError:
+        return
+    with file:
+        end = file.seek(0, os.SEEK_END) if before is None else before
+        at, block, rest = end, _BLOCK, b""
+        while at > 0 and end - at < _LIMIT:
+            size = min(block, at)
+            at -= size
+            block *= 2  # a line may be very long
+            file.seek(at)
+            lines = (file.read(size) + rest).split(b"\n")
+            # The first one may begin in the block before.
+            rest = lines.pop(0) if at else b""
+            begin = at + (len(rest) + 1 if at else 0)
+            places: list[tuple[bytes, int]] = []
+            for line in lines:
+                places.append((line, begin))
+                begin += len(line) + 1
+            for line, begun in reversed(places):
+                value = _parsed(line) if line else None
+                if isinstance(value, dict):
+                    yield cast(Line, value), begun

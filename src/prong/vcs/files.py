@@ -1,0 +1,117 @@
+"""Reading files that somebody may be writing at this very moment."""
+
+import errno
+import os
+import stat
+import time
+from typing import NamedTuple
+
+_TRIES = 6
+_PAUSE = 0.001
+_GONE = (errno.ENOENT, errno.ENOTDIR)
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+LINK = b"120000"
+PLAIN = b"100644"
+PROGRAM = b"100755"
+
+
+class Content(NamedTuple):
+    """What a file held at one moment."""
+
+    mode: bytes
+    data: bytes
+    stat: os.stat_result
+    steady: bool = True
+    """False when it changed under every attempt to read it: then it may be torn."""
+
+
+class Refusal(NamedTuple):
+    """A file that was not read."""
+
+    size: int
+    reason: str
+
+
+def mode_of(status: os.stat_result) -> bytes:
+    """As git would record it."""
+    if stat.S_ISLNK(status.st_mode):
+        return LINK
+    return PROGRAM if status.st_mode & stat.S_IXUSR else PLAIN
+
+
+def same(one: os.stat_result, other: os.stat_result) -> bool:
+    """Whether nothing was written in between."""
+    return signature(one) == signature(other)
+
+
+def signature(status: os.stat_result) -> tuple[int, ...]:
+    return (
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_mode,
+    )
+
+
+def read(path: bytes, limit: int) -> Content | Refusal | None:
+    """The content of a file or the target of a link; None when nothing is there (any more)."""
+    last: Content | None = None
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_PAUSE * 2**attempt)
+        try:
+            found = _read_once(path, limit)
+        except OSError as error:
+            if error.errno in _GONE:
+                return None
+            if error.errno in {errno.ELOOP, errno.EINVAL}:
+                continue  # a file became a link, or the other way round
+            return Refusal(0, f"not readable: {error.strerror}")
+        if not isinstance(found, Content) or found.steady:
+            return found
+        last = found
+    return last or Refusal(0, "not readable: it changed all the time")
+
+
+def _read_once(path: bytes, limit: int) -> Content | Refusal | None:
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        target = os.readlink(path)  # noqa: PTH115 (a Path would tidy it)
+        return Content(LINK, target, status)
+    if stat.S_ISDIR(status.st_mode):
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return Refusal(0, "not a file: a pipe, a socket or a device")
+    if status.st_size > limit:
+        return Refusal(status.st_size, f"larger than {limit} bytes")
+    descriptor = os.open(path, _FLAGS)
+    try:
+        before = os.fstat(descriptor)
+        if not stat.S_ISREG(before.st_mode):
+            raise OSError(errno.EINVAL, "it became something else")
+        data = _read_all(descriptor, before.st_size, limit)
+        after = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    if len(data) > limit:
+        return Refusal(after.st_size, f"larger than {limit} bytes")
+    steady = len(data) == before.st_size and same(before, after)
+    return Content(mode_of(before), data, before, steady)
+
+
+def _read_all(descriptor: int, size: int, limit: int) -> bytes:
+    """To its end, or a little past the limit."""
+    data = os.read(descriptor, size + 1)
+    if len(data) == size:
+        return data
+    pieces = [data]
+    total = len(data)
+    while total <= limit:
+        piece = os.read(descriptor, 1 << 20)
+        if not piece:
+            break
+        pieces.append(piece)
+        total += len(piece)
+    return b"".join(pieces)

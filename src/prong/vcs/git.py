@@ -1,0 +1,225 @@
+"""The only place that calls git.
+
+Git is called inside other people's hooks and beside their own git. So nothing of theirs steers
+it (the variables that git sets for its hooks would send it to another repository), and nothing
+that it does can be noticed: no lock on their index, no hook, no daemon, no clean-up, no question.
+"""
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from prong.errors import External, NotFound, Unavailable
+
+_KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
+"""Where the user's own settings lie. Git never sets these for a hook."""
+_IDENTITY = "prong", "prong@localhost"
+_SET = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_AUTHOR_NAME": _IDENTITY[0],
+    "GIT_AUTHOR_EMAIL": _IDENTITY[1],
+    "GIT_COMMITTER_NAME": _IDENTITY[0],
+    "GIT_COMMITTER_EMAIL": _IDENTITY[1],
+    "LC_ALL": "C",
+}
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.splitIndex=false",
+    "core.logAllRefUpdates=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.graftFileDeprecated=false",
+)
+_OPTIONS = tuple(word for setting in _SETTINGS for word in ("-c", setting))
+_TAIL = 2000
+"""How much of what git complained about is kept."""
+
+
+@dataclass
+class Deadline:
+    """When git must be done. Then everything that still runs is ended."""
+
+    seconds: float | None = None
+    _running: set[subprocess.Popen[bytes]] = field(default_factory=set[subprocess.Popen[bytes]])
+    _timer: threading.Timer | None = None
+
+    def __post_init__(self) -> None:
+        self._end = None if self.seconds is None else time.monotonic() + self.seconds
+        self._lock = threading.Lock()
+        if self.seconds is not None:
+            self._timer = threading.Timer(max(self.seconds, 0), self._strike)
+            self._timer.daemon = True
+            self._timer.start()
+
+    @property
+    def over(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
+    def add(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._running.add(process)
+        if self.over:
+            self._strike()
+
+    def remove(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._running.discard(process)
+
+    def lift(self) -> None:
+        """From now on it takes as long as it takes."""
+        self._end = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _strike(self) -> None:
+        if self._end is None:
+            return
+        with self._lock:
+            for process in self._running:
+                process.kill()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a run of git gave."""
+
+    arguments: tuple[str, ...]
+    status: int
+    output: bytes
+    complaint: str
+
+    @property
+    def ok(self) -> bool:
+        return self.status == 0
+
+    def expect(self) -> bytes:
+        """The output; raises `External` when git failed."""
+        if self.ok:
+            return self.output
+        first = next((line for line in self.complaint.splitlines() if line.strip()), "")
+        raise External(
+            f"git {self.arguments[0]} failed: {first or f'status {self.status}'}",
+            argv=["git", *self.arguments],
+            status=self.status,
+            stderr=self.complaint,
+        )
+
+
+class Running:
+    """A git that was started."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        arguments: tuple[str, ...],
+        deadline: Deadline,
+        output: Path | None,
+    ) -> None:
+        self._process = process
+        self._arguments = arguments
+        self._deadline = deadline
+        self._output = output
+        deadline.add(process)
+
+    @property
+    def stdin(self) -> IO[bytes]:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    def answer(self, given: bytes | None = None) -> Answer:
+        """Give it the rest of its input and wait until it ends."""
+        try:
+            output, complaint = self._process.communicate(given)
+        except BaseException:
+            self.kill()
+            raise
+        finally:
+            self._deadline.remove(self._process)
+        if self._output is not None:
+            output = self._output.read_bytes()
+        text = complaint[-_TAIL:].decode(errors="replace")
+        return Answer(self._arguments, self._process.returncode, output, text)
+
+    def kill(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:  # what was not sent yet cannot be sent any more
+                    continue
+        self._process.wait()
+        self._deadline.remove(self._process)
+
+
+class Git:
+    """Git in one folder. `options` stand before the name of the command, as in `--git-dir X`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        index: Path | None = None,
+        deadline: Deadline | None = None,
+    ) -> None:
+        self.folder = folder
+        self.index = index
+        """Instead of the user's."""
+        self.options = options
+        self.deadline = deadline or Deadline()
+
+    def start(self, *arguments: str, feed: bool = False, output: Path | None = None) -> Running:
+        """Start git. `feed`: it will be given input. `output`: a file for what it prints."""
+        writing = None if output is None else output.open("wb")
+        try:
+            process = subprocess.Popen(
+                ("git", *_OPTIONS, *self.options, *arguments),  # noqa: S607 (the git of PATH)
+                cwd=self.folder,
+                env=self._environment(),
+                stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if writing is None else writing,
+                stderr=subprocess.PIPE,
+            )
+        except FileNotFoundError as error:
+            if self.folder.is_dir():
+                raise Unavailable("git is not installed", hint="install git") from error
+            raise NotFound(f"there is no folder {self.folder}") from error
+        except OSError as error:
+            raise External(f"git could not be started: {error.strerror}") from error
+        finally:
+            if writing is not None:
+                writing.close()
+        return Running(process, arguments, self.deadline, output)
+
+    def ask(self, *arguments: str, stdin: bytes | None = None) -> Answer:
+        """Run git; the caller looks at how it ended."""
+        return self.start(*arguments, feed=stdin is not None).answer(stdin)
+
+    def run(
+        self, *arguments: str, stdin: bytes | None = None, accepted: Collection[int] = (0,)
+    ) -> bytes:
+        """Run git and return its output; raises `External` when its status is not accepted."""
+        answer = self.ask(*arguments, stdin=stdin)
+        return answer.output if answer.status in accepted else answer.expect()
+
+    def _environment(self) -> Mapping[str, str]:
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("GIT_") or name in _KEPT
+        }
+        environment |= _SET
+        if self.index is not None:
+            environment["GIT_INDEX_FILE"] = str(self.index)
+        return environment

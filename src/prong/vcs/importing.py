@@ -1,0 +1,121 @@
+"""Objects and the ref of a snapshot, through one `git fast-import`.
+
+Many files become one pack instead of a flood of loose objects. The ref appears after everything
+that it needs, in the last instant; a stream that breaks off leaves none.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import NamedTuple
+
+from prong.errors import External
+from prong.vcs.git import Git
+from prong.vcs.private import Private
+from prong.vcs.repository import Repository
+
+_LOOSE = 100
+"""Up to so many objects are kept loose: a pack for each turn would be as bad as the flood."""
+_HALF = re.compile(r"/pack/(tmp_pack_\w+)")
+_PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
+
+
+class Entry(NamedTuple):
+    """A line of a tree: the object is an id, or a mark of this stream."""
+
+    mode: bytes
+    object: str
+    path: bytes
+
+
+class Import:
+    """One stream. Give it blobs and commits, then `finish` it."""
+
+    def __init__(self, repository: Repository, private: Private) -> None:
+        where = ("--git-dir", str(private.git_dir), "-c", f"fastimport.unpackLimit={_LOOSE}")
+        git = Git(repository.top, *where)
+        output = private.folder / "marks"
+        self._running = git.start("fast-import", "--quiet", "--done", feed=True, output=output)
+        self._packs = repository.common_dir / "objects" / "pack"
+        self._marks = 0
+        self._broken = False
+
+    def blob(self, data: bytes) -> str:
+        mark = self._mark()
+        self._write(b"blob\nmark %s\ndata %d\n" % (mark.encode(), len(data)), data, b"\n")
+        return mark
+
+    def commit(
+        self,
+        ref: str,
+        message: bytes,
+        time: datetime,
+        parents: Iterable[str],
+        base: str | None,
+        changes: Iterable[Entry],
+        deleted: Sequence[bytes] = (),
+    ) -> str:
+        """A commit on no branch's history but the parents; the ref will be at the last one."""
+        mark = self._mark()
+        head = (
+            f"reset {ref}\n\ncommit {ref}\nmark {mark}\n"
+            f"committer prong <prong@localhost> {int(time.timestamp())} +0000\n"
+        )
+        lines = [head.encode(), b"data %d\n" % len(message), message, b"\n"]
+        lines += [f"merge {parent}\n".encode() for parent in parents]
+        if base is not None:
+            lines.append(f"M 040000 {base} \n".encode())
+        lines += [b"D %s\n" % quoted(path) for path in deleted]
+        lines += [
+            b"M %s %s %s\n" % (entry.mode, entry.object.encode(), quoted(entry.path))
+            for entry in changes
+        ]
+        lines.append(b"\n")
+        self._write(*lines)
+        return mark
+
+    def finish(self, tree_of: str, marks: Sequence[str]) -> tuple[str, list[str]]:
+        """Write everything. The tree of the commit with that mark, and the ids of others."""
+        # Its answers come in the order of the questions.
+        questions = [f'ls {tree_of} ""\n', *(f"get-mark {mark}\n" for mark in marks), "done\n"]
+        self._write("".join(questions).encode())
+        answer = self._running.answer()
+        if not answer.ok:
+            self._clean_up(answer.complaint)
+        lines = answer.expect().decode().splitlines()
+        if self._broken or len(lines) != len(marks) + 1:
+            raise External("git fast-import did not answer", stderr=answer.complaint)
+        return lines[0].split()[2], lines[1:]
+
+    def abandon(self) -> None:
+        """Nothing of it shall stay."""
+        self._running.kill()
+
+    def _clean_up(self, complaint: str) -> None:
+        """On a full disk, git leaves there what it could write."""
+        for name in set(_HALF.findall(complaint)):
+            with suppress(OSError):
+                (self._packs / name).unlink()
+
+    def _mark(self) -> str:
+        self._marks += 1
+        return f":{self._marks}"
+
+    def _write(self, *pieces: bytes) -> None:
+        if self._broken:
+            return
+        try:
+            self._running.stdin.writelines(pieces)
+        except BrokenPipeError:
+            # Git ended. Why, it says at the end.
+            self._broken = True
+
+
+def quoted(path: bytes) -> bytes:
+    """As in C. A path that needs no quotes may have them."""
+    if _PLAIN.issuperset(path):
+        return b'"%s"' % path
+    return b'"%s"' % b"".join(
+        bytes((byte,)) if byte in _PLAIN else b"\\%03o" % byte for byte in path
+    )

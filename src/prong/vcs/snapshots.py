@@ -1,0 +1,318 @@
+"""The code as it stands at the end of a turn, as a commit under a ref that nobody sees.
+
+Nothing of the user's is written: not the index, the head, a branch, the stash, nor a setting. The
+tree has every tracked and untracked file byte for byte, as it lies in the working tree; what git
+ignores is not in it. The files are read here and not by git, so that no filter runs and no writer
+is in the way. In the history of a snapshot are the one before it in the session, the head, and a
+commit of what was staged: so nothing that it needs is ever collected.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from shutil import copyfile
+from zlib import crc32
+
+from prong.errors import External, ProngError, UsageError
+from prong.model import DiffStat, LeftOut, NestedSnapshot, Snapshot, TurnKey
+from prong.vcs import listing, messages
+from prong.vcs.contents import Contents
+from prong.vcs.git import Deadline, Git
+from prong.vcs.importing import Entry, Import
+from prong.vcs.known import Known
+from prong.vcs.messages import LISTED, Message
+from prong.vcs.private import Private, home
+from prong.vcs.repository import Repository
+from prong.vcs.working import LINKED, Differences, Working
+
+LIMIT = 50 * 1000 * 1000
+"""Files that are larger are left out, and listed."""
+
+
+def take(
+    folder: Path,
+    key: TurnKey,
+    *,
+    number: int | None = None,
+    message_id: str | None = None,
+    limit: int = LIMIT,
+    budget_seconds: float | None = None,
+    again: bool = False,
+) -> Snapshot | None:
+    """Keep the code of a turn; None where there is no git.
+
+    A turn that has a snapshot keeps it, unless `again` says that the turn went on since. When the
+    budget is spent, no more is looked for or read: the snapshot says what it lacks.
+    """
+    if message_id is not None and not message_id.isprintable():
+        raise UsageError(f"{message_id!r} cannot be the id of a message")
+    request = _Request(key, number, message_id, limit, again)
+    deadline = Deadline(budget_seconds)
+    try:
+        return _take(folder, request, deadline)
+    except OSError as error:
+        raise External(
+            f"the snapshot could not be taken: {error.strerror or error}",
+            path=os.fsdecode(error.filename or ""),
+        ) from error
+    finally:
+        deadline.lift()
+
+
+def find(folder: Path) -> list[Snapshot]:
+    """All snapshots of the repository, oldest first; those of its other worktrees as well."""
+    repository = Repository.find(folder)
+    if repository is None:
+        return []
+    found = listing.find(repository, messages.REFS)
+    return [snapshot for snapshot in found if snapshot.ref == messages.ref_of(snapshot.key)]
+
+
+def diffstat(snapshot: Snapshot, before: Snapshot | None) -> DiffStat:
+    """What changed from one to the other; from nothing, when there is none before."""
+    git = Git(snapshot.repo)
+    empty = ("hash-object", "-t", "tree", os.devnull)
+    old = git.run(*empty).decode().strip() if before is None else before.tree
+    if old == snapshot.tree:
+        return DiffStat(0, 0, 0)
+    options = ("-r", "-z", "-M", "--numstat", "--no-ext-diff", "--no-textconv")
+    output = git.run("diff-tree", *options, old, snapshot.tree)
+    # Names of renamed files stand alone, without numbers; binary files have dashes.
+    lines = [field.split(b"\t") for field in output.split(b"\0")]
+    numbers = [(line[0], line[1]) for line in lines if len(line) > 2]
+    added = sum(int(plus) for plus, _ in numbers if plus != b"-")
+    removed = sum(int(minus) for _, minus in numbers if minus != b"-")
+    return DiffStat(len(numbers), added, removed)
+
+
+@dataclass(frozen=True)
+class _Request:
+    key: TurnKey
+    number: int | None
+    message_id: str | None
+    limit: int
+    again: bool
+    suffix: str = ""
+    """Of the ref of a repository inside another one."""
+
+
+def _take(
+    folder: Path, request: _Request, deadline: Deadline, outer: Repository | None = None
+) -> Snapshot | None:
+    git = Git(folder)
+    prefix = messages.session_refs(request.key)
+    questions = (
+        Repository.ask(git),
+        listing.ask(git, prefix),
+        git.start("config", "-z", "--list"),
+    )
+    where, refs, config = [question.answer() for question in questions]
+    repository = Repository.found(git, where)
+    if repository is None:
+        return None
+    if outer is not None:
+        _check_inside(repository, folder, outer)
+    ref = messages.ref_of(request.key, request.suffix)
+    earlier = [
+        snapshot
+        for snapshot in listing.read(git, refs, prefix, repository.top)
+        if snapshot.ref == messages.ref_of(snapshot.key, request.suffix)
+    ]
+    known = next((snapshot for snapshot in earlier if snapshot.ref == ref), None)
+    if known is not None and not request.again:
+        return known
+    before = [
+        snapshot
+        for snapshot in earlier
+        if known is None or (snapshot is not known and snapshot.taken < known.taken)
+    ]
+    previous = before[-1] if before else None
+    with Private(repository) as private:
+        taking = _Taking(repository, private, request, deadline, previous, known)
+        return taking.take(config.expect())
+
+
+def _check_inside(repository: Repository, folder: Path, outer: Repository) -> None:
+    if repository.common_dir == outer.common_dir:
+        raise UsageError("another worktree of this repository")
+    if repository.top != folder.resolve():
+        raise UsageError("no repository that git can open")
+
+
+class _Taking:
+    """One snapshot on its way."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        private: Private,
+        request: _Request,
+        deadline: Deadline,
+        previous: Snapshot | None,
+        replaced: Snapshot | None,
+    ) -> None:
+        self._repository = repository
+        self._private = private
+        self._request = request
+        self._deadline = deadline
+        self._previous = previous
+        self._replaced = replaced
+        self._ref = messages.ref_of(request.key, request.suffix)
+        self._top = os.fsencode(repository.top)
+        self._known = Known(home(repository) / "known.json")
+        self._taken = datetime.now(UTC)
+
+    def take(self, config: bytes) -> Snapshot:
+        git = self._git(self._private.index, self._deadline)
+        if not self._private.copy_index():
+            git.run("read-tree", "HEAD")
+            copyfile(self._private.index, self._private.staged)
+        working = Working(self._repository, self._private, git)
+        try:
+            staged = self._git(self._private.staged, Deadline()).ask("write-tree")
+            conflict = not staged.ok and "unmerged" in staged.complaint
+            tree = None if conflict else staged.expect().decode().strip()
+            found = working.differences(config, conflict=conflict)
+        except BaseException:
+            working.abandon()
+            raise
+        nested = self._take_nested(found)
+        try:
+            return self._write(tree, found, nested)
+        except External:
+            won = self._won_by_another()
+            if won is not None:
+                return won
+            if not self._known.used:
+                raise
+            # A blob that was known may be gone, when somebody cleaned up.
+            self._known.forget()
+            return self._write(tree, found, nested)
+
+    def _git(self, index: Path, deadline: Deadline) -> Git:
+        where = ("--git-dir", str(self._repository.git_dir))
+        tree = ("--work-tree", str(self._repository.top))
+        return Git(self._repository.top, *where, *tree, index=index, deadline=deadline)
+
+    def _take_nested(self, found: Differences) -> dict[bytes, Snapshot | LeftOut]:
+        """Repositories inside this one are kept each in itself."""
+        taken: dict[bytes, Snapshot | LeftOut] = {}
+        for path in (*found.submodules, *found.nested):
+            name = os.fsdecode(path)
+            suffix = f".{crc32(path):08x}"
+            if self._deadline.over:
+                taken[path] = LeftOut(name, 0, "out of time")
+                continue
+            request = replace(self._request, suffix=suffix)
+            try:
+                inner = _take(
+                    self._repository.top / name, request, self._deadline, self._repository
+                )
+            except (OSError, ProngError) as error:
+                taken[path] = LeftOut(name, 0, str(error))
+            else:
+                taken[path] = inner or LeftOut(name, 0, "no repository that git can open")
+        return taken
+
+    def _write(
+        self, staged: str | None, found: Differences, nested: dict[bytes, Snapshot | LeftOut]
+    ) -> Snapshot:
+        stream = Import(self._repository, self._private)
+        try:
+            return self._send(stream, staged, found, nested)
+        except BaseException:
+            stream.abandon()
+            raise
+
+    def _send(
+        self,
+        stream: Import,
+        staged: str | None,
+        found: Differences,
+        nested: dict[bytes, Snapshot | LeftOut],
+    ) -> Snapshot:
+        contents = Contents(self._top, stream, self._known, self._deadline, self._request.limit)
+        contents.read(found.modified)
+        changes, deleted = contents.entries, [*found.deleted, *contents.gone]
+        inner = {path: one for path, one in nested.items() if isinstance(one, Snapshot)}
+        lost = [one for one in nested.values() if isinstance(one, LeftOut)]
+        for path in found.submodules:
+            head = inner[path].head if path in inner else None
+            if head is not None:
+                changes.append(Entry(LINKED, head, path))
+            elif path in inner:
+                deleted.append(path)
+        base, parents = staged, [] if self._previous is None else [self._previous.commit]
+        parents += [] if self._replaced is None else [self._replaced.commit]
+        parents += [] if self._repository.head is None else [self._repository.head]
+        if staged is None:
+            base = None if found.staged else self._repository.head_tree
+            unchanged = {*deleted, *(entry.path for entry in changes)}
+            merged = [
+                Entry(line.mode, line.blob, line.path)
+                for line in found.staged or ()
+                if line.stage == b"0"
+            ]
+            parents.append(self._send_conflict(stream, found, merged))
+            changes = [entry for entry in merged if entry.path not in unchanged] + changes
+        elif staged != self._repository.head_tree:
+            parents.append(
+                stream.commit(self._ref, b"prong: staged\n", self._taken, (), staged, ())
+            )
+        message = self._message(staged, found, contents, inner, lost)
+        commit = stream.commit(self._ref, message, self._taken, parents, base, changes, deleted)
+        tree, ids = stream.finish(commit, [commit, *(mark for _, _, mark in contents.learned)])
+        for (path, status, _), blob in zip(contents.learned, ids[1:], strict=True):
+            self._known.learn(path, status, blob, self._private.started)
+        self._known.save(self._private.folder / "known.json")
+        snapshot = messages.read(self._repository.top, self._ref, ids[0], tree, message)
+        assert snapshot is not None, "what was written can be read"
+        return snapshot
+
+    def _send_conflict(self, stream: Import, found: Differences, merged: list[Entry]) -> str:
+        """An index in conflict has no tree. Its sides are kept in folders: 0, 1, 2 and 3."""
+        sides = [Entry(entry.mode, entry.object, b"0/" + entry.path) for entry in merged]
+        sides += [
+            Entry(line.mode, line.blob, line.stage + b"/" + line.path)
+            for line in found.staged or ()
+            if line.stage != b"0"
+        ]
+        return stream.commit(self._ref, b"prong: conflict\n", self._taken, (), None, sides)
+
+    def _message(
+        self,
+        staged: str | None,
+        found: Differences,
+        contents: Contents,
+        inner: dict[bytes, Snapshot],
+        lost: list[LeftOut],
+    ) -> bytes:
+        left_out = (*contents.left_out, *lost)
+        notes = [*found.degraded, *contents.notes()]
+        if len(left_out) > LISTED:
+            notes.append(f"{len(left_out)} files are left out, {LISTED} of them are listed")
+        was = {one.path for one in self._previous.nested} if self._previous else set[str]()
+        nested = tuple(NestedSnapshot(os.fsdecode(path), one.commit) for path, one in inner.items())
+        moved = was != {one.path for one in nested}
+        return Message(
+            key=self._request.key,
+            number=self._request.number,
+            message_id=self._request.message_id,
+            taken=self._taken,
+            head=self._repository.head,
+            branch=self._repository.branch,
+            staged_tree=staged,
+            previous=self._previous,
+            degraded="; ".join(notes) or None,
+            left_out=left_out,
+            nested=nested,
+            nested_changed=moved or any(one.changed for one in inner.values()),
+            intended=tuple(map(os.fsdecode, found.intended)),
+        ).text()
+
+    def _won_by_another(self) -> Snapshot | None:
+        """The snapshot of this turn that somebody else took at the same time."""
+        there = listing.find(self._repository, self._ref)
+        before = self._replaced and self._replaced.commit
+        return next((snapshot for snapshot in there if snapshot.commit != before), None)

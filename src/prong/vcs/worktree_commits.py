@@ -1,0 +1,167 @@
+"""One commit per turn on the own branch of a worktree that prong made.
+
+What is committed is what the turn's snapshot saw. Unlike the snapshot it is made for others to
+read, so files go through the user's filters, as with `git add`, and the user is the author.
+"""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from shutil import copyfile
+from time import sleep
+
+from prong.errors import External
+from prong.model import Snapshot
+from prong.vcs import worktree_record
+from prong.vcs.git import Git
+from prong.vcs.worktree_record import entry_of
+
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "sequencer": "a cherry-pick or a revert",
+    "BISECT_LOG": "a bisection",
+}
+_SUBMODULE = b"160000"
+_NOTHING = b"000000"
+_TITLE = 72
+_TRIES = 20
+_PAUSE = 0.05
+
+
+@dataclass(frozen=True)
+class TurnCommit:
+    """The commit of a turn, or why there is none; both when it is made but not all is well."""
+
+    commit: str | None
+    reason: str | None = None
+
+
+def commit_turn(snapshot: Snapshot, prompt: str) -> TurnCommit:
+    """Commit on the branch what the worktree of the snapshot had at the end of the turn.
+
+    Nothing happens while the agent or the user is in the middle of something, on another branch,
+    or when nothing changed.
+    """
+    worktree = worktree_record.read(snapshot.repo)
+    entry = entry_of(worktree.path)
+    git = Git(worktree.path)
+    for name, what in _UNDER_WAY.items():
+        if (entry / name).exists():
+            return TurnCommit(None, f"{what} is under way")
+    if snapshot.staged_tree is None:
+        return TurnCommit(None, "a merge conflict is not resolved")
+    ref = f"refs/heads/{worktree.branch}"
+    if os.fsdecode(git.ask("symbolic-ref", "--quiet", "HEAD").output).strip() != ref:
+        return TurnCommit(None, f"{worktree.branch} is not checked out")
+    answer = git.ask("rev-parse", "HEAD", "HEAD^{tree}")
+    head, head_tree = answer.output.decode().split() if answer.ok else (None, None)
+    try:
+        tree = _tree(git, entry, head, snapshot.tree)
+    except External as error:
+        return TurnCommit(None, f"the files cannot be added: {error.message}")
+    if tree == head_tree:
+        return TurnCommit(None, "nothing changed")
+    commit = _commit(git, tree, head, _message(snapshot, prompt))
+    moved = f"create {ref}\0{commit}\0" if head is None else f"update {ref}\0{commit}\0{head}\0"
+    words = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", _which(snapshot))
+    if not git.ask(*words, stdin=os.fsencode(moved)).ok:
+        return TurnCommit(None, "somebody else committed at the same time")
+    return TurnCommit(commit, _stage(git, commit))
+
+
+def _tree(git: Git, entry: Path, head: str | None, taken: str) -> str:
+    """The head's tree with what differs in the snapshot's, as git would add it."""
+    index = entry / f"prong-commit-{os.getpid()}"
+    try:
+        with suppress(FileNotFoundError):
+            copyfile(entry / "index", index)
+        private = Git(git.folder, index=index)
+        hidden = private.run("ls-files", "-z", "-v").split(b"\0")
+        left = {line[2:] for line in hidden if line and (line[:1] == b"S" or line[:1].islower())}
+        private.run("read-tree", *(("-i", "-m", head) if head else ("--empty",)))
+        gone, present = _differing(private, head, taken)
+        # What is gone goes first: a folder may have become a file, or a link.
+        for words, names in (("--force-remove",), gone), (("--add", "--remove"), present):
+            stdin = b"".join(name + b"\0" for name in names if name not in left)
+            private.run("update-index", "-z", *words, "--stdin", stdin=stdin)
+        return private.run("write-tree").decode().strip()
+    finally:
+        for leftover in (index, index.with_name(f"{index.name}.lock")):
+            leftover.unlink(missing_ok=True)
+
+
+def _differing(git: Git, head: str | None, taken: str) -> tuple[list[bytes], list[bytes]]:
+    """What is gone and what is new or changed; not a repository inside that was never added."""
+    gone: list[bytes] = []
+    present: list[bytes] = []
+    if head is None:
+        lines = git.run("ls-tree", "-r", "-z", taken).split(b"\0")[:-1]
+        return gone, [line.split(b"\t", 1)[1] for line in lines if line[:6] != _SUBMODULE]
+    fields = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", head, taken).split(b"\0")
+    for about, name in zip(fields[::2], fields[1::2], strict=False):
+        old, new, *_ = about.lstrip(b":").split(b" ")
+        if new == _NOTHING:
+            gone.append(name)
+        elif new != _SUBMODULE or old == _SUBMODULE:
+            present.append(name)
+    return gone, present
+
+
+def _commit(git: Git, tree: str, head: str | None, message: str) -> str:
+    """Written as it is stored: `git commit-tree` would take us for the author."""
+    now = datetime.now().astimezone()
+    who = f"{_person(git)} {int(now.timestamp())} {now:%z}"
+    parent = [] if head is None else [f"parent {head}"]
+    lines = [f"tree {tree}", *parent, f"author {who}", f"committer {who}", "", message]
+    stdin = "\n".join(lines).encode(errors="replace")
+    return git.run("hash-object", "-w", "-t", "commit", "--stdin", stdin=stdin).decode().strip()
+
+
+def _person(git: Git) -> str:
+    """The user, where git knows of one."""
+    values = [git.ask("config", "--get", f"user.{what}").output for what in ("name", "email")]
+    name, email = (_plain(value.decode(errors="replace"), "<>") for value in values)
+    return f"{name} <{email}>" if name and email else "prong <prong@localhost>"
+
+
+def _message(snapshot: Snapshot, prompt: str) -> str:
+    first = next((line for line in map(_plain, prompt.splitlines()) if line), "")
+    title = f"{_which(snapshot)}: {first}" if first else _which(snapshot)
+    if len(title) > _TITLE:
+        title = title[: _TITLE - 3].rstrip() + "..."
+    trailers = {
+        "Prong-Session": f"{snapshot.agent}:{snapshot.session}",
+        "Prong-Turn": snapshot.number,
+        "Prong-Turn-Id": snapshot.turn_id,
+        "Prong-Message-Id": snapshot.message_id,
+        "Prong-Snapshot": snapshot.commit,
+    }
+    lines = [f"{name}: {_plain(str(value))}" for name, value in trailers.items() if value]
+    return "\n".join([title, "", *lines, ""])
+
+
+def _which(snapshot: Snapshot) -> str:
+    return f"Turn {snapshot.turn_id if snapshot.number is None else snapshot.number}"
+
+
+def _plain(text: str, without: str = "") -> str:
+    """One line that no terminal takes for a command."""
+    kept = (char if char.isprintable() and char not in without else " " for char in text)
+    return " ".join("".join(kept).split())
+
+
+def _stage(git: Git, commit: str) -> str | None:
+    """What was committed is staged; what changed since then shows as changed."""
+    answer = git.ask("read-tree", "-i", "-m", commit)
+    for _ in range(_TRIES):
+        if "index.lock" not in answer.complaint:
+            break
+        sleep(_PAUSE)
+        answer = git.ask("read-tree", "-i", "-m", commit)
+    return None if answer.ok else f"the index is not up to date: {answer.complaint.strip()}"

@@ -1,0 +1,74 @@
+"""Files of which git stores something else than what lies in the working tree: LFS, git-crypt.
+
+A snapshot has what git stores of them, as long as they were not changed. What lay in the working
+tree is copied from the source, where it still is so. No filter is asked to make it: that may take
+long, ask for a password, or fetch things from far away.
+"""
+
+import filecmp
+import os
+from pathlib import Path
+
+from prong.model import Snapshot
+from prong.vcs.git import Git
+from prong.vcs.ignored import copy_file
+
+_CONFIGURED = ("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(smudge|process)$")
+_CHANGED = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
+_ATTRIBUTES = b".gitattributes\0"
+_ALIKE = 1 << 20
+"""Bytes. A larger file is not what git stores instead of it."""
+
+
+def bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str, ...]:
+    """Returns warnings. `listing` has the names of all files in the index."""
+    if _ATTRIBUTES not in listing:
+        return ()
+    git, source = Git(path), Git(snapshot.repo)
+    filters = {_filter(name) for name in git.ask(*_CONFIGURED).output.split(b"\0")[:-1]}
+    if not filters or snapshot.staged_tree is None:
+        return ()
+    tracked = git.run("ls-files", "-z")
+    fields = git.run("check-attr", "-z", "--stdin", "filter", stdin=tracked).split(b"\0")
+    wanted = {
+        name for name, value in zip(fields[::3], fields[2::3], strict=False) if value in filters
+    }
+    captured = git.run(*_CHANGED, snapshot.staged_tree, snapshot.tree).split(b"\0")
+    wanted -= {*captured}
+    if not wanted:
+        return ()
+    same = _staged(git) & _staged(source)
+    dirty = {*source.ask("diff-files", "-z", "--name-only").output.split(b"\0")}
+    at_hand = {line.partition(b"\t")[2] for line in same} - dirty
+    missing = 0
+    copied = False
+    for name in map(os.fsdecode, sorted(wanted)):
+        if os.fsencode(name) not in at_hand:
+            missing += 1
+        elif not _is_same(snapshot.repo / name, path / name):
+            (path / name).unlink()
+            copy_file(snapshot.repo / name, path / name)
+            copied = True
+    if copied:
+        # So that git, and the next snapshot, knows that they are not changed.
+        git.ask("update-index", "-q", "--refresh")
+    if not missing:
+        return ()
+    return (f"{missing} files are as git stores them, their filter was not used (git lfs pull)",)
+
+
+def _filter(setting: bytes) -> bytes:
+    """`filter.lfs.smudge` -> `lfs`."""
+    return setting.split(b".", 1)[1].rpartition(b".")[0]
+
+
+def _staged(git: Git) -> set[bytes]:
+    return {*git.ask("ls-files", "-z", "-s").output.split(b"\0")[:-1]}
+
+
+def _is_same(source: Path, target: Path) -> bool:
+    if source.is_symlink() or not source.is_file() or not target.is_file():
+        return True  # nothing that a filter made
+    size = source.stat().st_size
+    same_size = size == target.stat().st_size and size < _ALIKE
+    return same_size and filecmp.cmp(source, target, shallow=False)

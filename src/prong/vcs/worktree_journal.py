@@ -1,0 +1,297 @@
+"""What the making of a worktree is about to do, on the disk before it is done, to be taken back.
+
+A journal lies in the managed root while a worktree is made or removed, locked by whoever is at it.
+`sweep` takes back what a killed process left. Nothing outside the managed root is ever deleted but
+what a journal names: a worktree's entry in its repository and a branch that nobody used.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Callable, Collection, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from prong.errors import External, UsageError
+from prong.journal import Journal, step
+from prong.lock import locked
+from prong.paths import private_dir
+from prong.vcs.git import Git
+
+PRIVATE = ".prong"
+"""The folder in the managed root for journals and for what is being deleted."""
+_DELETIONS = 20
+_PATIENCE = 30.0
+"""Seconds that are waited for another prong."""
+_ABANDONED = 10.0
+"""Seconds after which an entry without content belongs to nobody."""
+
+
+class Undo:
+    """Records steps; takes them back when the `with` block fails."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.token = secrets.token_hex(8)
+        self._journal: Journal | None = None
+
+    def __enter__(self) -> Self:
+        private_dir(self.root)
+        self._journal = Journal.create(private_dir(self.root / PRIVATE), self.token)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._journal is not None
+        try:
+            if error is not None:
+                _take_back(self.root, self.token, self._journal.entries)
+            _forget(self.root, self.token)
+        except (OSError, External) as again:
+            # The journal stays, for `sweep`.
+            if error is None:
+                raise
+            error.add_note(f"not everything could be taken back: {again}")
+        finally:
+            self._journal.close()
+
+    def will(self, **entry: Any) -> None:
+        """Say what comes next, before it is done."""
+        assert self._journal is not None
+        self._journal.write(**entry)
+
+    def make_folders(self, folder: Path) -> None:
+        """Make a folder in the managed root, with those above it."""
+        inside(self.root, folder / "x")
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        for path in reversed(missing):
+            self.will(folder=str(path))
+            step("make", path)
+            path.mkdir(mode=0o700, exist_ok=True)
+        # A link on the way may lead out of the root: look again at what is there now.
+        inside(self.root, folder / "x")
+
+
+def inside(root: Path, path: Path) -> Path:
+    """The same path without links above it; an error when it is not in the managed root."""
+    top = Path(os.path.realpath(root))
+    real = Path(os.path.realpath(path.parent)) / path.name
+    if ".." in path.parts or top not in real.parents or top / PRIVATE in (real, *real.parents):
+        raise UsageError(
+            f"{path} is not in the folder of prong's worktrees", path=str(path), root=str(root)
+        )
+    return real
+
+
+def sweep(root: Path) -> list[Path]:
+    """Take back what killed processes left in the managed root; returns what was removed."""
+    removed: list[Path] = []
+    for path in sorted((root / PRIVATE).glob("*.jsonl")):
+        journal = Journal.open(path)
+        if journal is None:
+            continue
+        try:
+            removed += _take_back(root, path.stem, journal.entries)
+            _forget(root, path.stem)
+        finally:
+            journal.close()
+    return removed
+
+
+def leftovers(root: Path) -> list[Path]:
+    """The journals of killed processes."""
+    found: list[Path] = []
+    for path in sorted((root / PRIVATE).glob("*.jsonl")):
+        journal = Journal.open(path)
+        if journal is not None:
+            found.append(path)
+            journal.close()
+    return found
+
+
+def delete(root: Path, path: Path, token: str) -> None:
+    """Delete a folder in the managed root: moved out of sight as a whole, then piece by piece."""
+    real = inside(root, path)
+    if not os.path.lexists(real):
+        return
+    if real.is_symlink():
+        step("remove", real)
+        real.unlink()
+        return
+    gone = root / PRIVATE / f"{token}-{secrets.token_hex(4)}"
+    step("move", real)
+    try:
+        real.rename(gone)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        gone = real  # another disk is mounted there
+    _delete(gone)
+
+
+def _delete(path: Path) -> None:
+    """A git that outlived its killed parent may still be writing: then once more."""
+    for attempt in range(_DELETIONS):
+        step("remove", path)
+        try:
+            shutil.rmtree(path, onerror=_make_deletable)
+        except FileNotFoundError:
+            return
+        except OSError:
+            if attempt == _DELETIONS - 1:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _make_deletable(act: Callable[..., Any], path: str, failure: Any) -> None:
+    """Folders without write permission are common: Go's modules are such."""
+    if isinstance(failure[1], FileNotFoundError):
+        return
+    if not isinstance(failure[1], PermissionError):
+        raise failure[1]
+    above = os.path.dirname(path)
+    for folder in (above, path):
+        with suppress(OSError):
+            if not Path(folder).is_symlink():
+                Path(folder).chmod(stat.S_IRWXU)
+    if act is os.open or act is os.scandir:  # a folder that could not be looked into
+        shutil.rmtree(path)
+    else:
+        act(path)
+
+
+def _forget(root: Path, token: str) -> None:
+    for gone in (root / PRIVATE).glob(f"{token}-*"):
+        _delete(gone)
+    path = root / PRIVATE / f"{token}.jsonl"
+    step("remove", path)
+    path.unlink(missing_ok=True)
+
+
+def _take_back(root: Path, token: str, entries: list[dict[str, Any]]) -> list[Path]:
+    """Undo in reverse. May be stopped anywhere and begun anew."""
+    if any("done" in entry for entry in entries):
+        return []
+    removed: list[Path] = []
+    for entry in reversed(entries):
+        if "worktree" in entry:
+            path = Path(entry["worktree"])
+            delete(root, path, token)
+            common = Path(entry["common"])
+            if common.is_dir():  # the repository may be gone as well
+                _take_back_entry(common, path, token, entry)
+            removed.append(path)
+        elif "removing" in entry:
+            # Begun means done: what is left of it is in nobody's sight any more.
+            path = Path(entry["removing"])
+            if not os.path.lexists(path):
+                for part in entry["parts"]:
+                    forget(token, *part)
+                removed.append(path)
+        elif "folder" in entry:
+            with suppress(OSError):  # only what is still empty
+                Path(entry["folder"]).rmdir()
+    return removed
+
+
+def _take_back_entry(common: Path, path: Path, token: str, entry: dict[str, Any]) -> None:
+    with alone(common):
+        forget_entry(common, path, token, entry["known"])
+        if entry["head"] is not None:
+            drop_branch(common, entry["branch"], entry["head"], entry["mark"])
+
+
+def forget(token: str, common: str, path: str, branch: str, base: str | None) -> str | None:
+    """Remove a deleted worktree from its repository; the branch stays when something is on it.
+
+    Returns its name then.
+    """
+    if not Path(common).is_dir():
+        return None  # the repository is gone as well
+    with alone(Path(common)):
+        forget_entry(Path(common), Path(path), token)
+        return _drop_unused(Git(Path(common)), branch, base)
+
+
+def _drop_unused(git: Git, branch: str, base: str | None) -> str | None:
+    name = f"refs/heads/{branch}"
+    tip, _, elsewhere = (
+        git.run("for-each-ref", "--format=%(objectname) %(worktreepath)", name)
+        .decode(errors="replace")
+        .strip()
+        .partition(" ")
+    )
+    if tip and (tip != base or elsewhere):
+        return branch
+    if tip:
+        deletion = os.fsencode(f"delete {name}\0{tip}\0")
+        git.ask("update-ref", "-z", "--stdin", stdin=deletion)
+    return None
+
+
+@contextmanager
+def alone(common: Path) -> Generator[None]:
+    """No other prong changes what this repository knows of its worktrees.
+
+    Git fails when an entry vanishes that it is about to look at.
+    """
+    descriptor = os.open(common, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        locked(descriptor, _PATIENCE)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def entries_of(common: Path) -> list[Path]:
+    """What a repository knows of its worktrees: one folder each."""
+    try:
+        return sorted((common / "worktrees").iterdir())
+    except OSError:
+        return []
+
+
+def forget_entry(
+    common: Path, path: Path, token: str, known: Collection[str] | None = None
+) -> None:
+    """Remove a worktree's entry from its repository, which had others that are `known`."""
+    for entry in entries_of(common):
+        try:
+            points = os.fsdecode((entry / "gitdir").read_bytes().rstrip(b"\n")) == f"{path}/.git"
+        except OSError:
+            points = known is not None and entry.name not in known and _is_abandoned(entry)
+        if points:
+            step("move", entry)
+            entry.rename(common / f"prong-{token}-{entry.name}")
+    for gone in common.glob(f"prong-{token}-*"):
+        _delete(gone)
+    with suppress(OSError):
+        (common / "worktrees").rmdir()
+
+
+def _is_abandoned(entry: Path) -> bool:
+    """Git was killed before it wrote where the new worktree is; some other git may be at it now."""
+    with suppress(OSError):
+        return time.time() - entry.stat().st_mtime > _ABANDONED
+    return False
+
+
+def drop_branch(common: Path, branch: str, head: str, mark: str) -> bool:
+    """Delete a branch that is where it was made, by whoever left that mark in its log."""
+    git = Git(common)
+    log = git.ask("reflog", "show", "--format=%gs", f"refs/heads/{branch}", "--").output
+    if log.decode(errors="replace").strip() != mark:
+        return False
+    deletion = f"delete refs/heads/{branch}\0{head}\0"
+    return git.ask("update-ref", "-z", "--stdin", stdin=os.fsencode(deletion)).ok

@@ -1,0 +1,112 @@
+"""What prong knows of a worktree that it made: kept in the worktree's entry in its repository.
+
+There it ends with the worktree, and `git worktree move` does not lose it.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from prong.errors import NotFound
+
+_FILE = "prong.json"
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a worktree had besides its commit when it was made from a snapshot."""
+
+    staged: str | None
+    """The staged tree; None in a merge conflict."""
+    files: Mapping[str, tuple[int, int, int] | None]
+    """Mode, size and time of each; None where there was none."""
+
+
+@dataclass(frozen=True)
+class Worktree:
+    """A linked worktree of somebody's repository, made by prong."""
+
+    path: Path
+    repo: Path
+    """The working tree it was made from."""
+    common: Path
+    """The repository itself: the folder with the objects and the branches."""
+    branch: str
+    """The branch that was made for it. Another one may be checked out by now."""
+    base: str | None
+    """The commit that the branch began at; None where nothing was committed yet."""
+    created: datetime
+    snapshot: str | None = None
+    """The ref of the snapshot that it was made from."""
+    nested: tuple[str, ...] = ()
+    """Repositories inside it that are worktrees, too, in the order they were made."""
+    given: Given | None = None
+    """None when it was clean when it was made."""
+    warnings: tuple[str, ...] = ()
+    size: int | None = None
+    """Bytes on the disk, in a list."""
+    dirty: bool | None = None
+    """Whether something would be lost with it, in a list."""
+
+
+def entry_of(path: Path) -> Path:
+    """The folder in the repository that belongs to the worktree at `path`."""
+    try:
+        content = (path / ".git").read_bytes()
+    except OSError:
+        raise NotFound(f"{path} is no worktree", path=str(path)) from None
+    if not content.startswith(b"gitdir: "):
+        raise NotFound(f"{path} is no worktree", path=str(path))
+    found = Path(os.fsdecode(content.removeprefix(b"gitdir: ").rstrip(b"\n")))
+    return Path(os.path.normpath(path / found))
+
+
+def write(worktree: Worktree) -> None:
+    record = {
+        "repo": str(worktree.repo),
+        "common": str(worktree.common),
+        "branch": worktree.branch,
+        "base": worktree.base,
+        "created": worktree.created.isoformat(),
+        "snapshot": worktree.snapshot,
+        "nested": list(worktree.nested),
+        "given": worktree.given and [worktree.given.staged, dict(worktree.given.files)],
+        "warnings": list(worktree.warnings),
+    }
+    file = entry_of(worktree.path) / _FILE
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps(record), encoding="ascii")
+    new.replace(file)
+
+
+def read(path: Path) -> Worktree:
+    """Raises `NotFound` when it is no worktree, or not one that prong made."""
+    entry = entry_of(path)
+    try:
+        decoded: Any = json.loads((entry / _FILE).read_bytes())
+        record = cast(dict[str, Any], decoded)
+        return Worktree(
+            path,
+            repo=Path(record["repo"]),
+            common=Path(record["common"]),
+            branch=record["branch"],
+            base=record["base"],
+            created=datetime.fromisoformat(record["created"]),
+            snapshot=record["snapshot"],
+            nested=tuple(record["nested"]),
+            given=_given(record["given"]),
+            warnings=tuple(record["warnings"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        raise NotFound(f"prong did not make the worktree {path}", path=str(path)) from None
+
+
+def _given(record: list[Any] | None) -> Given | None:
+    if record is None:
+        return None
+    staged, files = record
+    return Given(staged, {name: found and (*found,) for name, found in files.items()})

@@ -1,0 +1,179 @@
+"""A snapshot given back in a new worktree, exactly, and worktrees removed again.
+
+Nothing of the user's repository changes but what a new worktree and its branch add to it. When a
+step fails all of that is taken back, and by `sweep` when the process was killed.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from prong import paths
+from prong.errors import Dirty, NotFound, UsageError
+from prong.journal import step
+from prong.model import Snapshot
+from prong.vcs import worktree_record, worktree_state
+from prong.vcs.git import Git
+from prong.vcs.ignored import IgnoredFiles, bring
+from prong.vcs.worktree_journal import (
+    PRIVATE,
+    Undo,
+    delete,
+    forget,
+    inside,
+)
+from prong.vcs.worktree_making import check_out, give_back
+from prong.vcs.worktree_record import Worktree
+
+_DEPTH = 3
+"""How deep in the managed root worktrees are looked for."""
+
+
+def create(
+    snapshot: Snapshot,
+    path: Path,
+    branch: str,
+    *,
+    root: Path | None = None,
+    ignored: IgnoredFiles | None = None,
+) -> Worktree:
+    """A new worktree with the code of the snapshot: files, index and head as they were.
+
+    `path` is in the managed root and does not exist yet, nor does the branch. Where nothing was
+    committed yet, nothing is on the branch either.
+    """
+    with Undo(root or paths.worktrees_dir()) as undo:
+        return _finish(undo, give_back(undo, snapshot, path, branch), ignored)
+
+
+def create_at(
+    repo: Path,
+    commitish: str,
+    path: Path,
+    branch: str,
+    *,
+    root: Path | None = None,
+    ignored: IgnoredFiles | None = None,
+) -> Worktree:
+    """A new worktree of a commit, with the user's filters, as `git worktree add` makes it."""
+    commit = _commit(repo, commitish)
+    with Undo(root or paths.worktrees_dir()) as undo:
+        return _finish(undo, check_out(undo, repo, path, branch, commit), ignored)
+
+
+def nearest_commit(repo: Path, branch: str | None, when: datetime) -> str | None:
+    """The commit that the branch was at; None when there was none yet.
+
+    As the branch's log has it, and where that does not go back so far, the last commit before.
+    """
+    git = Git(repo)
+    name = f"refs/heads/{branch}"
+    if branch is None or not git.ask("show-ref", "--verify", "--quiet", name).ok:
+        name = "HEAD"
+    time = int(when.timestamp())
+    log = git.ask("reflog", "show", "--date=unix", "--format=%H %gd", name, "--").output
+    for line in log.decode(errors="replace").splitlines():
+        commit, _, at = line.partition(" ")
+        if int(at[at.rindex("{") + 1 : -1]) <= time:
+            return commit
+    found = git.ask("rev-list", "-1", "--first-parent", f"--min-age={time}", name, "--").output
+    return found.decode().strip() or None
+
+
+def place(root: Path, repo: Path, name: str) -> Path:
+    """Where in the managed root a worktree of this repository goes."""
+    import hashlib
+
+    digest = hashlib.sha256(os.fsencode(os.path.realpath(repo))).hexdigest()[:6]
+    return root / f"{repo.name or 'root'}-{digest}" / name
+
+
+def listed(root: Path, *, measured: bool = True) -> list[Worktree]:
+    """The worktrees in the managed root, oldest first; with size and dirtiness when `measured`."""
+    found: list[Worktree] = []
+    for path in _worktree_paths(root, _DEPTH):
+        try:
+            worktree = worktree_record.read(path)
+        except NotFound:
+            continue
+        found.append(_measure(worktree) if measured else worktree)
+    return sorted(found, key=lambda worktree: worktree.created)
+
+
+def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False) -> str | None:
+    """Delete a worktree and its entry in the repository; the branch too if nothing is on it.
+
+    Returns the name of the branch when it stays. Raises `Dirty` when work would be lost.
+    """
+    top = root or paths.worktrees_dir()
+    path = inside(top, worktree.path)
+    if path.is_symlink():
+        raise UsageError(f"{path} is a link", path=str(path))
+    # What is on the disk counts, not what somebody remembers.
+    found = worktree_record.read(path)
+    if not force and worktree_state.is_dirty(found):
+        raise Dirty(
+            f"{path} has changes that are nowhere else",
+            hint="commit them, or use --force",
+            path=str(path),
+        )
+    with Undo(top) as undo:
+        inner = [each for name in found.nested if (each := _nested(path / name)) is not None]
+        parts = [
+            (str(each.common), str(each.path), each.branch, each.base) for each in (*inner, found)
+        ]
+        undo.will(removing=str(path), parts=parts)
+        delete(top, path, undo.token)
+        return [forget(undo.token, *part) for part in parts][-1]
+
+
+def _finish(undo: Undo, worktree: Worktree, ignored: IgnoredFiles | None) -> Worktree:
+    if worktree.repo.is_dir():
+        step("copy", worktree.path)
+        brought = bring(worktree.repo, worktree.path, ignored or IgnoredFiles())
+        worktree = replace(worktree, warnings=worktree.warnings + brought.warnings)
+    step("write", worktree.path)
+    worktree_record.write(worktree)
+    undo.will(done=True)
+    return worktree
+
+
+def _measure(worktree: Worktree) -> Worktree:
+    dirty = worktree_state.is_dirty(worktree)
+    return replace(worktree, size=worktree_state.size(worktree.path), dirty=dirty)
+
+
+def _worktree_paths(folder: Path, depth: int) -> Iterator[Path]:
+    """Folders with a `.git` in them; nothing is looked for inside of those, nor behind links."""
+    try:
+        with os.scandir(folder) as found:
+            inner = [Path(entry.path) for entry in found if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return
+    for path in sorted(inner):
+        if (path / ".git").exists():
+            yield path
+        elif depth > 1 and path.name != PRIVATE:
+            yield from _worktree_paths(path, depth - 1)
+
+
+def _nested(path: Path) -> Worktree | None:
+    """None when somebody removed it, or put something else in its place."""
+    try:
+        return worktree_record.read(path)
+    except NotFound:
+        return None
+
+
+def _commit(repo: Path, commitish: str) -> str:
+    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commitish}^{{commit}}")
+    answer = Git(repo).ask(*words)
+    if not answer.ok:
+        raise NotFound(f"{repo} has no commit {commitish}", repo=str(repo), commit=commitish)
+    return _text(answer.output)
+
+
+def _text(line: bytes) -> str:
+    return os.fsdecode(line.removesuffix(b"\n"))

@@ -1,0 +1,293 @@
+"""`prong hooks`: shown, asked for, backed up, and given back byte for byte."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import prong as package
+from prong.testing.home import IsolatedHome
+from tests.cli.shell import Shell, prong
+from tests.unit.agents.codex import hook_server
+
+SOURCE = str(Path(package.__file__).parents[1])
+THEIRS = {"hooks": [{"type": "command", "command": "say done"}]}
+SETTINGS = json.dumps({"model": "opus", "hooks": {"Stop": [THEIRS]}}, indent=4)
+
+
+@pytest.fixture
+def settings(shell: Shell) -> Path:
+    path = shell.home.claude / "settings.json"
+    path.write_text(SETTINGS)
+    path.chmod(0o640)
+    return path
+
+
+def install(shell: Shell, *words: str) -> str:
+    return shell.ok("hooks", "install", "--agent", "claude", "--yes", *words)
+
+
+def remove(shell: Shell, *words: str) -> str:
+    return shell.ok("hooks", "remove", "--agent", "claude", "--yes", *words)
+
+
+def state(shell: Shell, *words: str) -> str:
+    [one] = shell.json("hooks", "status", "--agent", "claude", *words)["hooks"]
+    return one["state"]
+
+
+def test_install_and_remove(shell: Shell, settings: Path) -> None:
+    assert state(shell) == "none"
+    text = install(shell)
+    assert '+            {"' not in text
+    assert '+        "SessionStart": [' in text
+    assert "claude: installed" in text
+    data = json.loads(settings.read_text())
+    assert data["hooks"]["Stop"][0] == THEIRS
+    assert data["hooks"]["Stop"][1]["hooks"][0]["command"].endswith(" claude")
+    assert settings.stat().st_mode & 0o777 == 0o640
+    assert state(shell) == "installed"
+    assert "claude: removed" in remove(shell)
+    assert settings.read_text() == SETTINGS
+    assert settings.stat().st_mode & 0o777 == 0o640
+    assert state(shell) == "none"
+    assert list((shell.home.root / ".local/state/prong/hooks").iterdir()) == []
+
+
+def test_a_second_time_nothing_is_done_and_said(shell: Shell, settings: Path) -> None:
+    install(shell)
+    before = settings.read_bytes()
+    assert install(shell) == "claude: the hooks are installed already\n"
+    assert settings.read_bytes() == before
+    remove(shell)
+    assert remove(shell) == "claude: there are no hooks of ours\n"
+    assert settings.read_text() == SETTINGS
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"{ }\n", b"\xef\xbb\xbf{\r\n}\r\n"])
+def test_files_with_little_in_them_come_back_exactly(shell: Shell, content: bytes | None) -> None:
+    path = shell.home.claude / "settings.json"
+    if content is not None:
+        path.write_bytes(content)
+    install(shell)
+    assert len(json.loads(path.read_bytes().decode("utf-8-sig"))["hooks"]) == 6
+    remove(shell)
+    assert (path.read_bytes() if path.exists() else None) == content
+
+
+def test_a_file_that_the_agent_changed_loses_our_entries_only(shell: Shell, settings: Path) -> None:
+    install(shell)
+    data = json.loads(settings.read_text())
+    data["theme"] = "dark"
+    settings.write_text(json.dumps(data, indent=2))  # as Claude Code writes it
+    assert state(shell) == "installed"
+    remove(shell)
+    wanted = {**json.loads(SETTINGS), "theme": "dark"}
+    assert settings.read_text() == json.dumps(wanted, indent=2)
+
+
+def test_a_file_that_the_agent_wrote_anew_is_taken_as_it_is(shell: Shell, settings: Path) -> None:
+    install(shell)
+    settings.write_text('{"theme": "dark"}')
+    assert state(shell) == "none"
+    assert remove(shell) == "claude: there are no hooks of ours\n"
+    install(shell)
+    remove(shell)
+    assert settings.read_text() == '{"theme": "dark"}'
+
+
+def test_hooks_of_another_prong_are_replaced(shell: Shell, settings: Path) -> None:
+    install(shell)
+    text = settings.read_text()
+    settings.write_text(text.replace(sys.executable, "/old/python", 3))
+    assert state(shell) == "outdated"
+    install(shell)
+    assert settings.read_text() == text
+    remove(shell)
+    assert settings.read_text() == SETTINGS
+
+
+def test_the_project(shell: Shell, settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = shell.home.projects / "shop"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    install(shell, "--project")
+    assert (folder / ".claude/settings.local.json").exists()
+    assert settings.read_text() == SETTINGS
+    assert (state(shell), state(shell, "--project")) == ("none", "installed")
+    remove(shell, "--project")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_link_stays_a_link(shell: Shell, settings: Path) -> None:
+    real = shell.home.root / "dotfiles.json"
+    settings.rename(real)
+    settings.symlink_to(real)
+    install(shell)
+    assert settings.is_symlink()
+    assert len(json.loads(real.read_text())["hooks"]) == 6
+    remove(shell)
+    assert settings.is_symlink()
+    assert real.read_text() == SETTINGS
+
+
+def test_a_read_only_file_is_left_alone(shell: Shell, settings: Path) -> None:
+    settings.chmod(0o444)
+    words = shell.fails(8, "hooks", "install", "--agent", "claude", "--yes", "--json")
+    problem = json.loads(words)
+    assert problem["message"] == f"{settings} is read-only"
+    assert problem["hint"] == f"chmod u+w {settings}"
+    assert settings.read_text() == SETTINGS
+    settings.chmod(0o644)
+    install(shell)
+    settings.chmod(0o444)
+    shell.problem(8, "hooks", "remove", "--agent", "claude", "--yes")
+    assert state(shell) == "installed"
+
+
+def test_comments_are_refused_clearly(shell: Shell, settings: Path) -> None:
+    settings.write_text('{\n  // mine\n  "model": "opus"\n}')
+    problem = shell.problem(2, "hooks", "install", "--agent", "claude", "--yes")
+    assert "has comments, which JSON does not know: prong leaves it alone" in problem["message"]
+    [one] = shell.json("hooks", "status", "--agent", "claude")["hooks"]
+    assert one["state"] == "none"
+
+
+@pytest.mark.parametrize("kind", ["folder", "dangling"])
+def test_what_is_no_file(shell: Shell, kind: str) -> None:
+    path = shell.home.claude / "settings.json"
+    if kind == "folder":
+        path.mkdir()
+        words = "cannot be read"
+    else:
+        path.symlink_to(shell.home.root / "nowhere")
+        words = "a link that leads nowhere"
+    result = shell.run("hooks", "install", "--agent", "claude", "--yes")
+    assert result.exit_code in (7, 8)
+    assert words in result.stderr
+
+
+def test_nothing_is_changed_unasked(shell: Shell, settings: Path) -> None:
+    problem = shell.problem(2, "hooks", "install", "--agent", "claude")
+    assert "--yes" in problem["hint"]
+    result = shell.run("hooks", "install", "--agent", "claude")
+    assert result.exit_code == 2
+    assert "+++" in result.stdout  # what it would have been
+    [plan] = shell.json("hooks", "install", "--agent", "claude", "--dry-run")["hooks"]
+    assert plan["changed"] is False
+    [file] = plan["files"]
+    assert file["change"] == "change"
+    assert '+        "SessionEnd": [' in file["diff"]
+    assert settings.read_text() == SETTINGS
+    assert not (shell.home.root / ".local/state/prong/hooks").exists()
+
+
+def answer(shell: Shell, word: bytes, *words: str) -> tuple[int, bytes]:
+    """Type a command in a terminal, and a word when it asks; the status, and what was shown."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        prong("hooks", *words, "--agent", "claude"),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=shell.env(PYTHONPATH=SOURCE),
+    )
+    os.close(slave)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(master, 4096)
+    os.write(master, word + b"\n")
+    status = process.wait(30)
+    os.close(master)
+    return status, shown
+
+
+def test_a_person_is_asked(shell: Shell, settings: Path) -> None:
+    status, shown = answer(shell, b"n", "install")
+    assert status == 130
+    assert b"SessionEnd" in shown
+    assert settings.read_text() == SETTINGS
+    assert answer(shell, b"y", "install")[0] == 0
+    assert state(shell) == "installed"
+    assert answer(shell, b"", "remove")[0] == 130
+    assert state(shell) == "installed"
+
+
+def test_the_backup_is_told(shell: Shell, settings: Path) -> None:
+    [plan] = shell.json("hooks", "install", "--agent", "claude", "--yes")["hooks"]
+    assert plan["changed"] is True
+    saved = Path(plan["files"][0]["backup"])
+    assert saved.read_text() == SETTINGS
+    assert saved.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_backup_that_is_lost(shell: Shell, settings: Path) -> None:
+    settings.write_text(json.dumps(json.loads(SETTINGS), indent=2))
+    before = settings.read_bytes()
+    install(shell)
+    for path in (shell.home.root / ".local/state/prong/hooks").iterdir():
+        path.unlink()
+    remove(shell)
+    assert settings.read_bytes() == before
+
+
+@pytest.fixture
+def codex(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> IsolatedHome:
+    """A program that answers as Codex does."""
+    folder = shell.home.root / "bin"
+    folder.mkdir()
+    (folder / "codex").write_text(hook_server.PROGRAM)
+    (folder / "codex").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    (shell.home.codex / "config.toml").write_text('model = "x"')
+    return shell.home
+
+
+def test_both_agents_at_once(shell: Shell, settings: Path, codex: IsolatedHome) -> None:
+    text = shell.ok("hooks", "install", "--yes")
+    assert "claude: installed" in text
+    assert "codex: installed" in text
+    assert shell.ok("hooks", "install") == (
+        "claude: the hooks are installed already\ncodex: the hooks are installed already\n"
+    )
+    states = [one["state"] for one in shell.json("hooks", "status")["hooks"]]
+    assert states == ["installed", "installed"]
+    shell.ok("hooks", "remove", "--yes")
+    assert settings.read_text() == SETTINGS
+    assert (codex.codex / "config.toml").read_text() == 'model = "x"'
+    assert not (codex.codex / "hooks.json").exists()
+
+
+def test_half_a_change_is_taken_back(shell: Shell, codex: IsolatedHome) -> None:
+    (codex.codex / "config.toml").chmod(0o444)
+    problem = shell.problem(8, "hooks", "install", "--agent", "codex", "--yes")
+    assert "config.toml is read-only" in problem["message"]
+    assert not (codex.codex / "hooks.json").exists()
+
+
+def test_without_codex(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    problem = shell.problem(8, "hooks", "install", "--agent", "codex", "--yes")
+    assert "cannot be started" in problem["message"]
+    assert "codex: not installed" in shell.ok("hooks", "status", "--agent", "codex")
+
+
+def test_what_one_agent_lacks_stops_no_other(
+    shell: Shell, settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    result = shell.run("hooks", "install", "--yes")
+    assert result.exit_code == 0
+    assert "claude: installed" in result.stdout
+    assert "cannot be started" in result.stderr
+    claude, codex = shell.json("hooks", "remove", "--yes")["hooks"]
+    assert (claude["changed"], codex["changed"]) == (True, False)
+    assert settings.read_text() == SETTINGS
+
+
+def test_an_agent_that_does_not_exist(shell: Shell) -> None:
+    assert "there is no agent 'gemini'" in shell.fails(3, "hooks", "status", "--agent", "gemini")

@@ -1,0 +1,195 @@
+"""Hooks in the settings of Claude Code: added in the style of the file, taken out again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prong.agents.claude.hooks import EVENTS, ClaudeHooks
+from prong.errors import ConfigError
+
+FILE = Path("/home/ada/.claude/settings.json")
+HOOKS = ClaudeHooks(FILE.parent)
+COMMAND = ("/opt/prong/bin/prong-hook",)
+OURS: dict[str, Any] = {
+    "hooks": [{"type": "command", "command": "/opt/prong/bin/prong-hook claude", "timeout": 10}]
+}
+THEIRS: dict[str, Any] = {"matcher": "*", "hooks": [{"type": "command", "command": "say 'done'"}]}
+
+
+def added(content: bytes | None) -> bytes:
+    return HOOKS.added({FILE: content}, COMMAND).contents[FILE]
+
+
+def taken_out(content: bytes) -> bytes:
+    result = HOOKS.taken_out({FILE: content})[FILE]
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize("content", [None, b"", b" \n"], ids=["absent", "empty", "blank"])
+def test_a_file_with_nothing_in_it(content: bytes | None) -> None:
+    new = json.loads(added(content))
+    assert new == {"hooks": {event: [OURS] for event in EVENTS}}
+
+
+def test_the_hooks_of_the_user_stay_and_come_first() -> None:
+    before = {"model": "opus", "hooks": {"Stop": [THEIRS], "PreToolUse": [THEIRS]}}
+    after = json.loads(added(json.dumps(before, indent=2).encode()))
+    assert after["hooks"]["Stop"] == [THEIRS, OURS]
+    assert after["hooks"]["PreToolUse"] == [THEIRS]
+    assert list(after) == ["model", "hooks"]
+
+
+STYLES = {
+    "two spaces": json.dumps({"a": {"b": [1, {}]}, "hooks": {"Stop": [THEIRS]}}, indent=2) + "\n",
+    "four spaces": json.dumps({"a": 1, "hooks": {"Stop": [THEIRS]}}, indent=4),
+    "tabs": json.dumps({"a": 1, "hooks": {"Stop": [THEIRS]}}, indent="\t") + "\n",
+    "compact": '{"a":1,"b":{"c":[]}}',
+    "one line": '{"a": 1, "hooks": {"Stop": []}, "z": [1, 2]}\n',
+    "CRLF": json.dumps({"a": 1, "b": {"c": []}}, indent=2).replace("\n", "\r\n") + "\r\n",
+    "BOM": "\ufeff" + json.dumps({"a": 1}, indent=2),
+    "odd": '{ "a" :1,\n      "hooks":{"Stop" : [ ' + json.dumps(THEIRS) + " ]\n } }",
+    "escapes": '{"a": "\\"hooks\\": {", "b": "}],\\\\", "\\u00e9": "é\u2028"}',
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_everything_else_stays_as_it_was_written(style: str) -> None:
+    before = STYLES[style].encode()
+    after = added(before)
+    data, old = json.loads(after.decode("utf-8-sig")), json.loads(STYLES[style].lstrip("\ufeff"))
+    assert {key: value for key, value in data.items() if key != "hooks"} == {
+        key: value for key, value in old.items() if key != "hooks"
+    }
+    assert all(data["hooks"][event][-1] == OURS for event in EVENTS)
+    # Only whole pieces were put in: what was there is there, in its order.
+    rest = iter(after)
+    assert all(byte in rest for byte in before)
+    if style != "one line":  # which had an empty list of its own
+        assert taken_out(after) == before
+
+
+def test_indentation_and_line_ends_are_those_of_the_file() -> None:
+    assert b'\n\t\t"SessionStart": [\n\t\t\t{\n' in added(STYLES["tabs"].encode())
+    assert b"\n        " in added(STYLES["four spaces"].encode())
+    crlf = added(STYLES["CRLF"].encode())
+    assert crlf.count(b"\n") == crlf.count(b"\r\n")
+    assert b"\n" not in added(STYLES["compact"].encode())
+    assert b": " not in added(STYLES["compact"].encode()).replace(b"prong-hook claude", b"")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{\n  // mine\n  "a": 1\n}', "has comments"),
+        (b'{"a": 1 /* mine */}', "has comments"),
+        (b'{"a": [1,],}', "comma before a closing bracket"),
+        (b'{"a": ', "is not JSON"),
+        (b"[]", "must be an object"),
+        (b'{"hooks": []}', '"hooks" must be an object'),
+        (b'{"hooks": {"Stop": {}}}', "must be a list"),
+        (b'{"hooks": {"Stop": [{"command": "x"}]}}', "must be a list of objects"),
+        (b"\xff\xfe{\x00}\x00", "is not UTF-8"),
+        (b'{"a": "' + b"[" * 9 + b'"' + b"}" * 2, "is not JSON"),
+        (b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested too deeply"),
+    ],
+)
+def test_a_file_that_would_be_damaged_is_refused(content: bytes, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        added(content)
+    assert str(FILE) in caught.value.message
+
+
+def test_slashes_in_texts_are_no_comments() -> None:
+    assert added(b'{"url": "https://example.org/*x*/", "b": "\\"//"}')
+
+
+def test_only_our_entries_are_taken_out() -> None:
+    mixed = {"hooks": [OURS["hooks"][0], *THEIRS["hooks"]]}
+    data = {"hooks": {"Stop": [OURS, THEIRS, mixed], "SessionEnd": [OURS], "Setup": [THEIRS]}}
+    for indent in (None, 2, "\t"):
+        after = json.loads(taken_out(json.dumps(data, indent=indent).encode()))
+        left = [THEIRS, {"hooks": THEIRS["hooks"]}]
+        assert after == {"hooks": {"Stop": left, "Setup": [THEIRS]}}
+
+
+def test_what_is_ours_is_told_by_the_program() -> None:
+    for command in (
+        "prong-hook claude",
+        "'/home/a b/bin/prong-hook' claude",
+        "/usr/bin/python3 -P -m prong.hook claude",
+    ):
+        group = {"hooks": [{"type": "command", "command": command}]}
+        content = json.dumps({"a": 1, "hooks": {"Stop": [group]}}).encode()
+        assert HOOKS.found({FILE: content}) == {"Stop": command}
+        assert json.loads(taken_out(content)) == {"a": 1}
+    other = json.dumps({"hooks": {"Stop": [{"hooks": [{"command": "my-prong-hooks x"}]}]}}).encode()
+    assert HOOKS.found({FILE: other}) == {}
+    assert taken_out(other) == other
+
+
+def test_a_path_with_spaces_is_quoted() -> None:
+    new = HOOKS.added({FILE: None}, ("/home/a b/prong-hook",)).contents[FILE]
+    assert set(HOOKS.found({FILE: new}).values()) == {"'/home/a b/prong-hook' claude"}
+
+
+def test_hooks_that_are_turned_off() -> None:
+    [note] = HOOKS.added({FILE: b'{"disableAllHooks": true}'}, COMMAND).notes
+    assert "disableAllHooks" in note
+    assert not HOOKS.added({FILE: b'{"disableAllHooks": false}'}, COMMAND).notes
+
+
+def test_the_files(tmp_path: Path) -> None:
+    assert HOOKS.files("user", tmp_path) == (FILE,)
+    assert HOOKS.files("project", tmp_path) == (tmp_path / ".claude/settings.local.json",)
+
+
+def test_hooks_for_one_run(tmp_path: Path) -> None:
+    flag, path = HOOKS.for_one_run(COMMAND, tmp_path / "new")
+    assert flag == "--settings"
+    assert json.loads(Path(path).read_bytes()) == {"hooks": {event: [OURS] for event in EVENTS}}
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@st.composite
+def files(draw: st.DrawFn) -> dict[str, Any]:
+    """Settings with hooks, or without."""
+    keys = texts.filter(lambda key: key != "hooks")
+    data = draw(st.dictionaries(keys, values, min_size=1, max_size=4))
+    events = draw(st.sets(st.sampled_from([*EVENTS, "PreToolUse"]), max_size=4))
+    commands = st.lists(texts, min_size=1, max_size=3)
+    hooks = {
+        event: [{"hooks": [{"command": text}]} for text in draw(commands)]
+        for event in sorted(events)
+    }
+    return data | ({"hooks": hooks} if hooks else {})
+
+
+@given(
+    files(), st.sampled_from([None, 0, 1, 2, 4, "\t"]), st.booleans(), st.sampled_from(["\n", ""])
+)
+def test_adding_and_taking_out_gives_the_same_bytes(
+    data: dict[str, Any], indent: int | str | None, windows: bool, end: str
+) -> None:
+    text = json.dumps(data, indent=indent, ensure_ascii=False) + end
+    before = (text.replace("\n", "\r\n") if windows else text).encode()
+    after = added(before)
+    new = json.loads(after)
+    assert {key: value for key, value in new.items() if key != "hooks"} == {
+        key: value for key, value in data.items() if key != "hooks"
+    }
+    for event in EVENTS:
+        assert new["hooks"][event] == [*data.get("hooks", {}).get(event, []), OURS]
+    assert taken_out(after) == before

@@ -1,0 +1,187 @@
+"""Worktrees are listed and removed, and nothing else is."""
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from prong.errors import Dirty, NotFound, UsageError
+from prong.testing.home import IsolatedHome
+from prong.vcs import worktrees
+from tests.vcs.worktree_story import UserRepository, git
+
+BRANCH = "prong/1a2b"
+
+
+@pytest.fixture
+def root(isolated_home: IsolatedHome) -> Path:
+    return isolated_home.root / ".local/share/prong/worktrees"
+
+
+@pytest.fixture
+def repo(isolated_home: IsolatedHome) -> UserRepository:
+    repo = UserRepository(isolated_home.root / "code" / "shop")
+    repo.write("a", "a\n")
+    repo.commit()
+    repo.write("b", "b\n")
+    repo.git("add", "b")
+    repo.write("c", "c\n")
+    return repo
+
+
+def test_listed(repo: UserRepository, root: Path) -> None:
+    assert worktrees.listed(root) == []
+    taken = repo.take()
+    first = worktrees.create(taken, worktrees.place(root, repo.top, "one"), "prong/one")
+    second = worktrees.create_at(repo.top, "HEAD", root / "two", "prong/two")
+    # Not ours.
+    repo.git("worktree", "add", "--quiet", "-b", "theirs", str(root / "theirs"))
+    UserRepository(root / "their own")
+    found = worktrees.listed(root)
+    assert [each.path for each in found] == [first.path, second.path]
+    one = found[0]
+    assert one.repo == repo.top
+    assert one.branch == "prong/one"
+    assert one.snapshot == taken.ref
+    assert datetime.now(UTC) - one.created < timedelta(minutes=1)
+    assert one.size is not None
+    assert one.size > 0
+    assert one.dirty is False
+    assert [each.size for each in worktrees.listed(root, measured=False)] == [None, None]
+
+
+def test_the_repository_is_gone(repo: UserRepository, root: Path) -> None:
+    """Then git knows nothing of the worktree any more, and neither do we."""
+    worktrees.create(repo.take(), root / "w", BRANCH)
+    repo.top.rename(repo.top.with_name("moved"))
+    assert worktrees.listed(root) == []
+
+
+def work(path: Path, kind: str) -> None:
+    if kind == "edit":
+        (path / "a").write_text("work\n")
+    elif kind == "edit again":
+        (path / "c").write_text("work\n")
+    elif kind == "same size":
+        (path / "c").write_text("x\n")
+    elif kind == "new":
+        (path / "new").touch()
+    elif kind == "stage":
+        git(path, "add", "c")
+    elif kind == "unstage":
+        git(path, "reset", "--quiet")
+    elif kind == "loose commit":
+        git(path, "checkout", "--quiet", "--detach")
+        git(path, "commit", "--quiet", "-am", "work")
+
+
+KINDS = ["edit", "edit again", "same size", "new", "stage", "unstage", "loose commit"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_work_is_not_lost(repo: UserRepository, root: Path, kind: str) -> None:
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    work(made.path, kind)
+    assert worktrees.listed(root)[0].dirty is True
+    with pytest.raises(Dirty):
+        worktrees.remove(made)
+    assert made.path.exists()
+    worktrees.remove(made, force=True)
+    assert not made.path.exists()
+    assert worktrees.listed(root) == []
+
+
+def test_commits_stay_on_their_branch(repo: UserRepository, root: Path) -> None:
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    git(made.path, "add", "--all")
+    git(made.path, "commit", "--quiet", "-m", "work")
+    tip = git(made.path, "rev-parse", "HEAD")
+    assert worktrees.listed(root)[0].dirty is False
+    assert worktrees.remove(made) == BRANCH
+    assert repo.git("rev-parse", BRANCH) == tip
+    assert repo.git("worktree", "list").count(b"\n") == 1
+
+
+def test_an_unused_branch_goes(repo: UserRepository, root: Path) -> None:
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    assert worktrees.remove(made) is None
+    assert repo.branches() == ["main"]
+    assert not (repo.top / ".git" / "worktrees").exists()
+    with pytest.raises(NotFound):
+        worktrees.remove(made)
+
+
+def test_folders_without_permissions(repo: UserRepository, root: Path) -> None:
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    locked = made.path / "cache" / "module"
+    locked.mkdir(parents=True)
+    (locked / "file").touch()
+    locked.chmod(0o500)
+    locked.parent.chmod(0o000)
+    worktrees.remove(made, force=True)
+    assert not made.path.exists()
+    assert list((root / ".prong").iterdir()) == []
+
+
+def test_what_links_point_to_stays(repo: UserRepository, root: Path, tmp_path: Path) -> None:
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").touch()
+    (made.path / "link").symlink_to(tmp_path / "precious")
+    worktrees.remove(made, force=True)
+    assert (tmp_path / "precious" / "file").exists()
+
+
+def test_never_outside_of_the_root(repo: UserRepository, root: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    made = worktrees.create(repo.take(), elsewhere / "w", BRANCH, root=elsewhere)
+    root.mkdir(parents=True)
+    (root / "link").symlink_to(elsewhere)
+    (root / "direct").symlink_to(made.path)
+    wrong = [
+        made.path,
+        root / "link" / "w",
+        root / ".." / ".." / "w",
+        Path(os.path.relpath(made.path, root)),
+        root / "direct",
+        root,
+        root / ".prong",
+        root.parent,
+    ]
+    for path in wrong:
+        with pytest.raises((UsageError, NotFound)):
+            worktrees.remove(replace(made, path=path), root=root, force=True)
+        with pytest.raises((UsageError, NotFound)):
+            worktrees.create(repo.take(), path / ".." / "new", "prong/2", root=root)
+    with pytest.raises(UsageError):
+        worktrees.create(repo.take(), root / "link" / "new", "prong/2", root=root)
+    assert made.path.exists()
+    assert not (elsewhere / "new").exists()
+    assert worktrees.listed(root) == []
+
+
+def test_a_root_that_is_a_link(repo: UserRepository, root: Path, tmp_path: Path) -> None:
+    real = tmp_path / "big disk"
+    real.mkdir()
+    root.parent.mkdir(parents=True)
+    root.symlink_to(real)
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    assert made.path == real / "w"
+    assert [each.path for each in worktrees.listed(root)] == [root / "w"]
+    worktrees.remove(worktrees.listed(root)[0])
+    assert not (real / "w").exists()
+    assert repo.branches() == ["main"]
+    assert not (repo.top / ".git" / "worktrees").exists()
+
+
+def test_somebody_elses_worktree_is_not_ours(repo: UserRepository, root: Path) -> None:
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    repo.git("worktree", "add", "--quiet", "-b", "theirs", str(root / "theirs"))
+    with pytest.raises(NotFound):
+        worktrees.remove(replace(made, path=root / "theirs"), force=True)
+    UserRepository(root / "their own")
+    with pytest.raises(NotFound):
+        worktrees.remove(replace(made, path=root / "their own"), force=True)
+    assert (root / "theirs").exists()
