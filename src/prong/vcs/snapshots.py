@@ -18,6 +18,7 @@ from prong.errors import External, ProngError, UsageError
 from prong.model import DiffStat, LeftOut, NestedSnapshot, Snapshot, TurnKey
 from prong.vcs import listing, messages
 from prong.vcs.contents import Contents
+from prong.vcs.diffs import diffstats
 from prong.vcs.git import Deadline, Git
 from prong.vcs.importing import Entry, Import
 from prong.vcs.known import Known
@@ -71,19 +72,7 @@ def find(folder: Path) -> list[Snapshot]:
 
 def diffstat(snapshot: Snapshot, before: Snapshot | None) -> DiffStat:
     """What changed from one to the other; from nothing, when there is none before."""
-    git = Git(snapshot.repo)
-    empty = ("hash-object", "-t", "tree", os.devnull)
-    old = git.run(*empty).decode().strip() if before is None else before.tree
-    if old == snapshot.tree:
-        return DiffStat(0, 0, 0)
-    options = ("-r", "-z", "-M", "--numstat", "--no-ext-diff", "--no-textconv")
-    output = git.run("diff-tree", *options, old, snapshot.tree)
-    # Names of renamed files stand alone, without numbers; binary files have dashes.
-    lines = [field.split(b"\t") for field in output.split(b"\0")]
-    numbers = [(line[0], line[1]) for line in lines if len(line) > 2]
-    added = sum(int(plus) for plus, _ in numbers if plus != b"-")
-    removed = sum(int(minus) for _, minus in numbers if minus != b"-")
-    return DiffStat(len(numbers), added, removed)
+    return diffstats(snapshot.repo, [(before.tree if before else None, snapshot.tree)])[0]
 
 
 @dataclass(frozen=True)

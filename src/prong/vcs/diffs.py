@@ -1,0 +1,52 @@
+"""How much changed between trees: one git for as many pairs as are asked for."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from prong.model import DiffStat
+from prong.vcs.git import Git
+
+_PAIR = re.compile(rb"[0-9a-f]{40,64} [0-9a-f]{40,64}\n")
+_OPTIONS = ("--stdin", "-r", "-z", "-M", "--numstat", "--no-ext-diff", "--no-textconv")
+
+
+def diffstats(repository: Path, pairs: Sequence[tuple[str | None, str]]) -> list[DiffStat]:
+    """What changed from the first tree of each pair to the second; from nothing, for None."""
+    if not pairs:
+        return []
+    git = Git(repository)
+    nothing = ""
+    if any(old is None for old, _ in pairs):
+        nothing = git.run("hash-object", "-t", "tree", os.devnull).decode().strip()
+    asked = "".join(f"{old or nothing} {new}\n" for old, new in pairs)
+    found = _parsed(git.run("diff-tree", *_OPTIONS, stdin=asked.encode()))
+    assert len(found) == len(pairs)
+    return found
+
+
+def _parsed(output: bytes) -> list[DiffStat]:
+    """Each pair is a line of its own; the files behind it end with a NUL, names may be anything."""
+    found: list[DiffStat] = []
+    fields = iter(output.split(b"\0"))
+    for field in fields:
+        rest = field
+        while pair := _PAIR.match(rest):
+            found.append(DiffStat(0, 0, 0))
+            rest = rest[pair.end() :]
+        if not rest:
+            continue
+        added, removed, name = rest.split(b"\t", 2)
+        if not name:
+            next(fields), next(fields)  # renamed: the old name and the new one
+        last = found[-1]
+        found[-1] = DiffStat(
+            last.files + 1, last.added + _number(added), last.removed + _number(removed)
+        )
+    return found
+
+
+def _number(text: bytes) -> int:
+    # A binary file has a dash.
+    return int(text) if text.isdigit() else 0
