@@ -85,7 +85,8 @@ class Bench:
         return self.job("sdk_fork", self.path.stem, self.cwd, self.turns[turn - 1])
 
     def copy(self) -> Cost:
-        return self.job("copy_replaced", str(self.path), str(self.folder / "copy.jsonl"))
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            return self.job("copy_replaced", str(self.path), str(Path(folder) / "copy.jsonl"))
 
 
 def best(rounds: int, jobs: dict[str, Callable[[], Cost]]) -> dict[str, Cost]:

@@ -38,6 +38,16 @@ def decode_store(root: Path) -> int:
 
 
 def copy_replaced(path: Path, target: Path) -> int:
-    """What a fork costs that understands nothing: the bytes, with another id in them."""
+    """What a fork costs that understands nothing: the bytes, with another id in them.
+
+    Of the file and of what lies in the folder beside it: a fork copies that as well.
+    """
     old, new = path.stem.encode(), b"0" * len(path.stem)
-    return target.write_bytes(path.read_bytes().replace(old, new))
+    written = target.write_bytes(path.read_bytes().replace(old, new))
+    beside = path.with_suffix("")
+    for file in beside.rglob("*"):
+        copy = target.with_suffix("") / file.relative_to(beside)
+        if file.is_file():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            written += copy.write_bytes(file.read_bytes().replace(old, new))
+    return written

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from prong import config, paths
 from prong.app import demo, doctor, forking, hooks, lineage, planning, resolve, resuming
@@ -16,6 +17,7 @@ from prong.app.planning import ForkOptions
 from prong.app.programs import Programs
 from prong.app.reading import Readings
 from prong.app.sessions import Listing, Scanner, SessionFilter
+from prong.app.waiting import when_idle
 from prong.config import Config
 from prong.edits import Edit
 from prong.errors import NotFound, ProngError
@@ -24,6 +26,8 @@ from prong.ports import AgentStore, CanFork, ForkSource, HasProgram, HookScope, 
 from prong.registry import Registry
 from prong.state.forks import ForkRecords, Health
 from prong.state.scan import NoCache, SqliteScanCache
+
+T = TypeVar("T")
 
 
 class App:
@@ -174,14 +178,18 @@ class App:
         """How to go on with a session itself, in its own folder."""
         return resuming.launch(self, session, prompt)
 
-    def wait_until_idle(
+    def when_idle(
         self,
         session: Session,
-        seconds: float | None = None,
-        waiting: Callable[[], None] | None = None,
-    ) -> None:
-        """Wait until the agent is no longer at work on a session; `Busy` when it takes longer."""
-        resuming.wait_until_idle(self, session, seconds, waiting)
+        act: Callable[[], T],
+        seconds: float = inf,
+        waiting: Callable[[], None] = lambda: None,
+    ) -> T:
+        """Do what an agent at work is in the way of, when it is done: `act` says `Busy` till then.
+
+        `Busy` as well when that takes longer than so many seconds.
+        """
+        return when_idle(self, session, act, seconds, waiting)
 
     def reading(self, session: Session) -> ForkSource:
         """A session, read to be forked. It stays open until another one is read."""

@@ -38,7 +38,7 @@ CAPABILITIES = (
     Capability("plan a fork", "plan_fork", "fork"),
     Capability("fork a session", "fork", "fork"),
     Capability("fork a session several times", "forks", "fork"),
-    Capability("wait for an agent", "wait_until_idle", "fork"),
+    Capability("wait for an agent", "when_idle", "fork"),
     Capability("resume a session", "resume", "resume"),
     Capability("show lineage", "tree", "tree"),
     Capability("see whether hooks are installed", "hooks", "hooks"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +11,6 @@ from prong.ports import CanLaunch, HasActivity, HasProgram, capable
 
 if TYPE_CHECKING:
     from prong.app.application import App
-
-_LOOK_EVERY = 0.2
 
 
 def launch(app: App, session: Session, prompt: str | None) -> Launch:
@@ -39,22 +35,3 @@ def launch(app: App, session: Session, prompt: str | None) -> Launch:
     if isinstance(store, HasProgram):
         app.programs.require(store.program)
     return launcher.resume(session, Path(session.cwd), prompt)
-
-
-def wait_until_idle(
-    app: App, session: Session, seconds: float | None, waiting: Callable[[], None] | None
-) -> None:
-    store = app.store(session.agent)
-    if not isinstance(store, HasActivity):
-        return
-    end = None if seconds is None else time.monotonic() + seconds
-    told = False
-    while store.activity(session) is Activity.BUSY:
-        if end is not None and time.monotonic() >= end:
-            raise Busy(
-                f"{session.ref} is still at work after {seconds:g} s", hint="--wait alone waits"
-            )
-        if not told and waiting is not None:
-            waiting()
-            told = True
-        time.sleep(_LOOK_EVERY)

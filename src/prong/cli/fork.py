@@ -1,7 +1,9 @@
 """`prong fork`."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,12 +21,14 @@ from prong.cli.output import (
     width,
 )
 from prong.cli.text import clean, counted, cut, short_path
-from prong.errors import Busy, UsageError
+from prong.errors import UsageError
 
 if TYPE_CHECKING:
     from prong.app import App
     from prong.app.planning import ForkOptions
     from prong.model import Fork, ForkPlan
+
+T = TypeVar("T")
 
 _METHODS = ("copy", "native", "seed")
 _BAR = 20
@@ -73,13 +77,20 @@ def fork(session: str, **given: Any) -> None:
     if options.id and count > 1:
         raise UsageError("--id names one fork", hint="leave --id or --count out")
     app = open_app()
-    plan = _planned(app, session, options, given["wait"])
+    wait: float | None = given["wait"]
+
+    def planned() -> "ForkPlan":
+        with patience():
+            return app.plan_fork(session, options)
+
+    plan = _when_idle(app, session, wait, planned)
     if given["dry_run"]:
         _show_plan(plan, as_json=given["as_json"])
         return
     if not given["yes"] and not given["as_json"]:
         plan = _confirmed(app, session, plan, options)
-    made = _made(app, plan, count, quiet=given["as_json"])
+    make = partial(_made, app, plan, count, quiet=given["as_json"])
+    made = _when_idle(app, session, wait, make)
     if given["as_json"]:
         forks = [views.fork(one) for one in made]
         print_json({"forks": forks} if count > 1 else {"fork": forks[0]})
@@ -105,28 +116,16 @@ def _options(given: dict[str, Any]) -> "ForkOptions":
     )
 
 
-def _planned(app: "App", session: str, options: "ForkOptions", seconds: float | None) -> "ForkPlan":
-    """The plan; where the turn is not over yet and one may wait, the plan after that."""
-    try:
-        with patience():
-            return app.plan_fork(session, options)
-    except Busy:
-        if seconds is None:
-            raise
-    _wait(app, session, seconds)
-    with patience():
-        return app.plan_fork(session, options)
-
-
-def _wait(app: "App", session: str, seconds: float) -> None:
-    from math import isinf
-
+def _when_idle(app: "App", session: str, wait: float | None, act: Callable[[], T]) -> T:
+    """Do it now, or, with --wait, when the agent is done with the turn."""
+    if wait is None:
+        return act()
     found = app.session(session)
 
     def waiting() -> None:
         note(f"waiting until {found.agent} is done with {clean(found.title)} ... (Ctrl-C stops)")
 
-    app.wait_until_idle(found, None if isinf(seconds) else seconds, waiting)
+    return app.when_idle(found, act, wait, waiting)
 
 
 def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions") -> "ForkPlan":

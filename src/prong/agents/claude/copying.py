@@ -30,9 +30,6 @@ _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _blocks = msgspec.json.Decoder(list[Raw]).decode
 _block = msgspec.json.Decoder(Block).decode
 _encode = msgspec.json.Encoder().encode
-_encode_lines = msgspec.json.Encoder().encode_lines
-_CHUNK = 1 << 18
-"""So many bytes of lines are written at a time: calls cost more than bytes."""
 _CLI = Raw(b'"cli"')
 
 
@@ -48,8 +45,7 @@ def write(
     chosen = source.selection(cut)
     copy = _Copy(source, child, sidecars.Moved(source.session.path, target))
     with writer(staged) as file:
-        for lines in copy.lines(cut):
-            file.write(lines)
+        file.writelines(copy.moved.lines(copy.records(cut)))
         if child.title:
             file.write(_encode(_title_line(child)) + b"\n")
     agents = [agent.path for agent in sidecars.launched(source, chosen.nodes)]
@@ -99,29 +95,7 @@ class _Copy:
         self._cwd = _raw(str(self.child.cwd))
         self._origin = b'{"sessionId":%b,"messageUuid":' % _encode(self.source.session.id)
 
-    def lines(self, cut: Cut) -> Iterator[bytes]:
-        """The lines, some at a time."""
-        chunk: list[dict[str, Raw]] = []
-        size = 0
-        for node, fields in self._records(cut):
-            chunk.append(fields)
-            size += node.length
-            if size > _CHUNK:
-                yield self._encoded(chunk)
-                chunk.clear()
-                size = 0
-        yield self._encoded(chunk)
-
-    def _encoded(self, chunk: list[dict[str, Raw]]) -> bytes:
-        lines = _encode_lines(chunk)
-        if not self.moved.is_named_in(lines):
-            return lines
-        # A thought is signed as it stands.
-        return b"".join(
-            self.moved.rewritten(_encode(fields), keep=b'"signature"') + b"\n" for fields in chunk
-        )
-
-    def _records(self, cut: Cut) -> Iterator[tuple[Node, dict[str, Raw]]]:
+    def records(self, cut: Cut) -> Iterator[sidecars.Record]:
         chosen = self.source.selection(cut)
         parents = dict(chosen.parents)
         dropped: dict[str, str | None] = {}
@@ -133,7 +107,7 @@ class _Copy:
             if fields is None:
                 dropped[node.uuid] = parent
             else:
-                yield node, fields
+                yield node.length, fields
         self.context = [node.uuid for node in chosen.context if node.uuid not in dropped]
 
     def _with_sidechains(self, nodes: list[Node]) -> Iterator[Node]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,8 +16,15 @@ from prong.publication import Publication, copy_file, writer
 
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
+_encode_lines = msgspec.json.Encoder().encode_lines
+_SIGNED = b'"signature"'
+"""A thought is signed as it stands, so a line that has one is not rewritten."""
+_CHUNK = 1 << 18
 _RESULTS = "tool-results"
 _AGENTS = "subagents"
+
+Record = tuple[int, dict[str, Raw]]
+"""About how long a line is, and its fields."""
 
 
 @dataclass
@@ -35,22 +42,36 @@ class Moved:
         self._needles = {_inside(home): _results(home) for home in homes if home.is_dir()}
         self._replacement = _inside(self.target.with_suffix(""))
 
-    def is_named_in(self, lines: bytes) -> bool:
-        """True when a path into the old folder stands there."""
-        return any(needle in lines for needle in self._needles)
+    def lines(self, records: Iterable[Record]) -> Iterator[bytes]:
+        """The records as lines, with the paths into the old folder turned to the new one.
 
-    def rewritten(self, line: bytes, *, keep: bytes) -> bytes:
-        """The line with the paths into the old folder turned to the new one.
-
-        A line that contains `keep` stays as it is.
+        Some at a time: calls cost more than bytes.
         """
+        chunk: list[dict[str, Raw]] = []
+        size = 0
+        for length, fields in records:
+            chunk.append(fields)
+            size += length
+            if size > _CHUNK:
+                yield self._encoded(chunk)
+                chunk.clear()
+                size = 0
+        yield self._encoded(chunk)
+
+    def _encoded(self, records: list[dict[str, Raw]]) -> bytes:
+        lines = _encode_lines(records)
+        if not any(needle in lines for needle in self._needles):
+            return lines
+        return b"".join(self._rewritten(_encode(record)) + b"\n" for record in records)
+
+    def _rewritten(self, line: bytes) -> bytes:
         for needle, results in self._needles.items():
             if needle not in line:
                 continue
             for result in results:
                 if _inside(result)[:-1] in line:
                     self.results.add(result)
-            if keep not in line:
+            if _SIGNED not in line:
                 line = line.replace(needle, self._replacement)
         return line
 
@@ -96,9 +117,11 @@ def stage(
     """Copy the sub-agents, up to a time, and the tool results that the fork names."""
     home = moved.target.with_suffix("")
     folder: Path | None = None
-    for path in agents:
-        folder = folder or _made(publication.stage(home))
-        _copy_agent(path, _made(folder / _AGENTS), id_, until, moved)
+    if agents:
+        folder = _made(publication.stage(home))
+        beside = _made(folder / _AGENTS)
+        for path in agents:
+            _copy_agent(path, beside, id_, until, moved)
     for result in sorted(moved.results):
         folder = folder or _made(publication.stage(home))
         if result.is_file():
@@ -106,20 +129,24 @@ def stage(
 
 
 def _copy_agent(path: Path, folder: Path, id_: str, until: str | None, moved: Moved) -> None:
-    new_id = Raw(_encode(id_))
     with path.open("rb") as lines, writer(folder / path.name) as file:
-        for line in lines:
-            try:
-                fields = _fields(line)
-            except (ValueError, RecursionError):
-                continue  # half a line, or garbage: the agent skips it as well
-            if until is not None and _time_of(fields) > until:
-                break
-            fields["sessionId"] = new_id
-            file.write(moved.rewritten(_encode(fields), keep=b'"signature"') + b"\n")
+        file.writelines(moved.lines(_agent_records(lines, id_, until)))
     meta = path.with_suffix(".meta.json")
     if meta.is_file():
         copy_file(meta, folder / meta.name)
+
+
+def _agent_records(lines: Iterable[bytes], id_: str, until: str | None) -> Iterator[Record]:
+    new_id = Raw(_encode(id_))
+    for line in lines:
+        try:
+            fields = _fields(line)
+        except (ValueError, RecursionError):
+            continue  # half a line, or garbage: the agent skips it as well
+        if until is not None and _time_of(fields) > until:
+            break
+        fields["sessionId"] = new_id
+        yield len(line), fields
 
 
 def _time_of(fields: dict[str, Raw]) -> str:

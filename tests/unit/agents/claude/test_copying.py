@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -444,15 +445,14 @@ def test_a_fork_that_does_not_read_back_is_not_published(
 
 
 class _Losing:
-    """A file that loses what is written first."""
+    """A file that loses its first line."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file, self._count = file, 0
+        self._file = file
 
-    def write(self, data: bytes) -> None:
-        self._count += 1
-        if self._count > 2:
-            self._file.write(data)
+    def writelines(self, lines: Iterable[bytes]) -> None:
+        _, _, rest = b"".join(lines).partition(b"\n")
+        self._file.write(rest)
 
     def __enter__(self) -> Self:
         return self
