@@ -112,6 +112,9 @@ class Turn:
     tokens: int | None = None
     """Size of the context after this turn, as the agent reported it."""
     snapshot: str | None = None
+    """The commit that has the code as it stood at the end of the turn, when it was kept."""
+    changes: "DiffStat | None" = None
+    """What the turn did to the code, when that of the turn before was kept as well."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 
 from prong import config, paths
 from prong.app import demo, doctor, forking, hooks, lineage, planning, resolve, resuming
+from prong.app.capture import Capture
 from prong.app.doctor import Finding
 from prong.app.garbage import no_collections
 from prong.app.hooks import HookPlan, HookStatus
@@ -21,7 +22,17 @@ from prong.app.waiting import when_idle
 from prong.config import Config
 from prong.edits import Edit
 from prong.errors import NotFound, ProngError
-from prong.model import Conversation, Fork, ForkPlan, Launch, Message, Session, Turn, View
+from prong.model import (
+    Conversation,
+    Fork,
+    ForkPlan,
+    Launch,
+    Message,
+    Session,
+    Snapshot,
+    Turn,
+    View,
+)
 from prong.ports import AgentStore, CanFork, ForkSource, HasProgram, HookScope, capable
 from prong.registry import Registry
 from prong.state.forks import ForkRecords, Health
@@ -217,6 +228,20 @@ class App:
             told = f"the fork was not recorded: {error.message}"
             return replace(fork, warnings=(*fork.warnings, told))
         return fork
+
+    # -- code --------------------------------------------------------------------------------
+
+    @cached_property
+    def _capture(self) -> Capture:
+        return Capture(self.state_dir)
+
+    def with_code(self, conversation: Conversation) -> Conversation:
+        """The conversation, its turns with what is known of their code."""
+        return self._capture.with_code(conversation) if self._remember else conversation
+
+    def keep_code(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
+        """Keep the code as it is now, as that of the session's last turn."""
+        return self._capture.keep(conversation, again=again)
 
     # -- hooks -------------------------------------------------------------------------------
 

@@ -35,6 +35,8 @@ CAPABILITIES = (
     Capability("show a transcript", "messages", "show"),
     Capability("show the lines as written", "raw", "show"),
     Capability("list turns", "conversation", "turns"),
+    Capability("see the code of turns", "with_code", "turns"),
+    Capability("keep the code of a turn", "keep_code", "snapshot"),
     Capability("plan a fork", "plan_fork", "fork"),
     Capability("fork a session", "fork", "fork"),
     Capability("fork a session several times", "forks", "fork"),

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from prong import spool
 from prong.errors import Busy, NotFound, ProngError
-from prong.model import Conversation, Snapshot, TurnKey, TurnState
+from prong.model import Conversation, DiffStat, Snapshot, Turn, TurnKey, TurnState
 from prong.state.snapshots import SnapshotRecords
 from prong.vcs import snapshots
+from prong.vcs.diffs import diffstats
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +35,24 @@ class Capture:
         turns = (*conversation.turns, *conversation.abandoned)
         wanted = [TurnKey.BASELINE, *(turn.id for turn in turns)]
         return self._records.of_turns(conversation.session.ref, wanted)
+
+    def with_code(self, conversation: Conversation) -> Conversation:
+        """The conversation, its turns with what is known of their code."""
+        found = self.of(conversation)
+        if not found:
+            return conversation
+        changes = _changes(conversation, found)
+
+        def told(turn: Turn) -> Turn:
+            snapshot = found.get(turn.id)
+            commit = snapshot.commit if snapshot else None
+            return replace(turn, snapshot=commit, changes=changes.get(turn.id))
+
+        return replace(
+            conversation,
+            turns=tuple(map(told, conversation.turns)),
+            abandoned=tuple(map(told, conversation.abandoned)),
+        )
 
     def take_in(self) -> None:
         """Record what hooks have kept since the last time.
@@ -72,6 +93,25 @@ class Capture:
         }
         self._records.add(*found.values())
         return len(found)
+
+
+def _changes(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str, DiffStat]:
+    """What each active turn changed since the one before it, whatever was committed meanwhile."""
+    pairs: dict[Path, dict[str, tuple[str, str]]] = defaultdict(dict)
+    ids = [TurnKey.BASELINE, *(turn.id for turn in conversation.turns)]
+    for earlier, later in pairwise(ids):
+        before, after = found.get(earlier), found.get(later)
+        if before and after and before.repo == after.repo:
+            pairs[after.repo][later] = (before.tree, after.tree)
+    changes: dict[str, DiffStat] = {}
+    for repository, trees in pairs.items():
+        try:
+            stats = diffstats(repository, list(trees.values()))
+        except ProngError as error:
+            _log.debug("nothing is known of the changes in %s: %s", repository, error)
+        else:
+            changes.update(zip(trees, stats, strict=True))
+    return changes
 
 
 def _told(events: Iterable[dict[str, object]]) -> list[Snapshot]:

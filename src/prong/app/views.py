@@ -8,12 +8,14 @@ from prong.app.lineage import Forest, Node
 from prong.app.sessions import Listing
 from prong.model import (
     Conversation,
+    DiffStat,
     Fork,
     ForkPlan,
     Launch,
     Message,
     Session,
     Skipped,
+    Snapshot,
     Turn,
 )
 
@@ -83,8 +85,14 @@ def turn(value: Turn) -> View:
         "tools": dict(value.tools),
         "tokens": value.tokens,
         "snapshot": value.snapshot,
-        "diffstat": None,
+        "diffstat": _diffstat(value.changes),
     }
+
+
+def _diffstat(value: DiffStat | None) -> View | None:
+    if value is None:
+        return None
+    return {"files": value.files, "added": value.added, "removed": value.removed}
 
 
 def conversation(value: Conversation) -> View:
@@ -168,6 +176,28 @@ def plan(value: ForkPlan) -> View:
         "window": value.window,
         **launch(value.launch),
         "warnings": list(value.warnings),
+    }
+
+
+def snapshot(value: Snapshot) -> View:
+    return {
+        "session": f"{value.agent}:{value.session}",
+        "turn": value.number,
+        "turn_id": value.turn_id,
+        "repository": str(value.repo),
+        "ref": value.ref,
+        "commit": value.commit,
+        "tree": value.tree,
+        "staged_tree": value.staged_tree,
+        "head": value.head,
+        "branch": value.branch,
+        "taken": time(value.taken),
+        "changed": value.changed,
+        "degraded": value.degraded,
+        "left_out": [
+            {"path": one.path, "size": one.size, "reason": one.reason} for one in value.left_out
+        ],
+        "nested": [{"path": one.path, "commit": one.commit} for one in value.nested],
     }
 
 

@@ -19,6 +19,7 @@ from prong.cli.listing import list_sessions
 from prong.cli.output import fail
 from prong.cli.resume import resume
 from prong.cli.show import show
+from prong.cli.snapshot import snapshot
 from prong.cli.text import clean
 from prong.cli.tree import tree
 from prong.cli.turns import turns
@@ -133,5 +134,9 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (list_sessions, show, turns, fork, resume, tree, hooks, doctor, demo, completion):
+_COMMANDS = (
+    *(list_sessions, show, turns, fork, resume, tree),
+    *(snapshot, hooks, doctor, demo, completion),
+)
+for _command in _COMMANDS:
     main.add_command(_command)

@@ -25,15 +25,19 @@ _WIDE = 100
 def turns(session: str, everything: bool, as_json: bool) -> None:
     """List the turns of a session.
 
-    The marks: ! interrupted, x failed, > running. `+2` counts prompts that were typed while the
-    agent was busy. Fork and show take the numbers: `prong show SESSION@12`.
+    `+3 -1` are the lines that a turn added and removed; `=` when it changed no code, `*` when its
+    code was kept, but not that of the turn before. Without any of them no code was captured: see
+    `prong hooks install`.
+
+    The marks: ! interrupted, x failed, > running. `+2` behind a prompt counts those that were typed
+    while the agent was busy. Fork and show take the numbers: `prong show SESSION@12`.
     """
     from prong.app import views
 
     app = open_app()
     with patience():
         found = app.resolve(session)
-        conversation = app.conversation(found.session)
+        conversation = app.with_code(app.conversation(found.session))
     if found.turn is not None:
         app.turn(conversation, found.turn)
     if as_json:
@@ -52,6 +56,7 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
 class _Row:
     label: str
     when: str
+    code: str
     files: str
     commands: str
     tokens: str
@@ -94,11 +99,21 @@ def _row(turn: "Turn", label: str) -> _Row:
     return _Row(
         label=clean(label) + _STATE_MARKS[turn.state.value],
         when=age(turn.started),
+        code=_code(turn),
         files=counted(len(turn.files), "file") if turn.files else "",
         commands=f"{commands}, {failed} failed" if failed else commands,
         tokens=short_number(turn.tokens),
         prompt=prompt,
     )
+
+
+def _code(turn: "Turn") -> str:
+    changes = turn.changes
+    if changes is None:
+        return "*" if turn.snapshot else ""
+    if not changes.files:
+        return "="
+    return f"+{changes.added} -{changes.removed}"
 
 
 class _Layout:
@@ -108,6 +123,7 @@ class _Layout:
         self.room = width()
         self.label = max(_widest(row.label for row in rows), 4)
         self.when = _widest(row.when for row in rows)
+        self.code = _widest(row.code for row in rows)
         wide = self.room is None or self.room >= _WIDE
         self.files = _widest(row.files for row in rows) if wide else 0
         self.commands = _widest(row.commands for row in rows) if wide else 0
@@ -115,6 +131,7 @@ class _Layout:
 
     def line(self, row: _Row) -> str:
         start = f"{row.label:>{self.label}} {row.when:>{self.when}}  "
+        start += f"{row.code:>{self.code}}  " if self.code else ""
         for text, columns in ((row.files, self.files), (row.commands, self.commands)):
             start += f"{text:<{columns}}  " if columns else ""
         start += f"{row.tokens:>{self.tokens}}  " if self.tokens else ""

@@ -39,7 +39,7 @@ def _parsed(output: bytes) -> list[DiffStat]:
             continue
         added, removed, name = rest.split(b"\t", 2)
         if not name:
-            next(fields), next(fields)  # renamed: the old name and the new one
+            _names = next(fields), next(fields)  # renamed: the old one and the new one
         last = found[-1]
         found[-1] = DiffStat(
             last.files + 1, last.added + _number(added), last.removed + _number(removed)

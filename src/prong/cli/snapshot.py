@@ -1,0 +1,50 @@
+"""`prong snapshot`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.arguments import SessionArgument
+from prong.cli.output import json_option, note, open_app, patience, print_json
+from prong.cli.text import clean, counted, short_path
+from prong.errors import UsageError
+
+if TYPE_CHECKING:
+    from prong.model import Snapshot
+
+
+@click.command()
+@click.argument("session", type=SessionArgument(), metavar="[SESSION]", default="last")
+@click.option("--again", is_flag=True, help="Take it anew where the turn has one.")
+@json_option
+def snapshot(session: str, again: bool, as_json: bool) -> None:
+    """Keep the code as it is now, as that of the last turn.
+
+    Of the newest session of this folder, unless another one is named. Hooks do this after every
+    turn: `prong hooks install`. The snapshot is a commit under a hidden ref; branches, index and
+    files are not touched.
+    """
+    from prong.app import views
+
+    app = open_app()
+    with patience():
+        found = app.resolve(session)
+        if found.turn is not None:
+            raise UsageError("the code as it is now belongs to the last turn", hint="no @TURN here")
+        taken = app.keep_code(app.conversation(found.session), again=again)
+    if as_json:
+        print_json({"snapshot": views.snapshot(taken)})
+        return
+    _print(taken)
+
+
+def _print(taken: "Snapshot") -> None:
+    ref = clean(f"{taken.agent}:{taken.session}")
+    state = "" if taken.changed else ", the same code as before"
+    click.echo(f"{ref}@{taken.number}: {taken.commit[:12]} in {short_path(str(taken.repo))}{state}")
+    if taken.degraded:
+        note(f"not complete: {clean(taken.degraded)}")
+    for one in taken.left_out:
+        note(f"left out: {clean(one.path)} ({clean(one.reason)})")
+    if taken.nested:
+        note(f"{counted(len(taken.nested), 'repository', 'repositories')} inside it as well")
