@@ -279,6 +279,24 @@ UNKNOWN_ID = "<new id>"
 
 
 @dataclass(frozen=True)
+class WorktreePlan:
+    """The worktree that a fork would get: of which code, and where."""
+
+    code: Code
+    repo: Path
+    """A working tree of the repository."""
+    path: Path
+    branch: str
+    folder: Path
+    """Where in the worktree the agent runs: as deep as it ran in the repository."""
+    snapshot: "Snapshot | None" = None
+    """None where the code is to be taken now, or is that of a commit."""
+    commit: str | None = None
+    is_exact: bool = True
+    """False for a commit that only comes near to the code of the turn."""
+
+
+@dataclass(frozen=True)
 class ForkPlan:
     """What a fork would do. A pure value: making it wrote nothing."""
 
@@ -301,6 +319,8 @@ class ForkPlan:
     before_compaction: bool = False
     trim: bool = False
     root: Path | None = None
+    worktree: WorktreePlan | None = None
+    """None when no code is touched and no worktree is made."""
     warnings: tuple[str, ...] = ()
 
     @property

@@ -235,6 +235,10 @@ class App:
     def _capture(self) -> Capture:
         return Capture(self.state_dir)
 
+    def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
+        """The snapshots of a conversation's turns, by the ids of the turns."""
+        return self._capture.of(conversation) if self._remember else {}
+
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""
         return self._capture.with_code(conversation) if self._remember else conversation

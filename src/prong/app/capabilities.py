@@ -36,6 +36,7 @@ CAPABILITIES = (
     Capability("show the lines as written", "raw", "show"),
     Capability("list turns", "conversation", "turns"),
     Capability("see the code of turns", "with_code", "turns"),
+    Capability("find the snapshots of turns", "snapshots", "turns"),
     Capability("keep the code of a turn", "keep_code", "snapshot"),
     Capability("plan a fork", "plan_fork", "fork"),
     Capability("fork a session", "fork", "fork"),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from prong.app import planning, seeding
+from prong.app import planning, seeding, workspaces
 from prong.app.launching import is_started, launch_of
 from prong.app.outcome import Made
 from prong.errors import Busy, Corrupt, NotFound, ProngError, UsageError
@@ -28,6 +28,19 @@ class _Grew(Exception):
 
 def fork(app: App, plan: ForkPlan) -> Fork:
     """Make it. Either all of it is there afterwards, or nothing."""
+    if plan.worktree is None:
+        return _forked(app, plan)
+    worktree = workspaces.make(plan.worktree, plan.source)
+    try:
+        done = _forked(app, plan)
+    except BaseException:
+        workspaces.unmake(worktree)
+        raise
+    told = (*done.warnings, *worktree.warnings)
+    return replace(done, branch=worktree.branch, warnings=told)
+
+
+def _forked(app: App, plan: ForkPlan) -> Fork:
     made = _made(app, plan)
     launch = plan.launch
     if plan.new_id is None:

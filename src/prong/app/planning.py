@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prong.app import workspaces
 from prong.app.launching import launch_of, root_of
 from prong.app.resolve import find_turn
 from prong.app.windows import window_of
@@ -16,6 +17,7 @@ from prong.errors import Busy, NotFound, Unavailable, UsageError
 from prong.model import (
     Activity,
     Child,
+    Code,
     Conversation,
     Cut,
     ForkPlan,
@@ -60,6 +62,12 @@ class ForkOptions:
     before_compaction: bool = False
     trim: bool = False
     """Leave turns out of a seed that is too long."""
+    code: Code | None = None
+    """Which code it starts from; what fits best when nothing is said. Not with `into`."""
+    code_at: str | None = None
+    """The turn whose code it gets, when that is another one than it is forked at."""
+    branch: str | None = None
+    """The name of the new worktree's branch."""
 
 
 def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
@@ -79,7 +87,8 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         options = replace(options, before_compaction=True)
     child_store = app.store(agent)
     _check_method(conversation, turn, agent, options)
-    workspace = _workspace(point, session, options.into)
+    worktree = workspaces.plan(app, conversation, turn, options)
+    workspace = worktree.folder if worktree else _workspace(point, session, options.into)
     cut = Cut(place.turn_id, options.before_compaction)
     ids = capable(child_store, CanFork, "be the fork of another one")
     new_id = ids.fork_id(options.method, source, cut, options.id)
@@ -101,11 +110,14 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         before_compaction=options.before_compaction,
         trim=options.trim,
         root=root,
+        code=worktree.code if worktree else Code.NONE,
+        worktree=worktree,
     )
     missing = _check_program(app, child_store, options.method)
     draft = _measured(source, child_store, draft)
     activity = source_store.activity(session) if isinstance(source_store, HasActivity) else None
     warnings = _warnings(draft, source, turn, activity)
+    warnings += workspaces.warnings(worktree)
     return replace(draft, warnings=(*warnings, missing) if missing else tuple(warnings))
 
 

@@ -26,11 +26,12 @@ from prong.errors import UsageError
 if TYPE_CHECKING:
     from prong.app import App
     from prong.app.planning import ForkOptions
-    from prong.model import Fork, ForkPlan
+    from prong.model import Code, Fork, ForkPlan
 
 T = TypeVar("T")
 
 _METHODS = ("copy", "native", "seed")
+_CODES = ("turn", "now", "head", "none")
 _BAR = 20
 
 
@@ -38,6 +39,16 @@ _BAR = 20
 @session_argument
 @click.option(
     "--into", type=click.Path(path_type=Path), metavar="DIR", help="Run it in this folder."
+)
+@click.option(
+    "--code",
+    type=click.Choice(_CODES),
+    help="Which code it starts from: the turn's, as it is now, the last commit's, or untouched.",
+)
+@click.option("--code-at", metavar="TURN", help="The code of another turn than it is forked at.")
+@click.option("--branch", metavar="NAME", help="The branch of the new worktree.")
+@click.option(
+    "--no-worktree", is_flag=True, help="Run it where the source ran; no code is touched."
 )
 @click.option("--agent", "-a", type=AgentArgument(), metavar="NAME", help="Fork into this agent.")
 @click.option("--method", type=click.Choice(_METHODS), default="copy", help="How to hand it over.")
@@ -65,8 +76,9 @@ _BAR = 20
 def fork(session: str, **given: Any) -> None:
     """Make a new session of the turns up to TURN, or of all of them.
 
-    The fork includes the turn; `@0` is before the first. The source stays as it is, byte for byte,
-    and no code is touched. Afterwards the command is shown that runs the fork; --exec runs it.
+    The fork includes the turn; `@0` is before the first. The source stays as it is, byte for byte.
+    In a git repository the fork gets a worktree of its own, with the code as it stood at that turn
+    where that was captured. Afterwards the command is shown that runs the fork; --exec runs it.
     """
     from prong.app import views
 
@@ -113,7 +125,20 @@ def _options(given: dict[str, Any]) -> "ForkOptions":
         retry=given["retry"],
         before_compaction=given["before_compaction"],
         trim=given["trim"],
+        code=_code(given["code"], no_worktree=given["no_worktree"]),
+        code_at=given["code_at"],
+        branch=given["branch"],
     )
+
+
+def _code(text: str | None, *, no_worktree: bool) -> "Code | None":
+    from prong.model import Code
+
+    if no_worktree:
+        if text not in (None, Code.NONE.value):
+            raise UsageError(f"--code {text} needs a worktree", hint="leave --no-worktree out")
+        return Code.NONE
+    return Code(text) if text else None
 
 
 def _when_idle(app: "App", session: str, wait: float | None, act: Callable[[], T]) -> T:

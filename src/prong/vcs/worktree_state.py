@@ -35,11 +35,15 @@ def is_dirty(worktree: Worktree) -> bool:
     return False
 
 
+def changed_files(path: Path) -> list[str]:
+    """What in a working tree is not as its commit has it, new files as well."""
+    words = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none")
+    return [os.fsdecode(name).rstrip("/") for name in _paths(Git(path).run(*words))]
+
+
 def _is_as_given(worktree: Worktree) -> bool:
     git = Git(worktree.path)
-    words = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none")
-    status = git.run(*words)
-    names = {os.fsdecode(name).rstrip("/") for name in _paths(status)} - {*worktree.nested}
+    names = {*changed_files(worktree.path)} - {*worktree.nested}
     if not names:
         return True
     given = worktree.given
