@@ -11,7 +11,6 @@ from prong.model import TurnKey
 from prong.vcs import snapshots
 from tests.cli.shell import API, Shell
 
-
 LONG_AGO = os.environ | {"GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}
 """The commit is older than the sample sessions."""
 
