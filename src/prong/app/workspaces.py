@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from prong import paths
 from prong.app.resolve import find_turn
-from prong.errors import NotFound, UsageError
+from prong.errors import NotFound, ProngError, UsageError
 from prong.model import Code, Conversation, Session, Snapshot, Turn, TurnKey, WorktreePlan
 from prong.vcs import snapshots, worktree_state, worktrees
 from prong.vcs.repository import Repository
@@ -41,7 +41,14 @@ def plan(
     session = conversation.session
     at = turn if options.code_at is None else find_turn(conversation, options.code_at)
     snapshot = app.snapshots(conversation).get(at.id if at else TurnKey.BASELINE)
-    repository = _repository(session)
+    try:
+        repository = _repository(session)
+    except ProngError:
+        if options.code is not None:
+            raise
+        return (
+            None  # no git, or one that does not work: the conversation can be forked all the same
+        )
     if snapshot is not None and not snapshot.repo.is_dir():
         # Its worktree is gone; the repository has it all the same.
         snapshot = replace(snapshot, repo=repository) if repository else None
@@ -56,6 +63,13 @@ def plan(
         raise NotFound(f"the folder of {session.ref} is gone: {session.cwd}", hint="--code turn")
     if code is Code.TURN:
         commit = _nearest(session, repository, at)
+        if commit is None and options.code is None:
+            return None
+        if commit is None:
+            raise NotFound(
+                f"no code captured at that turn, and {repository} has no commit of that time",
+                hint="--code now, or --code none",
+            )
         return _drafted(session, code, repository, options, commit=commit, is_exact=False)
     commit = "HEAD" if code is Code.HEAD else None
     return _drafted(session, code, repository, options, commit=commit)
@@ -73,15 +87,9 @@ def _fitting(conversation: Conversation, turn: Turn | None, snapshot: Snapshot |
     return Code.NOW if snapshot is None and is_last else Code.TURN
 
 
-def _nearest(session: Session, repository: Path, turn: Turn | None) -> str:
+def _nearest(session: Session, repository: Path, turn: Turn | None) -> str | None:
     when = (turn.ended or turn.started) if turn else session.started
-    commit = worktrees.nearest_commit(repository, session.branch, when) if when else None
-    if commit is None:
-        raise NotFound(
-            f"no code captured at that turn, and {repository} has no commit of that time",
-            hint="--code now, or --code none",
-        )
-    return commit
+    return worktrees.nearest_commit(repository, session.branch, when) if when else None
 
 
 def _drafted(
