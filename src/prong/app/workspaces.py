@@ -40,18 +40,13 @@ def plan(
         return None
     session = conversation.session
     at = turn if options.code_at is None else find_turn(conversation, options.code_at)
-    snapshot = app.snapshots(conversation).get(at.id if at else TurnKey.BASELINE)
     try:
         repository = _repository(session)
     except ProngError:
         if options.code is not None:
             raise
-        return (
-            None  # no git, or one that does not work: the conversation can be forked all the same
-        )
-    if snapshot is not None and not snapshot.repo.is_dir():
-        # Its worktree is gone; the repository has it all the same.
-        snapshot = replace(snapshot, repo=repository) if repository else None
+        return None  # no git, or a broken one: the conversation can be forked all the same
+    snapshot = _snapshot(app, conversation, at, repository)
     if snapshot is None and repository is None:
         if options.code is None:
             return None
@@ -62,17 +57,35 @@ def plan(
     if repository is None:
         raise NotFound(f"the folder of {session.ref} is gone: {session.cwd}", hint="--code turn")
     if code is Code.TURN:
-        commit = _nearest(session, repository, at)
-        if commit is None and options.code is None:
-            return None
-        if commit is None:
-            raise NotFound(
-                f"no code captured at that turn, and {repository} has no commit of that time",
-                hint="--code now, or --code none",
-            )
-        return _drafted(session, code, repository, options, commit=commit, is_exact=False)
+        return _near(session, repository, at, options)
     commit = "HEAD" if code is Code.HEAD else None
     return _drafted(session, code, repository, options, commit=commit)
+
+
+def _snapshot(
+    app: App, conversation: Conversation, turn: Turn | None, repository: Path | None
+) -> Snapshot | None:
+    found = app.snapshots(conversation).get(turn.id if turn else TurnKey.BASELINE)
+    if found is not None and not found.repo.is_dir():
+        # Its worktree is gone; the repository has it all the same.
+        return replace(found, repo=repository) if repository else None
+    return found
+
+
+def _near(
+    session: Session, repository: Path, turn: Turn | None, options: ForkOptions
+) -> WorktreePlan | None:
+    """At the commit that comes nearest to a turn whose code was not captured."""
+    when = (turn.ended or turn.started) if turn else session.started
+    commit = worktrees.nearest_commit(repository, session.branch, when) if when else None
+    if commit is not None:
+        return _drafted(session, Code.TURN, repository, options, commit=commit, is_exact=False)
+    if options.code is None:
+        return None
+    raise NotFound(
+        f"no code captured at that turn, and {repository} has no commit of that time",
+        hint="--code now, or --code none",
+    )
 
 
 def _repository(session: Session) -> Path | None:
@@ -85,11 +98,6 @@ def _repository(session: Session) -> Path | None:
 def _fitting(conversation: Conversation, turn: Turn | None, snapshot: Snapshot | None) -> Code:
     is_last = bool(conversation.turns) and turn == conversation.turns[-1]
     return Code.NOW if snapshot is None and is_last else Code.TURN
-
-
-def _nearest(session: Session, repository: Path, turn: Turn | None) -> str | None:
-    when = (turn.ended or turn.started) if turn else session.started
-    return worktrees.nearest_commit(repository, session.branch, when) if when else None
 
 
 def _drafted(
