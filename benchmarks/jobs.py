@@ -5,7 +5,9 @@ before), its peak memory, and a figure that shows the work was really done.
 """
 
 import json
+import os
 import resource
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -71,12 +73,13 @@ def fork(point: str, into: str) -> Callable[[], int]:
 
 
 def fork_cold(point: str, into: str) -> Callable[[], int]:
-    """The same when nothing of the source was ever read."""
+    """The same when nothing of the source was ever read: the cache is empty."""
     from prong.app import App
     from prong.app.planning import ForkOptions
 
-    list(App().stores)
-    app = App(needs_programs=False, remember=False)
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+    app = App(needs_programs=False)
+    list(app.stores)
     options = ForkOptions(into=Path(into))
     return lambda: len(app.fork(app.plan_fork(point, options)).child.id)
 

@@ -172,6 +172,15 @@ class TestPrompt:
         assert "asked better" not in quiet.output
 
 
+def test_a_folder_below_home(shop: Shell) -> None:
+    """The shell leaves `--into=~/other` as it is."""
+    (shop.home.root / "other").mkdir()
+    made = shop.json("fork", f"{API}@2", "--into=~/other")["fork"]
+    assert made["workspace"] == str(shop.home.root / "other")
+    problem = shop.problem(3, "fork", API, "--into=~nobody-here/other")
+    assert problem["message"] == "there is no folder ~nobody-here/other"
+
+
 class TestRefusals:
     def test_a_folder_that_is_not_there(self, shop: Shell) -> None:
         problem = shop.problem(3, "fork", API, "--into", str(shop.home.root / "nowhere"))

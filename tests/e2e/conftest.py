@@ -17,7 +17,7 @@ from tests.e2e.cache import ScenarioCache
 _CACHES = ("claude_sessions", "codex_threads")
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything in this folder is e2e; what needs one scenario is run by one worker."""
     for item in items:

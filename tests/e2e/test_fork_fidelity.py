@@ -249,6 +249,13 @@ def agrees(bench: Bench) -> None:
             assert in_free_order(native.until(turn)) == in_free_order(native.until_in_full(turn))
 
 
+def test_the_measure_sees_the_prompt_of_a_later_turn(claude_sessions: ScenarioCache) -> None:
+    with bench_of(claude_sessions.get("tool_calls")) as claude:
+        early, late = claude.native.turns[1:3]
+        case = Case("one too many", early, claude.fork(late), claude.native.until(early))
+        assert list(claude.leaked(case)) == [late.prompt]
+
+
 def test_the_measure_sees_a_turn_too_few(claude_sessions: ScenarioCache) -> None:
     with bench_of(claude_sessions.get("tool_calls")) as claude:
         early, late = claude.native.turns[1:3]

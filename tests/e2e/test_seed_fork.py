@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,8 @@ from prong.testing.claude_cli import ClaudeCli
 from prong.testing.codex_cli import CodexCli
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.script import Fail, Reply, Text, Thinking, say
+from prong.testing.programs import PATIENCE
+from prong.testing.script import Fail, Hold, Reply, Text, Thinking, say
 from prong.testing.server import Answer, FakeModelServer, Kind
 from tests.cli.shell import prong
 from tests.e2e.command_line import environment
@@ -128,6 +131,28 @@ def test_a_seed_that_is_refused(bench: Bench) -> None:
     problem = json.loads(done.stderr.splitlines()[-1])
     assert problem["code"] == "external"
     assert "not today" in problem["message"]
+
+
+def test_control_c_while_the_seed_is_read(bench: Bench) -> None:
+    gate = threading.Event()
+    bench.answer(Reply(Hold(gate), Text(READY)))
+    before = [session["ref"] for session in bench.json("list", "--all")["sessions"]]
+    process = subprocess.Popen(
+        prong("fork", f"{bench.agent}:{bench.session}", "--method", "seed", "--yes"),
+        env=bench.env,
+        cwd=bench.cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    bench.server.wait_for(lambda request: "PRONG_FORK_SEED" in json.dumps(request.body))
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=PATIENCE)
+    gate.set()
+    assert (process.returncode, said) == (130, "")
+    after = [session["ref"] for session in bench.json("list", "--all")["sessions"]]
+    # Codex chooses the id of a thread itself, so what it began to write stays.
+    assert set(before) <= set(after) if bench.agent == "codex" else after == before
 
 
 @pytest.mark.parametrize(("source", "target"), [("claude", "codex"), ("codex", "claude")])

@@ -191,7 +191,8 @@ def _check_method(
 def _workspace(point: str, session: Session, into: Path | None) -> Path:
     if into is None and not session.cwd:
         raise NotFound(f"{session.ref} does not say in which folder it ran", hint="--into DIR")
-    folder = Path(into or session.cwd or "")
+    # A shell leaves the ~ of `--into=~/shop` to us; that of nobody is a name like any other.
+    folder = Path(os.path.expanduser(into) if into else session.cwd or "")  # noqa: PTH111
     if folder.is_dir():
         return Path(os.path.realpath(folder))
     if folder.exists():
