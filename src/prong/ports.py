@@ -5,7 +5,7 @@ ask `isinstance(store, HasProgram)` before they use it. `prong.testing.contract`
 that every store must pass.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ from prong.model import (
     Scan,
     Session,
     SessionRef,
+    TurnKey,
     View,
 )
 from prong.publication import Publication
@@ -105,11 +106,17 @@ class HasRetention(Protocol):
         ...
 
 
+TurnOver = Callable[[TurnKey, Mapping[str, str]], None]
+"""Told of a turn of a sample that is over: all files in its folder by name, as they are then."""
+
+
 @runtime_checkable
 class HasSamples(Protocol):
     """The agent can write sample sessions, for `prong demo`."""
 
-    def write_samples(self, cwd: str, now: datetime) -> SessionRef:
+    def write_samples(
+        self, cwd: str, now: datetime, turn_over: TurnOver | None = None, /
+    ) -> SessionRef:
         """Write into the first root, which must be a throw-away folder; name the best session."""
         ...
 
@@ -155,10 +162,11 @@ class AgentHooks(Protocol):
         """Our entries: the event, or whatever else it is, and what is written there."""
         ...
 
-    def for_one_run(self, command: Sequence[str], folder: Path) -> Sequence[str]:
-        """Further arguments of its program, with which one run has hooks and no file is changed.
+    def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
+        """The launch with hooks for this run only; no settings of the user are changed.
 
-        `folder` is one of ours for what the arguments need.
+        `folder` is one of ours for what that needs. Raises `ConfigError` when their settings
+        cannot be read.
         """
         ...
 

@@ -18,8 +18,7 @@ from prong import spool
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.app import App
-from prong.app.hooks import run_arguments
-from prong.model import Snapshot, Turn
+from prong.model import Launch, Snapshot, Turn
 from prong.ports import AgentStore
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.claude_cli import ClaudeCli
@@ -231,8 +230,8 @@ def test_claude_for_one_run(
 ) -> None:
     fake_anthropic.enqueue(write_file("a.txt", "one"), say("done"))
     with App() as app:
-        arguments = run_arguments(app, "claude")
-    session = claude.run("alpha", project, arguments=arguments).session_id
+        launch = app.hooked("claude", Launch(("claude",), project, {}, ""))
+    session = claude.run("alpha", project, arguments=launch.argv[1:]).session_id
     [turn] = turns(ClaudeStore(), claude.session_file(session))
     assert set(by_turn(project, session)) == {"0", turn.id}
     assert not (claude.home.claude / "settings.json").exists()
@@ -333,9 +332,10 @@ def test_codex_for_one_run(codex: HookedCodex, fake_openai: FakeOpenAI, project:
     codex.trust(project)
     fake_openai.enqueue(shell_call("printf one > a.txt"), say("done"))
     with App() as app:
-        arguments = run_arguments(app, "codex")
+        words = (str(codex.program), "exec", "-C", str(project), "alpha")
+        launch = app.hooked("codex", Launch(words, project, {}, ""))
     done = subprocess.run(
-        [str(codex.program), "exec", *arguments, "-C", str(project), "alpha"],
+        launch.argv,
         cwd=project,
         env=codex.env(),
         stdin=subprocess.DEVNULL,

@@ -45,6 +45,14 @@ class Argument:
     flag: str | None
     words: tuple[Word, ...]
 
+    @property
+    def value(self) -> str:
+        """The last word of it: of `--flag VALUE`, of `--flag=VALUE` and of `-fVALUE` the value."""
+        text = self.words[-1].text
+        if len(self.words) > 1 or self.flag is None:
+            return text
+        return text.removeprefix(self.flag).removeprefix("=")
+
 
 @dataclass(frozen=True)
 class Grammar:

@@ -275,6 +275,10 @@ class App:
         """Where the bytes are that a settings file had before; None when there was no file."""
         return hooks.backup(self, plan, edit)
 
+    def hooked(self, agent: str, launch: Launch) -> Launch:
+        """A launch of an agent with our hooks, for this one run."""
+        return hooks.for_one_run(self, agent, launch)
+
     # -- the installation --------------------------------------------------------------------
 
     def doctor(self) -> doctor.Report:

@@ -47,6 +47,7 @@ CAPABILITIES = (
     Capability("see whether hooks are installed", "hooks", "hooks"),
     Capability("plan hooks", "plan_hooks", "hooks"),
     Capability("install and remove hooks", "change_hooks", "hooks"),
+    Capability("start an agent with hooks", "hooked", "resume"),
     Capability("check the installation", "doctor", "doctor"),
     Capability("clean up after a killed fork", "fix", "doctor"),
     Capability(

@@ -6,15 +6,19 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
 from prong import spool
 from prong.errors import Busy, NotFound, ProngError
-from prong.model import Conversation, DiffStat, Snapshot, Turn, TurnKey, TurnState
+from prong.model import Conversation, DiffStat, SessionRef, Snapshot, Turn, TurnKey, TurnState
 from prong.state.snapshots import SnapshotRecords
 from prong.vcs import snapshots
 from prong.vcs.diffs import diffstats
+
+_SOON = timedelta(hours=1)
+"""So long after a turn its code may still be caught up with."""
 
 _log = logging.getLogger(__name__)
 
@@ -34,11 +38,17 @@ class Capture:
         self.take_in()
         turns = (*conversation.turns, *conversation.abandoned)
         wanted = [TurnKey.BASELINE, *(turn.id for turn in turns)]
-        return self._records.of_turns(conversation.session.ref, wanted)
+        found = self._records.of_turns(conversation.session.ref, wanted)
+        first = found.get(conversation.turns[0].id) if conversation.turns else None
+        if first is not None and TurnKey.BASELINE not in found:
+            # A fork began where the session did that its first turn comes from.
+            origin = SessionRef(first.agent, first.session)
+            found |= self._records.of_turns(origin, [TurnKey.BASELINE])
+        return found
 
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""
-        found = self.of(conversation)
+        found = self._caught_up(conversation)
         if not found:
             return conversation
         changes = _changes(conversation, found)
@@ -64,6 +74,24 @@ class Capture:
                 self._records.add(*_told(events))
         except (ProngError, OSError) as error:
             _log.debug("what hooks told could not be taken in: %s", error)
+
+    def _caught_up(self, conversation: Conversation) -> dict[str, Snapshot]:
+        """The snapshots, with that of a last turn whose end no hook was told of.
+
+        Agents do not tell of a turn that was interrupted or failed. Only where code is kept anyway,
+        and only soon after: later on, the code as it is now says nothing about the turn.
+        """
+        found = self.of(conversation)
+        last = conversation.turns[-1] if conversation.turns else None
+        if not found or last is None or last.id in found or not _is_just_over(last):
+            return found
+        if last.index is not None and last.index <= conversation.session.inherited:
+            return found  # it ended in the session that this one was forked from
+        try:
+            return {**found, last.id: self.keep(conversation)}
+        except ProngError as error:
+            _log.debug("the code of %s was not kept: %s", conversation.session.ref, error)
+            return found
 
     def keep(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
         """Keep the code as it is now, as that of the last turn. The turn must be over.
@@ -95,6 +123,12 @@ class Capture:
         return len(found)
 
 
+def _is_just_over(turn: Turn) -> bool:
+    if turn.state is TurnState.RUNNING or turn.ended is None:
+        return False
+    return datetime.now(UTC) - turn.ended < _SOON
+
+
 def _changes(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str, DiffStat]:
     """What each active turn changed since the one before it, whatever was committed meanwhile."""
     pairs: dict[Path, dict[str, tuple[str, str]]] = defaultdict(dict)
@@ -116,15 +150,19 @@ def _changes(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str
 
 def _told(events: Iterable[dict[str, object]]) -> list[Snapshot]:
     """The snapshots that events name, as their repositories have them."""
-    refs: dict[str, set[str]] = defaultdict(set)
+    refs: dict[tuple[str, TurnKey], set[str]] = defaultdict(set)
     for event in events:
-        match event.get("snapshot"):
-            case {"repo": str(repo), "ref": str(ref)}:
-                refs[repo].add(ref)
+        match event:
+            case {
+                "agent": str(agent),
+                "session": str(session),
+                "snapshot": {"repo": str(repo), "ref": str(ref)},
+            }:
+                refs[repo, TurnKey(agent, session, TurnKey.BASELINE)].add(ref)
             case _:
                 pass
     found: list[Snapshot] = []
-    for repo, wanted in refs.items():
+    for (repo, beside), wanted in refs.items():
         if Path(repo).is_dir():
-            found += [one for one in snapshots.find(Path(repo)) if one.ref in wanted]
+            found += [one for one in snapshots.find(Path(repo), beside) if one.ref in wanted]
     return found

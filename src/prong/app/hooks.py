@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,10 +15,13 @@ from typing import TYPE_CHECKING
 from prong import edits
 from prong.edits import Backups, Edit
 from prong.errors import ProngError, UsageError
+from prong.model import Launch
 from prong.ports import AgentHooks, HasHooks, HookScope, capable
 
 if TYPE_CHECKING:
     from prong.app.application import App
+
+_log = logging.getLogger(__name__)
 
 
 class HookState(StrEnum):
@@ -180,10 +184,17 @@ def backup(app: App, plan: HookPlan, edit: Edit) -> Path | None:
     return Backups(app.state_dir / "hooks", str(plan.edits[0].path)).where(edit.path)
 
 
-def run_arguments(app: App, agent: str) -> Sequence[str]:
-    """Arguments that give one run of an agent our hooks, without any installation."""
-    hooks = capable(app.store(agent), HasHooks, "have hooks").hooks
-    return hooks.for_one_run(hook_command(), app.state_dir / "hooks")
+def for_one_run(app: App, agent: str, launch: Launch) -> Launch:
+    """The launch with our hooks, without any installation; as it is where that cannot be."""
+    store = app.store(agent)
+    if not isinstance(store, HasHooks):
+        return launch
+    try:
+        return store.hooks.for_one_run(launch, hook_command(), app.state_dir / "hooks")
+    except (ProngError, OSError) as error:
+        # Without hooks the agent works as well; and what is wrong with its settings, it says.
+        _log.debug("%s is started without hooks: %s", agent, error)
+        return launch
 
 
 def hook_command() -> tuple[str, ...]:

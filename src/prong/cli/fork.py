@@ -108,7 +108,7 @@ def fork(session: str, **given: Any) -> None:
         print_json({"forks": forks} if count > 1 else {"fork": forks[0]})
     if run:
         assert made[0].launch is not None
-        become(made[0].launch)
+        become(app, made[0].child.agent, made[0].launch)
 
 
 def _options(given: dict[str, Any]) -> "ForkOptions":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from prong.app import App
     from prong.model import Launch
 
 _UNSAFE = re.compile(r"[^\x20-\x7e\xa0-\U0010ffff]|[\u2028-\u202f\u2066-\u2069\ufeff]")
@@ -42,14 +43,15 @@ def _is_here(folder: "Path") -> bool:
         return False
 
 
-def become(launch: "Launch") -> NoReturn:
-    """Replace this process with the agent."""
+def become(app: "App", agent: str, launch: "Launch") -> NoReturn:
+    """Replace this process with the agent. It gets our hooks for this run."""
     import os
     import sys
 
     from prong.app.running import environment
     from prong.errors import Unavailable
 
+    launch = app.hooked(agent, launch)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # `prong >&-`
             stream.flush()

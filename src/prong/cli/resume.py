@@ -32,6 +32,6 @@ def resume(session: str, prompt: str | None, run: bool, as_json: bool) -> None:
     if as_json:
         print_json({"session": str(found.session.ref), **views.launch(launch)})
     elif run:
-        become(launch)
+        become(app, found.session.agent, launch)
     else:
         click.echo(styled(command_line(launch), bold=True))

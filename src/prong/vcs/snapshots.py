@@ -61,12 +61,16 @@ def take(
         deadline.lift()
 
 
-def find(folder: Path) -> list[Snapshot]:
-    """All snapshots of the repository, oldest first; those of its other worktrees as well."""
+def find(folder: Path, beside: TurnKey | None = None) -> list[Snapshot]:
+    """The snapshots of the repository, or only those in the session of a turn, oldest first.
+
+    Those of its other worktrees are among them.
+    """
     repository = Repository.find(folder)
     if repository is None:
         return []
-    found = listing.find(repository, messages.REFS)
+    prefix = messages.REFS if beside is None else messages.session_refs(beside)
+    found = listing.find(repository, prefix)
     return [snapshot for snapshot in found if snapshot.ref == messages.ref_of(snapshot.key)]
 
 

@@ -3,8 +3,10 @@
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from prong.agents.claude.sample import write_samples
 from prong.app import App
 from prong.app.capture import Capture
 from prong.errors import NotFound
-from prong.model import Conversation, TurnKey
+from prong.model import Conversation, DiffStat, SessionRef, Turn, TurnKey, TurnState
 from prong.testing.home import IsolatedHome
 from prong.vcs import snapshots
 
@@ -75,9 +77,10 @@ def test_what_a_hook_kept_is_taken_in_once(
     taken = snapshots.take(folder, TurnKey(session.agent, session.id, turn.id))
     assert taken
     where = tmp_path / "state" / "spool"
-    spool.append({"snapshot": {"repo": str(taken.repo), "ref": taken.ref}}, where)
-    spool.append({"snapshot": {"repo": "/nowhere", "ref": "refs/prong/x/y/z"}}, where)
-    spool.append({"snapshot": None}, where)
+    about = {"agent": session.agent, "session": session.id}
+    spool.append({**about, "snapshot": {"repo": str(taken.repo), "ref": taken.ref}}, where)
+    spool.append({**about, "snapshot": {"repo": "/nowhere", "ref": "refs/prong/x/y/z"}}, where)
+    spool.append({**about, "snapshot": None}, where)
     assert {id_: one.commit for id_, one in capture.of(conversation).items()} == {
         turn.id: taken.commit
     }
@@ -92,3 +95,65 @@ def test_a_lost_table_is_rebuilt_from_the_repositories(
     assert capture.of(conversation) == {}
     assert capture.rebuild([folder]) == 1
     assert capture.of(conversation)[taken.turn_id].commit == taken.commit
+
+
+class TestCatchingUp:
+    """The end of a turn that was interrupted or failed is told by no hook."""
+
+    @pytest.fixture
+    def interrupted(self, capture: Capture, conversation: Conversation) -> Conversation:
+        """A session whose code is kept, but not that of its last turn, which is just over."""
+        self.taken(capture, conversation, conversation.turns[-2])
+        return ended(conversation, timedelta(minutes=1))
+
+    def taken(self, capture: Capture, conversation: Conversation, turn: Turn) -> None:
+        earlier = replace(conversation, turns=conversation.turns[: turn.index])
+        capture.keep(earlier)
+
+    def test_soon_after(self, capture: Capture, interrupted: Conversation, folder: Path) -> None:
+        (folder / "a.txt").write_text("one\ntwo\n")
+        last = capture.with_code(interrupted).turns[-1]
+        assert last.snapshot
+        assert last.changes == DiffStat(files=1, added=1, removed=0)
+        assert capture.of(interrupted)[last.id].commit == last.snapshot
+
+    def test_not_long_after(self, capture: Capture, interrupted: Conversation) -> None:
+        late = ended(interrupted, timedelta(hours=2))
+        assert capture.with_code(late).turns[-1].snapshot is None
+
+    def test_not_while_the_agent_works(self, capture: Capture, interrupted: Conversation) -> None:
+        running = with_last(interrupted, state=TurnState.RUNNING)
+        assert capture.with_code(running).turns[-1].snapshot is None
+
+    def test_not_where_no_code_is_kept(self, capture: Capture, conversation: Conversation) -> None:
+        fresh = ended(conversation, timedelta(minutes=1))
+        assert capture.with_code(fresh).turns[-1].snapshot is None
+
+    def test_not_for_a_turn_of_the_parent(
+        self, capture: Capture, interrupted: Conversation
+    ) -> None:
+        inherited = len(interrupted.turns)
+        fork = replace(interrupted, session=replace(interrupted.session, inherited=inherited))
+        assert capture.with_code(fork).turns[-1].snapshot is None
+
+
+def test_a_fork_began_where_its_source_did(
+    capture: Capture, conversation: Conversation, folder: Path
+) -> None:
+    capture.keep(replace(conversation, turns=()))
+    (folder / "a.txt").write_text("one\ntwo\n")
+    first = replace(conversation, turns=conversation.turns[:1])
+    capture.keep(first)
+    fork = replace(
+        first, session=replace(conversation.session, ref=SessionRef("claude", "another"))
+    )
+    assert capture.with_code(fork).turns[0].changes == DiffStat(files=1, added=1, removed=0)
+
+
+def ended(conversation: Conversation, ago: timedelta) -> Conversation:
+    return with_last(conversation, ended=datetime.now(UTC) - ago)
+
+
+def with_last(conversation: Conversation, **changes: Any) -> Conversation:
+    *others, last = conversation.turns
+    return replace(conversation, turns=(*others, replace(last, **changes)))

@@ -2,10 +2,16 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
-from prong.agents import settings_file
+from prong.agents import argv, settings_file
+from prong.agents.claude.commands import GRAMMAR, PROGRAM
+from prong.agents.shell import Word
 from prong.edits import write_private
+from prong.errors import ConfigError
+from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "Notification", "SessionEnd")
@@ -39,16 +45,34 @@ class ClaudeHooks:
         ((path, content),) = contents.items()
         return {one.event: one.command for one in settings_file.places(path, content)}
 
-    def for_one_run(self, command: Sequence[str], folder: Path) -> Sequence[str]:
-        """Further arguments of `claude`; they need a file, written into this folder.
-
-        Only the last `--settings` counts, so a command that has one must not get these.
-        """
+    def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
+        """By a settings file of its own. Only the last `--settings` counts, so it holds theirs."""
         line = settings_file.command_line([*command, self.agent])
-        path = folder / "claude-hooks.json"
-        content = settings_file.with_hooks(path, None, _commands(line))
-        write_private(path, content)
-        return ("--settings", str(path))
+
+        def change(words: Sequence[Word]) -> Sequence[Word]:
+            arguments = list(GRAMMAR.arguments(words))
+            theirs = [one for one in arguments if one.flag == "--settings"]
+            name = theirs[-1].value if theirs else None
+            content = _settings(name, launch.cwd) if name is not None else None
+            own = settings_file.with_hooks(Path(name or "--settings"), content, _commands(line))
+            path = folder / f"claude-{sha256(own).hexdigest()[:12]}.json"
+            write_private(path, own)
+            kept = [word for one in arguments if one not in theirs for word in one.words]
+            return [Word.of("--settings"), Word.of(str(path)), *kept]
+
+        return replace(launch, argv=argv.rebuilt(launch.argv, PROGRAM, change))
+
+
+def _settings(value: str, folder: Path) -> bytes | None:
+    """What `--settings` names, a file or the settings themselves, without hooks of ours."""
+    if value.lstrip().startswith("{"):
+        content = value.encode("utf-8", "surrogateescape")
+    else:
+        try:
+            content = (folder / value).read_bytes()
+        except OSError as error:
+            raise ConfigError(f"cannot read {value}: {error.strerror}", path=value) from None
+    return settings_file.without_hooks(Path(value), content)
 
 
 def _commands(line: str) -> dict[str, str]:

@@ -220,8 +220,7 @@ def _flags_among(words: Sequence[Word], wanted: frozenset[str]) -> list[Word]:
 def _profile(arguments: Sequence[Argument]) -> str | None:
     for one in arguments:
         if one.flag in ("-p", "--profile"):
-            text = one.words[-1].text
-            return text if len(one.words) > 1 else text.partition("=")[2] or text[2:]
+            return one.value
     return None
 
 

@@ -11,16 +11,18 @@ import re
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from prong.agents import settings_file
+from prong.agents import argv, settings_file
 from prong.agents.argv import Command
 from prong.agents.codex.app_server import AppServer
-from prong.agents.codex.commands import server_argv
+from prong.agents.codex.commands import GRAMMAR, PROGRAM, server_argv
 from prong.agents.settings_file import HOOK_PROGRAM, Text
+from prong.agents.shell import Word
 from prong.errors import ConfigError, External
+from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
@@ -108,16 +110,26 @@ class CodexHooks:
             result[NOTIFY] = settings_file.command_line(cast(list[str], words))
         return result
 
-    def for_one_run(self, command: Sequence[str], folder: Path) -> Sequence[str]:
-        """Further arguments of `codex`: none where the user has a notify, which would not run."""
+    def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
+        """By a `notify` for this run; as it is where the user has one, which would not run then.
+
+        Codex would want to trust hooks first, so it tells of the ends of turns only.
+        """
         from prong.edits import read
 
-        config = self._root / "config.toml"
-        words: Any = _table(config, read(config)).get(NOTIFY)
-        if words is not None and not _is_ours(words):
-            return ()
+        config = Path(launch.env.get("CODEX_HOME") or self._root) / "config.toml"
+        theirs: Any = _table(config, read(config)).get(NOTIFY)
         own = json.dumps([*command, self.agent, NOTIFY], ensure_ascii=False)
-        return ("-c", f"notify={own}")
+        setting = [Word.of("-c"), Word.of(f"{NOTIFY}={own}")]
+
+        def change(words: Sequence[Word]) -> Sequence[Word]:
+            given = [one for one in GRAMMAR.arguments(words) if one.flag in ("-c", "--config")]
+            taken = any(one.value.partition("=")[0].strip() == NOTIFY for one in given)
+            return words if taken else [*setting, *words]
+
+        if theirs is not None and not _is_ours(theirs):
+            return launch
+        return replace(launch, argv=argv.rebuilt(launch.argv, PROGRAM, change))
 
     def _hashes(self, content: bytes) -> dict[str, str]:
         """The place of each of our hooks in this hooks.json, and what Codex calls its hash."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from prong.agents.claude.hooks import EVENTS, ClaudeHooks
 from prong.errors import ConfigError
+from prong.model import Launch
 
 FILE = Path("/home/ada/.claude/settings.json")
 HOOKS = ClaudeHooks(FILE.parent)
@@ -148,11 +149,47 @@ def test_the_files(tmp_path: Path) -> None:
     assert HOOKS.files("project", tmp_path) == (tmp_path / ".claude/settings.local.json",)
 
 
-def test_hooks_for_one_run(tmp_path: Path) -> None:
-    flag, path = HOOKS.for_one_run(COMMAND, tmp_path / "new")
-    assert flag == "--settings"
-    assert json.loads(Path(path).read_bytes()) == {"hooks": {event: [OURS] for event in EVENTS}}
-    assert Path(path).stat().st_mode & 0o777 == 0o600
+class TestOneRun:
+    """Hooks that a launch has without any installation."""
+
+    def settings(self, folder: Path, *words: str) -> tuple[dict[str, Any], list[str]]:
+        """What Claude Code is told to read, and the other words of the launch."""
+        launch = Launch(("claude", *words), folder, {}, "")
+        argv = HOOKS.for_one_run(launch, COMMAND, folder / "new").argv
+        program, flag, path, *rest = argv
+        assert (program, flag) == ("claude", "--settings")
+        assert Path(path).stat().st_mode & 0o777 == 0o600
+        return json.loads(Path(path).read_bytes()), rest
+
+    def test_a_file_of_ours(self, tmp_path: Path) -> None:
+        settings, rest = self.settings(tmp_path, "--resume", "x", "--", "--settings")
+        assert settings == {"hooks": {event: [OURS] for event in EVENTS}}
+        assert rest == ["--resume", "x", "--", "--settings"]
+
+    @pytest.mark.parametrize("attached", [True, False])
+    @pytest.mark.parametrize("inline", [True, False])
+    def test_settings_of_the_command_stay(
+        self, tmp_path: Path, attached: bool, inline: bool
+    ) -> None:
+        theirs = json.dumps({"model": "opus", "hooks": {"Stop": [THEIRS]}})
+        (tmp_path / "mine.json").write_text(theirs)
+        value = theirs if inline else "mine.json"
+        given = [f"--settings={value}"] if attached else ["--settings", value]
+        settings, rest = self.settings(tmp_path, "--settings", "old.json", "-c", *given)
+        assert settings["model"] == "opus"
+        assert settings["hooks"]["Stop"] == [THEIRS, OURS]
+        assert rest == ["-c"]
+
+    def test_settings_that_cannot_be_read(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match=r"cannot read nowhere\.json"):
+            self.settings(tmp_path, "--settings", "nowhere.json")
+
+    def test_a_line_for_a_shell(self, tmp_path: Path) -> None:
+        launch = Launch(("sh", "-c", "cd x && claude --resume y"), tmp_path, {}, "")
+        argv = HOOKS.for_one_run(launch, COMMAND, tmp_path).argv
+        assert argv[:2] == ("sh", "-c")
+        assert argv[2].startswith("cd x && claude --settings ")
+        assert argv[2].endswith(" --resume y")
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)

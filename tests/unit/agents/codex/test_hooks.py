@@ -1,6 +1,7 @@
 """Hooks in the settings of Codex: hooks.json, the trust in config.toml, notify."""
 
 import json
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from prong.agents.codex.hooks import EVENTS, CodexHooks
 from prong.errors import ConfigError, External
+from prong.model import Launch
 from tests.unit.agents.codex import hook_server
 
 COMMAND = ("/opt/prong/bin/prong-hook",)
@@ -94,13 +96,28 @@ def test_a_notify_of_the_user_stays_alone(desk: Desk) -> None:
         b'notify = ["mine"]\n'
     )
     (desk.config).write_text('notify = ["mine"]\n')
-    assert desk.hooks.for_one_run(COMMAND, desk.config.parent) == ()
+    assert one_run(desk, "codex resume x") == ["codex", "resume", "x"]
 
 
-def test_hooks_for_one_run(desk: Desk) -> None:
-    flag, setting = desk.hooks.for_one_run(COMMAND, desk.config.parent)
+def one_run(desk: Desk, line: str) -> list[str]:
+    launch = Launch(tuple(shlex.split(line)), desk.config.parent, {}, "")
+    return list(desk.hooks.for_one_run(launch, COMMAND, desk.config.parent).argv)
+
+
+@pytest.mark.parametrize("line", ["codex resume x -- -p", "timeout 5 codex -m y resume x"])
+def test_hooks_for_one_run(desk: Desk, line: str) -> None:
+    words = one_run(desk, line)
+    at = words.index("codex") + 1
+    flag, setting = words[at : at + 2]
     assert flag == "-c"
     assert tomllib.loads(setting) == {"notify": [*COMMAND, "codex", "notify"]}
+    assert [*words[:at], *words[at + 2 :]] == shlex.split(line)
+
+
+@pytest.mark.parametrize("given", ["-c notify=['mine']", "--config=notify=['mine']"])
+def test_a_notify_of_the_command_stays(desk: Desk, given: str) -> None:
+    line = f"codex {given} resume x"
+    assert one_run(desk, line) == shlex.split(line)
 
 
 def test_codex_has_changed_its_settings_since(desk: Desk) -> None:
