@@ -57,7 +57,12 @@ class Place:
     command: str
 
 
-def with_hooks(path: Path, content: bytes | None, commands: Mapping[str, str]) -> bytes:
+def with_hooks(
+    path: Path,
+    content: bytes | None,
+    commands: Mapping[str, str],
+    timeouts: Mapping[str, int] | None = None,
+) -> bytes:
     """The file with a hook for each event. It must have none of ours."""
     decoded = Text.decode(path, content)
     text = decoded.text if decoded.text.strip() else "{}\n"
@@ -65,7 +70,8 @@ def with_hooks(path: Path, content: bytes | None, commands: Mapping[str, str]) -
     if json_text.parse(text).get("hooks") is None:
         text = json_text.appended(text, json_text.parse(text), {}, "hooks")
     for event, command in commands.items():
-        group = {"hooks": [{"type": "command", "command": command, "timeout": TIMEOUT}]}
+        timeout = (timeouts or {}).get(event, TIMEOUT)
+        group = {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
         hooks = _hooks(text)
         groups = hooks.get(event)
         if groups is None:

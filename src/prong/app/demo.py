@@ -3,16 +3,26 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from prong.model import SessionRef
+from prong import paths
+from prong.app.capture import Capture
+from prong.errors import ProngError
+from prong.model import SessionRef, TurnKey
 from prong.ports import AgentStore, HasProgram, HasSamples
 from prong.registry import BUILT_IN, Registry
+from prong.vcs import snapshots
 
-_README = "# Shop\n\nA small web shop, made for `prong demo`.\n"
+_AHEAD = timedelta(minutes=30)
+"""The samples are of full hours: "4h ago" stays true while somebody looks at them."""
+_AGE = timedelta(days=4)
+"""How long ago the shop was begun: before all sessions."""
+_OWN = {"XDG_STATE_HOME": "state", "XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "cache"}
+"""The folders in which prong keeps forks, worktrees and what it has seen."""
 
 
 @dataclass(frozen=True)
@@ -25,50 +35,112 @@ class Demo:
     """For each agent a session that is worth a look."""
     environment: Mapping[str, str]
     """What to set to use prong on the samples."""
+    has_code: bool
+    """Whether the code of turns was kept; without git it was not."""
+
+    @contextmanager
+    def entered(self) -> Generator[None]:
+        """As in a shell with these variables set, and with nothing of the person's own."""
+        with _setting({**self.environment, **_private(self.repository.parent)}):
+            yield
 
 
 def write(registry: Registry, home: Path) -> Demo:
     """Write the samples into an empty folder. Nothing outside of it is touched."""
-    repository = home / "shop"
-    repository.mkdir(parents=True)
-    (repository / "README.md").write_text(_README, encoding="utf-8")
-    _make_repository(repository, home)
+    shop = _Shop(home / "shop", datetime.now(UTC) + _AHEAD)
+    shop.folder.mkdir(parents=True)
+    own = {name: str(home / folder) for name, folder in _OWN.items()}
     stores = {name: registry.make(name, [home / f".{name}"]) for name in BUILT_IN}
-    now = datetime.now(UTC)
-    sessions = [
-        store.write_samples(str(repository), now)
-        for store in stores.values()
-        if isinstance(store, HasSamples)
-    ]
-    environment = {
+    with _setting(own | _private(home)):
+        sessions = [
+            store.write_samples(str(shop.folder), shop.now, shop.turn_over)
+            for store in stores.values()
+            if isinstance(store, HasSamples)
+        ]
+        count = 0
+        with suppress(ProngError):
+            count = Capture(paths.state_dir()).rebuild([shop.folder])
+    roots = {
         store.program.root_variable: str(store.roots[0])
         for store in stores.values()
         if isinstance(store, HasProgram)
     }
-    return Demo(repository, stores, tuple(sessions), environment)
+    return Demo(shop.folder, stores, tuple(sessions), roots | own, has_code=count > 0)
 
 
-def _make_repository(repository: Path, home: Path) -> None:
-    git = shutil.which("git")
-    if git is None:
-        # Sessions can be shown without git; the folder is then no repository.
-        return
-    environment = {
-        "PATH": os.environ.get("PATH", ""),
-        "HOME": str(home),
+@dataclass
+class _Shop:
+    """The folder of the samples, in which their turns happen."""
+
+    folder: Path
+    now: datetime
+    _files: set[str] = field(default_factory=set[str])
+
+    def turn_over(self, key: TurnKey, files: Mapping[str, str]) -> None:
+        """Change the files as the turn did, and keep them as a hook would."""
+        begins = not self._files
+        self._write(files)
+        git = shutil.which("git")
+        if git is None:
+            return  # sessions can be shown without git; the folder is then no repository
+        if begins:
+            self._make_repository(git)
+        # With a git that fails it is as without.
+        with suppress(ProngError):
+            snapshots.take(self.folder, key)
+
+    def _write(self, files: Mapping[str, str]) -> None:
+        for name in self._files - files.keys():
+            (self.folder / name).unlink()
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        self._files = set(files)
+
+    def _make_repository(self, git: str) -> None:
+        begun = (self.now - _AGE).isoformat()
+        environment = {
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": str(self.folder.parent),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_DATE": begun,
+            "GIT_COMMITTER_DATE": begun,
+        }
+        for words in (
+            ["init", "--quiet", "--initial-branch=main"],
+            ["add", "--all"],
+            ["commit", "--quiet", "--message=Start"],
+        ):
+            subprocess.run(
+                [git, "-c", "user.name=Demo", "-c", "user.email=demo@localhost", *words],
+                cwd=self.folder,
+                env=environment,
+                check=False,
+                capture_output=True,
+                timeout=30,
+            )
+
+
+def _private(home: Path) -> dict[str, str]:
+    """Variables with which neither prong nor git reads the person's settings."""
+    return {
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
     }
-    identity = ["-c", "user.name=Demo", "-c", "user.email=demo@localhost"]
-    for arguments in (
-        ["init", "--quiet", "--initial-branch=main"],
-        ["add", "README.md"],
-        [*identity, "commit", "--quiet", "--message=Start"],
-    ):
-        subprocess.run(
-            [git, *arguments],
-            cwd=repository,
-            env=environment,
-            check=False,  # as without git
-            capture_output=True,
-            timeout=30,
-        )
+
+
+@contextmanager
+def _setting(variables: Mapping[str, str]) -> Generator[None]:
+    """Set variables of this process, for a while."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -7,6 +7,8 @@ import click
 from prong.cli.output import json_option, print_json, styled
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from prong.app.demo import Demo
 
 
@@ -37,6 +39,7 @@ def demo(keep: bool, as_json: bool) -> None:
         else:
             click.echo("The samples are gone again; prong demo --keep leaves them to you.")
             click.echo("With your own sessions: prong list")
+            click.echo("To keep the code of each turn from now on: prong hooks install")
     finally:
         if not keep:
             shutil.rmtree(home, ignore_errors=True)
@@ -45,21 +48,27 @@ def demo(keep: bool, as_json: bool) -> None:
 def _tour(made: "Demo") -> None:
     import shlex
 
-    session = f"{made.sessions[0].agent}:{made.sessions[0].id[:8]}"
-    for words, what in (
-        (["list"], "every session of Claude Code and Codex, newest first"),
-        (["turns", session, "--all"], "the turns of one: what was asked, done and left behind"),
-        (["show", f"{session}@2"], "one turn of it"),
-        (
-            ["fork", f"{session}@2", "--title", "With a token bucket"],
-            "a new session of turns 1 and 2",
-        ),
-        (["tree"], "who was forked from whom, at which turn"),
-    ):
+    for words, what in _steps(made):
         click.echo(styled(f"# {what}", dim=True))
         click.echo(styled(f"$ prong {shlex.join(words)}", bold=True))
         _run(words, made)
         click.echo()
+
+
+def _steps(made: "Demo") -> "Iterator[tuple[list[str], str]]":
+    """Commands, and what each of them shows."""
+    session = f"{made.sessions[0].agent}:{made.sessions[0].id[:8]}"
+    yield ["list"], "every session of Claude Code and Codex, newest first"
+    yield ["turns", session, "--all"], "the turns of one: what was asked, changed and left behind"
+    yield ["show", f"{session}@2"], "one turn of it"
+    if made.has_code:
+        yield ["diff", f"{session}@2", "--no-pager"], "what that turn changed in the code"
+    fork = ["fork", f"{session}@2", "--title", "A token bucket in Redis"]
+    code = ", in a new worktree with the code as it stood then" if made.has_code else ""
+    yield fork, f"a new session of turns 1 and 2{code}"
+    if made.has_code:
+        yield ["worktrees"], "the worktrees of forks"
+    yield ["tree"], "who was forked from whom, at which turn"
 
 
 def _run(words: list[str], made: "Demo") -> None:
@@ -71,10 +80,9 @@ def _run(words: list[str], made: "Demo") -> None:
 
     def app() -> App:
         # No agent is needed: the fork is written, and nobody runs it.
-        state = made.repository.parent / "state"
-        return App(Config(), stores=made.stores, remember=False, needs_programs=False, state=state)
+        return App(Config(), stores=made.stores, needs_programs=False)
 
-    with output.using(app):
+    with output.using(app), made.entered():
         command = main.commands[words[0]]
         root = click.get_current_context().find_root()
         with command.make_context(words[0], words[1:], parent=root) as context:

@@ -52,7 +52,7 @@ from prong.model import (
     Skipped,
     View,
 )
-from prong.ports import ForkSource, ScanCache
+from prong.ports import ForkSource, ScanCache, TurnOver
 from prong.publication import Publication
 
 _KIND = Kind(
@@ -226,8 +226,10 @@ class ClaudeStore:
     def hooks(self) -> ClaudeHooks:
         return ClaudeHooks(self.roots[0])
 
-    def write_samples(self, cwd: str, now: datetime) -> SessionRef:
-        return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
+    def write_samples(
+        self, cwd: str, now: datetime, turn_over: TurnOver | None = None, /
+    ) -> SessionRef:
+        return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now, turn_over))
 
 
 class _Settings(msgspec.Struct, rename="camel"):

@@ -29,6 +29,8 @@ EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
 NOTIFY = "notify"
 """What our entry for `notify` is called among the events, and the argument it gives us."""
 
+_TIMEOUTS = {"SessionEnd": 3}
+"""Codex allows no more, and would warn of it at every start."""
 _MARK = "# prong"
 _TRUST = re.compile(r'\[hooks\.state\.(?P<key>"(?:[^"\\]|\\.)*")\]')
 _OURS = re.compile(rf"^\[hooks\.state\..*\] {_MARK}\r?$", re.MULTILINE)
@@ -62,7 +64,7 @@ class CodexHooks:
         (hooks, old), (config, settings) = contents.items()
         table = _table(config, settings)
         line = settings_file.command_line([*command, self.agent])
-        new = settings_file.with_hooks(hooks, old, dict.fromkeys(EVENTS, line))
+        new = settings_file.with_hooks(hooks, old, dict.fromkeys(EVENTS, line), _TIMEOUTS)
         decoded = Text.decode(config, settings)
         end = "\r\n" if "\r\n" in decoded.text else "\n"
         text = decoded.text

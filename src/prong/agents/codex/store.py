@@ -43,7 +43,7 @@ from prong.model import (
     TurnState,
     View,
 )
-from prong.ports import ForkSource, ScanCache
+from prong.ports import ForkSource, ScanCache, TurnOver
 from prong.publication import Publication
 
 _FILE_KIND = FileKind(
@@ -291,7 +291,8 @@ class CodexStore:
     def hooks(self) -> CodexHooks:
         return CodexHooks(self.roots[0], self.command)
 
-    def write_samples(self, cwd: str, now: datetime) -> SessionRef:
+    def write_samples(self, cwd: str, now: datetime, _: TurnOver | None = None, /) -> SessionRef:
+        # As if made before hooks were installed: nobody kept the code of these turns.
         return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
 
 
