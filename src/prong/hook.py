@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, cast
 from prong import spool, tails
 
 if TYPE_CHECKING:  # many events need no snapshot, and none of what that takes
-    from prong.model import Snapshot
+    from prong.snapshot import Snapshot
 
 SECONDS = 5.0
 _AT_THE_END = 1.0
@@ -109,6 +109,7 @@ class Wanted:
 
     turn: str
     message: str | None = None
+    number: int | None = None
     late: bool = False
     """The turn ended some time ago; nobody told us."""
 
@@ -196,7 +197,7 @@ def _ended(call: Call, path: Path) -> Wanted | None:
         over = time.monotonic() > deadline
         if last is not None and last.has_prompt(call.text("prompt_id")):
             if over or _is_same(last.said, said):
-                return Wanted(last.id, last.message)
+                return Wanted(last.id, last.message, last.number)
         elif over:
             return None
         time.sleep(_PAUSE)
@@ -218,16 +219,16 @@ def _before(call: Call, path: Path | None) -> Wanted | None:
         codex = call.agent == "codex"
         last = tails.codex(path, call.turn) if codex else tails.claude(path)
     if last is None:
-        return Wanted(_BASELINE) if call.event == "UserPromptSubmit" else None
+        return Wanted(_BASELINE, number=0) if call.event == "UserPromptSubmit" else None
     if call.event == "UserPromptSubmit" and call.text("prompt_id") in last.prompt_ids:
         # Typed while the agent works, and now a part of the turn that runs.
         return None
-    return Wanted(last.id, last.message, late=True)
+    return Wanted(last.id, last.message, last.number, late=True)
 
 
 def _taken(call: Call, wanted: Wanted) -> "Snapshot | None":
     """The snapshot, unless a late one was not needed any more; None without git."""
-    from prong.model import TurnKey
+    from prong.snapshot import TurnKey
     from prong.vcs import snapshots
 
     key = TurnKey(call.agent, call.session or "", wanted.turn)
@@ -237,6 +238,7 @@ def _taken(call: Call, wanted: Wanted) -> "Snapshot | None":
         found = snapshots.take(
             folder,
             key,
+            number=wanted.number,
             message_id=wanted.message,
             budget_seconds=left,
             # A turn that another hook kept from ending ends twice.

@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -48,13 +49,15 @@ class LastTurn:
     """The turn that the end of a file belongs to."""
 
     id: str
-    """Empty when there is such a turn, but this file does not say its name."""
+    """Empty when it was made in another session, or this file does not say its name."""
     prompt_ids: tuple[str, ...] = ()
     """What the hooks of Claude Code call its prompt, or the prompts that were sent together."""
     message: str | None = None
     """The id of the last answer in it; None when there is none yet."""
     said: str = ""
     """The text of that answer."""
+    number: int | None = None
+    """Which turn it is, as the agent counts; None when it does not tell."""
 
     def has_prompt(self, prompt_id: str | None) -> bool:
         """False when it is another prompt's turn; who knows no id cannot say that."""
@@ -96,7 +99,7 @@ def codex(path: Path, running: str | None = None) -> LastTurn | None:
         if kind == "task_started":
             turn = payload.get("turn_id")
             if prompted and isinstance(turn, str) and turn != running:
-                return LastTurn(turn, (), message, said)
+                return LastTurn(turn if _began(path) <= _time(line) else "", (), message, said)
             prompted, message, said = False, None, ""
         elif kind == "user_message" or _table(payload.get("item")).get("type") == "UserMessage":
             prompted = True
@@ -122,11 +125,14 @@ def codex_answer(path: Path, turn: str) -> str | None:
 
 def _claude_turn(openers: list[Line], message: Line | None) -> LastTurn:
     prompt_ids = (_text(opener.get("promptId")) for opener in openers)
+    is_inherited = bool(openers[-1].get("forkedFrom"))
+    number = _table(openers[-1].get("turnPosition")).get("turnIndex")
     return LastTurn(
-        str(openers[-1].get("uuid")),
+        "" if is_inherited else str(openers[-1].get("uuid")),
         tuple(one for one in prompt_ids if one),
         _text(message.get("uuid")) if message else None,
         _words(_table(message.get("message"))) if message else "",
+        number if isinstance(number, int) else None,
     )
 
 
@@ -159,6 +165,19 @@ def _is_worded(line: Line) -> bool:
         return False
     words = _WRAPPERS.sub("", _words(_table(line.get("message")))).strip()
     return bool(words) and not words.startswith(MACHINE_TEXT)
+
+
+def _began(path: Path) -> str:
+    """When a file was begun. In a fork that is a copy there are turns from before that."""
+    with suppress(OSError), path.open("rb") as file:
+        first = _parsed(file.readline(_LIMIT))
+        return _time(_table(first))
+    return ""
+
+
+def _time(line: Line) -> str:
+    # Codex writes all times alike, so that they can be compared as they are.
+    return _text(line.get("timestamp")) or ""
 
 
 def _words(message: Line) -> str:

@@ -7,13 +7,11 @@ import os
 import subprocess
 import threading
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import prong as package
 from prong import spool
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
@@ -31,22 +29,7 @@ from prong.testing.script import Fail, Hold, Reply, Text, ToolCall, call, say
 from prong.testing.tmux import wait_until
 from prong.vcs import snapshots
 from tests.cli.shell import prong
-
-SOURCE = str(Path(package.__file__).parents[1])
-
-
-class HookedClaude(ClaudeCli):
-    """Claude Code whose hooks find the prong that is tested."""
-
-    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        return super().env({"PYTHONPATH": SOURCE, **(extra or {})})
-
-
-class HookedCodex(CodexCli):
-    """The same for Codex."""
-
-    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        return super().env({"PYTHONPATH": SOURCE, **(extra or {})})
+from tests.e2e.code_lab import SOURCE, HookedClaude, HookedCodex
 
 
 @pytest.fixture
@@ -316,11 +299,30 @@ def test_codex_interrupted(codex: HookedCodex, fake_openai: FakeOpenAI, project:
         terminal.prompt("gamma")
         thread = terminal.thread_id()
         wait_until(lambda: len(by_turn(project, thread)) == 4, what="four snapshots")
-    told = turns(CodexStore(), codex.live_rollout(thread))
+        ended = files(project)
+        # Interrupted and taken back as well: Codex ends the session then, and resumes it.
+        gate.clear()
+        fake_openai.enqueue(
+            shell_call("printf back > back.txt"), Reply(Text("and"), Hold(gate), Text(" more"))
+        )
+        terminal.submit("delta")
+        wait_until((project / "back.txt").exists, what="back.txt")
+        terminal.interrupt()
+        gate.set()
+        taken_back = files(project)
+        terminal.rewind("delta")
+        fake_openai.enqueue(shell_call("rm back.txt"), say("done"))
+        terminal.prompt("epsilon")
+    session = CodexStore().session_at(codex.live_rollout(thread))
+    assert session is not None
+    told = CodexStore().conversation(session)
+    (left,) = told.abandoned
+    assert [turn.prompt for turn in told.turns] == ["alpha", "beta", "gamma", "epsilon"]
     found = by_turn(project, thread)
-    assert set(found) == {"0", *(turn.id for turn in told)}
-    assert kept(project, found[told[1].id]) == interrupted
-    assert kept(project, found[told[2].id]) == files(project)
+    assert set(found) == {"0", left.id, *(turn.id for turn in told.turns)}
+    states = [interrupted, ended, files(project)]
+    assert [kept(project, found[turn.id]) for turn in told.turns[1:]] == states
+    assert kept(project, found[left.id]) == taken_back
     # The thread in which Codex makes up a title is nobody's session.
     assert {one["session"] for one in spool.waiting()} == {thread}
     assert not problems()

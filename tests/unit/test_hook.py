@@ -114,7 +114,9 @@ def test_a_session_of_claude(agent: Agent, sample: ClaudeSample) -> None:
     assert (told["state"], told["turn"], told["degraded"]) == ("idle", turn, None)
     assert told["snapshot"]["message"] == answer
     assert agent.kept(turn, "a.txt") == "one"
-    assert agent.snapshots()[turn].message_id == answer
+    shot = agent.snapshots()[turn]
+    assert (shot.message_id, shot.number) == (answer, 1)
+    assert agent.snapshots()["0"].number == 0
 
     # Another hook kept the turn from ending: it ends once more.
     (agent.project / "a.txt").write_text("one and a half")
@@ -252,6 +254,25 @@ def test_a_session_of_codex(agent: Agent) -> None:
     agent.hook("codex", "notify", json.dumps(title))
     assert len(spool.waiting()) == count
     assert set(agent.snapshots()) == {"0", first, second, third}
+
+
+def test_a_fork_says_nothing_of_turns_that_are_not_its_own(
+    agent: Agent, sample: ClaudeSample
+) -> None:
+    """The code that it begins with may be any: the turn was another session's."""
+    sample.prompt("make a.txt")
+    sample.answer("Done.")
+    fork = sample.branch_off(uuid(2), answer_of(sample))
+    path = fork.write(agent.home.claude)
+    told = agent.claude("UserPromptSubmit", path, session_id=uuid(2), prompt_id="new")
+    assert (told["snapshot"], told["degraded"]) == (None, None)
+    own = fork.prompt("and b.txt")
+    fork.answer("Done.")
+    path.unlink()
+    fork.write(agent.home.claude)
+    said = {"prompt_id": prompt_id(fork), "last_assistant_message": "Done."}
+    agent.claude("Stop", path, session_id=uuid(2), **said)
+    assert set(agent.snapshots()) == {own}
 
 
 def test_a_codex_fork_has_no_baseline(agent: Agent) -> None:
@@ -406,7 +427,7 @@ def test_little_is_imported(agent: Agent, sample: ClaudeSample) -> None:
     assert tops - {"prong"} <= set(sys.stdlib_module_names)
     ours = {name for name in modules if name.startswith("prong") and "prong.vcs" not in name}
     few = {"prong", "prong.hook", "prong.spool", "prong.tails", "prong.lock", "prong.paths"}
-    assert ours == few | {"prong.model", "prong.errors"}
+    assert ours == few | {"prong.snapshot", "prong.errors"}
     # Without a snapshot, nothing of what takes one.
     modules = imported(agent, "Notification", path)
     assert {name for name in modules if name.startswith("prong")} == few

@@ -13,7 +13,7 @@ REF = SessionRef("claude", "60309e1e")
 CLASSES = [
     cls
     for _, cls in inspect.getmembers(model, inspect.isclass)
-    if dataclasses.is_dataclass(cls) and cls.__module__ == model.__name__
+    if dataclasses.is_dataclass(cls) and cls.__module__.startswith("prong.")
 ]
 
 

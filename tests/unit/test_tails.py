@@ -1,6 +1,7 @@
 """What `prong-hook` finds at the end of a session file is what the readers find."""
 
 import tempfile
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from prong import tails
 from prong.agents.claude import prompts
 from prong.agents.claude.sample import ClaudeSample
+from prong.agents.codex.sample import CodexSample
 from tests.property.claude_sessions import Story, stories
 from tests.property.codex_sessions import Thread, threads
-from tests.unit.agents.stores import Claude, as_bytes, uuid
+from tests.unit.agents.stores import START, Claude, as_bytes, uuid
 
 
 def last_turn(data: bytes, read: Any = tails.claude) -> tails.LastTurn | None:
@@ -91,6 +93,35 @@ def test_long_lines(claude: Claude, size: int) -> None:
     found = tails.claude(sample.write(claude.root))
     assert found is not None
     assert (found.id, found.message) == (turn, message)
+
+
+def test_turns_that_another_session_made(claude: Claude) -> None:
+    """Their code is that session's business."""
+    source = claude.new()
+    source.prompt("first")
+    source.answer("done")
+    fork = source.branch_off(uuid(9), answer_of(source))
+    found = last_turn(as_bytes(fork.lines))
+    assert found is not None
+    assert (found.id, found.message) == ("", answer_of(source))
+    own = fork.prompt("second")
+    found = last_turn(as_bytes(fork.lines))
+    assert found is not None
+    assert (found.id, found.number) == (own, 2)
+
+
+def test_turns_that_are_older_than_their_codex_file() -> None:
+    """A fork that is a copy: the same."""
+    thread = CodexSample(uuid(3), "/home/ada/shop", START)
+    turn = thread.turn("first", "done")
+    found = last_turn(as_bytes(thread.lines), tails.codex)
+    assert found is not None
+    assert found.id == turn
+    head, *rest = thread.lines
+    later = (START + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    found = last_turn(as_bytes([{**head, "timestamp": later}, *rest]), tails.codex)
+    assert found is not None
+    assert found.id == ""
 
 
 def test_no_file_and_nothing_in_it(tmp_path: Path) -> None:

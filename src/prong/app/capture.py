@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -14,7 +15,7 @@ from prong import spool
 from prong.errors import Busy, NotFound, ProngError
 from prong.model import Conversation, DiffStat, SessionRef, Snapshot, Turn, TurnKey, TurnState
 from prong.state.snapshots import SnapshotRecords
-from prong.vcs import snapshots
+from prong.vcs import listing, snapshots
 from prong.vcs.diffs import diffstats
 
 _SOON = timedelta(hours=1)
@@ -40,11 +41,14 @@ class Capture:
         wanted = [TurnKey.BASELINE, *(turn.id for turn in turns)]
         found = self._records.of_turns(conversation.session.ref, wanted)
         first = found.get(conversation.turns[0].id) if conversation.turns else None
+        if conversation.session.inherited:
+            # What lay there when the fork was first asked is not what was before its first turn.
+            found.pop(TurnKey.BASELINE, None)
         if first is not None and TurnKey.BASELINE not in found:
             # A fork began where the session did that its first turn comes from.
             origin = SessionRef(first.agent, first.session)
             found |= self._records.of_turns(origin, [TurnKey.BASELINE])
-        return found
+        return _present(_at_hand(found))
 
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""
@@ -123,6 +127,31 @@ class Capture:
         return len(found)
 
 
+def _at_hand(found: dict[str, Snapshot]) -> dict[str, Snapshot]:
+    """A worktree that is gone leaves its snapshots to the repository, where the others are."""
+    repositories = list(dict.fromkeys(one.repo for one in found.values()))
+    there = next((folder for folder in repositories if folder.is_dir()), None)
+    gone = {folder for folder in repositories if not folder.is_dir()}
+    return {
+        id_: replace(one, repo=there) if there and one.repo in gone else one
+        for id_, one in found.items()
+    }
+
+
+def _present(found: dict[str, Snapshot]) -> dict[str, Snapshot]:
+    """Without those that somebody deleted from their repository."""
+    commits: dict[Path, set[str]] = defaultdict(set)
+    for snapshot in found.values():
+        commits[snapshot.repo].add(snapshot.commit)
+    gone: set[str] = set()
+    for repository, wanted in commits.items():
+        # A folder that is gone says nothing: it may be on a disk that comes back.
+        if repository.is_dir():
+            with suppress(ProngError):
+                gone |= wanted - listing.present(repository, wanted)
+    return {id_: one for id_, one in found.items() if one.commit not in gone}
+
+
 def _is_just_over(turn: Turn) -> bool:
     if turn.state is TurnState.RUNNING or turn.ended is None:
         return False
@@ -131,14 +160,15 @@ def _is_just_over(turn: Turn) -> bool:
 
 def _changes(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str, DiffStat]:
     """What each active turn changed since the one before it, whatever was committed meanwhile."""
-    pairs: dict[Path, dict[str, tuple[str, str]]] = defaultdict(dict)
+    pairs: dict[tuple[Path, Path], dict[str, tuple[str, str]]] = defaultdict(dict)
     ids = [TurnKey.BASELINE, *(turn.id for turn in conversation.turns)]
     for earlier, later in pairwise(ids):
         before, after = found.get(earlier), found.get(later)
-        if before and after and before.repo == after.repo:
-            pairs[after.repo][later] = (before.tree, after.tree)
+        if before and after:
+            # Two worktrees are of one repository, or there is nothing to compare.
+            pairs[before.repo, after.repo][later] = (before.tree, after.tree)
     changes: dict[str, DiffStat] = {}
-    for repository, trees in pairs.items():
+    for (_, repository), trees in pairs.items():
         try:
             stats = diffstats(repository, list(trees.values()))
         except ProngError as error:

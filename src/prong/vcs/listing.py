@@ -1,9 +1,10 @@
 """The snapshots that a repository has, read from their refs."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
-from prong.model import Snapshot
+from prong.snapshot import Snapshot
 from prong.vcs import messages
 from prong.vcs.git import Answer, Git, Running
 from prong.vcs.repository import Repository
@@ -32,6 +33,14 @@ def read(git: Git, answer: Answer, prefix: str, repo: Path) -> list[Snapshot]:
         if snapshot is not None:
             found.append(snapshot)
     return sorted(found, key=lambda snapshot: (snapshot.taken, snapshot.ref))
+
+
+def present(folder: Path, commits: Iterable[str]) -> set[str]:
+    """Those of the commits that are still there: refs can be deleted, and git cleans up."""
+    asked = "".join(f"{commit}\n" for commit in commits)
+    answer = Git(folder).run("cat-file", "--batch-check=%(objectname)", stdin=asked.encode())
+    # What is not there is answered with a second word.
+    return {line for line in answer.decode().splitlines() if " " not in line}
 
 
 def _one_by_one(git: Git, prefix: str) -> list[bytes]:

@@ -97,6 +97,18 @@ def test_a_lost_table_is_rebuilt_from_the_repositories(
     assert capture.of(conversation)[taken.turn_id].commit == taken.commit
 
 
+def test_a_snapshot_that_was_deleted(
+    capture: Capture, conversation: Conversation, folder: Path
+) -> None:
+    taken = capture.keep(conversation)
+    assert capture.of(conversation)
+    git = ("git", "-C", str(folder))
+    subprocess.run([*git, "update-ref", "-d", taken.ref], check=True)
+    subprocess.run([*git, "gc", "--quiet", "--prune=now"], check=True)
+    assert capture.of(conversation) == {}
+    assert capture.with_code(conversation).turns[-1].snapshot is None
+
+
 class TestCatchingUp:
     """The end of a turn that was interrupted or failed is told by no hook."""
 

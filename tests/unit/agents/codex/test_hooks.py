@@ -60,6 +60,7 @@ def test_nothing_there(desk: Desk) -> None:
     hooks = json.loads(new[desk.file] or b"")["hooks"]
     assert list(hooks) == list(EVENTS)
     assert hooks["Stop"] == [{"hooks": [{"type": "command", "command": LINE, "timeout": 10}]}]
+    assert hooks["SessionEnd"][0]["hooks"][0]["timeout"] == 3  # of more, Codex warns
     assert desk.table(new)["notify"] == [*COMMAND, "codex", "notify"]
     assert desk.trusted(new) == {
         f"{hook_server.snake(event)}:0:0": hook_server.hash_of(event, LINE) for event in EVENTS

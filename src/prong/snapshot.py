@@ -1,0 +1,86 @@
+"""The part of the vocabulary that a snapshot of code needs. The rest is in `prong.model`.
+
+`prong-hook` takes snapshots inside somebody's turn, and to load the whole vocabulary takes as long
+as git takes for the snapshot. Everybody else imports these from `prong.model`, as the rest.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+
+@dataclass(frozen=True, order=True)
+class TurnKey:
+    """Names one turn of one session for good: what a snapshot is kept under."""
+
+    agent: str
+    session: str
+    turn_id: str
+
+    BASELINE: ClassVar[str] = "0"
+    """The turn id of the code before the first prompt."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A file whose content is not in a snapshot, and why.
+
+    In the tree it is as it was staged, or not at all.
+    """
+
+    path: str
+    size: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class NestedSnapshot:
+    """The snapshot of a repository inside the repository, kept in the inner one."""
+
+    path: str
+    """From the top of the outer repository. Undecodable bytes are surrogates, as in `os`."""
+    commit: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The code as it stood at the end of a turn. All of it can be read back from the commit."""
+
+    repo: Path
+    """The top of a working tree of its repository: of that it was taken of, when just taken."""
+    ref: str
+    commit: str
+    tree: str
+    """Every file as it lay in the working tree, byte for byte."""
+    staged_tree: str | None
+    """What was staged; None during a merge conflict, which has no such tree."""
+    head: str | None
+    """None where nothing was committed yet."""
+    branch: str | None
+    """None when the head was detached."""
+    agent: str
+    session: str
+    turn_id: str
+    number: int | None
+    message_id: str | None
+    taken: datetime
+    changed: bool
+    """Whether the tree differs from that of the snapshot before it in the session."""
+    degraded: str | None = None
+    """Why it is not the whole truth; None when it is."""
+    left_out: tuple[LeftOut, ...] = ()
+    nested: tuple[NestedSnapshot, ...] = ()
+
+    @property
+    def key(self) -> TurnKey:
+        return TurnKey(self.agent, self.session, self.turn_id)
+
+
+@dataclass(frozen=True)
+class DiffStat:
+    """How much differs between two trees: files, and lines where the files are text."""
+
+    files: int
+    added: int
+    removed: int
