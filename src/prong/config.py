@@ -3,6 +3,14 @@
 [agents.claude]
 roots = ["~/laptop/.claude"]      # looked at besides the agent's own folder
 command = "claude --model opus"   # how the agent is started
+
+[workspace]
+root = "~/worktrees"              # where the worktrees of forks go
+copy = [".env"]                   # ignored files that a worktree gets a copy of
+link = ["node_modules"]           # ignored files that a worktree gets a link to
+
+[picker]
+program = "fzf"                   # what a turn is picked with, instead of prong's own list
 """
 
 import os
@@ -14,7 +22,24 @@ from typing import Any, cast
 from prong import paths
 from prong.errors import ConfigError
 
-_HINT = "the settings there are: agents.NAME.roots = [FOLDER, ...], agents.NAME.command = COMMAND"
+_HINT = (
+    "the settings there are: agents.NAME.roots = [FOLDER, ...], agents.NAME.command = COMMAND, "
+    "workspace.root = FOLDER, workspace.copy = [PATTERN, ...], workspace.link = [PATTERN, ...], "
+    'picker.program = "builtin" or "fzf"'
+)
+_PICKERS = ("builtin", "fzf")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What new worktrees are like."""
+
+    root: Path | None = None
+    """The folder that they are made in; None: the one in prong's own data."""
+    copy: tuple[str, ...] = ()
+    """Patterns, as in a gitignore file, of ignored files that are copied into them."""
+    link: tuple[str, ...] = ()
+    """The same of those that are linked."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +50,9 @@ class Config:
         default_factory=dict[str, str | tuple[str, ...]]
     )
     """Agent name -> how its program is started: a line for a shell, or a list of words."""
+    workspace: Workspace = field(default_factory=Workspace)
+    picker: str = _PICKERS[0]
+    """What turns are picked with."""
 
 
 def load(path: Path | None = None) -> Config:
@@ -51,7 +79,7 @@ class _Checker:
         self.path = path
 
     def config(self, table: dict[str, Any]) -> Config:
-        self._only(table, {"agents"}, "")
+        self._only(table, {"agents", "workspace", "picker"}, "")
         agents = self._table(table.get("agents", {}), "agents")
         roots: dict[str, tuple[Path, ...]] = {}
         commands: dict[str, str | tuple[str, ...]] = {}
@@ -62,16 +90,46 @@ class _Checker:
             roots[name] = self._roots(settings.get("roots", []), f"{where}.roots")
             if "command" in settings:
                 commands[name] = self._command(settings["command"], f"{where}.command")
-        return Config(roots, commands)
+        workspace = self._workspace(table.get("workspace", {}))
+        return Config(roots, commands, workspace, self._picker(table.get("picker", {})))
+
+    def _picker(self, value: Any) -> str:
+        table = self._table(value, "picker")
+        self._only(table, {"program"}, "picker")
+        program = table.get("program", _PICKERS[0])
+        if program not in _PICKERS:
+            raise self._wrong(f"picker.program must be one of {', '.join(_PICKERS)}")
+        return program
+
+    def _workspace(self, value: Any) -> Workspace:
+        table = self._table(value, "workspace")
+        self._only(table, {"root", "copy", "link"}, "workspace")
+        root = table.get("root")
+        if root is not None and not isinstance(root, str):
+            raise self._wrong("workspace.root must be a folder")
+        return Workspace(
+            self._folder(root, "workspace.root") if root is not None else None,
+            self._patterns(table.get("copy", []), "workspace.copy"),
+            self._patterns(table.get("link", []), "workspace.link"),
+        )
+
+    def _patterns(self, value: Any, where: str) -> tuple[str, ...]:
+        patterns = self._texts(value, f"{where} must be a list of patterns")
+        for pattern in patterns:
+            # What is not wanted need not be said: nothing goes along unless it is named.
+            if not pattern.strip() or pattern.startswith("!") or not pattern.isprintable():
+                raise self._wrong(f"{where}: {pattern!r} is no pattern of a file")
+        return patterns
 
     def _roots(self, value: Any, where: str) -> tuple[Path, ...]:
-        folders: list[Path] = []
-        for root in self._texts(value, f"{where} must be a list of folders"):
-            folder = Path(os.path.expanduser(root))  # noqa: PTH111 -- Path's fails on `~nobody`
-            if not folder.is_absolute():
-                raise self._wrong(f"{where}: {root!r} must begin with / or ~")
-            folders.append(folder)
-        return tuple(folders)
+        texts = self._texts(value, f"{where} must be a list of folders")
+        return tuple(self._folder(text, where) for text in texts)
+
+    def _folder(self, text: str, where: str) -> Path:
+        folder = Path(os.path.expanduser(text))  # noqa: PTH111 -- Path's fails on `~nobody`
+        if not folder.is_absolute():
+            raise self._wrong(f"{where}: {text!r} must begin with / or ~")
+        return folder
 
     def _command(self, value: Any, where: str) -> str | tuple[str, ...]:
         words = [value] if isinstance(value, str) else value

@@ -6,7 +6,7 @@ Words are those of docs/concepts.md. Nothing here reads a file.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
@@ -302,6 +302,8 @@ class WorktreePlan:
     commit: str | None = None
     is_exact: bool = True
     """False for a commit that only comes near to the code of the turn."""
+    late: timedelta | None = None
+    """How long after the turn its code was kept, where that was late."""
 
 
 @dataclass(frozen=True)

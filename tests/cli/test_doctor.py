@@ -1,6 +1,7 @@
 """`prong doctor`: what is there, what is missing, what to type about it."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from prong.testing.claude_cli import ClaudeCli
 from prong.testing.codex_cli import CodexCli
-from tests.cli.shell import Shell
+from tests.cli.shell import API, Shell
 
 CLAUDE_HELP = "  -r, --resume [value]\n  --fork-session\n  --session-id <uuid>\n  -n, --name <name>"
 CODEX_HELP = """Commands:
@@ -53,7 +54,7 @@ def test_all_is_well(samples: Shell, bin_: Path) -> None:
     assert f"{samples.home.codex}: 2 sessions, 4 turns" in text
     assert "deletes sessions after 30 days (the default of Claude Code)" in text
     assert text.endswith("\n\nall is well\n")
-    assert "try:" not in text
+    assert text.count("try:") == text.count("try: prong hooks install") == 2
 
 
 def test_an_agent_that_is_missing_comes_with_its_installation(shell: Shell, bin_: Path) -> None:
@@ -186,3 +187,93 @@ def test_the_columns_are_aligned(samples: Shell, bin_: Path) -> None:
     lines = samples.ok("doctor").splitlines()[:-2]
     assert {line[17] for line in lines} == {" "}
     assert all(line[18] != " " for line in lines)
+
+
+class TestHooks:
+    def test_one_line_for_each_agent(self, shell: Shell, bin_: Path) -> None:
+        install(bin_, "claude", help_=CLAUDE_HELP)
+        found = [one for one in findings(shell, "claude") if "hooks" in one["message"]]
+        assert [(one["level"], one["hint"]) for one in found] == [("note", "prong hooks install")]
+        shell.ok("hooks", "install", "--agent", "claude", "--yes")
+        (found,) = [one for one in findings(shell, "claude") if "hooks" in one["message"]]
+        assert (found["level"], found["hint"]) == ("ok", None)
+
+    def test_outdated(self, shell: Shell, bin_: Path) -> None:
+        install(bin_, "claude", help_=CLAUDE_HELP)
+        shell.ok("hooks", "install", "--agent", "claude", "--yes")
+        path = shell.home.claude / "settings.json"
+        told = json.loads(path.read_text())
+        del told["hooks"]["Stop"]
+        path.write_text(json.dumps(told))
+        [warning] = findings(shell, "claude", "warning")
+        assert (warning["hint"], "outdated" in warning["message"]) == ("prong hooks install", True)
+
+    def test_settings_that_cannot_be_read(self, shell: Shell, bin_: Path) -> None:
+        install(bin_, "claude", help_=CLAUDE_HELP)
+        (shell.home.claude / "settings.json").mkdir()
+        assert any("hooks:" in one["message"] for one in findings(shell, "claude", "warning"))
+
+    def test_an_agent_that_nobody_uses(self, shell: Shell, bin_: Path) -> None:
+        shell.home.codex.rmdir()
+        assert not any("hooks" in one["message"] for one in findings(shell, "codex"))
+
+
+class TestGit:
+    def test_there(self, shell: Shell, bin_: Path) -> None:
+        [found] = findings(shell, "git")
+        assert (found["level"], found["message"][:12]) == ("ok", "git version ")
+
+    def test_missing(self, shell: Shell, bin_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(bin_))
+        [found] = findings(shell, "git")
+        assert (found["level"], found["hint"]) == ("warning", "install git")
+
+    def test_too_old(self, shell: Shell, bin_: Path) -> None:
+        (bin_ / "git").write_text("#!/bin/sh\necho git version 2.25.1\n")
+        (bin_ / "git").chmod(0o755)
+        [found] = findings(shell, "git")
+        assert (found["level"], found["hint"]) == ("warning", "install git 2.31 or newer")
+
+
+class TestCode:
+    @pytest.fixture
+    def folder(self, shop: Shell) -> Path:
+        """A repository where the sample sessions ran."""
+        folder = shop.home.projects / "shop"
+        identity = ("-c", "user.name=a", "-c", "user.email=a@localhost")
+        for words in (["init", "-q"], [*identity, "commit", "-q", "--allow-empty", "-m", "one"]):
+            subprocess.run(["git", *words], cwd=folder, check=True)
+        return folder
+
+    def test_a_lost_table_is_made_again(self, shop: Shell, folder: Path) -> None:
+        shop.ok("snapshot", API)
+        told = {one["message"] for one in findings(shop, "code")}
+        assert told == {"1 snapshot of code recorded"}
+        (shop.home.root / ".local/state/prong/state.db").unlink()
+        [warning] = findings(shop, "code", "warning")
+        assert warning["hint"] == "prong doctor --fix"
+        fixed = shop.json("doctor", "--fix")["findings"]
+        assert any("1 snapshot recorded anew" in one["message"] for one in fixed)
+        assert findings(shop, "code", "warning") == []
+        assert shop.json("turns", API)["turns"][-1]["snapshot"]
+        again = shop.json("doctor", "--fix")["findings"]
+        assert not any("anew" in one["message"] for one in again)
+
+    def test_a_damaged_table_is_made_again(self, shop: Shell, folder: Path) -> None:
+        shop.ok("snapshot", API)
+        state = shop.home.root / ".local/state/prong/state.db"
+        state.write_bytes(b"damaged" * 1000)
+        shop.ok("doctor", "--fix")
+        assert shop.json("turns", API)["turns"][-1]["snapshot"]
+
+    def test_no_snapshots_are_no_problem(self, shop: Shell, folder: Path) -> None:
+        assert findings(shop, "code") == []
+
+    def test_worktrees(self, shop: Shell, folder: Path) -> None:
+        made = shop.json("fork", API)["fork"]
+        root = shop.home.root / ".local/share/prong/worktrees"
+        assert f"{root}: 1 worktree" in shop.ok("doctor")
+        folder.rename(folder.with_name("moved"))
+        [stray] = findings(shop, "code", "note")
+        assert stray["message"].startswith(made["workspace"])
+        assert Path(made["workspace"]).exists()

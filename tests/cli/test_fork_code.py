@@ -35,7 +35,8 @@ def code(shop: Shell) -> Path:
     second = shop.json("turns", API)["turns"][1]["id"]
     taken = snapshots.take(folder, TurnKey("claude", API, second))
     assert taken
-    spool.append({"snapshot": {"repo": str(taken.repo), "ref": taken.ref}})
+    told = {"repo": str(taken.repo), "ref": taken.ref}
+    spool.append({"agent": "claude", "session": API, "snapshot": told})
     (folder / "limits.py").write_text("LIMIT = 99\n")
     (folder / "new.py").unlink()
     return folder
@@ -62,6 +63,20 @@ def test_the_last_turn_gets_the_code_as_it_is_now(shop: Shell, code: Path) -> No
 
 def test_another_turn_gets_the_nearest_commit_and_says_so(shop: Shell, code: Path) -> None:
     plan = shop.json("fork", f"{API}@3", "--dry-run")["plan"]
+    assert any("nearest commit, not exact" in warning for warning in plan["warnings"])
+
+
+def test_code_that_was_kept_late(shop: Shell, code: Path) -> None:
+    plan = shop.json("fork", f"{API}@2", "--dry-run")["plan"]
+    [late] = [warning for warning in plan["warnings"] if "after the turn had ended" in warning]
+    assert late.startswith("the code was kept ")
+
+
+def test_a_snapshot_that_was_deleted(shop: Shell, code: Path) -> None:
+    for ref in git(code, "for-each-ref", "--format=%(refname)", "refs/prong").split():
+        git(code, "update-ref", "-d", ref)
+    git(code, "gc", "--quiet", "--prune=now")
+    plan = shop.json("fork", f"{API}@2", "--dry-run")["plan"]
     assert any("nearest commit, not exact" in warning for warning in plan["warnings"])
 
 
@@ -93,3 +108,186 @@ def test_nothing_is_left_of_a_fork_that_fails(shop: Shell, code: Path) -> None:
 def test_a_folder_and_code_do_not_go_together(shop: Shell, code: Path) -> None:
     problem = shop.problem(2, "fork", f"{API}@2", "--into", str(code), "--code", "turn")
     assert problem["hint"] == "leave --into out"
+
+
+class TestSeveral:
+    def test_each_has_a_worktree_of_its_own(self, shop: Shell, code: Path) -> None:
+        forks = shop.json("fork", f"{API}@2", "--count", "3")["forks"]
+        assert len({made["workspace"] for made in forks}) == 3
+        assert len({made["branch"] for made in forks}) == 3
+        for made in forks:
+            workspace = Path(made["workspace"])
+            assert made["cwd"] == str(workspace)
+            assert git(workspace, "status", "--porcelain") == " M limits.py\n?? new.py\n"
+            assert git(workspace, "branch", "--show-current").strip() == made["branch"]
+            assert shop.json("turns", made["child"])["session"]["cwd"] == str(workspace)
+
+    def test_a_branch_that_was_named(self, shop: Shell, code: Path) -> None:
+        forks = shop.json("fork", f"{API}@2", "--count", "3", "--branch", "try/it")["forks"]
+        assert [made["branch"] for made in forks] == ["try/it", "try/it-2", "try/it-3"]
+
+    def test_one_of_them_is_taken(self, shop: Shell, code: Path) -> None:
+        git(code, "branch", "try-2")
+        problem = shop.problem(2, "fork", f"{API}@2", "--count", "3", "--branch", "try")
+        assert problem["code"] == "taken"
+        assert len(problem["details"]["made"]) == 1
+        assert git(code, "worktree", "list").count("\n") == 2
+
+
+def everything(shop: Shell) -> dict[str, bytes]:
+    """All files but what may be deleted, and the record of snapshots."""
+    own = (shop.home.root / ".cache", shop.home.root / ".local/state")
+    return {
+        str(path): path.read_bytes()
+        for path in shop.home.root.rglob("*")
+        if path.is_file() and not path.is_relative_to(own[0]) and not path.is_relative_to(own[1])
+    }
+
+
+@pytest.mark.parametrize("which", ["turn", "now", "head"])
+def test_a_plan_writes_nothing(shop: Shell, code: Path, which: str) -> None:
+    before = everything(shop)
+    plan = shop.json("fork", f"{API}@2", "--code", which, "--dry-run", "--count", "2")["plan"]
+    assert plan["code"] == which
+    assert not Path(plan["workspace"]).exists()
+    assert everything(shop) == before
+    assert not (shop.home.root / ".local/share/prong").exists()
+
+
+def configure(shop: Shell, text: str) -> None:
+    path = shop.home.root / ".config/prong/config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_ignored_files(shop: Shell, code: Path) -> None:
+    configure(shop, '[workspace]\ncopy = [".env"]\nlink = ["node_modules"]\n')
+    (code / ".git/info/exclude").write_text(".env\nnode_modules\n*.log\nsecret\n")
+    (code / ".env").write_text("KEY=1\n")
+    (code / "node_modules/m").mkdir(parents=True)
+    (code / "a.log").touch()
+    (code / ".worktreeinclude").write_text("secret\n")
+    (code / "secret").write_text("s\n")
+    workspace = Path(shop.json("fork", API)["fork"]["workspace"])
+    assert (workspace / ".env").read_text() == "KEY=1\n"
+    assert not (workspace / ".env").is_symlink()
+    assert (workspace / "node_modules").readlink() == code / "node_modules"
+    assert (workspace / "secret").exists()
+    assert not (workspace / "a.log").exists()
+
+
+class TestRoot:
+    def test_another_one(self, shop: Shell, code: Path) -> None:
+        configure(shop, '[workspace]\nroot = "~/trees"\n')
+        made = shop.json("fork", API)["fork"]
+        assert Path(made["workspace"]).is_relative_to(shop.home.root / "trees")
+
+    @pytest.mark.parametrize("inside", ["trees", "src/trees", ".git/trees", "."])
+    def test_not_among_the_files(self, shop: Shell, code: Path, inside: str) -> None:
+        configure(shop, f'[workspace]\nroot = "{code / inside}"\n')
+        before = everything(shop)
+        for words in (["--dry-run"], []):
+            problem = shop.problem(2, "fork", API, *words)
+            assert "is among the files of" in problem["message"]
+            assert "[workspace] root" in problem["hint"]
+        assert everything(shop) == before
+        assert not (code / "trees").exists()
+        assert shop.json("fork", API, "--no-worktree")["fork"]["branch"] is None
+
+    def test_nor_behind_a_link(self, shop: Shell, code: Path) -> None:
+        (shop.home.root / "link").symlink_to(code)
+        configure(shop, '[workspace]\nroot = "~/link/trees"\n')
+        shop.problem(2, "fork", API)
+
+    def test_nor_in_another_worktree_of_it(self, shop: Shell, code: Path) -> None:
+        git(code, "worktree", "add", "--quiet", str(shop.home.root / "second"))
+        configure(shop, '[workspace]\nroot = "~/second/trees"\n')
+        shop.problem(2, "fork", API)
+
+    def test_unless_git_ignores_them(self, shop: Shell, code: Path) -> None:
+        (code / ".git/info/exclude").write_text("/.trees/\n")
+        before = git(code, "status", "--porcelain")
+        configure(shop, f'[workspace]\nroot = "{code}/.trees"\n')
+        made = shop.json("fork", API)["fork"]
+        assert Path(made["workspace"]).is_dir()
+        assert git(code, "status", "--porcelain") == before
+
+    def test_where_nothing_can_be_written(self, shop: Shell, code: Path) -> None:
+        (shop.home.root / "file").touch()
+        configure(shop, '[workspace]\nroot = "~/file/trees"\n')
+        problem = shop.problem(8, "fork", API)
+        assert "[workspace] root" in problem["hint"]
+
+
+def test_the_code_as_it_is_now_tells_what_it_lacks(shop: Shell, code: Path) -> None:
+    with (code / "big.bin").open("wb") as file:
+        file.truncate(60_000_000)
+    made = shop.json("fork", API, "--code", "now")["fork"]
+    assert any("not in the snapshot: big.bin" in warning for warning in made["warnings"])
+
+
+def test_the_code_as_it_is_now_is_that_of_no_turn(shop: Shell, code: Path) -> None:
+    """What the next turn changed is told from the turn before it."""
+    refs = ("for-each-ref", "--format=%(refname)", f"refs/prong/claude/{API}/")
+    before = git(code, *refs)
+    shop.json("fork", API, "--code", "now")
+    assert git(code, *refs) == before
+    assert git(code, "for-each-ref", "refs/prong/prong/").count("\n") == 1
+    shop.problem(2, "fork", API, "--code", "now", "--id", API)
+    assert git(code, "for-each-ref", "refs/prong/prong/").count("\n") == 1
+
+
+class TestFolder:
+    """A session that ran below the top of the repository."""
+
+    @pytest.fixture
+    def deep(self, shop: Shell, code: Path) -> str:
+        (code / "api").mkdir()
+        return shop.simple(7, cwd=str(code / "api"))
+
+    def test_as_deep_as_it_ran(self, shop: Shell, code: Path, deep: str) -> None:
+        made = shop.json("fork", deep, "--code", "head")["fork"]
+        assert Path(made["workspace"]).name == "api"
+        assert Path(made["workspace"]).is_dir()
+        assert (Path(made["workspace"]).parent / "limits.py").exists()
+
+    @pytest.mark.parametrize("kind", ["file", "link"])
+    def test_it_is_something_else_in_that_code(
+        self, shop: Shell, code: Path, deep: str, kind: str
+    ) -> None:
+        (code / "api").rmdir()
+        if kind == "file":
+            (code / "api").touch()
+        else:
+            (code / "api").symlink_to(code.parent)
+        git(code, "add", "--all")
+        git(code, "commit", "--quiet", "--message", "two")
+        (code / "api").unlink()
+        (code / "api").mkdir()
+        problem = shop.problem(2, "fork", deep, "--code", "head")
+        assert "no folder in that code" in problem["message"]
+        assert git(code, "worktree", "list").count("\n") == 1
+
+
+def test_a_branch_that_is_called_prong(shop: Shell, code: Path) -> None:
+    git(code, "branch", "prong")
+    forks = shop.json("fork", f"{API}@2", "--count", "2")["forks"]
+    assert [made["branch"][:6] for made in forks] == ["prong-", "prong-"]
+
+
+@pytest.mark.parametrize("words", [["--branch", "x"], ["--code-at", "1"]])
+def test_what_is_said_about_code_is_not_ignored(shop: Shell, code: Path, words: list[str]) -> None:
+    shop.problem(2, "fork", f"{API}@2", "--no-worktree", *words)
+    (code / ".git").rename(code / "no longer")
+    shop.problem(3, "fork", f"{API}@3", *words)
+
+
+def test_the_worktree_of_the_source_is_gone(shop: Shell, code: Path) -> None:
+    """The snapshots that were taken in it are in the repository."""
+    first = shop.json("fork", f"{API}@2")["fork"]
+    (Path(first["workspace"]) / "new.py").write_text("of the fork\n")
+    shop.ok("snapshot", first["child"], "--again")
+    shop.ok("worktrees", "prune", Path(first["workspace"]).name, "--yes", "--force")
+    second = shop.json("fork", first["child"])["fork"]
+    assert second["code"] == "turn"
+    assert (Path(second["workspace"]) / "new.py").read_text() == "of the fork\n"

@@ -13,6 +13,7 @@ from prong.app import views
 from prong.app.doctor import Finding
 from prong.app.lineage import Forest, Node
 from prong.app.sessions import Listing
+from prong.app.worktrees import WorktreeState, WorktreeStatus
 from prong.model import (
     Command,
     Conversation,
@@ -20,16 +21,19 @@ from prong.model import (
     ForkPlan,
     ForkPoint,
     Launch,
+    LeftOut,
     Message,
     Method,
     Session,
     SessionRef,
     Skipped,
+    Snapshot,
     SubAgent,
     Tool,
     Turn,
     TurnKind,
 )
+from prong.vcs.worktree_record import Worktree
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 REF = SessionRef("claude", "60309e1e-7f1b-4c8e-9d0a-1b2c3d4e5f60")
@@ -86,9 +90,25 @@ def test_tree() -> None:
     assert list(example("tree")["roots"][0]) == list(real["roots"][0])
 
 
+def test_worktrees() -> None:
+    made = Worktree(Path("/w/a"), Path("/r"), Path("/r/.git"), "b", None, datetime.now(UTC))
+    real = views.worktree(WorktreeStatus(made, Path("/w"), WorktreeState.NEW))
+    assert list(example("worktrees")["worktrees"][0]) == list(real)
+
+
 def test_doctor() -> None:
     fields = [field.name for field in dataclasses.fields(Finding)]
     assert list(example("doctor")["findings"][0]) == fields
+
+
+def test_snapshot() -> None:
+    parts = ("ref", "commit", "tree", "staged", "head", "main", "claude", "60309e1e", "id")
+    taken = Snapshot(
+        Path("/x"), *parts, 12, None, datetime.now(UTC), True, None, (LeftOut("a", 1, "large"),)
+    )
+    shown, real = example("snapshot")["snapshot"], views.snapshot(taken)
+    assert list(shown) == list(real)
+    assert list(shown["left_out"][0]) == list(real["left_out"][0])
 
 
 def test_list() -> None:

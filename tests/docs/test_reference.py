@@ -16,10 +16,12 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 def commands(
     group: click.Command = main, name: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, click.Command]]:
-    """Every command with its full name; a group's commands instead of the group."""
+    """Every command with its full name; of groups only those that do something themselves."""
     if not isinstance(group, click.Group):
         yield " ".join(name), group
         return
+    if name and group.invoke_without_command:
+        yield " ".join(name), group
     for word, command in group.commands.items():
         if not command.hidden:
             yield from commands(command, (*name, word))

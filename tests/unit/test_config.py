@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prong import config
-from prong.config import Config
+from prong.config import Config, Workspace
 from prong.errors import ConfigError
 from prong.testing.home import IsolatedHome
 
@@ -21,6 +21,7 @@ def test_no_file_is_an_empty_one(tmp_path: Path) -> None:
     assert load(tmp_path, "") == Config()
     assert load(tmp_path, "[agents]") == Config()
     assert load(tmp_path, "[agents.claude]").extra_roots == {"claude": ()}
+    assert load(tmp_path, "[workspace]").workspace == Workspace()
 
 
 def test_roots(tmp_path: Path, isolated_home: IsolatedHome) -> None:
@@ -38,6 +39,9 @@ def test_the_example_of_the_reference_is_right(tmp_path: Path, isolated_home: Is
         "claude": "claude --model opus",
         "codex": ("/opt/codex/bin/codex", "--search"),
     }
+    assert load(tmp_path, example).workspace == Workspace(
+        isolated_home.root / "worktrees", (".env", "/config/*.local.toml"), ("node_modules",)
+    )
 
 
 def test_commands(tmp_path: Path) -> None:
@@ -59,6 +63,9 @@ def test_it_lies_in_the_config_folder(isolated_home: IsolatedHome) -> None:
         *("x = 1", "agents = []", "=", "\x00", "[agents.a]\nx = 1"),
         *("[agents.a]\nroots = [true]", "[agents.a]\nroots = 'x'", "[agents.a]\nroots = ['x']"),
         *("[agents.a]\ncommand = 1", "[agents.a]\ncommand = [1]", "[agents.a]\ncommand = ['a', 1]"),
+        *("workspace = 1", "[workspace]\nx = 1", "[workspace]\nroot = 1"),
+        *("[workspace]\nroot = 'here'", "[workspace]\nroot = ''", "[workspace]\ncopy = '.env'"),
+        *("[workspace]\ncopy = ['']", "[workspace]\nlink = ['!a']", "[workspace]\nlink = [1]"),
         *("[agents.a]\ncommand = ' '", "[agents.a]\ncommand = []", "[agents.a]\ncommand = ['']"),
     ],
 )

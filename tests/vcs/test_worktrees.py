@@ -1,5 +1,6 @@
 """A snapshot is given back in a new worktree, exactly."""
 
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -213,10 +214,22 @@ def test_a_filter_that_is_not_installed(repo: UserRepository, root: Path) -> Non
 
 
 @pytest.mark.parametrize("gone_on", [False, True])
-def test_files_of_a_filter(repo: UserRepository, root: Path, gone_on: bool) -> None:
+@pytest.mark.parametrize(
+    ("clean", "smudge", "stored"),
+    [
+        pytest.param("tr A-Z a-z", "tr a-z A-Z", "same.up", id="same size"),
+        # As that of LFS: what it stores it takes for what it is.
+        pytest.param(
+            "sed 's/^/ptr /; s/^ptr ptr/ptr/'", "sed 's/^ptr //'", "ptr SAME.UP", id="lfs"
+        ),
+    ],
+)
+def test_files_of_a_filter(
+    repo: UserRepository, root: Path, clean: str, smudge: str, stored: str, gone_on: bool
+) -> None:
     """What git stores is something else than what lies in the working tree."""
-    repo.git("config", "filter.up.clean", "tr A-Z a-z")
-    repo.git("config", "filter.up.smudge", "tr a-z A-Z")
+    repo.git("config", "filter.up.clean", clean)
+    repo.git("config", "filter.up.smudge", smudge)
     repo.git("config", "filter.up.required", "true")
     repo.write(".gitattributes", "*.up filter=up\n")
     for name in ("same.up", "changed.up", "staged.up", "other"):
@@ -233,7 +246,7 @@ def test_files_of_a_filter(repo: UserRepository, root: Path, gone_on: bool) -> N
     assert git(made.path, *STATUS) == status
     assert len(made.warnings) == gone_on
     assert (files(made.path) == content) is not gone_on
-    assert (made.path / "same.up").read_text() == ("same.up" if gone_on else "SAME.UP")
+    assert (made.path / "same.up").read_text() == (stored if gone_on else "SAME.UP")
     assert (made.path / "changed.up").read_text() == "CHANGED"
     assert (made.path / "staged.up").read_text() == "STAGED"
 
@@ -409,3 +422,17 @@ def test_at_a_commit(repo: UserRepository, root: Path) -> None:
     with pytest.raises(NotFound):
         worktrees.create_at(repo.top, "--upload-pack=x", root / "v", "prong/2")
     assert {path.name for path in root.iterdir()} == {".prong", "w"}
+
+
+def test_another_branch_is_in_the_way(repo: UserRepository, root: Path) -> None:
+    repo.write("a")
+    repo.commit()
+    with pytest.raises(Taken):
+        worktrees.create(repo.take(), root / "w", "main/x")
+    assert repo.branches() == ["main"]
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "\u00e4" * 127])
+def test_long_names_of_repositories(root: Path, name: str) -> None:
+    place = worktrees.place(root, Path("/code") / name, "1a2b")
+    assert len(os.fsencode(place.parent.name)) < 255

@@ -1,5 +1,6 @@
 """Ignored files that a worktree gets all the same."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -139,3 +140,13 @@ def test_what_has_no_place_is_told(repo: UserRepository, root: Path) -> None:
     assert made.warnings == ("thing/.env was not brought along: File exists",)
     assert (made.path / ".env").exists()
     assert (made.path / "thing").read_text() == "a file\n"
+
+
+def test_links_that_lead_out_of_the_repository(repo: UserRepository, root: Path) -> None:
+    """`.env -> ../secrets/.env` means the same file, wherever the worktree is."""
+    secret = repo.write("../secrets/env", "SECRET\n")
+    (repo.top / ".env").unlink(missing_ok=True)
+    (repo.top / ".env").symlink_to("../secrets/env")
+    made = worktrees.create(repo.take(), root / "w", BRANCH, ignored=IgnoredFiles(copy=(".env",)))
+    assert (made.path / ".env").read_text() == "SECRET\n"
+    assert os.path.realpath(made.path / ".env") == os.path.realpath(secret)

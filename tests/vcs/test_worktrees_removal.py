@@ -1,15 +1,18 @@
 """Worktrees are listed and removed, and nothing else is."""
 
 import os
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from prong.errors import Dirty, NotFound, UsageError
+from prong.errors import Busy, Dirty, NotFound, UsageError
 from prong.testing.home import IsolatedHome
 from prong.vcs import worktrees
+from prong.vcs.worktree_journal import Undo
+from prong.vcs.worktree_state import Work, work_in
 from tests.vcs.worktree_story import UserRepository, git
 
 BRANCH = "prong/1a2b"
@@ -185,3 +188,142 @@ def test_somebody_elses_worktree_is_not_ours(repo: UserRepository, root: Path) -
     with pytest.raises(NotFound):
         worktrees.remove(replace(made, path=root / "their own"), force=True)
     assert (root / "theirs").exists()
+
+
+class TestBranch:
+    def test_one_that_is_merged_goes(self, repo: UserRepository, root: Path) -> None:
+        made = worktrees.create(repo.take(), root / "w", BRANCH)
+        git(made.path, "commit", "--quiet", "-m", "work")
+        repo.git("stash", "--quiet", "--include-untracked")
+        repo.git("merge", "--quiet", BRANCH)
+        git(made.path, "stash", "--quiet", "--include-untracked")
+        assert worktrees.remove(made) is None
+        assert repo.branches() == ["main"]
+
+    def test_one_that_follows_another_stays(self, repo: UserRepository, root: Path) -> None:
+        made = worktrees.create(repo.take(), root / "w", BRANCH)
+        repo.git("branch", "--quiet", "--set-upstream-to=main", BRANCH)
+        assert worktrees.remove(made) == BRANCH
+
+    def test_what_is_checked_out_instead_stays(self, repo: UserRepository, root: Path) -> None:
+        made = worktrees.create(repo.take(), root / "w", BRANCH)
+        git(made.path, "switch", "--quiet", "--create", "feature")
+        git(made.path, "commit", "--quiet", "-m", "work")
+        assert work_in(made).commits == 1
+        git(made.path, "stash", "--quiet", "--include-untracked")
+        assert worktrees.remove(made) is None
+        assert repo.branches() == ["feature", "main"]
+
+    def test_names_with_patterns_in_them(self, repo: UserRepository, root: Path) -> None:
+        made = worktrees.create(repo.take(), root / "w", "a/{b}/c")
+        git(made.path, "commit", "--quiet", "-m", "work")
+        assert work_in(made).commits == 1
+
+
+def test_in_the_middle_of_something(repo: UserRepository, root: Path) -> None:
+    """A rebase that was stopped has changed nothing, and yet it is work."""
+    repo.git("stash", "--quiet", "--include-untracked")
+    repo.write("a", "two\n")
+    repo.commit("two")
+    made = worktrees.create_at(repo.top, "HEAD", root / "w", BRANCH)
+    git(made.path, "-c", "sequence.editor=sed -i 1s/pick/edit/", "rebase", "-q", "-i", "HEAD~1")
+    assert work_in(made).under_way == "a rebase"
+    with pytest.raises(Dirty):
+        worktrees.remove(made)
+
+
+def test_a_locked_one_stays(repo: UserRepository, root: Path) -> None:
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    repo.git("worktree", "lock", str(made.path))
+    with pytest.raises(Dirty):
+        worktrees.remove(made)
+    worktrees.remove(made, force=True)
+    assert repo.git("worktree", "list").count(b"\n") == 1
+
+
+def test_one_that_is_being_made_stays(repo: UserRepository, root: Path) -> None:
+    with Undo(root) as undo:
+        made = worktrees.create(repo.take(), root / "w", BRANCH, undo=undo)
+        with pytest.raises(Busy):
+            worktrees.remove(made, force=True)
+        undo.keep()
+    worktrees.remove(made)
+
+
+def test_what_is_part_of_something_larger_is_taken_back(repo: UserRepository, root: Path) -> None:
+    def make() -> None:
+        with Undo(root) as undo:
+            worktrees.create(repo.take(), root / "w", BRANCH, undo=undo)
+            raise NotFound("the larger thing failed")
+
+    with pytest.raises(NotFound):
+        make()
+    assert worktrees.listed(root) == []
+    assert repo.branches() == ["main"]
+
+
+def test_which_files(repo: UserRepository, root: Path) -> None:
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    assert work_in(made) == Work()
+    (made.path / "c").write_text("work\n")
+    git(made.path, "mv", "a", "new")
+    assert sorted(work_in(made).files) == ["a", "c", "new"]
+
+
+class TestMissing:
+    def test_found_and_forgotten(self, repo: UserRepository, root: Path) -> None:
+        inner = UserRepository(repo.top / "inner")
+        inner.write("x")
+        inner.commit()
+        inner.write("y")
+        made = worktrees.create(repo.take(), worktrees.place(root, repo.top, "w"), BRANCH)
+        other = worktrees.create_at(repo.top, "HEAD", root / "other", "prong/other")
+        shutil.rmtree(made.path.parent)
+        (found,) = worktrees.missing(root, [repo.top / "src", repo.top])
+        assert (found.path, found.branch, found.nested) == (made.path, BRANCH, ("inner",))
+        assert worktrees.forget_missing(found) is None
+        assert worktrees.missing(root, [repo.top]) == []
+        assert repo.branches() == ["main", "prong/other"]
+        assert inner.branches() == ["main"]
+        assert not (inner.top / ".git/worktrees").exists()
+        assert other.path.exists()
+
+    def test_only_ours(self, repo: UserRepository, root: Path, tmp_path: Path) -> None:
+        root.mkdir(parents=True)
+        (root / ".prong").mkdir()
+        elsewhere = tmp_path / "elsewhere"
+        made = worktrees.create(repo.take(), elsewhere / "w", BRANCH, root=elsewhere)
+        repo.git("worktree", "add", "--quiet", "-b", "theirs", str(root / "theirs"))
+        shutil.rmtree(made.path)
+        shutil.rmtree(root / "theirs")
+        assert worktrees.missing(root, [repo.top]) == []
+        assert len(worktrees.missing(elsewhere, [repo.top])) == 1
+
+    def test_one_that_was_moved_by_hand(self, repo: UserRepository, root: Path) -> None:
+        made = worktrees.create(repo.take(), root / "w", BRANCH)
+        made.path.rename(root / "moved")
+        assert worktrees.missing(root, [repo.top]) == []
+        assert [each.path for each in worktrees.listed(root)] == [root / "moved"]
+
+    def test_not_what_is_there(self, repo: UserRepository, root: Path) -> None:
+        made = worktrees.create(repo.take(), root / "w", BRANCH)
+        with pytest.raises(UsageError):
+            worktrees.forget_missing(made)
+
+
+def test_a_repository_that_was_moved(repo: UserRepository, root: Path) -> None:
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    assert worktrees.strays(root) == []
+    repo.top.rename(repo.top.with_name("moved"))
+    assert worktrees.strays(root) == [made.path]
+
+
+def test_an_entry_that_is_relative(repo: UserRepository, root: Path) -> None:
+    """As newer versions of git write it when they are told to."""
+    made = worktrees.create(repo.take(), root / "w", BRANCH)
+    (entry,) = (repo.top / ".git/worktrees").iterdir()
+    (entry / "gitdir").write_text(os.path.relpath(made.path / ".git", entry) + "\n")
+    (made.path / ".git").write_text(f"gitdir: {os.path.relpath(entry, made.path)}\n")
+    assert [each.path for each in worktrees.listed(root, measured=False)] == [made.path]
+    worktrees.remove(made, force=True)
+    assert not (repo.top / ".git/worktrees").exists()

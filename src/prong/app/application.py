@@ -1,6 +1,6 @@
 """`App`: the composition root, and the Python API of prong."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from prong import config, paths
-from prong.app import demo, doctor, forking, hooks, lineage, planning, resolve, resuming
+from prong.app import (
+    demo,
+    diffing,
+    doctor,
+    forking,
+    hooks,
+    lineage,
+    planning,
+    resolve,
+    resuming,
+    worktrees,
+)
 from prong.app.capture import Capture
 from prong.app.doctor import Finding
 from prong.app.garbage import no_collections
@@ -19,6 +30,7 @@ from prong.app.programs import Programs
 from prong.app.reading import Readings
 from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.app.waiting import when_idle
+from prong.app.worktrees import PrunePlan, WorktreeStatus
 from prong.config import Config
 from prong.edits import Edit
 from prong.errors import NotFound, ProngError
@@ -115,6 +127,11 @@ class App:
     @property
     def journal_dir(self) -> Path:
         return self.state_dir / "journal"
+
+    @property
+    def worktrees_root(self) -> Path:
+        """The managed root: where worktrees are made."""
+        return self.settings.workspace.root or paths.worktrees_dir()
 
     @cached_property
     def programs(self) -> Programs:
@@ -215,6 +232,10 @@ class App:
         """Where a session lies that has just been made; None when it is not there yet."""
         return next((one.path for one in self.sessions(agent) if one.id == id_), None)
 
+    def recorded_forks(self) -> list[Fork]:
+        """Every fork that was recorded, in the order in which they were made."""
+        return self._records.all() if self._records else []
+
     def record(self, fork: Fork) -> Fork:
         """Remember a fork. The fork is there, so a failure here is no more than a warning."""
         if self._records is None:
@@ -246,6 +267,33 @@ class App:
     def keep_code(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
         """Keep the code as it is now, as that of the session's last turn."""
         return self._capture.keep(conversation, again=again)
+
+    def diff_code(
+        self, first: str, second: str | None = None, paths: Sequence[str] = ()
+    ) -> diffing.CodeDiff:
+        """What changed in `SESSION[@TURN]`, in `SESSION@A..B`, or from one session to another.
+
+        Only what is in these files and folders, if there are any.
+        """
+        return diffing.diff(self, first, second, paths)
+
+    def change_of(self, conversation: Conversation, turn: Turn) -> diffing.CodeDiff:
+        """What a turn changed in the code."""
+        return diffing.of_turn(self, conversation, turn)
+
+    # -- worktrees ---------------------------------------------------------------------------
+
+    def worktrees(self) -> list[WorktreeStatus]:
+        """The worktrees that prong made, oldest first."""
+        return worktrees.listed(self)
+
+    def plan_prune(self, names: Sequence[str] = (), *, force: bool = False) -> PrunePlan:
+        """Which worktrees can go: those that are finished, or the named ones. Removes nothing."""
+        return worktrees.plan_prune(self, names, force=force)
+
+    def prune(self, worktree: WorktreeStatus, *, force: bool = False) -> str | None:
+        """Remove a worktree; the name of its branch comes back when that stays."""
+        return worktrees.prune(self, worktree, force=force)
 
     # -- hooks -------------------------------------------------------------------------------
 

@@ -6,15 +6,16 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong import __version__, paths, publication
-from prong.app import programs
+from prong.app import doctor_code, programs
+from prong.app.findings import Finding, Level
+from prong.app.hooks import HookState
 from prong.app.sessions import SessionFilter
 from prong.model import Session
-from prong.ports import AgentStore, HasProgram, HasRetention
+from prong.ports import AgentStore, HasHooks, HasProgram, HasRetention
 from prong.registry import BUILT_IN
 
 if TYPE_CHECKING:
@@ -22,22 +23,6 @@ if TYPE_CHECKING:
 
 _WARN_BEFORE = timedelta(days=7)
 _LEAVE_OUT = "PRONG_PLUGINS=none leaves plug-ins out"
-
-
-class Level(StrEnum):
-    OK = "ok"
-    NOTE = "note"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of the report."""
-
-    topic: str
-    level: Level
-    message: str
-    hint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -51,23 +36,24 @@ class Report:
 
 def examine(app: App) -> Report:
     listing = app.list_sessions(SessionFilter(everything=True))
-    findings = [Finding("prong", Level.OK, f"version {__version__}")]
+    findings = [Finding("prong", Level.OK, f"version {__version__}"), *doctor_code.git()]
     for name, store in app.stores.items():
         sessions = [session for session in listing.sessions if session.agent == name]
-        findings.extend(_agent(name, store, sessions))
+        findings.extend(_agent(app, name, store, sessions))
     findings.extend(_unknown_agents(app))
     left_out = (*listing.unusable, *listing.copies)
     findings.extend(Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in left_out)
     findings.extend(_unfinished(app))
     findings.extend(_state(app))
+    findings.extend(doctor_code.examine(app))
     findings.extend(_plug_ins(app, listing.failed))
     findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
     return Report(tuple(findings))
 
 
-def _agent(name: str, store: AgentStore, sessions: list[Session]) -> list[Finding]:
+def _agent(app: App, name: str, store: AgentStore, sessions: list[Session]) -> list[Finding]:
     try:
-        return [*_program(name, store), *_roots(name, store, sessions)]
+        return [*_program(name, store), *_roots(name, store, sessions), *_hooks(app, name, store)]
     except Exception as error:
         if name in BUILT_IN:
             raise
@@ -140,6 +126,23 @@ def _retention(
         )
 
 
+def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
+    # Where an agent keeps nothing, nobody uses it.
+    if not isinstance(store, HasHooks) or not any(root.is_dir() for root in store.roots):
+        return
+    (found,) = app.hooks(agent=agent)
+    if found.problem:
+        yield Finding(agent, Level.WARNING, f"hooks: {found.problem}", "prong hooks status")
+    elif found.state is HookState.INSTALLED:
+        yield Finding(agent, Level.OK, "hooks are installed: every turn keeps its code")
+    elif found.state is HookState.OUTDATED:
+        message = "hooks are outdated: some are missing, or call another prong"
+        yield Finding(agent, Level.WARNING, message, "prong hooks install")
+    else:
+        message = "hooks are not installed: turns do not keep their code"
+        yield Finding(agent, Level.NOTE, message, "prong hooks install")
+
+
 def _unfinished(app: App) -> Iterable[Finding]:
     found = publication.leftovers(app.journal_dir)
     if found:
@@ -162,7 +165,7 @@ def _state(app: App) -> Iterable[Finding]:
 
 
 def fix(app: App) -> Iterable[Finding]:
-    """Clean up after forks that were killed."""
+    """Clean up after forks that were killed, and record anew what was lost."""
     for leftover in publication.leftovers(app.journal_dir):
         try:
             removed = publication.undo(leftover)
@@ -174,6 +177,8 @@ def fix(app: App) -> Iterable[Finding]:
             yield Finding("forks", Level.OK, f"removed {path}")
         if not removed:
             yield Finding("forks", Level.OK, f"removed {leftover.journal}")
+    # Afterwards it is known which sessions are there, and which worktrees are theirs.
+    yield from doctor_code.fix(app)
 
 
 def _plug_ins(app: App, failed: Mapping[str, str]) -> Iterable[Finding]:

@@ -30,14 +30,13 @@ def fork(app: App, plan: ForkPlan) -> Fork:
     """Make it. Either all of it is there afterwards, or nothing."""
     if plan.worktree is None:
         return _forked(app, plan)
-    worktree = workspaces.make(plan.worktree, plan.source)
-    try:
+    # A worktree takes its time: not for an agent that is at work.
+    _refuse_running(app.reading(plan.source), plan)
+    with workspaces.made(app, plan.worktree) as making:
         done = _forked(app, plan)
-    except BaseException:
-        workspaces.unmake(worktree)
-        raise
-    told = (*done.warnings, *worktree.warnings)
-    return replace(done, branch=worktree.branch, warnings=told)
+        making.belongs_to(done.child)
+    told = (*done.warnings, *making.warnings)
+    return replace(done, branch=making.worktree.branch, warnings=told)
 
 
 def _forked(app: App, plan: ForkPlan) -> Fork:

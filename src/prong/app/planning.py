@@ -129,6 +129,9 @@ def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
     new_id = ids.fork_id(first.method, source, first.cut, None)
     title = f"{first.title} {number}" if first.title else None
     plan = replace(first, new_id=new_id, title=title)
+    if first.worktree is not None:
+        worktree = workspaces.again(first.worktree, number)
+        plan = replace(plan, worktree=worktree, workspace=worktree.folder)
     launch = launch_of(store, plan.child, first.source, first.method, first.prompt)
     return replace(plan, launch=launch)
 

@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from prong.app.demo import Demo
+from prong.app.diffing import CodeDiff
 from prong.app.lineage import Forest, Node
 from prong.app.sessions import Listing
+from prong.app.worktrees import WorktreeStatus
 from prong.model import (
     Conversation,
     DiffStat,
@@ -198,6 +200,53 @@ def snapshot(value: Snapshot) -> View:
             {"path": one.path, "size": one.size, "reason": one.reason} for one in value.left_out
         ],
         "nested": [{"path": one.path, "commit": one.commit} for one in value.nested],
+    }
+
+
+def diff(value: CodeDiff) -> View:
+    return {
+        "from": str(value.old),
+        "from_snapshot": value.old.snapshot.commit,
+        "to": str(value.new),
+        "to_snapshot": value.new.snapshot.commit,
+        "files": [
+            {
+                "path": one.path,
+                "old_path": one.old_path,
+                "status": one.status,
+                "added": one.added,
+                "removed": one.removed,
+                "binary": one.is_binary,
+            }
+            for one in value.files
+        ],
+        "added": value.stat.added,
+        "removed": value.stat.removed,
+        "notes": list(value.notes),
+    }
+
+
+def worktree(value: WorktreeStatus) -> View:
+    made = value.worktree
+    return {
+        "name": value.name,
+        "path": str(made.path),
+        "repository": str(made.repo),
+        "branch": made.branch,
+        "base": made.base,
+        "session": str(value.session) if value.session else None,
+        "title": value.title,
+        "parent": str(value.parent) if value.parent else None,
+        "state": value.state.value,
+        "created": time(made.created),
+        "size": value.size,
+        "dirty": value.work.would_be_lost,
+        "files": list(value.work.files),
+        "commits": value.work.commits,
+        "under_way": value.work.under_way,
+        "locked": value.locked,
+        "processes": list(value.processes),
+        "problem": value.problem,
     }
 
 

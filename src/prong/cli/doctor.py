@@ -9,7 +9,9 @@ _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow"}
 
 
 @click.command()
-@click.option("--fix", is_flag=True, help="Remove what killed forks left behind, then look.")
+@click.option(
+    "--fix", is_flag=True, help="Clean up after killed forks, find lost snapshots, then look."
+)
 @json_option
 def doctor(fix: bool, as_json: bool) -> None:
     """Tell what is installed, what is missing, what to type."""

@@ -12,6 +12,7 @@ import click
 from prong import __version__
 from prong.cli.completion import completion
 from prong.cli.demo import demo
+from prong.cli.diff import diff
 from prong.cli.doctor import doctor
 from prong.cli.fork import fork
 from prong.cli.hooks import hooks
@@ -23,6 +24,7 @@ from prong.cli.snapshot import snapshot
 from prong.cli.text import clean
 from prong.cli.tree import tree
 from prong.cli.turns import turns
+from prong.cli.worktrees import worktrees
 from prong.errors import ProngError, UsageError
 
 
@@ -135,8 +137,8 @@ def main(context: click.Context) -> None:
 
 
 _COMMANDS = (
-    *(list_sessions, show, turns, fork, resume, tree),
-    *(snapshot, hooks, doctor, demo, completion),
+    *(list_sessions, show, turns, diff, fork, resume, tree),
+    *(worktrees, snapshot, hooks, doctor, demo, completion),
 )
 for _command in _COMMANDS:
     main.add_command(_command)

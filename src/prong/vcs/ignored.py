@@ -89,10 +89,20 @@ class _Bringing:
             try:
                 there = self._place(name)
                 if there is not None:
-                    _copy(self._source / name, there)
+                    self._copy(name.rstrip("/"), there)
                     self.copied.append(name.rstrip("/"))
             except OSError as error:
                 self._warn(name, error)
+
+    def _copy(self, name: str, there: Path) -> None:
+        source = self._source / name
+        if source.is_symlink() and not source.readlink().is_absolute():
+            target = Path(os.path.normpath(source.parent / source.readlink()))
+            if self._source not in target.parents:
+                # Seen from elsewhere, the way to what is outside is another one.
+                there.symlink_to(target)
+                return
+        _copy(source, there)
 
     def link(self, names: list[str]) -> None:
         for name in names:

@@ -17,16 +17,8 @@ from prong.model import Snapshot
 from prong.vcs import worktree_record
 from prong.vcs.git import Git
 from prong.vcs.worktree_record import entry_of
+from prong.vcs.worktree_state import UNDER_WAY
 
-_UNDER_WAY = {
-    "MERGE_HEAD": "a merge",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "sequencer": "a cherry-pick or a revert",
-    "BISECT_LOG": "a bisection",
-}
 _SUBMODULE = b"160000"
 _NOTHING = b"000000"
 _TITLE = 72
@@ -51,7 +43,7 @@ def commit_turn(snapshot: Snapshot, prompt: str) -> TurnCommit:
     worktree = worktree_record.read(snapshot.repo)
     entry = entry_of(worktree.path)
     git = Git(worktree.path)
-    for name, what in _UNDER_WAY.items():
+    for name, what in UNDER_WAY.items():
         if (entry / name).exists():
             return TurnCommit(None, f"{what} is under way")
     if snapshot.staged_tree is None:

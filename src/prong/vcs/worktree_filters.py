@@ -12,6 +12,8 @@ from pathlib import Path
 from prong.model import Snapshot
 from prong.vcs.git import Git
 from prong.vcs.ignored import copy_file
+from prong.vcs.worktree_checkout import settle
+from prong.vcs.worktree_record import entry_of
 
 _CONFIGURED = ("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(smudge|process)$")
 _CHANGED = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
@@ -41,20 +43,34 @@ def bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str,
     dirty = {*source.ask("diff-files", "-z", "--name-only").output.split(b"\0")}
     at_hand = {line.partition(b"\t")[2] for line in same} - dirty
     missing = 0
-    copied = False
+    copied: set[bytes] = set()
     for name in map(os.fsdecode, sorted(wanted)):
         if os.fsencode(name) not in at_hand:
             missing += 1
         elif not _is_same(snapshot.repo / name, path / name):
             (path / name).unlink()
             copy_file(snapshot.repo / name, path / name)
-            copied = True
+            copied.add(os.fsencode(name))
     if copied:
-        # So that git, and the next snapshot, knows that they are not changed.
-        git.ask("update-index", "-q", "--refresh")
+        _forget_sizes(git, path, copied)
     if not missing:
         return ()
     return (f"{missing} files are as git stores them, their filter was not used (git lfs pull)",)
+
+
+def _forget_sizes(git: Git, path: Path, names: set[bytes]) -> None:
+    """Let git, and the next snapshot, know that these files are not changed.
+
+    Git takes a file of another size for changed. So it must forget the size, and look: at these
+    only, for a filter may see changes in the others, which are what git stores.
+    """
+    lines = [line for line in _staged(git) if line.partition(b"\t")[2] in names]
+    entries = b"".join(line + b"\0" for line in lines)
+    index = entry_of(path) / "index"
+    git.run("update-index", "-z", "--index-info", stdin=entries)
+    settle(index)
+    git.ask("update-index", "-q", "--refresh")
+    settle(index)
 
 
 def _filter(setting: bytes) -> bytes:

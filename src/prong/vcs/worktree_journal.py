@@ -2,10 +2,12 @@
 
 A journal lies in the managed root while a worktree is made or removed, locked by whoever is at it.
 `sweep` takes back what a killed process left. Nothing outside the managed root is ever deleted but
-what a journal names: a worktree's entry in its repository and a branch that nobody used.
+what a journal names: a worktree's entry in its repository, a branch that nobody used, and the
+snapshot that was taken for the worktree alone.
 """
 
 import errno
+import json
 import os
 import secrets
 import shutil
@@ -21,7 +23,8 @@ from prong.errors import External, UsageError
 from prong.journal import Journal, step
 from prong.lock import locked
 from prong.paths import private_dir
-from prong.vcs.git import Git
+from prong.vcs import worktree_refs
+from prong.vcs.worktree_record import place_of
 
 PRIVATE = ".prong"
 """The folder in the managed root for journals and for what is being deleted."""
@@ -41,8 +44,15 @@ class Undo:
         self._journal: Journal | None = None
 
     def __enter__(self) -> Self:
-        private_dir(self.root)
-        self._journal = Journal.create(private_dir(self.root / PRIVATE), self.token)
+        try:
+            private_dir(self.root)
+            self._journal = Journal.create(private_dir(self.root / PRIVATE), self.token)
+        except OSError as error:
+            raise External(
+                f"no worktree can be made in {self.root}: {error.strerror}",
+                hint="another folder: [workspace] root in config.toml",
+                path=str(self.root),
+            ) from error
         return self
 
     def __exit__(
@@ -69,6 +79,18 @@ class Undo:
         assert self._journal is not None
         self._journal.write(**entry)
 
+    def will_take(self, repo: Path, ref: str) -> None:
+        """Say that a snapshot is taken for this worktree alone."""
+        self.will(ref=ref, repo=str(repo))
+
+    def whole(self, path: Path) -> None:
+        """The worktree is as it should be. It stays when `keep` is said, or somebody uses it."""
+        self.will(whole=str(path))
+
+    def keep(self) -> None:
+        """Nothing is taken back any more."""
+        self.will(done=True)
+
     def make_folders(self, folder: Path) -> None:
         """Make a folder in the managed root, with those above it."""
         inside(self.root, folder / "x")
@@ -92,15 +114,20 @@ def inside(root: Path, path: Path) -> Path:
     return real
 
 
-def sweep(root: Path) -> list[Path]:
-    """Take back what killed processes left in the managed root; returns what was removed."""
+def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> list[Path]:
+    """Take back what killed processes left in the managed root; returns what was removed.
+
+    A worktree that was whole stays when it is used: only the word that it is done was missing.
+    """
     removed: list[Path] = []
     for path in sorted((root / PRIVATE).glob("*.jsonl")):
         journal = Journal.open(path)
         if journal is None:
             continue
         try:
-            removed += _take_back(root, path.stem, journal.entries)
+            whole = [Path(entry["whole"]) for entry in journal.entries if "whole" in entry]
+            if not any(is_used(each) for each in whole if each.is_dir()):
+                removed += _take_back(root, path.stem, journal.entries)
             _forget(root, path.stem)
         finally:
             journal.close()
@@ -116,6 +143,28 @@ def leftovers(root: Path) -> list[Path]:
             found.append(path)
             journal.close()
     return found
+
+
+def under_way(root: Path) -> set[Path]:
+    """The worktrees that are being made or removed, by a living process or by a killed one."""
+    found: set[Path] = set()
+    for path in (root / PRIVATE).glob("*.jsonl"):
+        found |= {
+            Path(entry[what])
+            for entry in _entries_in(path)
+            for what in ("worktree", "removing")
+            if what in entry
+        }
+    return found
+
+
+def _entries_in(path: Path) -> list[dict[str, Any]]:
+    """What a journal says, whoever holds it."""
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]  # the last one may not be whole yet
+        return [json.loads(line) for line in lines]
+    except (OSError, ValueError):  # it is gone by now
+        return []
 
 
 def delete(root: Path, path: Path, token: str) -> None:
@@ -136,6 +185,13 @@ def delete(root: Path, path: Path, token: str) -> None:
             raise
         gone = real  # another disk is mounted there
     _delete(gone)
+
+
+def tidy(root: Path, path: Path) -> None:
+    """Remove the folder that the worktrees of a repository are in, after the last of them."""
+    if path.parent != Path(os.path.realpath(root)):
+        with suppress(OSError):  # others are in it
+            path.parent.rmdir()
 
 
 def _delete(path: Path) -> None:
@@ -198,7 +254,11 @@ def _take_back(root: Path, token: str, entries: list[dict[str, Any]]) -> list[Pa
             if not os.path.lexists(path):
                 for part in entry["parts"]:
                     forget(token, *part)
+                tidy(root, path)
                 removed.append(path)
+        elif "ref" in entry:
+            if Path(entry["repo"]).is_dir():
+                worktree_refs.drop_snapshot(Path(entry["repo"]), entry["ref"])
         elif "folder" in entry:
             with suppress(OSError):  # only what is still empty
                 Path(entry["folder"]).rmdir()
@@ -209,7 +269,7 @@ def _take_back_entry(common: Path, path: Path, token: str, entry: dict[str, Any]
     with alone(common):
         forget_entry(common, path, token, entry["known"])
         if entry["head"] is not None:
-            drop_branch(common, entry["branch"], entry["head"], entry["mark"])
+            worktree_refs.drop_new_branch(common, entry["branch"], entry["head"], entry["mark"])
 
 
 def forget(token: str, common: str, path: str, branch: str, base: str | None) -> str | None:
@@ -221,23 +281,7 @@ def forget(token: str, common: str, path: str, branch: str, base: str | None) ->
         return None  # the repository is gone as well
     with alone(Path(common)):
         forget_entry(Path(common), Path(path), token)
-        return _drop_unused(Git(Path(common)), branch, base)
-
-
-def _drop_unused(git: Git, branch: str, base: str | None) -> str | None:
-    name = f"refs/heads/{branch}"
-    tip, _, elsewhere = (
-        git.run("for-each-ref", "--format=%(objectname) %(worktreepath)", name)
-        .decode(errors="replace")
-        .strip()
-        .partition(" ")
-    )
-    if tip and (tip != base or elsewhere):
-        return branch
-    if tip:
-        deletion = os.fsencode(f"delete {name}\0{tip}\0")
-        git.ask("update-ref", "-z", "--stdin", stdin=deletion)
-    return None
+        return worktree_refs.drop_unused_branch(Path(common), branch, base)
 
 
 @contextmanager
@@ -267,10 +311,11 @@ def forget_entry(
 ) -> None:
     """Remove a worktree's entry from its repository, which had others that are `known`."""
     for entry in entries_of(common):
-        try:
-            points = os.fsdecode((entry / "gitdir").read_bytes().rstrip(b"\n")) == f"{path}/.git"
-        except OSError:
+        there = place_of(entry)
+        if there is None:
             points = known is not None and entry.name not in known and _is_abandoned(entry)
+        else:
+            points = there == path
         if points:
             step("move", entry)
             entry.rename(common / f"prong-{token}-{entry.name}")
@@ -285,13 +330,3 @@ def _is_abandoned(entry: Path) -> bool:
     with suppress(OSError):
         return time.time() - entry.stat().st_mtime > _ABANDONED
     return False
-
-
-def drop_branch(common: Path, branch: str, head: str, mark: str) -> bool:
-    """Delete a branch that is where it was made, by whoever left that mark in its log."""
-    git = Git(common)
-    log = git.ask("reflog", "show", "--format=%gs", f"refs/heads/{branch}", "--").output
-    if log.decode(errors="replace").strip() != mark:
-        return False
-    deletion = f"delete refs/heads/{branch}\0{head}\0"
-    return git.ask("update-ref", "-z", "--stdin", stdin=os.fsencode(deletion)).ok

@@ -110,19 +110,35 @@ def _refuse(repository: Repository, path: Path, branch: str, *, unborn: bool) ->
             raise _wrong_name(branch)
         if git.ask("show-ref", "--verify", "--quiet", name).ok:
             raise _taken(branch)
-    if Path(os.path.realpath(repository.top)) in path.parents:
-        name = str(path.relative_to(os.path.realpath(repository.top)))
-        if not ignored_among(repository.top, [name]):
-            raise UsageError(
-                f"{path} is among the files of {repository.top}",
-                hint="choose a folder outside, or one that git ignores",
-                path=str(path),
-            )
+    refuse_among_files(path, repository.common_dir)
+
+
+def refuse_among_files(path: Path, common: Path) -> None:
+    """Say no to a place in a working tree of the same repository, unless git ignores it there."""
+    real = Path(os.path.realpath(path))
+    common = Path(os.path.realpath(common))
+    top = next((above for above in real.parents if os.path.lexists(above / ".git")), None)
+    if top is None or worktree_record.common_of(top) != common:
+        if common not in real.parents:
+            return
+    elif ignored_among(top, [str(real.relative_to(top))]):
+        return
+    raise UsageError(
+        f"{path} is among the files of {top or common}",
+        hint="in config.toml, [workspace] root: a folder outside, or one that git ignores; "
+        "or --no-worktree",
+        path=str(path),
+    )
 
 
 def _explain(complaint: str, branch: str) -> None:
     if "already exists" in complaint:
         raise _taken(branch)
+    if "cannot create" in complaint:
+        # Git keeps branches as files and folders: there is no `a/b` where there is an `a`.
+        raise Taken(
+            f"another branch is in the way of {branch}", hint="--branch NAME", branch=branch
+        )
     if "invalid ref format" in complaint:
         raise _wrong_name(branch)
 

@@ -42,6 +42,8 @@ class Worktree:
     created: datetime
     snapshot: str | None = None
     """The ref of the snapshot that it was made from."""
+    session: str | None = None
+    """The session that it was made for, as in `claude:60309e1e`; None while that is not there."""
     nested: tuple[str, ...] = ()
     """Repositories inside it that are worktrees, too, in the order they were made."""
     given: Given | None = None
@@ -65,6 +67,41 @@ def entry_of(path: Path) -> Path:
     return Path(os.path.normpath(path / found))
 
 
+def place_of(entry: Path) -> Path | None:
+    """Where the repository believes that the worktree of an entry is."""
+    try:
+        git = os.fsdecode((entry / "gitdir").read_bytes().rstrip(b"\n"))
+    except OSError:
+        return None
+    # Newer versions of git can be told to write it relative to the entry.
+    return Path(os.path.normpath(entry / git)).parent if git else None
+
+
+def common_of(folder: Path) -> Path | None:
+    """The repository that a folder is in: the folder with its objects. Git is not asked.
+
+    None where there is none, or none that is easily found.
+    """
+    for above in (folder, *folder.parents):
+        git = above / ".git"
+        if git.is_dir():
+            return Path(os.path.realpath(git))
+        if git.is_file():
+            return _common_behind(above)
+    return None
+
+
+def _common_behind(top: Path) -> Path | None:
+    try:
+        entry = entry_of(top)
+        if not (entry / "commondir").is_file():  # a submodule has a folder of its own
+            return Path(os.path.realpath(entry)) if entry.is_dir() else None
+        shared = os.fsdecode((entry / "commondir").read_bytes().rstrip(b"\n"))
+    except (OSError, NotFound):
+        return None
+    return Path(os.path.realpath(entry / shared))
+
+
 def write(worktree: Worktree) -> None:
     record = {
         "repo": str(worktree.repo),
@@ -73,6 +110,7 @@ def write(worktree: Worktree) -> None:
         "base": worktree.base,
         "created": worktree.created.isoformat(),
         "snapshot": worktree.snapshot,
+        "session": worktree.session,
         "nested": list(worktree.nested),
         "given": worktree.given and [worktree.given.staged, dict(worktree.given.files)],
         "warnings": list(worktree.warnings),
@@ -86,6 +124,16 @@ def write(worktree: Worktree) -> None:
 def read(path: Path) -> Worktree:
     """Raises `NotFound` when it is no worktree, or not one that prong made."""
     entry = entry_of(path)
+    there = place_of(entry)
+    # Somebody may have moved it by hand, and then git does not know it yet.
+    known = there is not None and os.path.lexists(there / ".git")
+    if there is not None and known and os.path.realpath(there) != os.path.realpath(path):
+        raise NotFound(f"{path} is a copy of the worktree {there}", path=str(path))
+    return read_entry(entry, path)
+
+
+def read_entry(entry: Path, path: Path) -> Worktree:
+    """The same of a worktree whose folder may be gone."""
     try:
         decoded: Any = json.loads((entry / _FILE).read_bytes())
         record = cast(dict[str, Any], decoded)
@@ -97,6 +145,7 @@ def read(path: Path) -> Worktree:
             base=record["base"],
             created=datetime.fromisoformat(record["created"]),
             snapshot=record["snapshot"],
+            session=record.get("session"),
             nested=tuple(record["nested"]),
             given=_given(record["given"]),
             warnings=tuple(record["warnings"]),

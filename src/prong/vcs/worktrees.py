@@ -5,13 +5,14 @@ step fails all of that is taken back, and by `sweep` when the process was killed
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from prong import paths
-from prong.errors import Dirty, NotFound, UsageError
+from prong.errors import Busy, Dirty, NotFound, UsageError
 from prong.journal import step
 from prong.model import Snapshot
 from prong.vcs import worktree_record, worktree_state
@@ -21,14 +22,19 @@ from prong.vcs.worktree_journal import (
     PRIVATE,
     Undo,
     delete,
+    entries_of,
     forget,
     inside,
+    tidy,
+    under_way,
 )
 from prong.vcs.worktree_making import check_out, give_back
 from prong.vcs.worktree_record import Worktree
 
 _DEPTH = 3
 """How deep in the managed root worktrees are looked for."""
+_LONGEST = 200
+"""Bytes. The name of a folder may have 255, and something comes behind it."""
 
 
 def create(
@@ -38,14 +44,16 @@ def create(
     *,
     root: Path | None = None,
     ignored: IgnoredFiles | None = None,
+    undo: Undo | None = None,
 ) -> Worktree:
     """A new worktree with the code of the snapshot: files, index and head as they were.
 
     `path` is in the managed root and does not exist yet, nor does the branch. Where nothing was
-    committed yet, nothing is on the branch either.
+    committed yet, nothing is on the branch either. With an `undo` of the caller it is part of
+    something larger: it is taken back unless the caller says to keep it.
     """
-    with Undo(root or paths.worktrees_dir()) as undo:
-        return _finish(undo, give_back(undo, snapshot, path, branch), ignored)
+    with _undoing(undo, root) as own:
+        return _finish(own, give_back(own, snapshot, path, branch), ignored)
 
 
 def create_at(
@@ -56,11 +64,27 @@ def create_at(
     *,
     root: Path | None = None,
     ignored: IgnoredFiles | None = None,
+    undo: Undo | None = None,
 ) -> Worktree:
     """A new worktree of a commit, with the user's filters, as `git worktree add` makes it."""
     commit = _commit(repo, commitish)
+    with _undoing(undo, root) as own:
+        return _finish(own, check_out(own, repo, path, branch, commit), ignored)
+
+
+@contextmanager
+def _undoing(given: Undo | None, root: Path | None) -> Generator[Undo]:
+    if given is not None:
+        yield given
+        return
     with Undo(root or paths.worktrees_dir()) as undo:
-        return _finish(undo, check_out(undo, repo, path, branch, commit), ignored)
+        yield undo
+        undo.keep()
+
+
+def belongs_to(worktree: Worktree, session: str) -> None:
+    """Remember which session a worktree was made for."""
+    worktree_record.write(replace(worktree, session=session))
 
 
 def nearest_commit(repo: Path, branch: str | None, when: datetime) -> str | None:
@@ -87,7 +111,8 @@ def place(root: Path, repo: Path, name: str) -> Path:
     import hashlib
 
     digest = hashlib.sha256(os.fsencode(os.path.realpath(repo))).hexdigest()[:6]
-    return root / f"{repo.name or 'root'}-{digest}" / name
+    title = os.fsencode(repo.name or "root")[:_LONGEST].decode(errors="ignore")
+    return root / f"{title}-{digest}" / name
 
 
 def listed(root: Path, *, measured: bool = True) -> list[Worktree]:
@@ -102,6 +127,40 @@ def listed(root: Path, *, measured: bool = True) -> list[Worktree]:
     return sorted(found, key=lambda worktree: worktree.created)
 
 
+def missing(root: Path, folders: Iterable[Path]) -> list[Worktree]:
+    """Worktrees of the managed root that repositories know of, but whose folders are gone.
+
+    `folders` are where to look for the repositories.
+    """
+    if not (root / PRIVATE).is_dir():
+        return []  # a disk that is not mounted, perhaps: nothing is known of it
+    here = {entry for path in _worktree_paths(root, _DEPTH) if (entry := _entry(path))}
+    found: list[Worktree] = []
+    commons = {common for folder in folders if (common := worktree_record.common_of(folder))}
+    for entry in [entry for common in sorted(commons) for entry in entries_of(common)]:
+        path = worktree_record.place_of(entry)
+        # One that somebody moved by hand is there all the same.
+        if path is None or os.path.lexists(path) or os.path.realpath(entry) in here:
+            continue
+        with suppress(NotFound, UsageError):
+            found.append(worktree_record.read_entry(entry, inside(root, path)))
+    return sorted(found, key=lambda worktree: worktree.created)
+
+
+def strays(root: Path) -> list[Path]:
+    """Worktrees in the managed root whose repository is gone, or was moved without them."""
+    return [
+        path
+        for path in _worktree_paths(root, _DEPTH)
+        if (entry := _entry(path)) is not None and not Path(entry).is_dir()
+    ]
+
+
+def is_locked(worktree: Worktree) -> bool:
+    """Whether somebody said `git worktree lock`."""
+    return (worktree_record.entry_of(worktree.path) / "locked").exists()
+
+
 def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False) -> str | None:
     """Delete a worktree and its entry in the repository; the branch too if nothing is on it.
 
@@ -111,8 +170,12 @@ def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False)
     path = inside(top, worktree.path)
     if path.is_symlink():
         raise UsageError(f"{path} is a link", path=str(path))
+    if path in under_way(top):
+        raise Busy(f"{path} is being made or removed", hint="prong doctor --fix", path=str(path))
     # What is on the disk counts, not what somebody remembers.
     found = worktree_record.read(path)
+    if not force and is_locked(found):
+        raise Dirty(f"{path} is locked", hint=f"git worktree unlock {path}", path=str(path))
     if not force and worktree_state.is_dirty(found):
         raise Dirty(
             f"{path} has changes that are nowhere else",
@@ -121,12 +184,33 @@ def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False)
         )
     with Undo(top) as undo:
         inner = [each for name in found.nested if (each := _nested(path / name)) is not None]
-        parts = [
-            (str(each.common), str(each.path), each.branch, each.base) for each in (*inner, found)
+        return _removed(undo, path, [*inner, found])
+
+
+def forget_missing(worktree: Worktree, *, root: Path | None = None) -> str | None:
+    """Let the repository forget a worktree whose folder is gone; the same about its branch."""
+    top = root or paths.worktrees_dir()
+    path = inside(top, worktree.path)
+    if os.path.lexists(path):
+        raise UsageError(f"{path} is not gone", path=str(path))
+    with Undo(top) as undo:
+        inner = [
+            nested
+            for name in worktree.nested
+            for nested in missing(top, [worktree.repo / name])
+            if nested.path == path / name
         ]
-        undo.will(removing=str(path), parts=parts)
-        delete(top, path, undo.token)
-        return [forget(undo.token, *part) for part in parts][-1]
+        return _removed(undo, path, [*inner, worktree])
+
+
+def _removed(undo: Undo, path: Path, worktrees: list[Worktree]) -> str | None:
+    """The outermost is the last one."""
+    parts = [(str(each.common), str(each.path), each.branch, each.base) for each in worktrees]
+    undo.will(removing=str(path), parts=parts)
+    delete(undo.root, path, undo.token)
+    branch = [forget(undo.token, *part) for part in parts][-1]
+    tidy(undo.root, path)
+    return branch
 
 
 def _finish(undo: Undo, worktree: Worktree, ignored: IgnoredFiles | None) -> Worktree:
@@ -136,7 +220,7 @@ def _finish(undo: Undo, worktree: Worktree, ignored: IgnoredFiles | None) -> Wor
         worktree = replace(worktree, warnings=worktree.warnings + brought.warnings)
     step("write", worktree.path)
     worktree_record.write(worktree)
-    undo.will(done=True)
+    undo.whole(worktree.path)
     return worktree
 
 
@@ -157,6 +241,13 @@ def _worktree_paths(folder: Path, depth: int) -> Iterator[Path]:
             yield path
         elif depth > 1 and path.name != PRIVATE:
             yield from _worktree_paths(path, depth - 1)
+
+
+def _entry(path: Path) -> str | None:
+    try:
+        return os.path.realpath(worktree_record.entry_of(path))
+    except NotFound:
+        return None  # a repository of its own
 
 
 def _nested(path: Path) -> Worktree | None:

@@ -1,0 +1,133 @@
+"""What `prong doctor` says about code: git, worktrees and snapshots, and how they are mended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.app import workspaces, worktrees
+from prong.app.capture import Capture
+from prong.app.findings import Finding, Level
+from prong.errors import ProngError
+from prong.state.snapshots import SnapshotRecords
+from prong.vcs import worktrees as adapter
+from prong.vcs.git import Git
+from prong.vcs.messages import REFS
+from prong.vcs.worktree_journal import leftovers, sweep
+from prong.vcs.worktree_record import common_of
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+_OLDEST = (2, 31)
+"""The oldest git that knows all the words that prong uses."""
+_FIX = "prong doctor --fix"
+
+
+def git() -> Iterable[Finding]:
+    """Whether there is a git, and one that is new enough."""
+    try:
+        said = Git(Path("/")).run("version").decode(errors="replace").strip()
+    except ProngError as error:
+        message = f"{error.message}: conversations can be forked, but without their code"
+        yield Finding("git", Level.WARNING, message, "install git")
+        return
+    found = re.search(r"(\d+)\.(\d+)", said)
+    if found and (int(found[1]), int(found[2])) < _OLDEST:
+        needed = ".".join(map(str, _OLDEST))
+        message = f"{said} is too old: prong needs {needed} to keep code"
+        yield Finding("git", Level.WARNING, message, f"install git {needed} or newer")
+    else:
+        yield Finding("git", Level.OK, said)
+
+
+def examine(app: App) -> Iterable[Finding]:
+    """Worktrees that are there, half made or lost, and snapshots that were forgotten."""
+    for root in worktrees.roots(app):
+        left = leftovers(root)
+        if left:
+            message = f"{_counted(len(left), 'worktree')} killed on the way, in {root}"
+            yield Finding("forks", Level.WARNING, message, _FIX)
+        found = adapter.listed(root, measured=False)
+        if found:
+            message = f"{root}: {_counted(len(found), 'worktree')}"
+            yield Finding("code", Level.OK, message)
+        for path in adapter.strays(root):
+            message = f"{path}: the repository of this worktree is gone, or was moved"
+            hint = f"git worktree repair {path}, in the repository; or delete the folder"
+            yield Finding("code", Level.NOTE, message, hint)
+    if app.state_health() is not None:
+        yield from _snapshots(app)
+
+
+def _snapshots(app: App) -> Iterable[Finding]:
+    known = _recorded(app)
+    if known:
+        message = f"{_counted(len(known), 'snapshot')} of code recorded"
+        yield Finding("code", Level.OK, message)
+        return
+    # Nothing, or lost: the repositories know.
+    there = sum(_has_snapshots(common) for common in _repositories(app))
+    if there:
+        repositories = "1 repository has" if there == 1 else f"{there} repositories have"
+        message = f"no snapshot is recorded, but {repositories} some"
+        yield Finding("code", Level.WARNING, message, _FIX)
+
+
+def fix(app: App) -> Iterable[Finding]:
+    """Take back what killed forks left, and record the snapshots that repositories have."""
+    for root in worktrees.roots(app):
+        try:
+            removed = sweep(root, lambda path: workspaces.is_used(app, path))
+        except (OSError, ProngError) as error:
+            message = f"what is left in {root} cannot be removed: {error}"
+            yield Finding("forks", Level.WARNING, message)
+            continue
+        for path in removed:
+            yield Finding("forks", Level.OK, f"removed {path}")
+    if app.state_health() is None:
+        return
+    before = _recorded(app)
+    capture = Capture(app.state_dir)
+    for folder in _repositories(app).values():
+        try:
+            capture.rebuild([folder])
+        except ProngError as error:
+            yield Finding("code", Level.WARNING, f"{folder}: {error.message}", error.hint)
+    new = len(_recorded(app) - before)
+    if new:
+        message = f"{_counted(new, 'snapshot')} recorded anew, as their repositories have them"
+        yield Finding("code", Level.OK, message)
+
+
+def _recorded(app: App) -> set[str]:
+    try:
+        records = SnapshotRecords(app.state_dir / "state.db")
+        return {one.ref for one in records.all()}
+    except ProngError:
+        return set()  # what is wrong with the file is said elsewhere
+
+
+def _repositories(app: App) -> dict[Path, Path]:
+    """The repositories that sessions ran in, with one of their folders each."""
+    found: dict[Path, Path] = {}
+    for session in app.sessions():
+        for folder in (session.cwd, *session.cwds):
+            if folder and Path(folder).is_dir():
+                common = common_of(Path(folder))
+                if common is not None:
+                    found.setdefault(common, Path(folder))
+    return found
+
+
+def _has_snapshots(common: Path) -> bool:
+    try:
+        return bool(Git(common).run("for-each-ref", "--count=1", REFS))
+    except ProngError:
+        return False  # a repository that is broken has none that could be used
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

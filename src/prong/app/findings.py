@@ -1,0 +1,20 @@
+"""What `prong doctor` finds, line by line."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    OK = "ok"
+    NOTE = "note"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report."""
+
+    topic: str
+    level: Level
+    message: str
+    hint: str | None = None
