@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pty
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from prong import paths
+from prong.testing.tmux import Tmux
 from tests.cli import agents
 from tests.cli.agents import fork, lines
+from tests.cli.code_lab import CodeLab
 from tests.cli.shell import API, PARSER, SEARCH, Shell, prong
 from tests.cli.terminal import on_terminal
 
@@ -359,3 +362,81 @@ def test_before_the_first_turn_into_another_agent(shop: Shell) -> None:
 def test_wait_is_not_taken_out_of_a_prompt(shop: Shell) -> None:
     assert fork(shop, f"{API}@1", "--prompt", "--wait")["command"][-1].strip() == "--wait"
     assert shop.problem(2, "fork", API, "--wait=-1")["code"] == "usage"
+
+
+class TestCode:
+    """What is said about the code. That it is right is in test_fork_code.py."""
+
+    @pytest.fixture
+    def code(self, shop: Shell) -> CodeLab:
+        return CodeLab.make(shop)
+
+    def rows(self, said: str) -> dict[str, str]:
+        found = [line.strip().partition(" ") for line in said.splitlines()]
+        return {name: text.strip() for name, _, text in found}
+
+    def test_the_plan_and_the_fork_say_which(self, shop: Shell, code: CodeLab) -> None:
+        plan = self.rows(shop.ok("fork", f"{API}@2", "--dry-run", "--branch", "try"))
+        assert re.fullmatch(r"as at turn 2, [0-9a-f]{7} \(\+2 -0 in 2 files\)", plan["code"])
+        assert plan["branch"] == "try"
+        assert plan["folder"].startswith("~/.local/share/prong/worktrees/")
+        assert plan["folder"].endswith("(a new worktree)")
+        made = self.rows(shop.ok("fork", f"{API}@2", "--branch", "try"))
+        assert (made["code"], made["branch"]) == (plan["code"], "try")
+        assert Path(made["folder"].replace("~", str(shop.home.root))).is_dir()
+
+    @pytest.mark.parametrize(
+        ("words", "code_is"),
+        [
+            ([f"{API}@0"], "as before the first turn, "),
+            ([f"{API}@1", "--code-at", "2"], "as at turn 2, "),
+            ([f"{API}@4"], "as at turn 4, "),
+            ([f"{API}@1", "--code", "now"], "as it is now in ~/projects/shop"),
+            ([f"{API}@1", "--code", "head"], "the last commit in ~/projects/shop"),
+            ([f"{API}@3"], "nearest commit, not exact: "),
+        ],
+    )
+    def test_every_kind(self, shop: Shell, code: CodeLab, words: list[str], code_is: str) -> None:
+        assert self.rows(shop.ok("fork", *words, "--dry-run"))["code"].startswith(code_is)
+
+    def test_in_place_none_is_touched(self, shop: Shell, code: CodeLab) -> None:
+        plan = self.rows(shop.ok("fork", f"{API}@2", "--no-worktree", "--dry-run"))
+        assert plan["folder"] == "~/projects/shop (no code is touched)"
+        assert "code" not in plan
+
+    @pytest.mark.parametrize("words", [[], ["--json"], ["--code", "turn"]])
+    def test_the_nearest_commit_is_not_taken_silently(
+        self, shop: Shell, code: CodeLab, words: list[str]
+    ) -> None:
+        before = digests(shop)
+        said = shop.fails(3, "fork", f"{API}@3", *words)
+        assert "the nearest commit" in said
+        assert "not exact" in said
+        assert "--yes" in said
+        assert digests(shop) == before
+
+    def test_the_nearest_commit_when_somebody_says_so(self, shop: Shell, code: CodeLab) -> None:
+        made = fork(shop, f"{API}@3", "--yes")
+        assert made["code"] == "turn"
+        assert made["branch"].startswith("prong/")
+        assert any("not exact" in warning for warning in made["warnings"])
+
+    @pytest.mark.parametrize(
+        ("words", "shown"),
+        [
+            ([f"{API}@3"], "nearest commit, not exact"),
+            ([f"{API}@2", "--code", "head"], "README.md, limits.py; commit first, or --code now"),
+        ],
+    )
+    def test_on_a_terminal_it_is_asked(
+        self, shop: Shell, code: CodeLab, words: list[str], shown: str
+    ) -> None:
+        before = digests(shop)
+        with Tmux(shop.home.root, (80, 24)) as tmux:
+            argv = ["sh", "-c", '"$@"; echo status $?; read -r end', "sh", *prong("fork", *words)]
+            tmux.start(argv, shop.home.root, shop.env())
+            screen = tmux.wait_for("Fork? [Y/n]")
+            assert shown in " ".join(screen.split())
+            tmux.send_text("n\n")
+            tmux.wait_for("status 130")
+        assert digests(shop) == before

@@ -171,6 +171,7 @@ def plan(value: ForkPlan) -> View:
         "method": value.method.value,
         "code": value.code.value,
         "workspace": str(value.workspace),
+        "branch": value.worktree.branch if value.worktree else None,
         "title": value.title,
         "prompt": value.prompt,
         "before_compaction": value.before_compaction,

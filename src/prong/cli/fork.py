@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from prong.cli.arguments import AgentArgument, OptionalSeconds, session_argument
-from prong.cli.launch import become, command_line
+from prong.cli.fork_report import print_fork, print_plan
+from prong.cli.launch import become
 from prong.cli.output import (
     can_ask,
     json_option,
@@ -17,11 +18,9 @@ from prong.cli.output import (
     patience,
     print_json,
     read_prompt,
-    styled,
-    width,
 )
-from prong.cli.text import clean, counted, cut, short_path
-from prong.errors import UsageError
+from prong.cli.text import clean
+from prong.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -32,7 +31,6 @@ T = TypeVar("T")
 
 _METHODS = ("copy", "native", "seed")
 _CODES = ("turn", "now", "head", "none")
-_BAR = 20
 
 
 @click.command(cls=OptionalSeconds)
@@ -72,10 +70,12 @@ _BAR = 20
 @click.option("--exec", "run", is_flag=True, help="Become the agent, on the fork.")
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@click.option("--preview", is_flag=True, help="Show what the turn was about, as the picker does.")
 @json_option
 def fork(session: str, **given: Any) -> None:
-    """Make a new session of the turns up to TURN, or of all of them.
+    """Make a new session of the turns up to TURN.
 
+    On a terminal the turn is picked from a list when none is named; elsewhere it is the last one.
     The fork includes the turn; `@0` is before the first. The source stays as it is, byte for byte.
     In a git repository the fork gets a worktree of its own, with the code as it stood at that turn
     where that was captured. Afterwards the command is shown that runs the fork; --exec runs it.
@@ -89,6 +89,14 @@ def fork(session: str, **given: Any) -> None:
     if options.id and count > 1:
         raise UsageError("--id names one fork", hint="leave --id or --count out")
     app = open_app()
+    if given["preview"]:
+        _print_preview(app, session)
+        return
+    if not (given["yes"] or given["as_json"] or given["dry_run"] or given["method"] == "native"):
+        from prong.cli import turn_choice
+
+        title = "Ask which prompt again?" if options.retry else "Fork at which turn?"
+        session = turn_choice.ask(app, session, title)
     wait: float | None = given["wait"]
 
     def planned() -> "ForkPlan":
@@ -97,10 +105,14 @@ def fork(session: str, **given: Any) -> None:
 
     plan = _when_idle(app, session, wait, planned)
     if given["dry_run"]:
-        _show_plan(plan, as_json=given["as_json"])
+        _show_plan(app, plan, as_json=given["as_json"])
         return
-    if not given["yes"] and not given["as_json"]:
-        plan = _confirmed(app, session, plan, options)
+    if not given["yes"]:
+        asking = can_ask() and not given["as_json"]
+        if not asking:
+            _refuse_inexact(plan)
+        else:
+            plan = _confirmed(app, session, plan, options)
     make = partial(_made, app, plan, count, quiet=given["as_json"])
     made = _when_idle(app, session, wait, make)
     if given["as_json"]:
@@ -154,11 +166,9 @@ def _when_idle(app: "App", session: str, wait: float | None, act: Callable[[], T
 
 
 def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions") -> "ForkPlan":
-    """The plan that the person agrees to. Nobody is asked where nobody can answer."""
+    """The plan that the person agrees to."""
     from dataclasses import replace
 
-    if not can_ask():
-        return plan
     if options.retry and options.prompt is None:
         edited = click.edit(plan.prompt, extension=".md")
         # An editor that was left without saving means: as it was.
@@ -167,18 +177,43 @@ def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions
             raise UsageError("the prompt is empty: nothing was forked", hint="--prompt TEXT")
         plan = app.plan_fork(session, replace(options, prompt=prompt))
     if plan.warnings:
-        _print_plan(plan, err=True)
+        print_plan(app, plan, err=True)
         click.confirm("Fork?", default=True, abort=True, err=True)
     return plan
 
 
-def _show_plan(plan: "ForkPlan", *, as_json: bool) -> None:
+def _refuse_inexact(plan: "ForkPlan") -> None:
+    """Code that only comes near is taken when somebody says so, never silently."""
+    worktree = plan.worktree
+    if worktree is None or worktree.is_exact:
+        return
+    commit = (worktree.commit or "")[:12]
+    raise NotFound(
+        f"no code captured at {plan.point}: the nearest commit, {commit}, is not exact",
+        hint="--yes takes that commit; --code now or --code none does without it",
+        commit=worktree.commit,
+    )
+
+
+def _print_preview(app: "App", session: str) -> None:
+    from prong.cli import turn_preview
+
+    with patience():
+        found = app.resolve(session)
+        conversation = app.conversation(found.session)
+    turn = app.turn(conversation, found.turn or "-1")
+    if turn is None:
+        raise UsageError("turn 0 is before the first prompt: there is nothing to show")
+    turn_preview.show(turn_preview.read(app, conversation, turn))
+
+
+def _show_plan(app: "App", plan: "ForkPlan", *, as_json: bool) -> None:
     from prong.app import views
 
     if as_json:
         print_json({"plan": views.plan(plan)})
     else:
-        _print_plan(plan)
+        print_plan(app, plan)
 
 
 def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[Fork]":
@@ -194,7 +229,7 @@ def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[For
                 return made
             made.append(one)
             if not quiet:
-                _print_fork(one)
+                print_fork(app, plan, one)
                 for warning in one.warnings:
                     if warning not in told:
                         told.add(warning)
@@ -203,50 +238,3 @@ def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[For
         if quiet and made:
             note(f"made before the interrupt: {', '.join(str(one.child) for one in made)}")
         raise
-
-
-def _print_fork(made: "Fork") -> None:
-    parent, child = clean(str(made.parent)), clean(str(made.child))
-    click.echo(f"{styled('forked', fg='green')} {parent} into {styled(child, fg='cyan')}")
-    if made.method == "seed":
-        waiting = "; waiting for your next prompt" if made.seed_ack_filtered else ""
-        click.echo(f"Fork created; context injected{waiting}.")
-    if made.path is not None:
-        click.echo(f"  {styled(clean(short_path(str(made.path))), dim=True)}")
-    if made.launch is not None:
-        click.echo(f"  {styled(command_line(made.launch), bold=True)}")
-
-
-def _print_plan(plan: "ForkPlan", *, err: bool = False) -> None:
-    new = plan.new_id or "an id that the agent will choose"
-    converted = plan.agent != plan.source.agent and plan.method == "copy"
-    how = "converted copy" if converted else plan.method
-    rows = [
-        ("from", f"{plan.point}  {plan.source.title}"),
-        ("to", f"{plan.agent}:{new} ({how})" if plan.new_id else f"{plan.agent}, {new} ({how})"),
-        ("folder", f"{short_path(str(plan.workspace))} (no code is touched)"),
-        ("size", _size(plan)),
-        ("title", plan.title or ""),
-        ("prompt", plan.prompt or ""),
-        *(("note", warning) for warning in plan.warnings),
-    ]
-    room = width()
-    for name, text in rows:
-        if text:
-            line = clean(text) if room is None else cut(clean(text), room - 8)
-            click.echo(f"{styled(name.ljust(8), dim=True)}{line}", err=err)
-    # Whole, however long: it is there to be copied.
-    click.echo(f"{styled('command ', dim=True)}{command_line(plan.launch)}", err=err)
-
-
-def _size(plan: "ForkPlan") -> str:
-    tokens = (
-        f"about {counted(plan.tokens, 'token')}"
-        if plan.tokens < 1000
-        else (f"about {plan.tokens:,} tokens")
-    )
-    if plan.window is None:
-        return f"{tokens}; the model's window is unknown"
-    share = plan.tokens / plan.window
-    full = min(round(share * _BAR), _BAR)
-    return f"{tokens} of {plan.window:,} [{'#' * full}{'.' * (_BAR - full)}] {share:.0%}"

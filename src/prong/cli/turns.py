@@ -1,7 +1,5 @@
 """`prong turns`."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -9,13 +7,11 @@ import click
 from prong.cli.arguments import SessionArgument
 from prong.cli.header import print_header
 from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
-from prong.cli.text import age, cells, clean, counted, cut, short_ids, short_number
+from prong.cli.text import clean, counted, short_ids
+from prong.cli.turn_table import Layout, Row, row
 
 if TYPE_CHECKING:
-    from prong.model import Conversation, Turn
-
-_STATE_MARKS = {"finished": " ", "interrupted": "!", "failed": "x", "running": ">"}
-_WIDE = 100
+    from prong.model import Conversation
 
 
 @click.command()
@@ -52,32 +48,26 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
         note(f"{counted(len(conversation.skipped), 'line')} could not be read")
 
 
-@dataclass(frozen=True)
-class _Row:
-    label: str
-    when: str
-    code: str
-    files: str
-    commands: str
-    tokens: str
-    prompt: str
-
-
 def _print_table(conversation: "Conversation", *, abandoned: bool) -> None:
-    active = [_row(turn, str(turn.index)) for turn in conversation.turns]
+    active = [row(turn, str(turn.index)) for turn in conversation.turns]
     short = short_ids([turn.id for turn in (*conversation.turns, *conversation.abandoned)])
-    left = [_row(turn, f"@{short[turn.id]}") for turn in conversation.abandoned if abandoned]
-    layout = _Layout([*active, *left])
-    for number, row in enumerate(active, start=1):
-        click.echo(layout.line(row))
+    left = [row(turn, f"@{short[turn.id]}") for turn in conversation.abandoned if abandoned]
+    layout = Layout([*active, *left], width())
+    for number, one in enumerate(active, start=1):
+        _print(layout, one)
         for event in _events(conversation, number):
             click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
     if not active:
         note("no turns")
     if left:
         click.echo(styled("left behind by rewinds:", dim=True))
-    for row in left:
-        click.echo(layout.line(row))
+    for one in left:
+        _print(layout, one)
+
+
+def _print(layout: Layout, one: Row) -> None:
+    start, prompt = layout.parts(one)
+    click.echo(f"{styled(start, dim=True)}{prompt}")
 
 
 def _events(conversation: "Conversation", number: int) -> list[str]:
@@ -86,60 +76,3 @@ def _events(conversation: "Conversation", number: int) -> list[str]:
     forked = session.parent is not None and number == session.inherited
     events = [f"forked here from {clean(str(session.parent))}"] if forked else []
     return events + ["compacted here"] * conversation.compactions.count(number)
-
-
-def _row(turn: "Turn", label: str) -> _Row:
-    failed = sum(command.exit_code not in (0, None) for command in turn.commands)
-    prompt = clean(turn.prompt)
-    if turn.kind.value != "human":
-        prompt = f"[{turn.kind.value}] {prompt}"
-    if turn.queued:
-        prompt += f" +{len(turn.queued)}"
-    commands = counted(len(turn.commands), "cmd") if turn.commands else ""
-    return _Row(
-        label=clean(label) + _STATE_MARKS[turn.state.value],
-        when=age(turn.started),
-        code=_code(turn),
-        files=counted(len(turn.files), "file") if turn.files else "",
-        commands=f"{commands}, {failed} failed" if failed else commands,
-        tokens=short_number(turn.tokens),
-        prompt=prompt,
-    )
-
-
-def _code(turn: "Turn") -> str:
-    changes = turn.changes
-    if changes is None:
-        return "*" if turn.snapshot else ""
-    if not changes.files:
-        return "="
-    return f"+{changes.added} -{changes.removed}"
-
-
-class _Layout:
-    """Columns as wide as what stands in them. In a narrow terminal there are fewer."""
-
-    def __init__(self, rows: Sequence[_Row]) -> None:
-        self.room = width()
-        self.label = max(_widest(row.label for row in rows), 4)
-        self.when = _widest(row.when for row in rows)
-        self.code = _widest(row.code for row in rows)
-        wide = self.room is None or self.room >= _WIDE
-        self.files = _widest(row.files for row in rows) if wide else 0
-        self.commands = _widest(row.commands for row in rows) if wide else 0
-        self.tokens = _widest(row.tokens for row in rows) if wide else 0
-
-    def line(self, row: _Row) -> str:
-        start = f"{row.label:>{self.label}} {row.when:>{self.when}}  "
-        start += f"{row.code:>{self.code}}  " if self.code else ""
-        for text, columns in ((row.files, self.files), (row.commands, self.commands)):
-            start += f"{text:<{columns}}  " if columns else ""
-        start += f"{row.tokens:>{self.tokens}}  " if self.tokens else ""
-        prompt = row.prompt
-        if self.room is not None:
-            prompt = cut(prompt, self.room - cells(start))
-        return f"{styled(start, dim=True)}{prompt}"
-
-
-def _widest(texts: Iterable[str]) -> int:
-    return max(map(cells, texts), default=0)

@@ -1,0 +1,292 @@
+"""What changed in the code: in a turn, between two turns, between two forks."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.app.resolve import find_turn
+from prong.errors import NotFound, ProngError, UsageError
+from prong.model import Conversation, DiffStat, Session, Snapshot, Turn, TurnKey
+from prong.vcs import code_diff
+from prong.vcs.code_diff import FileChange, Sides
+from prong.vcs.git import Git
+from prong.vcs.repository import Repository
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+_RANGE = re.compile(r"(.+?)(?<![/.])\.\.(?!/)(.*)", re.DOTALL)
+"""The two dots of `A..B`, not those of a path."""
+_NAMED = 5
+_INSTALL = "prong hooks install captures every turn from now on"
+
+
+@dataclass(frozen=True)
+class CodePoint:
+    """The code at the end of a turn."""
+
+    session: Session
+    turn: Turn | None
+    """None before the first."""
+    snapshot: Snapshot
+
+    @property
+    def number(self) -> int | None:
+        """0 before the first turn; None on an abandoned branch."""
+        return self.turn.index if self.turn else 0
+
+    @property
+    def name(self) -> str:
+        """What to type behind the `@`."""
+        return str(self.number) if self.turn is None or self.number else self.turn.id
+
+    def __str__(self) -> str:
+        return f"{self.session.ref}@{self.name}"
+
+
+@dataclass(frozen=True)
+class CodeDiff:
+    """What differs between two states of the code."""
+
+    old: CodePoint
+    new: CodePoint
+    files: tuple[FileChange, ...]
+    notes: tuple[str, ...]
+    """What a person should know to read it rightly."""
+    sides: tuple[Sides, ...]
+    paths: tuple[str, ...]
+    """Only these are in it, if any."""
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn whose change it is; None when it is that of several."""
+        old, new = self.old, self.new
+        if old.session.ref != new.session.ref or None in (old.number, new.number):
+            return None
+        return new.turn if (old.number or 0) + 1 == new.number else None
+
+    @property
+    def stat(self) -> DiffStat:
+        added = sum(file.added for file in self.files)
+        return DiffStat(len(self.files), added, sum(file.removed for file in self.files))
+
+    def patch(self, *, binary: bool = False) -> bytes:
+        """The lines, as `git apply` reads them; without `binary` only where all of it is text."""
+        return code_diff.patch(self.sides, self.paths, binary=binary)
+
+
+def diff(app: App, first: str, second: str | None, paths: Sequence[str]) -> CodeDiff:
+    """What `SESSION`, `SESSION@A`, `SESSION@A..B` or two of them name."""
+    if second is None:
+        first, second = _ends(first)
+    if second is not None:
+        return _compared(_point(app, first), _point(app, second), paths)
+    found = app.resolve(first)
+    conversation = app.conversation(found.session)
+    if found.turn is None:
+        return _whole(app, conversation, paths)
+    return of_turn(app, conversation, find_turn(conversation, found.turn), paths)
+
+
+def _ends(text: str) -> tuple[str, str | None]:
+    """Both ends of `S@A..B`, `S@A..`, `S@..B` and `S@A..T@B`; one when there are no dots."""
+    if os.path.isfile(text) or (found := _RANGE.fullmatch(text)) is None:  # noqa: PTH113 -- may be no path
+        return text, None
+    first, second = found.groups()
+    session, at, turn = first.rpartition("@")
+    if at and "@" not in second and ":" not in second:
+        second = f"{session}@{second or '-1'}"
+    return (f"{session}@0" if at and not turn else first), second
+
+
+def of_turn(
+    app: App, conversation: Conversation, turn: Turn | None, paths: Sequence[str] = ()
+) -> CodeDiff:
+    """What a turn changed, whatever was committed meanwhile."""
+    ref = conversation.session.ref
+    if turn is None:
+        raise UsageError(
+            "turn 0 is before the first prompt: nothing was changed", hint=f"prong diff {ref}@0..1"
+        )
+    if turn.index is None:
+        raise UsageError(
+            "the turn is on a branch that was left by a rewind: which turn was before it?",
+            hint=f"prong diff {ref}@A..{turn.id}",
+        )
+    captured = app.snapshots(conversation)
+    new = _captured(conversation, captured, turn)
+    earlier = [*reversed(conversation.turns[: turn.index - 1]), None]
+    known = [one for one in earlier if (one.id if one else TurnKey.BASELINE) in captured]
+    if known[:1] != earlier[:1]:
+        since = (
+            f"prong diff {ref}@{known[0].index if known[0] else 0}..{turn.index}; " if known else ""
+        )
+        raise NotFound(
+            f"no code captured at the turn before {turn.index}: what it changed is not known",
+            hint=f"{since}{_INSTALL}",
+        )
+    return _compared(_captured(conversation, captured, known[0]), new, paths)
+
+
+def _whole(app: App, conversation: Conversation, paths: Sequence[str]) -> CodeDiff:
+    """From the earliest code that is known to the latest."""
+    captured = app.snapshots(conversation)
+    known = [
+        turn
+        for turn in (None, *conversation.turns)
+        if (turn.id if turn else TurnKey.BASELINE) in captured
+    ]
+    if not known:
+        raise _missing(conversation, captured, None)
+    old, new = (_captured(conversation, captured, turn) for turn in (known[0], known[-1]))
+    if old == new:
+        raise NotFound(f"of {old.session.ref} only the code of turn {old.name} was captured")
+    notes: list[str] = []
+    if old.turn is not None:
+        notes.append(f"from turn {old.name} on: nothing was captured before")
+    if new.turn != conversation.turns[-1]:
+        notes.append(f"up to turn {new.name}: nothing was captured since")
+    return _compared(old, new, paths, notes)
+
+
+def _point(app: App, text: str) -> CodePoint:
+    found = app.resolve(text)
+    conversation = app.conversation(found.session)
+    captured = app.snapshots(conversation)
+    turns = conversation.turns
+    if found.turn is not None:
+        return _captured(conversation, captured, find_turn(conversation, found.turn))
+    last = next((turn for turn in reversed(turns) if turn.id in captured), None)
+    return _captured(conversation, captured, last or (turns[-1] if turns else None))
+
+
+def _captured(
+    conversation: Conversation, captured: dict[str, Snapshot], turn: Turn | None
+) -> CodePoint:
+    snapshot = captured.get(turn.id if turn else TurnKey.BASELINE)
+    if snapshot is None:
+        raise _missing(conversation, captured, turn)
+    return CodePoint(conversation.session, turn, snapshot)
+
+
+def _missing(
+    conversation: Conversation, captured: dict[str, Snapshot], turn: Turn | None
+) -> NotFound:
+    session = conversation.session
+    if not captured:
+        folder = Path(session.cwd or "")
+        if session.cwd and folder.is_dir() and _repository(folder) is None:
+            return NotFound(f"no code captured: {folder} is not in a git repository")
+        return NotFound(f"no code captured at any turn of {session.ref}", hint=_INSTALL)
+    where = f"at turn {turn.index or turn.id}" if turn else "before the first turn"
+    known = [0] if TurnKey.BASELINE in captured else []
+    known += [one.index for one in conversation.turns if one.index and one.id in captured]
+    have = f"there is code of {_spans(known)}; " if known else ""
+    return NotFound(
+        f"no code captured {where} of {session.ref}", hint=f"{have}{_INSTALL}", captured=known
+    )
+
+
+def _spans(numbers: Iterable[int]) -> str:
+    """`turns 0-3, 7`."""
+    spans: list[str] = []
+    for _, group in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        spans.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+    one = len(spans) == 1 and "-" not in spans[0]
+    return f"turn {spans[0]}" if one else f"turns {', '.join(spans)}"
+
+
+def _compared(
+    old: CodePoint, new: CodePoint, paths: Sequence[str], notes: Iterable[str] = ()
+) -> CodeDiff:
+    repo = _common(old, new)
+    chosen = _paths(repo, paths)
+    sides, lost = code_diff.sides(repo, old.snapshot, new.snapshot)
+    told = [*notes, *_lacking(old), *_lacking(new)]
+    told += [f"the repository in {path} cannot be compared" for path in lost]
+    files = code_diff.files(sides, chosen)
+    return CodeDiff(old, new, tuple(files), tuple(told), tuple(sides), chosen)
+
+
+def _lacking(point: CodePoint) -> Iterator[str]:
+    snapshot = point.snapshot
+    if snapshot.degraded:
+        yield f"the code of turn {point.name} is not complete: {snapshot.degraded}"
+    if snapshot.left_out:
+        names = ", ".join(one.path for one in snapshot.left_out[:_NAMED])
+        more = " ..." if len(snapshot.left_out) > _NAMED else ""
+        yield f"not in the code of turn {point.name}: {names}{more}"
+
+
+def _common(old: CodePoint, new: CodePoint) -> Path:
+    """A working tree of the repository that has both."""
+    wanted = [old.snapshot.tree, new.snapshot.tree]
+    places: list[Path] = []
+    for place in chain(_places(new), _places(old)):
+        if place not in places:
+            if code_diff.has(place, *wanted):
+                return place
+            places.append(place)
+    if not places:
+        raise NotFound(f"the repository of {new} is gone: {new.snapshot.repo}")
+    for point in (old, new):
+        if not any(code_diff.has(place, point.snapshot.tree) for place in places):
+            raise NotFound(f"the code of {point} is no longer in {point.snapshot.repo}")
+    raise UsageError(
+        f"{old} and {new} are of two repositories: {old.snapshot.repo} and {new.snapshot.repo}",
+        hint="compare turns of one repository",
+    )
+
+
+def _places(point: CodePoint) -> Iterator[Path]:
+    """Where its repository may be at hand. The worktree it was taken in may be gone."""
+    if point.snapshot.repo.is_dir():
+        yield point.snapshot.repo
+    folder = Path(point.session.cwd or "")
+    found = _repository(folder) if point.session.cwd and folder.is_dir() else None
+    if found is not None:
+        yield found.top
+
+
+def _repository(folder: Path) -> Repository | None:
+    try:
+        return Repository.find(folder)
+    except ProngError:
+        return None  # there is one, and git does not open it
+
+
+def _paths(repo: Path, paths: Sequence[str]) -> tuple[str, ...]:
+    """Paths from the top of the repository; none when the top itself is among them.
+
+    Given from this folder when it is in a working tree of the repository, else from the top.
+    """
+    here = _repository(Path.cwd()) if paths else None
+    there = _repository(repo) if here else None
+    start = top = repo
+    if here and there and here.common_dir == there.common_dir:
+        start, top = Path.cwd(), here.top
+    found = [os.path.relpath(start / path, top) for path in paths]
+    for path, inside in zip(paths, found, strict=True):
+        if inside == ".." or inside.startswith("../"):
+            raise UsageError(f"{path} is outside the repository {top}")
+    return () if "." in found else tuple(found)
+
+
+def pager(folder: Path) -> str | None:
+    """The pager that git's own settings name for differences; "" when they want none."""
+    answer = Git(folder).ask("config", "-z", "--get-regexp", r"^(core\.pager|pager\.diff)$")
+    fields = [field.partition("\n") for field in os.fsdecode(answer.output).split("\0") if field]
+    settings = {name: value for name, _, value in fields}
+    for_diff = settings.get("pager.diff", "true")
+    if for_diff.lower() in ("false", "no", "off", "0"):
+        return ""
+    if for_diff.lower() not in ("true", "yes", "on", "1", ""):
+        return for_diff
+    return settings.get("core.pager")

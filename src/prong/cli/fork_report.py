@@ -1,0 +1,122 @@
+"""What a fork would be, and what was made, in words."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.diff import summary
+from prong.cli.launch import command_line
+from prong.cli.output import styled, width
+from prong.cli.text import clean, counted, cut, short_path
+from prong.cli.wrapping import wrapped
+from prong.errors import ProngError
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.model import Fork, ForkPlan, Snapshot
+
+_BAR = 20
+_NAME = 8
+_COMMIT = 7
+
+
+def print_plan(app: "App", plan: "ForkPlan", *, err: bool = False) -> None:
+    room = width()
+    for name, text in _rows(app, plan):
+        if not text:
+            continue
+        lines = [clean(text)]
+        if room is not None:
+            # Warnings are read to the end before anything is agreed to.
+            cut_it = [cut(lines[0], room - _NAME)]
+            lines = wrapped(lines[0], room - _NAME) if name == "note" else cut_it
+        for number, line in enumerate(lines):
+            label = name if number == 0 else ""
+            click.echo(f"{styled(label.ljust(_NAME), dim=True)}{line}", err=err)
+    # Whole, however long: it is there to be copied.
+    click.echo(f"{styled('command'.ljust(_NAME), dim=True)}{command_line(plan.launch)}", err=err)
+
+
+def _rows(app: "App", plan: "ForkPlan") -> Iterator[tuple[str, str]]:
+    new = plan.new_id or "an id that the agent will choose"
+    converted = plan.agent != plan.source.agent and plan.method == "copy"
+    how = "converted copy" if converted else plan.method
+    yield "from", f"{plan.point}  {plan.source.title}"
+    yield "to", f"{plan.agent}:{new} ({how})" if plan.new_id else f"{plan.agent}, {new} ({how})"
+    if plan.worktree is None:
+        yield "folder", f"{short_path(str(plan.workspace))} (no code is touched)"
+    else:
+        yield "code", code(app, plan)
+        yield "folder", f"{short_path(str(plan.workspace))} (a new worktree)"
+        yield "branch", plan.worktree.branch
+    yield "size", _size(plan)
+    yield "title", plan.title or ""
+    yield "prompt", plan.prompt or ""
+    for warning in plan.warnings:
+        yield "note", warning
+
+
+def code(app: "App", plan: "ForkPlan") -> str:
+    """Which code the worktree of a fork has."""
+    worktree = plan.worktree
+    assert worktree is not None
+    where = short_path(str(worktree.repo))
+    if worktree.snapshot is not None:
+        return _as_captured(app, plan, worktree.snapshot)
+    if worktree.code.value == "now":
+        return f"as it is now in {where}"
+    if worktree.code.value == "head":
+        return f"the last commit in {where}"
+    return f"nearest commit, not exact: {(worktree.commit or '')[:_COMMIT]}"
+
+
+def _as_captured(app: "App", plan: "ForkPlan", snapshot: "Snapshot") -> str:
+    """`as at turn 3, a1b2c3d (+12 -3 in 4 files)`: what that turn changed."""
+    commit = snapshot.commit[:_COMMIT]
+    try:
+        conversation = app.reading(plan.source).conversation
+    except (ProngError, OSError):
+        return f"as captured, {commit}"  # the source is gone, now that it is forked
+    everywhere = (*conversation.turns, *conversation.abandoned)
+    turn = next((one for one in everywhere if one.id == snapshot.turn_id), None)
+    if turn is None:
+        return f"as before the first turn, {commit}"
+    name = f"as at turn {turn.index or turn.id[:8]}, {commit}"
+    try:
+        change = app.change_of(conversation, turn)
+    except ProngError:
+        return name  # that of the turn before is not known
+    return f"{name} ({summary(change) if change.files else 'nothing changed'})"
+
+
+def print_fork(app: "App", plan: "ForkPlan", made: "Fork") -> None:
+    parent, child = clean(str(made.parent)), clean(str(made.child))
+    click.echo(f"{styled('forked', fg='green')} {parent} into {styled(child, fg='cyan')}")
+    if made.method == "seed":
+        waiting = "; waiting for your next prompt" if made.seed_ack_filtered else ""
+        click.echo(f"Fork created; context injected{waiting}.")
+    if made.path is not None:
+        click.echo(f"  {styled(clean(short_path(str(made.path))), dim=True)}")
+    if plan.worktree is not None:
+        for name, text in (
+            ("code", code(app, plan)),
+            ("folder", short_path(str(made.workspace or ""))),
+            ("branch", made.branch or ""),
+        ):
+            click.echo(f"  {styled(name.ljust(_NAME), dim=True)}{clean(text)}")
+    if made.launch is not None:
+        click.echo(f"  {styled(command_line(made.launch), bold=True)}")
+
+
+def _size(plan: "ForkPlan") -> str:
+    tokens = (
+        f"about {counted(plan.tokens, 'token')}"
+        if plan.tokens < 1000
+        else (f"about {plan.tokens:,} tokens")
+    )
+    if plan.window is None:
+        return f"{tokens}; the model's window is unknown"
+    share = plan.tokens / plan.window
+    full = min(round(share * _BAR), _BAR)
+    return f"{tokens} of {plan.window:,} [{'#' * full}{'.' * (_BAR - full)}] {share:.0%}"

@@ -1,0 +1,53 @@
+"""Long text on a terminal: through the person's pager, the one that git uses."""
+
+import os
+import sys
+from collections.abc import Iterable
+
+import click
+
+
+def page(lines: Iterable[str], wanted: str | None) -> None:
+    """Show lines on the terminal. `wanted` is the pager of git's settings; "" for none."""
+    command = wanted and os.environ.get("GIT_PAGER", wanted)
+    if command is None:
+        command = os.environ.get("PAGER", "less")
+    if not sys.stdout.isatty() or command in ("", "cat") or not _is_there(command):
+        for line in lines:
+            click.echo(line)
+        return
+    _through(command, lines)
+
+
+def _through(command: str, lines: Iterable[str]) -> None:
+    import signal
+    import subprocess
+
+    environment = {"LESS": "FRX", "LV": "-c", **os.environ}
+    # A line for a shell, as git takes it: it is the person's own setting.
+    pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602
+    assert pager.stdin is not None
+    # Ctrl-C is for the pager, which stays; it has its own idea of it.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        with pager.stdin as stdin:
+            for line in lines:
+                stdin.write(f"{line}\n".encode(encoding, "replace"))
+    except BrokenPipeError:
+        pass  # it was left before the end
+    finally:
+        pager.wait()
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_there(command: str) -> bool:
+    """Whether the program is installed. What cannot be said is left to the shell."""
+    import shlex
+    import shutil
+
+    try:
+        words = [word for word in shlex.split(command) if "=" not in word]
+    except ValueError:
+        return True
+    return bool(words) and shutil.which(words[0]) is not None

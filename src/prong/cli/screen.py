@@ -1,0 +1,216 @@
+"""The whole terminal, for as long as somebody chooses something on it."""
+
+import os
+import select
+import signal
+import termios
+from collections.abc import Sequence
+from contextlib import suppress
+from threading import Lock
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+_ENTER = b"\x1b[?1049h\x1b[?25l\x1b[?7l"
+"""The other screen, no cursor, no line that runs over its end."""
+_LEAVE = b"\x1b[?7h\x1b[?25h\x1b[?1049l"
+_SIGNALS = (signal.SIGWINCH, signal.SIGCONT, signal.SIGTERM, signal.SIGHUP)
+_ESCAPE_SECONDS = 0.05
+"""So long after an Escape the rest of a key may come."""
+_UNKNOWN_SIZE = 80, 24
+_KEYS = {
+    b"\r": "enter",
+    b"\n": "enter",
+    b"\x03": "leave",
+    b"\x04": "leave",
+    b"\x0e": "down",
+    b"\x10": "up",
+    b"\x15": "clear",
+    b"\x1a": "suspend",
+    b"\x7f": "backspace",
+    b"\x08": "backspace",
+    b"\x1b[A": "up",
+    b"\x1bOA": "up",
+    b"\x1b[B": "down",
+    b"\x1bOB": "down",
+    b"\x1b[5~": "page up",
+    b"\x1b[6~": "page down",
+    b"\x1b[H": "home",
+    b"\x1bOH": "home",
+    b"\x1b[1~": "home",
+    b"\x1b[7~": "home",
+    b"\x1b[F": "end",
+    b"\x1bOF": "end",
+    b"\x1b[4~": "end",
+    b"\x1b[8~": "end",
+}
+
+
+class Screen:
+    """Draws lines and reads keys. However the `with` block ends, the terminal is as it was."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        """The terminal by two of its descriptors."""
+        self._reading = reading
+        self._writing = writing
+        self._typed = b""
+        self._before: list[Any] = []
+        self._handlers: dict[int, Any] = {}
+        self._wake = -1, -1
+        self._wake_before = -1
+        self._waking = Lock()
+        self._is_taken = False
+
+    def __enter__(self) -> Self:
+        self._before = termios.tcgetattr(self._reading)
+        self._wake = os.pipe()
+        for end in self._wake:
+            os.set_blocking(end, False)
+        try:
+            # A signal is a byte in a pipe, so that waiting for a key ends with it.
+            self._wake_before = signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
+            for number in _SIGNALS:
+                self._handlers[number] = signal.signal(number, _nothing)
+            self._take()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    def _take(self) -> None:
+        mode = termios.tcgetattr(self._reading)
+        mode[0] &= ~(termios.ICRNL | termios.IXON)
+        # Without signals: Ctrl-C is a key, and so the terminal is always given back.
+        mode[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG | termios.IEXTEN)
+        termios.tcsetattr(self._reading, termios.TCSADRAIN, mode)
+        if not self._is_taken:
+            self._write(_ENTER)
+        self._is_taken = True
+
+    def _give_back(self) -> None:
+        self._is_taken = False
+        try:
+            self._write(_LEAVE)
+            termios.tcsetattr(self._reading, termios.TCSADRAIN, self._before)
+        except (OSError, termios.error):
+            pass  # the terminal is gone
+
+    def _end(self) -> None:
+        self._give_back()
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._wake_before)
+        # A thread that is late must not write to what has the number next.
+        with self._waking:
+            ends, self._wake = self._wake, (-1, -1)
+            for end in ends:
+                os.close(end)
+
+    def size(self) -> tuple[int, int]:
+        """Columns and lines."""
+        try:
+            columns, lines = os.get_terminal_size(self._writing)
+        except OSError:
+            return _UNKNOWN_SIZE
+        return columns or _UNKNOWN_SIZE[0], lines or _UNKNOWN_SIZE[1]
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """Show these lines from the top, and nothing else."""
+        # Each line is emptied first: behind a full one that would take its last character.
+        rows = "\x1b[0m\r\n".join(f"\x1b[2K{line}" for line in lines)
+        self._write(f"\x1b[H{rows}\x1b[0m".encode("utf-8", "replace"))
+
+    def key(self, seconds: float | None = None) -> str | None:
+        """The next key: a character or a name such as `page up`, `resize` when the size changed.
+
+        Also `resize` when it was woken. None when there was none for so long; `""` for a key that
+        is not known.
+        """
+        while True:
+            if self._typed and (found := self._taken()) is not None:
+                if found != "suspend":
+                    return found
+                self._suspend()
+                return "resize"
+            half = bool(self._typed)
+            ready, _, _ = select.select(
+                [self._reading, self._wake[0]], [], [], _ESCAPE_SECONDS if half else seconds
+            )
+            if self._wake[0] in ready:
+                return self._signalled(os.read(self._wake[0], 4096))
+            if self._reading in ready:
+                typed = os.read(self._reading, 4096)
+                if not typed:
+                    return "leave"
+                self._typed += typed
+            elif half:
+                # Nothing came behind it: it was the key Escape, or a broken character.
+                key = "escape" if self._typed == b"\x1b" else ""
+                self._typed = b""
+                return key
+            else:
+                return None
+
+    def wake(self) -> None:
+        """Let a waiting `key` give `resize`, from another thread: there is something new."""
+        with self._waking, suppress(BlockingIOError):  # full: then it is awake already
+            if self._wake[1] >= 0:
+                os.write(self._wake[1], b"\0")
+
+    def _taken(self) -> str | None:
+        """A whole key off what was typed; None when the rest of it has not come yet."""
+        typed = self._typed
+        length = _length(typed)
+        if length is None or len(typed) < length:
+            return None
+        raw, self._typed = typed[:length], typed[length:]
+        if raw in _KEYS:
+            return _KEYS[raw]
+        text = raw.decode("utf-8", "ignore")
+        return text if text.isprintable() else ""
+
+    def _signalled(self, numbers: bytes) -> str:
+        for number in numbers:
+            if number in (signal.SIGTERM, signal.SIGHUP):
+                raise SystemExit(128 + number)
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            if number == signal.SIGCONT:
+                self._take()
+        return "resize"
+
+    def _suspend(self) -> None:
+        self._give_back()
+        os.kill(0, signal.SIGTSTP)
+        # Here it goes on when the person has come back.
+        self._take()
+
+    def _write(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self._writing, data) :]
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    """The byte in the pipe says it."""
+
+
+def _length(typed: bytes) -> int | None:
+    """How many bytes the first key has; None while nobody can know."""
+    first = typed[0]
+    if first != 0x1B:
+        return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
+    if len(typed) == 1:
+        return None
+    if typed[1:2] == b"O":
+        return 3
+    if typed[1:2] != b"[":
+        return 2  # Alt and a key
+    end = next((at for at in range(2, len(typed)) if 0x40 <= typed[at] <= 0x7E), None)
+    return None if end is None else end + 1
