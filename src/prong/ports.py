@@ -106,8 +106,8 @@ class HasRetention(Protocol):
         ...
 
 
-TurnOver = Callable[[TurnKey, Mapping[str, str]], None]
-"""Told of a turn of a sample that is over: all files in its folder by name, as they are then."""
+TurnOver = Callable[[TurnKey, datetime, Mapping[str, str]], None]
+"""Told of a turn of a sample that is over: when, and all files in its folder by name."""
 
 
 @runtime_checkable

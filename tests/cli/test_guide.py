@@ -6,10 +6,12 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from prong.app import App
 from tests.cli.shell import Shell
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "fork.md").read_text(encoding="utf-8")
@@ -18,15 +20,23 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def comparable(text: str, home: Path) -> list[str]:
-    """Without what differs from run to run: ids, ages, and where the home is."""
-    for name in (str(home / "projects"), str(home), "~/projects", "~"):
-        text = text.replace(name, "/home/ada")
-    text = text.replace(re.sub(r"[^A-Za-z0-9]", "-", str(home / "projects")), "-home-ada")
-    text = re.sub(r"claude:[0-9a-f]{8}\b", "claude:<short>", UUID.sub("<id>", text))
-    return [" ".join(line.split()) for line in re.sub(r"\b(now|\d+h ago)", "", text).splitlines()]
+    """Without what differs from run to run: ids, ages, and where things lie."""
+    for found, word in (
+        (r"\S*/prong/worktrees/shop-\w{6}/\w{8}", "<worktree>"),
+        (r"\bprong/[0-9a-f]{8}\b", "<branch>"),
+        (rf"({re.escape(str(home))}|/home/ada|~/{home.name}|~)/", "~/"),
+        (r"~/\.claude/projects/\S*", "<file>"),
+        (r"\b[0-9a-f]{7}\b(?= \()", "<commit>"),
+        (r"--resume \S+", "--resume <id>"),
+        (UUID.pattern, "<id>"),
+        (r"claude:[0-9a-f]{8}\b", "claude:<short>"),
+        (r"\b(now|\d+h ago)", ""),
+    ):
+        text = re.sub(found, word, text)
+    return [" ".join(line.split()) for line in text.splitlines()]
 
 
-def make_busy(shell: Shell, session: str) -> None:
+def make_busy(root: Path, session: str) -> None:
     """As if the agent were at work on it, in this very process."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     process = {
@@ -35,7 +45,7 @@ def make_busy(shell: Shell, session: str) -> None:
         "status": "busy",
         "procStart": fields[19],
     }
-    path = next(shell.home.claude.rglob(f"{session}.jsonl"))
+    path = next(root.rglob(f"{session}.jsonl"))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     opener = next(line for line in reversed(lines) if "turnPosition" in line)
     last = next(line for line in reversed(lines) if "uuid" in line)
@@ -43,7 +53,7 @@ def make_busy(shell: Shell, session: str) -> None:
     prompt["turnPosition"] = {"promptIndex": 99, "turnIndex": 99}
     with path.open("a") as file:
         file.write(json.dumps(prompt) + "\n")
-    folder = shell.home.claude / "sessions"
+    folder = root / "sessions"
     folder.mkdir()
     (folder / f"{os.getpid()}.json").write_text(json.dumps(process))
 
@@ -51,13 +61,17 @@ def make_busy(shell: Shell, session: str) -> None:
 def test_the_guide_shows_what_the_commands_print(
     shop: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(shop.home.projects / "shop")
+    home = shop.home.root / "demo"
+    with closing(App()) as app:
+        demo = app.demo(home)
+    assert demo.has_code
+    monkeypatch.chdir(demo.repository)
     assert len(COMMANDS) == 5
     for line, shown in COMMANDS:
         if "at work on" in shown:
-            make_busy(shop, UUID.search(shown)[0])  # type: ignore[index]
-        result = shop.run(*shlex.split(line), COLUMNS="100")
-        printed = comparable(result.stdout + result.stderr, shop.home.root)
+            make_busy(home / ".claude", UUID.search(shown)[0])  # type: ignore[index]
+        result = shop.run(*shlex.split(line), COLUMNS="100", **demo.environment)
+        printed = comparable(result.stdout + result.stderr, home)
         expected = comparable(shown, Path("/nowhere"))
         assert [row[:60] for row in printed] == [row[:60] for row in expected], line
 

@@ -29,7 +29,8 @@ def keep(code: Path, turn_id: str) -> None:
     """As the hook does it."""
     taken = snapshots.take(code, TurnKey("claude", API, turn_id))
     assert taken
-    spool.append({"snapshot": {"repo": str(taken.repo), "ref": taken.ref}})
+    told = {"repo": str(taken.repo), "ref": taken.ref}
+    spool.append({"agent": "claude", "session": API, "snapshot": told})
 
 
 def test_the_last_turn_gets_the_code_as_it_is(samples: Shell, code: Path) -> None:

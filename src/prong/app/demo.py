@@ -76,7 +76,7 @@ class _Shop:
     now: datetime
     _files: set[str] = field(default_factory=set[str])
 
-    def turn_over(self, key: TurnKey, files: Mapping[str, str]) -> None:
+    def turn_over(self, key: TurnKey, when: datetime, files: Mapping[str, str]) -> None:
         """Change the files as the turn did, and keep them as a hook would."""
         begins = not self._files
         self._write(files)
@@ -87,7 +87,7 @@ class _Shop:
             self._make_repository(git)
         # With a git that fails it is as without.
         with suppress(ProngError):
-            snapshots.take(self.folder, key)
+            snapshots.take(self.folder, key, when=when)
 
     def _write(self, files: Mapping[str, str]) -> None:
         for name in self._files - files.keys():

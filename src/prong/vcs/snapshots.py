@@ -8,14 +8,13 @@ commit of what was staged: so nothing that it needs is ever collected.
 """
 
 import os
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from shutil import copyfile
+from typing import NamedTuple
 from zlib import crc32
 
 from prong.errors import External, ProngError, UsageError
-from prong.model import DiffStat, LeftOut, NestedSnapshot, Snapshot, TurnKey
+from prong.snapshot import DiffStat, LeftOut, NestedSnapshot, Snapshot, TurnKey
 from prong.vcs import listing, messages
 from prong.vcs.contents import Contents
 from prong.vcs.diffs import diffstats
@@ -31,7 +30,7 @@ LIMIT = 50 * 1000 * 1000
 """Files that are larger are left out, and listed."""
 
 
-def take(
+def take(  # noqa: PLR0913 -- all but the first two by name
     folder: Path,
     key: TurnKey,
     *,
@@ -40,15 +39,18 @@ def take(
     limit: int = LIMIT,
     budget_seconds: float | None = None,
     again: bool = False,
+    when: datetime | None = None,
 ) -> Snapshot | None:
     """Keep the code of a turn; None where there is no git.
 
+    `when` it was so is now, unless the caller knows better: samples are older than their files.
     A turn that has a snapshot keeps it, unless `again` says that the turn went on since. When the
     budget is spent, no more is looked for or read: the snapshot says what it lacks.
     """
     if message_id is not None and not message_id.isprintable():
         raise UsageError(f"{message_id!r} cannot be the id of a message")
-    request = _Request(key, number, message_id, limit, again)
+    now = when or datetime.now(UTC)
+    request = _Request(key, number, message_id, limit, now, again)
     deadline = Deadline(budget_seconds)
     try:
         return _take(folder, request, deadline)
@@ -79,12 +81,12 @@ def diffstat(snapshot: Snapshot, before: Snapshot | None) -> DiffStat:
     return diffstats(snapshot.repo, [(before.tree if before else None, snapshot.tree)])[0]
 
 
-@dataclass(frozen=True)
-class _Request:
+class _Request(NamedTuple):
     key: TurnKey
     number: int | None
     message_id: str | None
     limit: int
+    taken: datetime
     again: bool
     suffix: str = ""
     """Of the ref of a repository inside another one."""
@@ -154,13 +156,13 @@ class _Taking:
         self._ref = messages.ref_of(request.key, request.suffix)
         self._top = os.fsencode(repository.top)
         self._known = Known(home(repository) / "known.json")
-        self._taken = datetime.now(UTC)
+        self._taken = request.taken
 
     def take(self, config: bytes) -> Snapshot:
         git = self._git(self._private.index, self._deadline)
         if not self._private.copy_index():
             git.run("read-tree", "HEAD")
-            copyfile(self._private.index, self._private.staged)
+            self._private.staged.write_bytes(self._private.index.read_bytes())
         working = Working(self._repository, self._private, git)
         try:
             staged = self._git(self._private.staged, Deadline()).ask("write-tree")
@@ -197,7 +199,7 @@ class _Taking:
             if self._deadline.over:
                 taken[path] = LeftOut(name, 0, "out of time")
                 continue
-            request = replace(self._request, suffix=suffix)
+            request = self._request._replace(suffix=suffix)
             try:
                 inner = _take(
                     self._repository.top / name, request, self._deadline, self._repository

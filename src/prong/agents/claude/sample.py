@@ -205,7 +205,7 @@ def write_samples(root: Path, cwd: str, now: datetime, turn_over: TurnOver | Non
 
     def over(session: ClaudeSample, turn: str) -> None:
         if turn_over is not None:
-            turn_over(TurnKey("claude", session.id, turn), dict(work.files))
+            turn_over(TurnKey("claude", session.id, turn), session.now, dict(work.files))
 
     over(api, TurnKey.BASELINE)
     turn = api.prompt("Add rate limiting to the public API, 60 requests a minute for each key")
