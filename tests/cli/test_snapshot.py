@@ -50,6 +50,14 @@ def test_in_words(samples: Shell, code: Path) -> None:
     assert said.endswith("in ~/projects/shop\n")
 
 
+def test_a_turn_that_has_one(samples: Shell, code: Path) -> None:
+    keep(code, ids(samples)[-1])  # a hook does not know the number
+    said = samples.run("snapshot", API)
+    assert said.stdout.startswith(f"claude:{API}@4: ")
+    assert said.stderr == "it was kept before (now); --again takes it anew\n"
+    assert samples.run("snapshot", API, "--again").stderr == ""
+
+
 def test_what_each_turn_changed(samples: Shell, code: Path) -> None:
     """Whatever was committed in between."""
     first, second, _, last = ids(samples)

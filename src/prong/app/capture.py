@@ -110,13 +110,15 @@ class Capture:
         if not session.cwd or not folder.is_dir():
             raise NotFound(f"the folder of {session.ref} is gone", path=session.cwd)
         key = TurnKey(session.agent, session.id, last.id if last else TurnKey.BASELINE)
-        taken = snapshots.take(folder, key, number=last.index if last else 0, again=again)
+        number = last.index if last else 0
+        taken = snapshots.take(folder, key, number=number, again=again)
         if taken is None:
             raise NotFound(
                 f"no code captured: {folder} is not in a git repository", path=str(folder)
             )
         self._records.add(taken)
-        return taken
+        # A hook does not always know which number the turn has.
+        return taken if taken.number is not None else replace(taken, number=number)
 
     def rebuild(self, folders: Iterable[Path]) -> int:
         """Record what the repositories at these folders have; the number of snapshots found."""

@@ -1,12 +1,13 @@
 """`prong snapshot`."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from prong.cli.arguments import SessionArgument
 from prong.cli.output import json_option, note, open_app, patience, print_json
-from prong.cli.text import clean, counted, short_path
+from prong.cli.text import age, clean, counted, short_path
 from prong.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def snapshot(session: str, again: bool, as_json: bool) -> None:
     from prong.app import views
 
     app = open_app()
+    began = datetime.now(UTC)
     with patience():
         found = app.resolve(session)
         if found.turn is not None:
@@ -36,6 +38,8 @@ def snapshot(session: str, again: bool, as_json: bool) -> None:
         print_json({"snapshot": views.snapshot(taken)})
         return
     _print(taken)
+    if taken.taken < began:
+        note(f"it was kept before ({age(taken.taken)}); --again takes it anew")
 
 
 def _print(taken: "Snapshot") -> None:

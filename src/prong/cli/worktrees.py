@@ -104,7 +104,8 @@ def _show(plan: "PrunePlan", *, dry_run: bool) -> None:
         if lost:
             note(f"{one.name}: {lost} will be lost")
     for kept in plan.kept:
-        note(f"stays: {kept.worktree.name}: {kept.error.message}")
+        hint = f" (try: {kept.error.hint})" if kept.error.hint else ""
+        note(f"stays: {kept.worktree.name}: {kept.error.message}{hint}")
     if not plan.removed:
         note("there is nothing to remove" if plan.kept else _EMPTY)
     elif dry_run:
