@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from prong.errors import External
 from prong.vcs import contents, snapshots
 from tests.vcs.lab import Lab
 
@@ -167,6 +168,33 @@ def test_13_names_of_what_is_left_out(used: Lab) -> None:
     assert os.fsencode(one.path) == b"non\xff\nutf8"
 
 
+def test_13_names_that_git_does_not_take(used: Lab) -> None:
+    """With them in it, no worktree could be made of the snapshot."""
+    for name in (".GIT/config", "src/.Git", "git~1", ".git .txt", ".gitmodules.txt"):
+        used.write(name)
+    (used.top / ".gitmodules").symlink_to("a.txt")
+    taken = used.take()
+    assert {(one.path, one.size) for one in taken.left_out} == {
+        (".GIT/config", 4),
+        ("src/.Git", 4),
+        (".gitmodules", 0),
+    }
+    files = used.files(taken.tree)
+    assert {b"git~1", b".git .txt", b".gitmodules.txt"} <= set(files)
+    used.git("-c", "core.protectNTFS=false", "read-tree", "--index-output=i", taken.tree)
+
+
+@pytest.mark.parametrize("born", [True, False])
+def test_13_a_repository_with_a_line_break_in_its_name(tmp_path: Path, born: bool) -> None:
+    top = tmp_path / "one\ntwo"
+    lab = Lab.make(top)
+    lab.write("a.txt")
+    if born:
+        lab.commit()
+    with pytest.raises(External, match="line break"):
+        snapshots.take(top, lab.key("turn"))
+
+
 def test_14_links(used: Lab, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret").write_text("secret\n")
@@ -191,15 +219,36 @@ def test_14_links(used: Lab, tmp_path: Path) -> None:
     assert used.files(taken.tree)[b"outside"][0] == "120000"
 
 
-def test_14_a_folder_became_a_link(used: Lab, tmp_path: Path) -> None:
+@pytest.mark.parametrize("marked", [None, "assume-unchanged", "skip-worktree"])
+def test_14_a_folder_became_a_link(used: Lab, tmp_path: Path, marked: str | None) -> None:
     """What is behind the link is not ours."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/b.py").write_text("elsewhere\n")
+    if marked:
+        used.git("update-index", f"--{marked}", "src/b.py")
     (used.top / "src").rename(tmp_path / "moved")
     (used.top / "src").symlink_to(tmp_path / "elsewhere")
     files = used.files(used.take().tree)
     assert files[b"src"][0] == "120000"
     assert not any(path.startswith(b"src/") for path in files)
+
+
+def test_14_a_folder_of_files_as_new_as_the_index_became_a_link(used: Lab, tmp_path: Path) -> None:
+    """Where git cannot look into new files and we do it: not behind the link."""
+    used.write(".gitattributes", "*.bin filter=lfs -text\n")
+    used.write("new.bin", POINTER.format(1))
+    used.write("folder/a.txt", "one\n")
+    used.commit()
+    without_lfs(used)
+    (used.top / "folder").rename(tmp_path / "moved")
+    (used.top / "folder").symlink_to(tmp_path / "moved")
+    changed = (used.top / "new.bin").stat()
+    used.write("new.bin", POINTER.format(2))
+    os.utime(used.top / "new.bin", ns=(changed.st_mtime_ns, changed.st_mtime_ns))
+    os.utime(used.top / ".git/index", (changed.st_mtime - 5, changed.st_mtime - 5))
+    files = used.files(used.take().tree)
+    assert files[b"new.bin"][1] == POINTER.format(2).encode()
+    assert files[b"folder"][0] == "120000"
 
 
 def test_14_what_is_no_file(used: Lab) -> None:

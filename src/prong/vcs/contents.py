@@ -3,14 +3,19 @@
 import os
 from contextlib import suppress
 
-from prong.model import LeftOut
-from prong.vcs.files import Refusal, mode_of, read
+from prong.snapshot import LeftOut
+from prong.vcs.files import LINK, Refusal, mode_of, read
 from prong.vcs.git import Deadline
 from prong.vcs.importing import Entry, Import
 from prong.vcs.known import Known
 
 _NAMED = 3
 """So many files are named where more are meant."""
+
+
+_REFUSED = b".git"
+_REFUSED_LINK = b".gitmodules"
+"""Names that git puts into no index: a tree that has them could not be given back."""
 
 
 class Contents:
@@ -49,10 +54,11 @@ class Contents:
         full = b"%s/%s" % (self._top, path)
         if self._deadline.over:
             self._late += 1
-            size = 0
-            with suppress(OSError):
-                size = os.lstat(full).st_size
-            self.left_out.append(LeftOut(os.fsdecode(path), size, "out of time"))
+            self._leave_out(path, _size(full), "out of time")
+            return
+        names = path.lower().split(b"/")
+        if _REFUSED in names:
+            self._leave_out(path, _size(full), "git takes no file of this name")
             return
         with suppress(OSError):
             status = os.lstat(full)
@@ -64,7 +70,9 @@ class Contents:
         if found is None:
             self.gone.append(path)
         elif isinstance(found, Refusal):
-            self.left_out.append(LeftOut(os.fsdecode(path), found.size, found.reason))
+            self._leave_out(path, found.size, found.reason)
+        elif found.mode == LINK and _REFUSED_LINK in names:
+            self._leave_out(path, 0, "git takes no link of this name")
         else:
             mark = self._stream.blob(found.data)
             self.entries.append(Entry(mode or found.mode, mark, path))
@@ -72,3 +80,13 @@ class Contents:
                 self.learned.append((path, found.stat, mark))
             else:
                 self._torn.append(path)
+
+    def _leave_out(self, path: bytes, size: int, reason: str) -> None:
+        self.left_out.append(LeftOut(os.fsdecode(path), size, reason))
+
+
+def _size(path: bytes) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0

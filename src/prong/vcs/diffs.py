@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from prong.model import DiffStat
+from prong.snapshot import DiffStat
 from prong.vcs.git import Git
 
 _PAIR = re.compile(rb"[0-9a-f]{40,64} [0-9a-f]{40,64}\n")

@@ -10,9 +10,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from prong.errors import External, NotFound, Unavailable
 
@@ -45,19 +44,16 @@ _TAIL = 2000
 """How much of what git complained about is kept."""
 
 
-@dataclass
 class Deadline:
     """When git must be done. Then everything that still runs is ended."""
 
-    seconds: float | None = None
-    _running: set[subprocess.Popen[bytes]] = field(default_factory=set[subprocess.Popen[bytes]])
-    _timer: threading.Timer | None = None
-
-    def __post_init__(self) -> None:
-        self._end = None if self.seconds is None else time.monotonic() + self.seconds
+    def __init__(self, seconds: float | None = None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
-        if self.seconds is not None:
-            self._timer = threading.Timer(max(self.seconds, 0), self._strike)
+        self._timer: threading.Timer | None = None
+        if seconds is not None:
+            self._timer = threading.Timer(max(seconds, 0), self._strike)
             self._timer.daemon = True
             self._timer.start()
 
@@ -89,8 +85,7 @@ class Deadline:
                 process.kill()
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What a run of git gave."""
 
     arguments: tuple[str, ...]

@@ -17,7 +17,12 @@ from prong.vcs.repository import Repository
 
 _LOOSE = 100
 """Up to so many objects are kept loose: a pack for each turn would be as bad as the flood."""
-_HALF = re.compile(r"/pack/(tmp_pack_\w+)")
+_SETTINGS = (
+    f"fastimport.unpackLimit={_LOOSE}",
+    # Names that are dangerous on other systems are names here; only newer versions look at them.
+    "core.protectNTFS=false",
+    "core.protectHFS=false",
+)
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
 
 
@@ -33,8 +38,8 @@ class Import:
     """One stream. Give it blobs and commits, then `finish` it."""
 
     def __init__(self, repository: Repository, private: Private) -> None:
-        where = ("--git-dir", str(private.git_dir), "-c", f"fastimport.unpackLimit={_LOOSE}")
-        git = Git(repository.top, *where)
+        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        git = Git(repository.top, "--git-dir", str(private.git_dir), *settings)
         output = private.folder / "marks"
         self._running = git.start("fast-import", "--quiet", "--done", feed=True, output=output)
         self._packs = repository.common_dir / "objects" / "pack"
@@ -94,7 +99,7 @@ class Import:
 
     def _clean_up(self, complaint: str) -> None:
         """On a full disk, git leaves there what it could write."""
-        for name in set(_HALF.findall(complaint)):
+        for name in set(re.findall(r"/pack/(tmp_pack_\w+)", complaint)):
             with suppress(OSError):
                 (self._packs / name).unlink()
 

@@ -6,13 +6,12 @@ all that is kept of a snapshot; every table can be made again from them.
 
 import json
 import os
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from prong.errors import UsageError
-from prong.model import LeftOut, NestedSnapshot, Snapshot, TurnKey
+from prong.snapshot import LeftOut, NestedSnapshot, Snapshot, TurnKey
 
 REFS = "refs/prong/"
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -21,8 +20,7 @@ LISTED = 10_000
 """So many files that were left out are listed by name; the rest is counted."""
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(NamedTuple):
     """What is known before the tree is."""
 
     key: TurnKey

@@ -5,7 +5,6 @@ It is locked while its maker lives. What a killed one left is swept by the next.
 
 import fcntl
 import os
-import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -97,7 +96,7 @@ class Private:
             os.utime(self.index, ns=(_FUTURE, _FUTURE))
 
     def _leave(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        _remove(self.folder)
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -117,9 +116,19 @@ def _sweep(folder: Path) -> None:
         except OSError:
             continue  # its maker lives, on another machine or in a container
         else:
-            shutil.rmtree(left, ignore_errors=True)
+            _remove(left)
         finally:
             os.close(descriptor)
+
+
+def _remove(folder: Path) -> None:
+    """Everything in it, as far as that is possible. To load `shutil` takes longer than this."""
+    for place, _, names in os.walk(folder, topdown=False):
+        for name in names:
+            with suppress(OSError):
+                Path(place, name).unlink()
+        with suppress(OSError):
+            Path(place).rmdir()
 
 
 def _is_alive(name: str) -> bool:

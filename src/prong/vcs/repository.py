@@ -36,7 +36,7 @@ class Repository:
     @staticmethod
     def ask(git: Git) -> Running:
         """Begin to look; `found` reads the answer."""
-        # What may fail comes last: the lines before it are printed all the same.
+        # What may fail comes last: the lines before it, and what failed, are printed all the same.
         head = ("HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD")
         return git.start("rev-parse", "--path-format=absolute", *_PATHS, *head)
 
@@ -50,11 +50,12 @@ class Repository:
         if lines[0].startswith(b"--"):
             raise Unavailable("git is too old", hint="install git 2.31 or newer")
         top, git_dir, common_dir, index = (Path(os.fsdecode(line)) for line in lines[:4])
+        expected = (7,) if answer.ok else (5, 6)
+        if len(lines) not in expected or not all(line.startswith(b"/") for line in lines[:4]):
+            raise External(f"{top} has a line break in its name: git cannot say where it is")
         if not answer.ok:
             name = git.ask("symbolic-ref", "-q", "HEAD").output.strip()
             return cls(top, git_dir, common_dir, index, None, None, _branch(name))
-        if len(lines) != 7:
-            raise External(f"{top} has a line break in its name: git cannot say where it is")
         head, head_tree = (line.decode() for line in lines[4:6])
         return cls(top, git_dir, common_dir, index, head, head_tree, _branch(lines[6]))
 

@@ -9,20 +9,21 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from prong.vcs import index
 from prong.vcs.git import Git, Running
 from prong.vcs.private import Private, home
 from prong.vcs.repository import Repository
-from prong.vcs.sizes import Sizes
+from prong.vcs.sizes import Sizes, packed
 
 LINKED = b"160000"
 """The mode of a submodule."""
 _LIST = ("ls-files", "-z", "-t", "-v", "-s", "-c", "-o", "--exclude-standard")
 _DIFFER = ("diff-files", "-z", "--raw", "--no-renames")
-_CLOSED = re.compile(r"^warning: could not open directory '(.*)'", re.MULTILINE)
+_CLOSED = r"^warning: could not open directory '(.*)'"
 _STORED = "files are in it as git stores them, not as they lie there: out of time"
 _OFF = (b"", b"false", b"no", b"off", b"0")
 
@@ -36,22 +37,22 @@ class Staged(NamedTuple):
     path: bytes
 
 
-@dataclass
 class Differences:
     """What must be looked at to know the working tree."""
 
-    modified: dict[bytes, bytes | None] = field(default_factory=dict[bytes, bytes | None])
-    """Path -> the mode that git sees, or None where the file itself tells it."""
-    deleted: list[bytes] = field(default_factory=list[bytes])
-    intended: list[bytes] = field(default_factory=list[bytes])
-    """Announced with `git add --intent-to-add`."""
-    submodules: list[bytes] = field(default_factory=list[bytes])
-    """Those that differ: another commit, or something in them that is not committed."""
-    nested: list[bytes] = field(default_factory=list[bytes])
-    """Repositories that this one knows nothing of."""
-    staged: list[Staged] | None = None
-    """The whole index, where it has no tree: during a merge conflict."""
-    degraded: list[str] = field(default_factory=list[str])
+    def __init__(self) -> None:
+        self.modified: dict[bytes, bytes | None] = {}
+        """Path -> the mode that git sees, or None where the file itself tells it."""
+        self.deleted: list[bytes] = []
+        self.intended: list[bytes] = []
+        """Announced with `git add --intent-to-add`."""
+        self.submodules: list[bytes] = []
+        """Those that differ: another commit, or something in them that is not committed."""
+        self.nested: list[bytes] = []
+        """Repositories that this one knows nothing of."""
+        self.staged: list[Staged] | None = None
+        """The whole index, where it has no tree: during a merge conflict."""
+        self.degraded: list[str] = []
 
 
 class Working:
@@ -74,7 +75,7 @@ class Working:
                 listing.expect()
             found.degraded.append("untracked files are not in it: to find them takes too long")
         records = listing.output.split(b"\0")[:-1] if listing.ok else []
-        closed = _CLOSED.findall(listing.complaint)
+        closed = listing.complaint and re.findall(_CLOSED, listing.complaint, re.MULTILINE)
         if closed:
             found.degraded.append(f"git could not look into {', '.join(closed[:3])}")
         odd = [record for record in records if record[:5] != b"H 100"]
@@ -85,7 +86,7 @@ class Working:
             index = records if listing.ok else self._list_index()
             found.staged = [_staged(record) for record in index if record[:2] != b"? "]
         if listing.ok and self._converts(listing.output, settings):
-            self._find_converted(records, found)
+            self._find_converted(records, found, settings)
         return found
 
     def abandon(self) -> None:
@@ -117,7 +118,7 @@ class Working:
                 links.append(entry.path)
             elif tag in b"Ss" or tag.islower():
                 # Marked so that git does not look: we do. Missing, it is deleted or sparse.
-                if self._stat(entry.path) is not None:
+                if self._is_there(entry.path):
                     found.modified[entry.path] = None
                 elif tag == b"h":
                     found.deleted.append(entry.path)
@@ -153,6 +154,8 @@ class Working:
             old, new, _, _, kind = about.lstrip(b":").split(b" ")
             if kind == b"D":
                 found.deleted.append(path)
+                # A file of this name may lie behind a link that was a folder. It is not this one.
+                found.modified.pop(path, None)
                 if self._is_repository(path) and path not in found.nested:
                     found.nested.append(path)
             elif new == LINKED or (old == LINKED and kind == b"M"):
@@ -178,20 +181,25 @@ class Working:
         )
         return b"core.attributesfile" in settings or any(place.exists() for place in places)
 
-    def _find_converted(self, records: list[bytes], found: Differences) -> None:
+    def _find_converted(
+        self, records: list[bytes], found: Differences, settings: dict[bytes, bytes]
+    ) -> None:
         """Converting ends of lines or an encoding changes the size: those files are read, too."""
-        seen = {*found.deleted, *found.modified}
-        present = [one for one in self._present(records) if one[1] not in seen]
+        width = 32 if settings.get(b"extensions.objectformat") == b"sha256" else 20
         cache = home(self._repository) / "sizes"
         temporary = self._private.folder / "sizes"
-        sizes = Sizes(cache, self._git).of({blob for blob, _, _ in present}, temporary)
+        sizes = Sizes(cache, self._git, width).differing(self._sizes(records, width), temporary)
         if sizes is None:
             found.degraded.append(_STORED)
             return
+        if not sizes:
+            return
+        seen = {*found.deleted, *found.modified}
+        suspects = [record for record in records if record[9 : 9 + 2 * width] in sizes]
         converted = [
             path
-            for blob, path, status in present
-            if sizes.get(blob, status.st_size) != status.st_size
+            for blob, path, status in self._present(suspects)
+            if packed(status.st_size) != packed(sizes[blob]) and path not in seen
         ]
         if not converted:
             return
@@ -205,6 +213,18 @@ class Working:
         for path, value in zip(converted, values, strict=True):
             if value in {b"unspecified", b"unset"}:
                 found.modified[path] = None
+
+    def _sizes(self, records: list[bytes], width: int) -> set[bytes]:
+        """Size and blob of the tracked files. Where git sees no change, its index knows both."""
+        found: set[bytes] | None = None
+        with suppress(FileNotFoundError, IndexError):
+            found = index.sizes(self._private.index.read_bytes(), width)
+        if found is None:
+            found = {
+                packed(status.st_size) + bytes.fromhex(blob.decode())
+                for blob, _, status in self._present(records)
+            }
+        return found
 
     def _present(self, records: list[bytes]) -> Iterator[tuple[bytes, bytes, os.stat_result]]:
         """Blob, path and status of the ordinary tracked files that are there."""
@@ -226,6 +246,11 @@ class Working:
             return os.lstat(b"%s/%s" % (self._top, path))
         except OSError:
             return None
+
+    def _is_there(self, path: bytes) -> bool:
+        """Whether there is such a file, and not just one behind a link that was a folder."""
+        folder = os.path.dirname(b"%s/%s" % (self._top, path))
+        return self._stat(path) is not None and os.path.realpath(folder) == folder
 
     def _is_repository(self, path: bytes) -> bool:
         return self._stat(path + b"/.git") is not None
