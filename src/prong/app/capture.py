@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -48,7 +48,9 @@ class Capture:
             # A fork began where the session did that its first turn comes from.
             origin = SessionRef(first.agent, first.session)
             found |= self._records.of_turns(origin, [TurnKey.BASELINE])
-        return _present(_at_hand(found))
+        found = _at_hand(found)
+        gone = _deleted(found.values())
+        return {id_: one for id_, one in found.items() if one.commit not in gone}
 
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""
@@ -128,6 +130,14 @@ class Capture:
         self._records.add(*found.values())
         return len(found)
 
+    def forget_deleted(self) -> int:
+        """Drop the records of snapshots that their repositories no longer have; how many."""
+        known = self._records.all()
+        gone = _deleted(known)
+        lost = [one.key for one in known if one.commit in gone]
+        self._records.forget(lost)
+        return len(lost)
+
 
 def _at_hand(found: dict[str, Snapshot]) -> dict[str, Snapshot]:
     """A worktree that is gone leaves its snapshots to the repository, where the others are."""
@@ -140,10 +150,10 @@ def _at_hand(found: dict[str, Snapshot]) -> dict[str, Snapshot]:
     }
 
 
-def _present(found: dict[str, Snapshot]) -> dict[str, Snapshot]:
-    """Without those that somebody deleted from their repository."""
+def _deleted(found: Collection[Snapshot]) -> set[str]:
+    """The commits of those that somebody deleted from their repository."""
     commits: dict[Path, set[str]] = defaultdict(set)
-    for snapshot in found.values():
+    for snapshot in found:
         commits[snapshot.repo].add(snapshot.commit)
     gone: set[str] = set()
     for repository, wanted in commits.items():
@@ -151,7 +161,7 @@ def _present(found: dict[str, Snapshot]) -> dict[str, Snapshot]:
         if repository.is_dir():
             with suppress(ProngError):
                 gone |= wanted - listing.present(repository, wanted)
-    return {id_: one for id_, one in found.items() if one.commit not in gone}
+    return gone
 
 
 def _is_just_over(turn: Turn) -> bool:

@@ -77,7 +77,7 @@ def _snapshots(app: App) -> Iterable[Finding]:
 
 
 def fix(app: App) -> Iterable[Finding]:
-    """Take back what killed forks left, and record the snapshots that repositories have."""
+    """Take back what killed forks left, and record exactly the snapshots that are there."""
     for root in worktrees.roots(app):
         try:
             removed = sweep(root, lambda path: workspaces.is_used(app, path))
@@ -96,6 +96,10 @@ def fix(app: App) -> Iterable[Finding]:
             capture.rebuild([folder])
         except ProngError as error:
             yield Finding("code", Level.WARNING, f"{folder}: {error.message}", error.hint)
+    lost = capture.forget_deleted()
+    if lost:
+        message = f"forgot {_counted(lost, 'snapshot')} which no repository has any more"
+        yield Finding("code", Level.OK, message)
     new = len(_recorded(app) - before)
     if new:
         message = f"{_counted(new, 'snapshot')} recorded anew, as their repositories have them"

@@ -107,6 +107,8 @@ def test_a_snapshot_that_was_deleted(
     subprocess.run([*git, "gc", "--quiet", "--prune=now"], check=True)
     assert capture.of(conversation) == {}
     assert capture.with_code(conversation).turns[-1].snapshot is None
+    assert capture.forget_deleted() == 1
+    assert capture.forget_deleted() == 0
 
 
 class TestCatchingUp:
