@@ -17,12 +17,11 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from prong import spool, tails
 
@@ -59,14 +58,14 @@ class _OutOfTime(BaseException):
     """The time is over. Not an `Exception`, so that nobody on the way takes it for one."""
 
 
-@dataclass
 class Call:
     """One event of an agent."""
 
-    agent: str
-    payload: dict[str, Any]
-    deadline: float
-    began: float = field(default_factory=time.monotonic)
+    def __init__(self, agent: str, payload: dict[str, Any], deadline: float) -> None:
+        self.agent = agent
+        self.payload = payload
+        self.deadline = deadline
+        self.began = time.monotonic()
 
     def text(self, *names: str) -> str | None:
         """The first of these fields that is there."""
@@ -103,8 +102,7 @@ class Call:
         return _STATES.get(self.event)
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A snapshot to take."""
 
     turn: str
@@ -114,13 +112,13 @@ class Wanted:
     """The turn ended some time ago; nobody told us."""
 
 
-@dataclass
 class Result:
     """What came of an event."""
 
-    wanted: Wanted | None = None
-    snapshot: "Snapshot | None" = None
-    degraded: str | None = None
+    def __init__(self) -> None:
+        self.wanted: Wanted | None = None
+        self.snapshot: Snapshot | None = None
+        self.degraded: str | None = None
 
 
 def main() -> None:

@@ -10,9 +10,8 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 _BLOCK = 1 << 16
 _LIMIT = 64 << 20
@@ -44,8 +43,7 @@ _WRAPPERS = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\
 Line = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class LastTurn:
+class LastTurn(NamedTuple):
     """The turn that the end of a file belongs to."""
 
     id: str

@@ -120,7 +120,7 @@ class Capture:
             )
         self._records.add(taken)
         # A hook does not always know which number the turn has.
-        return taken if taken.number is not None else replace(taken, number=number)
+        return taken if taken.number is not None else taken._replace(number=number)
 
     def rebuild(self, folders: Iterable[Path]) -> int:
         """Record what the repositories at these folders have; the number of snapshots found."""
@@ -145,7 +145,7 @@ def _at_hand(found: dict[str, Snapshot]) -> dict[str, Snapshot]:
     there = next((folder for folder in repositories if folder.is_dir()), None)
     gone = {folder for folder in repositories if not folder.is_dir()}
     return {
-        id_: replace(one, repo=there) if there and one.repo in gone else one
+        id_: one._replace(repo=there) if there and one.repo in gone else one
         for id_, one in found.items()
     }
 

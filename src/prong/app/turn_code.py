@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,7 +84,7 @@ def _elsewhere(app: App, session: Session, snapshot: Snapshot) -> Snapshot | Non
             repository = Repository.find(folder)
             there = snapshots.find(folder, snapshot.key) if repository else []
             if repository is not None and any(one.commit == snapshot.commit for one in there):
-                return replace(snapshot, repo=repository.top)
+                return snapshot._replace(repo=repository.top)
     return None
 
 

@@ -74,7 +74,7 @@ class Private:
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
-                with self._repository.index.open("rb") as file:
+                with self._repository.index_file.open("rb") as file:
                     data, status = file.read(), os.fstat(file.fileno())
             except FileNotFoundError:
                 if self._repository.head is None:

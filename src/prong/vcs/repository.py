@@ -1,8 +1,8 @@
 """A repository as it is found from a folder: where its parts lie, and where its head is."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from prong.errors import External, Unavailable
 from prong.vcs.git import Answer, Git, Running
@@ -12,15 +12,14 @@ _NOWHERE = ("not a git repository", "must be run in a work tree")
 """What git says where there is no code to capture."""
 
 
-@dataclass(frozen=True)
-class Repository:
+class Repository(NamedTuple):
     """One working tree and the repository behind it."""
 
     top: Path
     git_dir: Path
     """Of this working tree; all of them share `common_dir`."""
     common_dir: Path
-    index: Path
+    index_file: Path
     head: str | None
     """None where nothing was committed yet."""
     head_tree: str | None

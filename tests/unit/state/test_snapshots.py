@@ -1,6 +1,5 @@
 """The table of snapshots."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -38,8 +37,7 @@ def records(tmp_path: Path) -> SnapshotRecords:
 
 
 def test_what_was_recorded_is_read(records: SnapshotRecords) -> None:
-    full = replace(
-        snapshot("a"),
+    full = snapshot("a")._replace(
         repo=Path("/code/\udcff"),
         staged_tree="t2",
         branch="feature/\udcff",
@@ -60,7 +58,7 @@ def test_nothing_is_there(records: SnapshotRecords) -> None:
 
 def test_the_last_one_of_a_turn_counts(records: SnapshotRecords) -> None:
     records.add(snapshot("a"))
-    records.add(replace(snapshot("a"), commit="c2"))
+    records.add(snapshot("a")._replace(commit="c2"))
     assert [one.commit for one in records.all()] == ["c2"]
 
 
