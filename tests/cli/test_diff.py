@@ -368,6 +368,7 @@ class TestTerminal:
         monkeypatch.chdir(code.folder)
         one = pager("one")
         assert pagers(PAGER=one) == ["one"]
+        assert pagers(PAGER=one, GIT_PAGER=pager("four")) == ["four"]
         git(code.folder, "config", "core.pager", pager("two"))
         assert pagers(PAGER=one) == ["two"]
         git(code.folder, "config", "pager.diff", pager("three"))

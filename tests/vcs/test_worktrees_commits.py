@@ -130,10 +130,17 @@ def test_the_agent_committed_itself(path: Path) -> None:
 
 def test_only_what_the_snapshot_saw(path: Path) -> None:
     (path / "a").write_text("in the turn\n")
+    (path / "program").chmod(0o755)
     taken = take(path)
     (path / "later").write_text("later\n")
-    commit_turn(taken, "x")
-    assert git(path, *STATUS) == b"? later\0"
+    (path / "a").write_text("half done\n")
+    (path / "program").unlink()
+    commit_turn(taken, "x", number=7)
+    assert git(path, "show", "HEAD:a") == b"in the turn\n"
+    assert git(path, "ls-tree", "HEAD", "program").startswith(b"100755 ")
+    assert git(path, "status", "--porcelain") == b" M a\n D program\n?? later\n"
+    assert git(path, "log", "-1", "--format=%s") == b"Turn 7: x\n"
+    assert not list(entry_of(path).glob("prong-commit-*"))
 
 
 @pytest.mark.parametrize("kind", ["merge", "rebase", "detached", "other branch"])
@@ -282,3 +289,22 @@ def test_push(path: Path, repo: UserRepository, tmp_path: Path) -> None:
     for remote in ("none", "--mirror", str(tmp_path / "remote.git")):
         with pytest.raises(NotFound):
             worktree_push.start(path, remote)
+
+
+def test_a_push_that_the_user_forbids(
+    path: Path, repo: UserRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "--quiet", "--bare", "remote.git")
+    repo.git("remote", "add", "backup", str(tmp_path / "remote.git"))
+    hook = repo.top / ".git/hooks/pre-push"
+    hook.write_text("#!/bin/sh\necho not here >&2\nexit 1\n")
+    hook.chmod(0o755)
+    # What git sets for its own hooks would send it to another repository.
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "remote.git"))
+    done = worktree_push.push(path, "backup")
+    assert done is not None
+    assert "not here" in (done.failure or "")
+    hook.unlink()
+    assert worktree_push.push(path, "backup") == worktree_push.last(path)
+    monkeypatch.delenv("GIT_DIR")
+    assert git(tmp_path / "remote.git", "for-each-ref").count(b"\n") == 1

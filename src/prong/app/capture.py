@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -48,9 +47,7 @@ class Capture:
             # A fork began where the session did that its first turn comes from.
             origin = SessionRef(first.agent, first.session)
             found |= self._records.of_turns(origin, [TurnKey.BASELINE])
-        found = _at_hand(found)
-        gone = _deleted(found.values())
-        return {id_: one for id_, one in found.items() if one.commit not in gone}
+        return _located(found)
 
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""
@@ -77,7 +74,10 @@ class Capture:
         """
         try:
             with spool.taken(self._spool) as events:
-                self._records.add(*_told(events))
+                found, left = _told(events)
+                self._records.add(*found)
+                for event in left:
+                    spool.append(event, self._spool)
         except (ProngError, OSError) as error:
             _log.debug("what hooks told could not be taken in: %s", error)
 
@@ -132,36 +132,41 @@ class Capture:
 
     def forget_deleted(self) -> int:
         """Drop the records of snapshots that their repositories no longer have; how many."""
-        known = self._records.all()
-        gone = _deleted(known)
-        lost = [one.key for one in known if one.commit in gone]
+        known = {one.ref: one for one in self._records.all()}
+        left = _located(known)
+        lost = [one.key for ref, one in known.items() if ref not in left]
         self._records.forget(lost)
         return len(lost)
 
 
-def _at_hand(found: dict[str, Snapshot]) -> dict[str, Snapshot]:
-    """A worktree that is gone leaves its snapshots to the repository, where the others are."""
-    repositories = list(dict.fromkeys(one.repo for one in found.values()))
-    there = next((folder for folder in repositories if folder.is_dir()), None)
-    gone = {folder for folder in repositories if not folder.is_dir()}
-    return {
-        id_: one._replace(repo=there) if there and one.repo in gone else one
-        for id_, one in found.items()
+def _located(found: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
+    """Each with a folder that has it; without those that somebody deleted from there.
+
+    A worktree that is gone leaves its snapshots to the repository, where the others are.
+    """
+    homeless = {one.commit for one in found.values() if not one.repo.is_dir()}
+    there = {
+        folder: _present(folder, homeless | {one.commit for one in found.values()})
+        for folder in {one.repo for one in found.values()}
+        if folder.is_dir()
     }
+    located: dict[str, Snapshot] = {}
+    for id_, one in found.items():
+        if one.repo in there:
+            if one.commit in there[one.repo]:
+                located[id_] = one
+            continue
+        place = next((folder for folder, has in there.items() if one.commit in has), None)
+        located[id_] = one if place is None else one._replace(repo=place)
+    return located
 
 
-def _deleted(found: Collection[Snapshot]) -> set[str]:
-    """The commits of those that somebody deleted from their repository."""
-    commits: dict[Path, set[str]] = defaultdict(set)
-    for snapshot in found:
-        commits[snapshot.repo].add(snapshot.commit)
-    gone: set[str] = set()
-    for repository, wanted in commits.items():
-        # A folder that is gone says nothing: it may be on a disk that comes back.
-        if repository.is_dir():
-            with suppress(ProngError):
-                gone |= wanted - listing.present(repository, wanted)
-    return gone
+def _present(folder: Path, commits: set[str]) -> set[str]:
+    try:
+        return listing.present(folder, commits)
+    except ProngError as error:
+        _log.debug("nobody knows what %s has: %s", folder, error)
+        return commits  # it may be another day that it opens again
 
 
 def _is_just_over(turn: Turn) -> bool:
@@ -190,9 +195,11 @@ def _changes(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str
     return changes
 
 
-def _told(events: Iterable[dict[str, object]]) -> list[Snapshot]:
-    """The snapshots that events name, as their repositories have them."""
-    refs: dict[tuple[str, TurnKey], set[str]] = defaultdict(set)
+def _told(
+    events: Iterable[dict[str, object]],
+) -> tuple[list[Snapshot], list[dict[str, object]]]:
+    """The snapshots that events name, as their repositories have them; and events to ask again."""
+    told: dict[tuple[str, TurnKey], dict[str, dict[str, object]]] = defaultdict(dict)
     for event in events:
         match event:
             case {
@@ -200,11 +207,20 @@ def _told(events: Iterable[dict[str, object]]) -> list[Snapshot]:
                 "session": str(session),
                 "snapshot": {"repo": str(repo), "ref": str(ref)},
             }:
-                refs[repo, TurnKey(agent, session, TurnKey.BASELINE)].add(ref)
+                told[repo, TurnKey(agent, session, TurnKey.BASELINE)][ref] = event
             case _:
                 pass
     found: list[Snapshot] = []
-    for (repo, beside), wanted in refs.items():
-        if Path(repo).is_dir():
-            found += [one for one in snapshots.find(Path(repo), beside) if one.ref in wanted]
-    return found
+    left: list[dict[str, object]] = []
+    for (repo, beside), wanted in told.items():
+        if not Path(repo).is_dir():
+            continue
+        try:
+            there = snapshots.find(Path(repo), beside)
+        except ProngError as error:
+            # The others are not to suffer from one repository that git does not open.
+            _log.debug("what hooks kept in %s cannot be read: %s", repo, error)
+            left += wanted.values()
+        else:
+            found += [one for one in there if one.ref in wanted]
+    return found, left

@@ -60,5 +60,7 @@ def pick(turns: "Sequence[Turn]", title: str, session: str) -> "Turn | None":
             argv=argv,
             status=done.returncode,
         )
-    number = int(done.stdout.split(b"\t")[0])
+    # Before it stands what was typed, when the person's own options want that.
+    chosen = done.stdout.splitlines()[-1]
+    number = int(chosen.split(b"\t")[0])
     return next(turn for turn in turns if turn.index == number)

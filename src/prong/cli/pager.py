@@ -9,7 +9,9 @@ import click
 
 def page(lines: Iterable[str], wanted: str | None) -> None:
     """Show lines on the terminal. `wanted` is the pager of git's settings; "" for none."""
-    command = wanted and os.environ.get("GIT_PAGER", wanted)
+    command = wanted
+    if command != "":
+        command = os.environ.get("GIT_PAGER", command)
     if command is None:
         command = os.environ.get("PAGER", "less")
     if not sys.stdout.isatty() or command in ("", "cat") or not _is_there(command):

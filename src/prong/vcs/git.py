@@ -17,6 +17,8 @@ from prong.errors import External, NotFound, Unavailable
 
 _KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 """Where the user's own settings lie. Git never sets these for a hook."""
+_WAYS = ("GIT_SSH", "GIT_ASKPASS", "GIT_PROXY", "GIT_SSL", "GIT_HTTP")
+"""How the user's git reaches a remote."""
 _IDENTITY = "prong", "prong@localhost"
 _SET = {
     "GIT_OPTIONAL_LOCKS": "0",
@@ -167,19 +169,23 @@ class Git:
         *options: str,
         index: Path | None = None,
         deadline: Deadline | None = None,
+        as_user: bool = False,
     ) -> None:
+        """`as_user`: with their hooks and ways to a remote, for what they would do themselves."""
         self.folder = folder
         self.index = index
         """Instead of the user's."""
         self.options = options
         self.deadline = deadline or Deadline()
+        self._as_user = as_user
 
     def start(self, *arguments: str, feed: bool = False, output: Path | None = None) -> Running:
         """Start git. `feed`: it will be given input. `output`: a file for what it prints."""
         writing = None if output is None else output.open("wb")
+        settings = () if self._as_user else _OPTIONS
         try:
             process = subprocess.Popen(
-                ("git", *_OPTIONS, *self.options, *arguments),  # noqa: S607 (the git of PATH)
+                ("git", *settings, *self.options, *arguments),  # noqa: S607 (the git of PATH)
                 cwd=self.folder,
                 env=self._environment(),
                 stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
@@ -197,6 +203,9 @@ class Git:
                 writing.close()
         return Running(process, arguments, self.deadline, output)
 
+    def _is_way(self, name: str) -> bool:
+        return self._as_user and name.startswith(_WAYS)
+
     def ask(self, *arguments: str, stdin: bytes | None = None) -> Answer:
         """Run git; the caller looks at how it ended."""
         return self.start(*arguments, feed=stdin is not None).answer(stdin)
@@ -212,9 +221,9 @@ class Git:
         environment = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("GIT_") or name in _KEPT
+            if not name.startswith("GIT_") or name in _KEPT or self._is_way(name)
         }
-        environment |= _SET
+        environment |= {"GIT_TERMINAL_PROMPT": "0"} if self._as_user else _SET
         if self.index is not None:
             environment["GIT_INDEX_FILE"] = str(self.index)
         return environment

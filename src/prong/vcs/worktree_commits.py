@@ -5,12 +5,15 @@ read, so files go through the user's filters, as with `git add`, and the user is
 """
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from shutil import copyfile
+from tempfile import TemporaryDirectory
 from time import sleep
+from typing import NamedTuple
 
 from prong.errors import External
 from prong.model import Snapshot
@@ -21,6 +24,8 @@ from prong.vcs.worktree_state import UNDER_WAY
 
 _SUBMODULE = b"160000"
 _NOTHING = b"000000"
+_LINK = b"120000"
+_PROGRAM = b"100755"
 _TITLE = 72
 _TRIES = 20
 _PAUSE = 0.05
@@ -34,12 +39,15 @@ class TurnCommit:
     reason: str | None = None
 
 
-def commit_turn(snapshot: Snapshot, prompt: str) -> TurnCommit:
+def commit_turn(snapshot: Snapshot, prompt: str, number: int | None = None) -> TurnCommit:
     """Commit on the branch what the worktree of the snapshot had at the end of the turn.
 
     Nothing happens while the agent or the user is in the middle of something, on another branch,
-    or when nothing changed.
+    or when nothing changed. `number`: of the turn, for a hook that took the snapshot may not have
+    known it.
     """
+    if number is not None:
+        snapshot = snapshot._replace(number=number)
     worktree = worktree_record.read(snapshot.repo)
     entry = entry_of(worktree.path)
     git = Git(worktree.path)
@@ -54,7 +62,7 @@ def commit_turn(snapshot: Snapshot, prompt: str) -> TurnCommit:
     answer = git.ask("rev-parse", "HEAD", "HEAD^{tree}")
     head, head_tree = answer.output.decode().split() if answer.ok else (None, None)
     try:
-        tree = _tree(git, entry, head, snapshot.tree)
+        tree = _tree(entry, head, snapshot.tree)
     except External as error:
         return TurnCommit(None, f"the files cannot be added: {error.message}")
     if tree == head_tree:
@@ -67,41 +75,80 @@ def commit_turn(snapshot: Snapshot, prompt: str) -> TurnCommit:
     return TurnCommit(commit, _stage(git, commit))
 
 
-def _tree(git: Git, entry: Path, head: str | None, taken: str) -> str:
-    """The head's tree with what differs in the snapshot's, as git would add it."""
-    index = entry / f"prong-commit-{os.getpid()}"
-    try:
+class _Entry(NamedTuple):
+    """A line of the snapshot's tree."""
+
+    mode: bytes
+    object: bytes
+    name: bytes
+
+
+def _tree(entry: Path, head: str | None, taken: str) -> str:
+    """The head's tree with what differs in the snapshot's, as git would add it.
+
+    The worktree may have changed since. So the files of the snapshot are laid out elsewhere, where
+    git adds them from.
+    """
+    with TemporaryDirectory(prefix="prong-commit-", dir=entry) as name:
+        index, files = Path(name) / "index", Path(name) / "files"
+        files.mkdir()
         with suppress(FileNotFoundError):
             copyfile(entry / "index", index)
-        private = Git(git.folder, index=index)
+        where = (f"--git-dir={entry}", f"--work-tree={files}")
+        private = Git(files, *where, index=index)
         hidden = private.run("ls-files", "-z", "-v").split(b"\0")
         left = {line[2:] for line in hidden if line and (line[:1] == b"S" or line[:1].islower())}
         private.run("read-tree", *(("-i", "-m", head) if head else ("--empty",)))
         gone, present = _differing(private, head, taken)
+        _lay_out(private, files, [one for one in present if one.mode != _SUBMODULE])
         # What is gone goes first: a folder may have become a file, or a link.
-        for words, names in (("--force-remove",), gone), (("--add", "--remove"), present):
+        added = [one.name for one in present if one.mode != _SUBMODULE]
+        for words, names in (("--force-remove",), gone), (("--add",), added):
             stdin = b"".join(name + b"\0" for name in names if name not in left)
             private.run("update-index", "-z", *words, "--stdin", stdin=stdin)
+        inner = [one for one in present if one.mode == _SUBMODULE]
+        lines = b"".join(b"%s %s\t%s\0" % one for one in inner)
+        private.run("update-index", "-z", "--index-info", stdin=lines)
         return private.run("write-tree").decode().strip()
-    finally:
-        for leftover in (index, index.with_name(f"{index.name}.lock")):
-            leftover.unlink(missing_ok=True)
 
 
-def _differing(git: Git, head: str | None, taken: str) -> tuple[list[bytes], list[bytes]]:
+def _lay_out(git: Git, folder: Path, entries: Sequence[_Entry]) -> None:
+    """Write files as the snapshot has them, byte for byte."""
+    asked = b"".join(one.object + b"\n" for one in entries)
+    blobs = git.run("cat-file", "--batch", stdin=asked)
+    at = 0
+    for one in entries:
+        begin = blobs.index(b"\n", at) + 1
+        at = begin + int(blobs[at:begin].split()[2])
+        content = blobs[begin:at]
+        at += 1
+        path = folder / os.fsdecode(one.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if one.mode == _LINK:
+            path.symlink_to(os.fsdecode(content))
+        else:
+            path.write_bytes(content)
+            path.chmod(0o755 if one.mode == _PROGRAM else 0o644)
+
+
+def _differing(git: Git, head: str | None, taken: str) -> tuple[list[bytes], list[_Entry]]:
     """What is gone and what is new or changed; not a repository inside that was never added."""
     gone: list[bytes] = []
-    present: list[bytes] = []
+    present: list[_Entry] = []
     if head is None:
-        lines = git.run("ls-tree", "-r", "-z", taken).split(b"\0")[:-1]
-        return gone, [line.split(b"\t", 1)[1] for line in lines if line[:6] != _SUBMODULE]
+        for line in git.run("ls-tree", "-r", "-z", taken).split(b"\0")[:-1]:
+            about, _, name = line.partition(b"\t")
+            mode, _, blob = about.split(b" ")
+            if mode != _SUBMODULE:
+                present.append(_Entry(mode, blob, name))
+        return gone, present
     fields = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", head, taken).split(b"\0")
     for about, name in zip(fields[::2], fields[1::2], strict=False):
-        old, new, *_ = about.lstrip(b":").split(b" ")
+        old, new, _, blob, _ = about.lstrip(b":").split(b" ")
         if new == _NOTHING:
             gone.append(name)
         elif new != _SUBMODULE or old == _SUBMODULE:
-            present.append(name)
+            present.append(_Entry(new, blob, name))
     return gone, present
 
 

@@ -72,9 +72,10 @@ def push(path: Path, remote: str) -> Push | None:
             fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return None
-        git = Git(path, deadline=Deadline(_PATIENCE))
         ref = f"refs/heads/{worktree.branch}"
-        commit = git.run("rev-parse", "--verify", ref).decode().strip()
+        commit = Git(path).run("rev-parse", "--verify", ref).decode().strip()
+        # As a push of the user: their hook may refuse it, and that of LFS sends its files first.
+        git = Git(path, deadline=Deadline(_PATIENCE), as_user=True)
         answer = git.ask("push", "--quiet", "--porcelain", remote, f"{commit}:{ref}")
         failure = None if answer.ok else answer.complaint.strip() or f"status {answer.status}"
         done = Push(commit, remote, datetime.now(UTC), failure)

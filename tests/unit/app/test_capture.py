@@ -1,5 +1,6 @@
 """The code of turns, as far as the application knows it."""
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
@@ -85,6 +86,45 @@ def test_what_a_hook_kept_is_taken_in_once(
         turn.id: taken.commit
     }
     assert spool.waiting(where) == []
+
+
+def test_a_repository_that_git_does_not_open(
+    capture: Capture, conversation: Conversation, folder: Path, tmp_path: Path
+) -> None:
+    """It hides no snapshot of another one, and its own only until it is mended."""
+    broken = tmp_path / "broken"
+    subprocess.run(["git", "init", "--quiet", str(broken)], check=True)
+    session = conversation.session
+    where = tmp_path / "state" / "spool"
+    first, second = conversation.turns[:2]
+    for repository, turn in ((broken, first), (folder, second)):
+        taken = snapshots.take(repository, TurnKey(session.agent, session.id, turn.id))
+        assert taken
+        told = {"repo": str(taken.repo), "ref": taken.ref}
+        about = {"agent": session.agent, "session": session.id}
+        spool.append({**about, "snapshot": told}, where)
+    config = (broken / ".git/config").read_text()
+    (broken / ".git/config").write_text("[core")
+    assert set(capture.of(conversation)) == {second.id}
+    (broken / ".git/config").write_text(config)
+    assert set(capture.of(conversation)) == {first.id, second.id}
+    assert spool.waiting(where) == []
+
+
+def test_a_worktree_that_is_gone_leaves_its_snapshots_to_the_repository(
+    capture: Capture, conversation: Conversation, folder: Path, tmp_path: Path
+) -> None:
+    capture.keep(conversation)
+    git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a")
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "--quiet", "-m", "one"], check=True)
+    subprocess.run([*git, "worktree", "add", "--quiet", str(tmp_path / "w")], check=True)
+    earlier = replace(conversation, turns=conversation.turns[:1])
+    moved = replace(earlier, session=replace(conversation.session, cwd=str(tmp_path / "w")))
+    taken = capture.keep(moved)
+    assert taken.repo == tmp_path / "w"
+    shutil.rmtree(tmp_path / "w")
+    assert capture.of(conversation)[taken.turn_id].repo == folder
 
 
 def test_a_lost_table_is_rebuilt_from_the_repositories(
