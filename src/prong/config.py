@@ -11,6 +11,9 @@ link = ["node_modules"]           # ignored files that a worktree gets a link to
 
 [picker]
 program = "fzf"                   # what a turn is picked with, instead of prong's own list
+
+[snapshots]
+limit_mb = 50                     # larger files are left out of snapshots, and listed
 """
 
 import os
@@ -21,11 +24,12 @@ from typing import Any, cast
 
 from prong import paths
 from prong.errors import ConfigError
+from prong.limits import SNAPSHOT_LIMIT, in_bytes
 
 _HINT = (
     "the settings there are: agents.NAME.roots = [FOLDER, ...], agents.NAME.command = COMMAND, "
     "workspace.root = FOLDER, workspace.copy = [PATTERN, ...], workspace.link = [PATTERN, ...], "
-    'picker.program = "builtin" or "fzf"'
+    'picker.program = "builtin" or "fzf", snapshots.limit_mb = NUMBER'
 )
 _PICKERS = ("builtin", "fzf")
 
@@ -43,6 +47,14 @@ class Workspace:
 
 
 @dataclass(frozen=True)
+class Snapshots:
+    """What goes into them. Hooks read it with `prong.limits`."""
+
+    limit: int = SNAPSHOT_LIMIT
+    """In bytes. Larger files are left out and listed."""
+
+
+@dataclass(frozen=True)
 class Config:
     extra_roots: Mapping[str, tuple[Path, ...]] = field(default_factory=dict[str, tuple[Path, ...]])
     """Agent name -> folders besides its own: other accounts, copies from other machines."""
@@ -53,6 +65,7 @@ class Config:
     workspace: Workspace = field(default_factory=Workspace)
     picker: str = _PICKERS[0]
     """What turns are picked with."""
+    snapshots: Snapshots = field(default_factory=Snapshots)
 
 
 def load(path: Path | None = None) -> Config:
@@ -79,7 +92,7 @@ class _Checker:
         self.path = path
 
     def config(self, table: dict[str, Any]) -> Config:
-        self._only(table, {"agents", "workspace", "picker"}, "")
+        self._only(table, {"agents", "workspace", "picker", "snapshots"}, "")
         agents = self._table(table.get("agents", {}), "agents")
         roots: dict[str, tuple[Path, ...]] = {}
         commands: dict[str, str | tuple[str, ...]] = {}
@@ -91,7 +104,19 @@ class _Checker:
             if "command" in settings:
                 commands[name] = self._command(settings["command"], f"{where}.command")
         workspace = self._workspace(table.get("workspace", {}))
-        return Config(roots, commands, workspace, self._picker(table.get("picker", {})))
+        picker = self._picker(table.get("picker", {}))
+        snapshots = self._snapshots(table.get("snapshots", {}))
+        return Config(roots, commands, workspace, picker, snapshots)
+
+    def _snapshots(self, value: Any) -> Snapshots:
+        table = self._table(value, "snapshots")
+        self._only(table, {"limit_mb"}, "snapshots")
+        if "limit_mb" not in table:
+            return Snapshots()
+        limit = in_bytes(table["limit_mb"])
+        if limit is None:
+            raise self._wrong("snapshots.limit_mb must be a number above 0")
+        return Snapshots(limit)
 
     def _picker(self, value: Any) -> str:
         table = self._table(value, "picker")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from prong.errors import Corrupt, Dirty, External
+from prong.errors import ConfigError, Corrupt, Dirty, External
 from prong.journal import sync_folder
 from prong.paths import private_dir
 
@@ -167,7 +167,7 @@ def _check(edit: Edit) -> None:
         # Even where we could: whoever made it read-only meant it.
         if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
             hint = f"chmod u+w {path}"
-            raise External(f"{path} is read-only", hint=hint, path=str(path))
+            raise ConfigError(f"{path} is read-only", hint=hint, path=str(path))
     if read(path) != edit.before:
         message = f"{path} was changed this very moment; nothing was written"
         raise Dirty(message, hint="once more", path=str(path))

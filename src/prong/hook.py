@@ -85,6 +85,11 @@ class Call:
         """Only Codex tells it."""
         return self.text("turn_id", "turn-id")
 
+    @property
+    def said(self) -> str | None:
+        """The last answer of the turn that ends."""
+        return self.text("last_assistant_message", "last-assistant-message")
+
     @cached_property
     def transcript(self) -> Path | None:
         path = self.text("transcript_path")
@@ -110,6 +115,8 @@ class Wanted(NamedTuple):
     number: int | None = None
     late: bool = False
     """The turn ended some time ago; nobody told us."""
+    ended: bool = False
+    """The agent says that this very turn ends now, perhaps for the second time."""
 
 
 class Result:
@@ -178,7 +185,9 @@ def _wanted(call: Call) -> Wanted | None:
     match call.event:
         case "Stop" | "StopFailure" | "agent-turn-complete":
             if call.turn:
-                return Wanted(call.turn, tails.codex_answer(path, call.turn) if path else None)
+                answer, said = tails.codex_answer(path, call.turn) if path else (None, "")
+                is_last = _is_same(said, call.said)
+                return Wanted(call.turn, answer if is_last else None, ended=call.event == "Stop")
             return _ended(call, path) if path else None
         case "UserPromptSubmit" | "SessionEnd":
             return _before(call, path)
@@ -188,14 +197,16 @@ def _wanted(call: Call) -> Wanted | None:
 
 def _ended(call: Call, path: Path) -> Wanted | None:
     """The turn that has just ended. Its last lines come to the file in these very moments."""
-    said = call.text("last_assistant_message")
+    said, prompt = call.said, call.text("prompt_id")
     deadline = time.monotonic() + _WAIT
     while True:
         last = tails.claude(path)
         over = time.monotonic() > deadline
-        if last is not None and last.has_prompt(call.text("prompt_id")):
-            if over or _is_same(last.said, said):
-                return Wanted(last.id, last.message, last.number)
+        if last is not None and last.has_prompt(prompt):
+            is_last = _is_same(last.said, said)
+            if over or is_last or said is None:
+                answer = last.message if is_last else None
+                return Wanted(last.id, answer, last.number, ended=prompt in last.prompt_ids)
         elif over:
             return None
         time.sleep(_PAUSE)
@@ -204,7 +215,7 @@ def _ended(call: Call, path: Path) -> Wanted | None:
 def _is_same(written: str, said: str | None) -> bool:
     """True when the answer in the file is the one that the hook was told of."""
     if said is None:
-        return True
+        return False
     written, said = written.strip(), said.strip()
     # An answer of several parts is several lines in the file.
     return written == said or (bool(written) and said.endswith(written))
@@ -225,33 +236,63 @@ def _before(call: Call, path: Path | None) -> Wanted | None:
 
 
 def _taken(call: Call, wanted: Wanted) -> "Snapshot | None":
-    """The snapshot, unless a late one was not needed any more; None without git."""
+    """The snapshot, unless the turn has one that is as good; None without git."""
+    from prong.limits import snapshot_limit
     from prong.snapshot import TurnKey
     from prong.vcs import snapshots
 
     key = TurnKey(call.agent, call.session or "", wanted.turn)
+    limit = snapshot_limit()
     now = datetime.now(UTC)
-    for folder in _folders(call):
-        left = max(0.1, call.deadline - time.monotonic())
-        found = snapshots.take(
+
+    def take(folder: Path, *, again: bool) -> "Snapshot | None":
+        return snapshots.take(
             folder,
             key,
             number=wanted.number,
             message_id=wanted.message,
-            budget_seconds=left,
-            # A turn that another hook kept from ending ends twice.
-            again=call.event in ("Stop", "StopFailure"),
+            limit=limit,
+            budget_seconds=max(0.1, call.deadline - time.monotonic()),
+            again=again,
+            late=wanted.late,
         )
+
+    for folder in _folders(call):
+        # A turn that another hook kept from ending ends twice.
+        found = take(folder, again=wanted.ended)
+        if found is not None and found.taken < now and _went_on(found, wanted):
+            found = take(folder, again=True)
         if found is not None:
             return found if found.taken >= now else None
     return None
 
 
+def _went_on(kept: "Snapshot", wanted: Wanted) -> bool:
+    """True when the turn has an answer from after its end, and nobody told us of the second end.
+
+    Which answer was the last is known of a snapshot that was taken in time.
+    """
+    known = kept.message_id is not None and wanted.message is not None
+    return known and not kept.late and kept.message_id != wanted.message
+
+
 def _folders(call: Call) -> list[Path]:
-    """Where the agent is now; where it began, should there be no code now."""
-    began = os.environ.get("CLAUDE_PROJECT_DIR") if call.agent == "claude" else None
-    choices = [call.text("cwd"), began]
-    return [Path(one) for one in dict.fromkeys(choices) if one and Path(one).is_dir()]
+    """Where the agent is now; where it began, should there be no code now.
+
+    The other way round when it is in a repository inside the one where it began.
+    """
+    if call.agent == "claude":
+        began = os.environ.get("CLAUDE_PROJECT_DIR")
+    else:
+        began = tails.codex_folder(call.transcript) if call.transcript else None
+    choices = dict.fromkeys([call.text("cwd"), began])
+    folders = [Path(one) for one in choices if one and Path(one).is_dir()]
+    if len(folders) > 1:
+        from prong.vcs.nested import comes_along
+
+        if comes_along(*folders):
+            folders.reverse()
+    return folders
 
 
 def _rollout(thread: str) -> Path | None:
@@ -291,7 +332,7 @@ def _line(call: Call, result: Result) -> dict[str, Any]:
 
 def _told(result: Result) -> dict[str, Any] | None:
     shot = result.snapshot
-    if shot is None or result.wanted is None:
+    if shot is None:
         return None
     return {
         "turn": shot.turn_id,
@@ -300,7 +341,7 @@ def _told(result: Result) -> dict[str, Any] | None:
         "ref": shot.ref,
         "commit": shot.commit,
         "changed": shot.changed,
-        "late": result.wanted.late,
+        "late": shot.late,
         "degraded": shot.degraded,
     }
 

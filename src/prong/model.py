@@ -119,6 +119,8 @@ class Turn:
     """Tool name -> number of calls."""
     tokens: int | None = None
     """Size of the context after this turn, as the agent reported it."""
+    cwd: str | None = None
+    """The folder that the agent was in at the end of the turn, where the session tells."""
     snapshot: str | None = None
     """The commit that has the code as it stood at the end of the turn, when it was kept."""
     changes: "DiffStat | None" = None
@@ -331,6 +333,8 @@ class ForkPlan:
     root: Path | None = None
     worktree: WorktreePlan | None = None
     """None when no code is touched and no worktree is made."""
+    unopened: str | None = None
+    """Why there is no worktree although there is code: git does not give it."""
     warnings: tuple[str, ...] = ()
 
     @property

@@ -19,6 +19,8 @@ class TurnKey(NamedTuple):
 
     BASELINE = "0"
     """The turn id of the code before the first prompt."""
+    START = "start"
+    """The turn id of the code that a fork was first asked in: it need not be that of a turn."""
 
 
 class LeftOut(NamedTuple):
@@ -67,6 +69,8 @@ class Snapshot(NamedTuple):
     """Why it is not the whole truth; None when it is."""
     left_out: tuple[LeftOut, ...] = ()
     nested: tuple[NestedSnapshot, ...] = ()
+    late: bool = False
+    """Taken some time after the turn: what happened in between is in it, too."""
 
     @property
     def key(self) -> TurnKey:

@@ -109,16 +109,22 @@ def codex(path: Path, running: str | None = None) -> LastTurn | None:
     return LastTurn("") if prompted else None
 
 
-def codex_answer(path: Path, turn: str) -> str | None:
-    """The id of the last answer in a turn that is at the end of the file."""
+def codex_answer(path: Path, turn: str) -> tuple[str | None, str]:
+    """The id and the text of the last answer in a turn that is at the end of the file."""
     message: str | None = None
+    said = ""
     for line, _ in _backwards(path):
         payload = _table(line.get("payload"))
         if payload.get("type") == "task_started":
-            return message if payload.get("turn_id") == turn else None
+            return (message, said) if payload.get("turn_id") == turn else (None, "")
         if message is None and payload.get("role") == "assistant":
-            message = _text(payload.get("id"))
-    return None
+            message, said = _text(payload.get("id")), _words(payload)
+    return None, ""
+
+
+def codex_folder(path: Path) -> str | None:
+    """Where a thread began."""
+    return _text(_table(_first(path).get("payload")).get("cwd"))
 
 
 def _claude_turn(openers: list[Line], message: Line | None) -> LastTurn:
@@ -167,10 +173,13 @@ def _is_worded(line: Line) -> bool:
 
 def _began(path: Path) -> str:
     """When a file was begun. In a fork that is a copy there are turns from before that."""
+    return _time(_first(path))
+
+
+def _first(path: Path) -> Line:
     with suppress(OSError), path.open("rb") as file:
-        first = _parsed(file.readline(_LIMIT))
-        return _time(_table(first))
-    return ""
+        return _table(_parsed(file.readline(_LIMIT)))
+    return {}
 
 
 def _time(line: Line) -> str:

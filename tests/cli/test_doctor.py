@@ -269,6 +269,25 @@ class TestCode:
     def test_no_snapshots_are_no_problem(self, shop: Shell, folder: Path) -> None:
         assert findings(shop, "code") == []
 
+    def test_a_snapshot_for_a_worktree_is_that_of_no_turn(self, shop: Shell, folder: Path) -> None:
+        shop.json("fork", API, "--code", "now")
+        assert findings(shop, "code", "warning") == []
+
+    def test_work_in_the_worktree_of_a_killed_fork(self, shop: Shell, folder: Path) -> None:
+        made = Path(shop.json("fork", API, "--code", "head")["fork"]["workspace"])
+        (made / "new.py").write_text("new\n")
+        root = shop.home.root / ".local/share/prong/worktrees"
+        journal = {"worktree": str(made), "whole": str(made)}
+        (root / ".prong" / "0123456789abcdef.jsonl").write_text(json.dumps(journal) + "\n")
+        for path in shop.home.claude.glob(f"projects/*{made.name}*/*.jsonl"):
+            path.unlink()
+        told = shop.json("doctor", "--fix")["findings"]
+        (kept,) = [one for one in told if str(made) in one["message"]]
+        assert (kept["level"], kept["hint"]) == ("note", "prong worktrees")
+        assert (made / "new.py").exists()
+        assert [one["path"] for one in shop.json("worktrees")["worktrees"]] == [str(made)]
+        assert not any("killed" in one["message"] for one in shop.json("doctor")["findings"])
+
     def test_worktrees(self, shop: Shell, folder: Path) -> None:
         made = shop.json("fork", API)["fork"]
         root = shop.home.root / ".local/share/prong/worktrees"

@@ -1,15 +1,20 @@
 """`prong fork` with the code of the turn."""
 
+import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from prong import spool
+from prong.agents.claude.sample import ClaudeSample
+from prong.agents.codex.sample import CodexSample
 from prong.model import TurnKey
 from prong.vcs import snapshots
-from tests.cli.shell import API, Shell
+from tests.cli.shell import API, NOW, PARSER, Shell
 
 LONG_AGO = os.environ | {"GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}
 """The commit is older than the sample sessions."""
@@ -127,11 +132,20 @@ class TestSeveral:
         assert [made["branch"] for made in forks] == ["try/it", "try/it-2", "try/it-3"]
 
     def test_one_of_them_is_taken(self, shop: Shell, code: Path) -> None:
+        """That is known before the first one is made."""
         git(code, "branch", "try-2")
-        problem = shop.problem(2, "fork", f"{API}@2", "--count", "3", "--branch", "try")
-        assert problem["code"] == "taken"
-        assert len(problem["details"]["made"]) == 1
-        assert git(code, "worktree", "list").count("\n") == 2
+        for words in ([], ["--dry-run"]):
+            problem = shop.problem(2, "fork", f"{API}@2", "--count", "3", "--branch", "try", *words)
+            assert problem["code"] == "taken"
+            assert "try-2" in problem["message"]
+        assert git(code, "worktree", "list").count("\n") == 1
+        assert git(code, "branch", "--list", "try") == ""
+
+    def test_a_plan_says_how_many(self, shop: Shell, code: Path) -> None:
+        words = ("fork", f"{API}@2", "--count", "3", "--dry-run")
+        assert shop.json(*words)["count"] == 3
+        assert "3 forks" in shop.ok(*words)
+        assert "fork," not in shop.ok("fork", f"{API}@2", "--dry-run")
 
 
 def everything(shop: Shell) -> dict[str, bytes]:
@@ -282,12 +296,163 @@ def test_what_is_said_about_code_is_not_ignored(shop: Shell, code: Path, words: 
     shop.problem(3, "fork", f"{API}@3", *words)
 
 
+def go_on(fork: dict[str, Any]) -> None:
+    """A turn of its own, for a fork of a Claude session."""
+    path = Path(fork["path"])
+    told = [json.loads(line) for line in path.read_bytes().splitlines()]
+    turn = ClaudeSample(fork["child"].removeprefix("claude:"), fork["workspace"], NOW)
+    turn.leaf = next(line["uuid"] for line in reversed(told) if "uuid" in line)
+    for _ in range(3):
+        turn.prompt("go on")
+        turn.answer("Done.")
+    with path.open("a") as file:
+        file.writelines(f"{json.dumps(line)}\n" for line in turn.lines)
+
+
 def test_the_worktree_of_the_source_is_gone(shop: Shell, code: Path) -> None:
     """The snapshots that were taken in it are in the repository."""
     first = shop.json("fork", f"{API}@2")["fork"]
     (Path(first["workspace"]) / "new.py").write_text("of the fork\n")
-    shop.ok("snapshot", first["child"], "--again")
+    go_on(first)
+    shop.ok("snapshot", first["child"])
     shop.ok("worktrees", "prune", Path(first["workspace"]).name, "--yes", "--force")
     second = shop.json("fork", first["child"])["fork"]
     assert second["code"] == "turn"
     assert (Path(second["workspace"]) / "new.py").read_text() == "of the fork\n"
+
+
+class TestBranch:
+    @pytest.mark.parametrize("words", [[], ["--dry-run"]])
+    @pytest.mark.parametrize("name", ["HEAD", "@", "refs/heads/zz", "", "a..b", "-x", "@{-1}"])
+    def test_a_name_that_is_none(
+        self, shop: Shell, code: Path, name: str, words: list[str]
+    ) -> None:
+        problem = shop.problem(2, "fork", f"{API}@2", f"--branch={name}", *words)
+        assert "cannot be the name of a branch" in problem["message"]
+        assert git(code, "worktree", "list").count("\n") == 1
+
+    @pytest.mark.parametrize(("there", "name"), [("a", "a"), ("a/b", "a"), ("a", "a/b")])
+    def test_one_that_is_in_the_way(self, shop: Shell, code: Path, there: str, name: str) -> None:
+        git(code, "branch", there)
+        problem = shop.problem(2, "fork", f"{API}@2", "--branch", name, "--dry-run")
+        assert problem["code"] == "taken"
+
+
+@pytest.mark.parametrize("which", ["now", "head"])
+def test_the_turn_of_code_that_is_of_no_turn(shop: Shell, code: Path, which: str) -> None:
+    shop.problem(2, "fork", f"{API}@3", "--code", which, "--code-at", "2", "--dry-run")
+    shop.problem(2, "fork", f"{API}@3", "--code-at", "", "--dry-run")
+
+
+class TestFolderOfTheTurn:
+    """The agent was somewhere else at another turn."""
+
+    @pytest.fixture
+    def wanderer(self, shop: Shell, code: Path) -> str:
+        (code / "api").mkdir()
+        (code / "api" / "keys.py").touch()
+        git(code, "add", "--all")
+        git(code, "commit", "--quiet", "--message", "two")
+        sample = shop.session(8, cwd=str(code))
+        for number, folder in enumerate((code, code / "api", code), start=1):
+            sample.cwd = str(folder)
+            sample.prompt(f"prompt {number}")
+            sample.answer("Done.")
+        sample.cwd = str(code)
+        sample.write(shop.home.claude)
+        return sample.id
+
+    @pytest.mark.parametrize(("turn", "name"), [(0, ""), (1, ""), (2, "api"), (3, "")])
+    def test_as_at_the_turn(
+        self, shop: Shell, code: Path, wanderer: str, turn: int, name: str
+    ) -> None:
+        made = shop.json("fork", f"{wanderer}@{turn}", "--code", "head")["fork"]
+        top = git(Path(made["workspace"]), "rev-parse", "--show-toplevel").strip()
+        assert made["workspace"] == str(Path(top) / name)
+
+    def test_of_codex(self, shop: Shell, code: Path) -> None:
+        sample = CodexSample("01a1e076-654d-7c10-8a51-0000000000aa", str(code), NOW)
+        sample.turn("one", "Done.")
+        sample.cwd = str(code / "api")
+        sample.turn("two", "Done.")
+        sample.write(shop.home.codex)
+        (code / "api").mkdir()
+        places = [
+            Path(shop.json("fork", f"{sample.id}@{turn}", "--code", "head")["fork"]["workspace"])
+            for turn in (0, 1, 2)
+        ]
+        assert [(place / ".git").exists() for place in places] == [True, True, False]
+        assert places[2].name == "api"
+
+    def test_of_a_fork_at_a_turn_of_its_source(
+        self, shop: Shell, code: Path, wanderer: str
+    ) -> None:
+        first = shop.json("fork", f"{wanderer}@2", "--code", "head")["fork"]
+        second = shop.json("fork", f"{first['child']}@2", "--code", "head")["fork"]
+        assert Path(second["workspace"]).name == "api"
+
+
+class TestCodex:
+    """A fork lives in its worktree; where its source was is no folder of its own."""
+
+    def test_it_is_no_session_of_the_folder(self, shop: Shell, code: Path) -> None:
+        made = shop.json("fork", f"codex:{PARSER}@2")["fork"]
+        assert Path(made["workspace"]).parent != code.parent
+        found = shop.json("list", "--project", str(code), "--all")["sessions"]
+        assert made["child"] not in [one["ref"] for one in found]
+        assert f"codex:{PARSER}" in [one["ref"] for one in found]
+        there = shop.json("list", "--project", made["workspace"])["sessions"]
+        assert [one["ref"] for one in there] == [made["child"]]
+        assert there[0]["cwds"] == [made["workspace"]]
+
+
+def without_git(shop: Shell) -> Path:
+    """A folder for PATH with all but git that the agents' stand-ins need."""
+    folder = shop.home.root / "bin"
+    for name in ("cat", "env", "grep", "sort"):
+        (folder / name).symlink_to(shutil.which(name) or "")
+    return folder
+
+
+class TestGitFails:
+    """There is code, and git does not give it."""
+
+    @pytest.fixture(params=["missing", "broken", "refused"])
+    def no_git(self, request: pytest.FixtureRequest, shop: Shell, code: Path) -> dict[str, str]:
+        if request.param == "broken":
+            (code / ".git/HEAD").unlink()
+            return {}
+        path = without_git(shop)
+        if request.param == "refused":
+            program = path / "git"
+            real = shutil.which("git")
+            told = "GIT_TEST_ASSUME_DIFFERENT_OWNER=1"
+            program.write_text(f'#!/bin/sh\nexec env {told} {real} "$@"\n')
+            program.chmod(0o755)
+        return {"PATH": str(path)}
+
+    @pytest.mark.parametrize("turn", [2, 3, 4])
+    def test_nothing_is_done_silently(
+        self, shop: Shell, code: Path, no_git: dict[str, str], turn: int
+    ) -> None:
+        point = f"{API}@{turn}"
+        plan = shop.json("fork", point, "--dry-run", **no_git)["plan"]
+        [warning] = [one for one in plan["warnings"] if "no code is touched" in one]
+        assert "git" in warning
+        assert "git" in shop.fails(3, "fork", point, **no_git)
+        problem = shop.problem(3, "fork", point, **no_git)
+        assert "--no-worktree" in problem["hint"]
+        made = shop.json("fork", point, "--yes", **no_git)["fork"]
+        assert (made["workspace"], made["code"]) == (str(code), "none")
+        assert warning in made["warnings"]
+
+    def test_who_wants_no_code_is_not_told(
+        self, shop: Shell, code: Path, no_git: dict[str, str]
+    ) -> None:
+        made = shop.json("fork", f"{API}@2", "--no-worktree", **no_git)["fork"]
+        assert not [one for one in made["warnings"] if "no code" in one]
+
+
+def test_without_git_a_plain_folder_is_as_ever(shop: Shell) -> None:
+    made = shop.json("fork", f"{API}@2", PATH=str(without_git(shop)))["fork"]
+    assert made["warnings"] == []

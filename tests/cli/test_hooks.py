@@ -3,13 +3,14 @@
 import json
 import os
 import pty
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import prong as package
+from prong.app.hooks import hook_command
 from prong.testing.home import IsolatedHome
 from tests.cli.shell import Shell, prong
 from tests.unit.agents.codex import hook_server
@@ -103,7 +104,7 @@ def test_a_file_that_the_agent_wrote_anew_is_taken_as_it_is(shell: Shell, settin
 def test_hooks_of_another_prong_are_replaced(shell: Shell, settings: Path) -> None:
     install(shell)
     text = settings.read_text()
-    settings.write_text(text.replace(sys.executable, "/old/python", 3))
+    settings.write_text(text.replace(shlex.join(hook_command()), "/old/prong-hook", 3))
     assert state(shell) == "outdated"
     install(shell)
     assert settings.read_text() == text
@@ -123,6 +124,32 @@ def test_the_project(shell: Shell, settings: Path, monkeypatch: pytest.MonkeyPat
     assert list(folder.iterdir()) == []
 
 
+def test_git_would_show_the_new_file(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = shell.home.project("shop")
+    (folder / "deep").mkdir()
+    monkeypatch.chdir(folder / "deep")
+
+    def notes(*words: str) -> list[str]:
+        arguments = ("hooks", "install", "--agent", "claude", "--dry-run", *words)
+        [plan] = shell.json(*arguments)["hooks"]
+        return plan["notes"]
+
+    [note] = notes("--project")
+    assert "deep/.claude/settings.local.json" in note
+    assert notes() == []
+    # As the note says.
+    exclude = folder / ".git/info/exclude"
+    exclude.parent.mkdir(exist_ok=True)
+    subprocess.run(["sh", "-c", note.partition(": ")[2]], check=True)
+    assert "settings.local.json" in exclude.read_text()
+    assert notes("--project") == []
+    exclude.unlink()
+    # One that is there already is the user's business.
+    (folder / "deep/.claude").mkdir()
+    (folder / "deep/.claude/settings.local.json").write_text("{}")
+    assert notes("--project") == []
+
+
 def test_a_link_stays_a_link(shell: Shell, settings: Path) -> None:
     real = shell.home.root / "dotfiles.json"
     settings.rename(real)
@@ -137,15 +164,16 @@ def test_a_link_stays_a_link(shell: Shell, settings: Path) -> None:
 
 def test_a_read_only_file_is_left_alone(shell: Shell, settings: Path) -> None:
     settings.chmod(0o444)
-    words = shell.fails(8, "hooks", "install", "--agent", "claude", "--yes", "--json")
+    words = shell.fails(2, "hooks", "install", "--agent", "claude", "--yes", "--json")
     problem = json.loads(words)
+    assert problem["code"] == "config"
     assert problem["message"] == f"{settings} is read-only"
     assert problem["hint"] == f"chmod u+w {settings}"
     assert settings.read_text() == SETTINGS
     settings.chmod(0o644)
     install(shell)
     settings.chmod(0o444)
-    shell.problem(8, "hooks", "remove", "--agent", "claude", "--yes")
+    shell.problem(2, "hooks", "remove", "--agent", "claude", "--yes")
     assert state(shell) == "installed"
 
 
@@ -264,7 +292,7 @@ def test_both_agents_at_once(shell: Shell, settings: Path, codex: IsolatedHome) 
 
 def test_half_a_change_is_taken_back(shell: Shell, codex: IsolatedHome) -> None:
     (codex.codex / "config.toml").chmod(0o444)
-    problem = shell.problem(8, "hooks", "install", "--agent", "codex", "--yes")
+    problem = shell.problem(2, "hooks", "install", "--agent", "codex", "--yes")
     assert "config.toml is read-only" in problem["message"]
     assert not (codex.codex / "hooks.json").exists()
 

@@ -8,6 +8,7 @@ import pytest
 from prong import paths
 from prong.agents.codex.store import CodexStore
 from tests.cli import agents
+from tests.cli.code_lab import CodeLab
 from tests.cli.shell import API, PARSER, Shell
 
 
@@ -54,6 +55,19 @@ def test_the_folder_is_gone(shop: Shell) -> None:
     (shop.home.projects / "shop").rmdir()
     problem = shop.problem(3, "resume", API)
     assert problem["hint"] == f"prong fork claude:{API} --into DIR"
+
+
+def test_the_worktree_of_a_fork_was_removed(shop: Shell) -> None:
+    """Another fork brings its code back."""
+    lab = CodeLab.make(shop)
+    made = shop.json("fork", f"{API}@2")["fork"]
+    worktree = Path(made["workspace"])
+    shop.ok("worktrees", "prune", worktree.name, "--yes", "--force")
+    assert not worktree.exists()
+    problem = shop.problem(3, "resume", made["child"])
+    assert problem["hint"] == f"prong fork {made['child']} brings its code back"
+    shop.json("fork", made["child"])
+    assert lab.folder.is_dir()
 
 
 def test_a_turn_is_for_forks(shop: Shell) -> None:

@@ -163,7 +163,8 @@ def test_the_answer(
     result = CliRunner().invoke(main, ["worktrees", "prune"], input=answer)
     assert result.exit_code == status
     # It is named before it is asked for.
-    assert result.output.index(workspace.name) < result.output.index("Remove 1 worktree?")
+    assert result.output.index(workspace.name) < result.output.index("Remove 1 worktree, with")
+    assert "with all files that git ignores there?" in result.output
     assert workspace.exists() == (status != 0)
 
 
@@ -205,6 +206,38 @@ def test_changes_are_not_lost(shop: Shell, code: Path) -> None:
     result = shop.run("worktrees", "prune", "--yes", "--force")
     assert "1 changed file will be lost" in result.stderr
     assert not workspace.exists()
+
+
+def test_an_ignored_repository_is_not_lost(shop: Shell, code: Path) -> None:
+    (code / ".gitignore").write_text("cache/\n")
+    workspace = Path(fork(shop)["workspace"])
+    (workspace / "cache").mkdir()
+    (workspace / "cache" / "data").write_text("made again\n")
+    assert one(shop)["dirty"] is False
+    git(workspace, "init", "--quiet", "cache/tool")
+    (workspace / "cache/tool/new.py").write_text("new\n")
+    assert one(shop)["files"] == ["cache/tool"]
+    shop.problem(4, "worktrees", "prune", "--yes", workspace.name)
+    assert workspace.exists()
+
+
+def test_deleted_snapshots(shop: Shell, code: Path) -> None:
+    """As the documentation says how: then only the worktree has what was not committed."""
+    workspace = Path(fork(shop)["workspace"])
+    assert one(shop)["dirty"] is False
+    for ref in git(code, "for-each-ref", "--format=%(refname)", "refs/prong/").split():
+        git(code, "update-ref", "-d", ref)
+    shop.problem(4, "worktrees", "prune", "--yes", workspace.name)
+    assert (workspace / "limits.py").read_text() == "LIMIT = 99\n"
+
+
+def test_the_snapshot_that_was_taken_for_it(shop: Shell, code: Path) -> None:
+    refs = ("for-each-ref", "--format=%(refname)", "refs/prong/")
+    workspace = Path(fork(shop, "--code", "now")["workspace"])
+    assert git(code, *refs).split() == [f"refs/prong/prong/{workspace.name}/now"]
+    (workspace / "limits.py").write_text("LIMIT = 1\n")
+    shop.ok("worktrees", "prune", "--yes", "--force")
+    assert git(code, *refs) == ""
 
 
 def test_a_branch_with_commits_stays(shop: Shell, code: Path) -> None:

@@ -18,6 +18,7 @@ from prong.model import Turn, TurnKey, TurnState
 from prong.testing.programs import MissingProgram, find_program
 from prong.testing.requests import Item
 from prong.testing.script import say
+from prong.vcs import snapshots
 from tests.e2e.code_day import Day, work
 from tests.e2e.code_lab import Code, Desk, desk_of
 from tests.e2e.native import ended, in_free_order
@@ -73,6 +74,12 @@ def test_every_turn_has_its_code(day: Day) -> None:
     assert len({found[turn.id].tree for turn in conversation.turns}) == len(ACTIVE)
 
 
+def test_snapshots_say_whether_they_are_late(day: Day) -> None:
+    found = day.desk.snapshots()
+    late = [turn.prompt for turn in day.desk.conversation().turns if found[turn.id].late]
+    assert late == ["epsilon", "eta"]  # the interrupted ones
+
+
 def test_the_last_turn_is_caught_up_with_by_the_next_command(day: Day) -> None:
     """It was interrupted, and the session was still open."""
     last = day.caught_up["turns"][-1]
@@ -114,6 +121,32 @@ def test_turns_tell_what_changed(day: Day) -> None:
     commits = {one.turn_id: one.commit for one in day.desk.snapshots().values()}
     shown = (*told["turns"], *told["abandoned"])
     assert all(turn["snapshot"] == commits[turn["id"]] for turn in shown)
+
+
+def test_snapshots_have_the_numbers_that_people_see(day: Day) -> None:
+    """The trailer `Prong-Turn`. The hook of Codex does not know it: it leaves it out."""
+    desk = day.desk
+    told = desk.prong("turns", desk.ref)["turns"]
+    check_numbers(desk, told)
+    # Also of the turns that come after those of another session.
+    for child in (made_and_run(desk, f"{desk.ref}@2"), desk.forked_natively()):
+        told = desk.prong("turns", child)["turns"]
+        assert told[-1]["snapshot"]
+        check_numbers(desk, told)
+
+
+def made_and_run(desk: Desk, point: str) -> str:
+    made = fork(desk, point)
+    desk.run(made)
+    return made["child"]
+
+
+def check_numbers(desk: Desk, told: list[dict[str, Any]]) -> None:
+    found = {one.commit: one.number for one in snapshots.find(desk.top)}
+    for turn in told:
+        number = found[turn["snapshot"]]
+        is_known = desk.agent == "claude" or number is not None
+        assert number == (turn["index"] if is_known else None), turn["prompt"]
 
 
 def test_the_head_of_each_turn_is_kept(day: Day) -> None:

@@ -138,6 +138,7 @@ def test_claude_without_a_terminal(
     assert set(found) == {"0", *(turn.id for turn in told)}
     shots = [found["0"], *(found[turn.id] for turn in told)]
     assert [kept(project, shot) for shot in shots] == [*states, states[-1]]
+    assert [shot.number for shot in shots] == [0, *(turn.index for turn in told)]
     said = [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
     answers = {
         line["uuid"]: line["message"]["content"][0]["text"]

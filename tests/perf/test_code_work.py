@@ -23,10 +23,10 @@ pytestmark = pytest.mark.perf
 SESSION = "60309e1e-9d1c-4b5a-8d59-6a1c3f7be210"
 SMALL = {"prong"} | {f"prong.{name}" for name in ("hook", "lock", "paths", "spool", "tails")}
 """Every event needs these."""
-TAKING = {"prong.errors", "prong.snapshot", "prong.vcs"} | {
+TAKING = {"prong.errors", "prong.limits", "prong.snapshot", "prong.vcs"} | {
     f"prong.vcs.{name}"
     for name in (
-        *("contents", "diffs", "files", "git", "importing", "index", "known", "listing"),
+        *("attributes", "contents", "files", "git", "importing", "index", "known", "listing"),
         *("messages", "private", "repository", "sizes", "snapshots", "working"),
     )
 }
@@ -175,7 +175,7 @@ def test_the_hook_imports_the_standard_library_and_little_of_ours(
 def test_seven_git_processes_take_a_snapshot_of_however_many_files(
     isolated_home: IsolatedHome, tmp_path: Path
 ) -> None:
-    expected = ["rev-parse", "for-each-ref", "config", "ls-files", "diff-files", "write-tree"]
+    expected = ["rev-parse", "for-each-ref", "config", "ls-files", "diff-files", "diff-index"]
     expected.append("fast-import")
     for count in (3, 400):
         lab = with_files(tmp_path / str(count), count)
@@ -213,7 +213,67 @@ def test_with_conversions_only_the_first_snapshot_asks_for_the_sizes_of_blobs(la
     change(lab, 5, "changed")
     work = take(lab, "two")
     assert "cat-file" not in work.started
-    assert len(work.read) == 5
+    assert len(work.read - {".gitattributes"}) == 5
+
+
+def test_files_of_another_encoding_are_read_once(lab: Lab) -> None:
+    lab.write("src/part0/.gitattributes", "*.py working-tree-encoding=UTF-16LE\n")
+    names = {f"src/part0/{number}.py" for number in range(0, 400, 20)}
+    for name in names:
+        os.utime(lab.write(name, "print(1)\n".encode("utf-16-le")), (10**9, 10**9))
+    lab.commit()
+    _settle(lab)
+    lab.git("status")
+    assert take(lab, "one").read == {*names, "src/part0/.gitattributes"}
+    assert take(lab, "two").read == {"src/part0/.gitattributes"}
+
+
+@pytest.mark.parametrize("conflict", [False, True])
+def test_300_staged_files_in_60_folders_are_one_pack(lab: Lab, conflict: bool) -> None:
+    names = [f"d{number % 60}/{number}.txt" for number in range(300)]
+    for name in names:
+        lab.write(name)
+    lab.commit()
+    if conflict:
+        lab.git("checkout", "-q", "-b", "theirs")
+        lab.write("src/part1/1.py", "theirs\n")
+        lab.commit()
+        lab.git("checkout", "-q", "main")
+        lab.write("src/part1/1.py", "ours\n")
+        lab.commit()
+        lab.git("merge", "theirs", check=False)
+    lab.git("gc", "-q")
+    take(lab, "before")
+    for name in names:
+        lab.write(name, f"changed in {name}\n")
+    lab.git("add", *names)
+    assert bool(lab.git("ls-files", "-u")) == conflict
+    packs, loose = lab.objects()
+    take(lab, "after")
+    more_packs, more_loose = lab.objects()
+    assert more_packs == packs + 1
+    assert more_loose <= loose + 5
+    # What is still staged the next time makes no more of them.
+    take(lab, "later")
+    packs, loose = lab.objects()
+    assert packs == more_packs
+    assert loose <= more_loose + 3
+    lab.git("fsck", "--strict")
+
+
+def test_300_deleted_files_in_60_folders_are_one_pack(lab: Lab) -> None:
+    for number in range(600):
+        lab.write(f"d{number % 60}/{number}.txt", f"{number}\n")
+    lab.commit()
+    lab.git("gc", "-q")
+    take(lab, "before")
+    packs, loose = lab.objects()
+    for number in range(300):
+        (lab.top / f"d{number % 60}/{number}.txt").unlink()
+    take(lab, "after")
+    more_packs, more_loose = lab.objects()
+    assert more_packs == packs + 1
+    assert more_loose <= loose + 5
 
 
 def test_300_changed_files_are_one_pack(lab: Lab) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from prong import config
-from prong.config import Config, Workspace
+from prong.config import Config, Snapshots, Workspace
 from prong.errors import ConfigError
+from prong.limits import SNAPSHOT_LIMIT, snapshot_limit
 from prong.testing.home import IsolatedHome
 
 
@@ -22,6 +23,7 @@ def test_no_file_is_an_empty_one(tmp_path: Path) -> None:
     assert load(tmp_path, "[agents]") == Config()
     assert load(tmp_path, "[agents.claude]").extra_roots == {"claude": ()}
     assert load(tmp_path, "[workspace]").workspace == Workspace()
+    assert load(tmp_path, "[snapshots]").snapshots == Snapshots(50_000_000)
 
 
 def test_roots(tmp_path: Path, isolated_home: IsolatedHome) -> None:
@@ -42,6 +44,7 @@ def test_the_example_of_the_reference_is_right(tmp_path: Path, isolated_home: Is
     assert load(tmp_path, example).workspace == Workspace(
         isolated_home.root / "worktrees", (".env", "/config/*.local.toml"), ("node_modules",)
     )
+    assert load(tmp_path, example).snapshots == Snapshots(200_000_000)
 
 
 def test_commands(tmp_path: Path) -> None:
@@ -58,6 +61,39 @@ def test_it_lies_in_the_config_folder(isolated_home: IsolatedHome) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "limit"), [("1", 1_000_000), ("0.5", 500_000), ("5000", 5_000_000_000)]
+)
+def test_how_large_a_file_in_a_snapshot_may_be(
+    tmp_path: Path, isolated_home: IsolatedHome, value: str, limit: int
+) -> None:
+    text = f"[snapshots]\nlimit_mb = {value}\n"
+    assert load(tmp_path, text).snapshots == Snapshots(limit)
+    # Hooks read it for themselves.
+    assert snapshot_limit() == SNAPSHOT_LIMIT
+    path = isolated_home.root / ".config/prong/config.toml"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    assert snapshot_limit() == limit
+    assert config.load().snapshots.limit == limit
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"=", b"\xff", b"snapshots = 1", b"snapshots = []", b"[snapshots]\nlimit_mb = 0"),
+        *(b"[snapshots]\nlimit_mb = 'x'", b"[snapshots]\nlimit_mb = inf", b"a = " + b"[" * 10_000),
+    ],
+)
+def test_a_hook_takes_the_default_where_others_complain(
+    isolated_home: IsolatedHome, data: bytes
+) -> None:
+    path = isolated_home.root / ".config/prong/config.toml"
+    path.parent.mkdir()
+    path.write_bytes(data)
+    assert snapshot_limit() == SNAPSHOT_LIMIT
+
+
+@pytest.mark.parametrize(
     "text",
     [
         *("x = 1", "agents = []", "=", "\x00", "[agents.a]\nx = 1"),
@@ -66,6 +102,9 @@ def test_it_lies_in_the_config_folder(isolated_home: IsolatedHome) -> None:
         *("workspace = 1", "[workspace]\nx = 1", "[workspace]\nroot = 1"),
         *("[workspace]\nroot = 'here'", "[workspace]\nroot = ''", "[workspace]\ncopy = '.env'"),
         *("[workspace]\ncopy = ['']", "[workspace]\nlink = ['!a']", "[workspace]\nlink = [1]"),
+        *("snapshots = 1", "[snapshots]\nx = 1", "[snapshots]\nlimit_mb = 0"),
+        *("[snapshots]\nlimit_mb = '5'", "[snapshots]\nlimit_mb = true"),
+        *("[snapshots]\nlimit_mb = nan", "[snapshots]\nlimit_mb = -1"),
         *("[agents.a]\ncommand = ' '", "[agents.a]\ncommand = []", "[agents.a]\ncommand = ['']"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from prong import edits
 from prong.edits import Backups, Edit
-from prong.errors import Corrupt, Dirty, External
+from prong.errors import ConfigError, Corrupt, Dirty, External
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_half_done_is_undone(
 
 def test_what_cannot_be_changed(backups: Backups, file: Path, tmp_path: Path) -> None:
     file.chmod(0o400)
-    with pytest.raises(External, match="is read-only"):
+    with pytest.raises(ConfigError, match="is read-only"):
         install(backups, Edit(file, b"before", b"after"))
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "nowhere")

@@ -1,80 +1,21 @@
 """`prong-hook`, the process: it keeps the code of the turn and never gets in the way of it."""
 
 import json
-import os
 import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import prong
-from prong import hook, spool
+from prong import hook, paths, spool
 from prong.agents.claude.sample import ClaudeSample
 from prong.agents.codex.sample import CodexSample
-from prong.model import Snapshot, TurnKey
+from prong.model import TurnKey
 from prong.testing.home import IsolatedHome
-from prong.vcs import snapshots
 from tests.unit.agents.stores import START, uuid
-
-SOURCE = str(Path(prong.__file__).parents[1])
-THREAD = "01a1e2af-c00a-7313-ae6f-8a75d6d8b169"
-
-
-@dataclass
-class Agent:
-    """Calls the program as an agent does."""
-
-    home: IsolatedHome
-    project: Path
-    env: dict[str, str] = field(default_factory=dict[str, str])
-
-    def hook(
-        self, *words: str, stdin: bytes = b"", **env: str
-    ) -> subprocess.CompletedProcess[bytes]:
-        kept = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "prong.hook", *words],
-            input=stdin,
-            cwd=self.project,
-            env=self.home.env({**kept, "PYTHONPATH": SOURCE, **self.env, **env}),
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-        return done
-
-    def claude(self, event: str, transcript: Path, **payload: Any) -> dict[str, Any]:
-        """One event of Claude Code; what the spool says of it."""
-        told = {
-            "session_id": uuid(1),
-            "transcript_path": str(transcript),
-            "cwd": str(self.project),
-            "hook_event_name": event,
-            **payload,
-        }
-        self.hook("claude", stdin=json.dumps(told).encode())
-        return spool.waiting()[-1]
-
-    def codex(self, event: str, **payload: Any) -> dict[str, Any]:
-        told = {"session_id": THREAD, "cwd": str(self.project), "hook_event_name": event, **payload}
-        self.hook("codex", stdin=json.dumps(told).encode())
-        return spool.waiting()[-1]
-
-    def snapshots(self) -> dict[str, Snapshot]:
-        return {one.turn_id: one for one in snapshots.find(self.project)}
-
-    def kept(self, turn: str, name: str) -> str:
-        shot = self.snapshots()[turn]
-        argv = ["git", "show", f"{shot.commit}:{name}"]
-        return subprocess.run(
-            argv, cwd=self.project, capture_output=True, text=True, check=True
-        ).stdout
+from tests.unit.hook_agent import SOURCE, THREAD, Agent, answer_of, prompt_id
 
 
 @pytest.fixture
@@ -85,14 +26,6 @@ def agent(isolated_home: IsolatedHome) -> Agent:
 @pytest.fixture
 def sample(agent: Agent) -> ClaudeSample:
     return ClaudeSample(uuid(1), str(agent.project), START)
-
-
-def prompt_id(sample: ClaudeSample) -> str:
-    return next(line["promptId"] for line in reversed(sample.lines) if "promptId" in line)
-
-
-def answer_of(sample: ClaudeSample) -> str:
-    return next(line["uuid"] for line in reversed(sample.lines) if line["type"] == "assistant")
 
 
 def test_a_session_of_claude(agent: Agent, sample: ClaudeSample) -> None:
@@ -136,6 +69,7 @@ def test_an_interrupted_turn_is_caught_up(agent: Agent, sample: ClaudeSample) ->
     told = agent.claude("UserPromptSubmit", path, prompt_id="new")
     assert told["snapshot"]["turn"] == second
     assert told["snapshot"]["late"] is True
+    assert agent.snapshots()[second].late is True
     # Once is enough, and what happened before is nobody's guess.
     (agent.project / "b.txt").write_text("changed later")
     assert agent.claude("UserPromptSubmit", path, prompt_id="newer")["snapshot"] is None
@@ -326,6 +260,17 @@ def test_turned_off(agent: Agent, sample: ClaudeSample) -> None:
     assert spool.waiting() == []
 
 
+def test_the_limit_of_the_configuration(agent: Agent, sample: ClaudeSample) -> None:
+    config = paths.config_file()
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("[snapshots]\nlimit_mb = 0.001\n")
+    (agent.project / "big.txt").write_text("x" * 1001)
+    turn = sample.prompt("work")
+    path = sample.write(agent.home.claude)
+    agent.claude("Stop", path, prompt_id=prompt_id(sample))
+    assert [one.path for one in agent.snapshots()[turn].left_out] == ["big.txt"]
+
+
 def test_a_folder_without_git(agent: Agent, sample: ClaudeSample) -> None:
     turn = sample.prompt("work")
     path = sample.write(agent.home.claude)
@@ -427,7 +372,7 @@ def test_little_is_imported(agent: Agent, sample: ClaudeSample) -> None:
     assert tops - {"prong"} <= set(sys.stdlib_module_names)
     ours = {name for name in modules if name.startswith("prong") and "prong.vcs" not in name}
     few = {"prong", "prong.hook", "prong.spool", "prong.tails", "prong.lock", "prong.paths"}
-    assert ours == few | {"prong.snapshot", "prong.errors"}
+    assert ours == few | {"prong.snapshot", "prong.errors", "prong.limits"}
     # Without a snapshot, nothing of what takes one.
     modules = imported(agent, "Notification", path)
     assert {name for name in modules if name.startswith("prong")} == few

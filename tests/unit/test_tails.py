@@ -131,18 +131,23 @@ def test_no_file_and_nothing_in_it(tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(data)
         assert tails.claude(tmp_path / "file") is None
         assert tails.codex(tmp_path / "file") is None
-        assert tails.codex_answer(tmp_path / "file", uuid(1)) is None
+        assert tails.codex_answer(tmp_path / "file", uuid(1)) == (None, "")
+        assert tails.codex_folder(tmp_path / "file") is None
+    assert tails.codex_folder(tmp_path / "none") is None
 
 
 def test_a_codex_fork_and_its_answer(tmp_path: Path) -> None:
-    meta = {"type": "session_meta", "payload": {"history_base": {"thread_id": uuid(1)}}}
+    base = {"history_base": {"thread_id": uuid(1)}, "cwd": "/home/ada/shop"}
+    meta = {"type": "session_meta", "payload": base}
     started = {"type": "event_msg", "payload": {"type": "task_started", "turn_id": uuid(2)}}
-    said = {"payload": {"type": "message", "role": "assistant", "id": "msg_1"}}
+    words = [{"type": "output_text", "text": "Done."}]
+    said = {"payload": {"type": "message", "role": "assistant", "id": "msg_1", "content": words}}
     path = tmp_path / "rollout.jsonl"
     path.write_bytes(as_bytes([meta, started, said]))
     assert tails.codex(path, uuid(2)) == tails.LastTurn("")
-    assert tails.codex_answer(path, uuid(2)) == "msg_1"
-    assert tails.codex_answer(path, uuid(3)) is None
+    assert tails.codex_answer(path, uuid(2)) == ("msg_1", "Done.")
+    assert tails.codex_answer(path, uuid(3)) == (None, "")
+    assert tails.codex_folder(path) == "/home/ada/shop"
     old = {"type": "event_msg", "payload": {"type": "user_message", "message": "hello"}}
     path.write_bytes(as_bytes([old, started]))
     assert tails.codex(path, uuid(2)) == tails.LastTurn("")

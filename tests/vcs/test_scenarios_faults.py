@@ -222,7 +222,7 @@ def test_19_git_is_killed(used: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever git dies, there is an error or a whole snapshot."""
     program = used.top.parent / "bin/git"
     program.parent.mkdir()
-    for victim in ("rev-parse", "for-each-ref", "write-tree", "fast-import", "ls-files"):
+    for victim in ("rev-parse", "for-each-ref", "diff-index", "fast-import", "ls-files"):
         program.write_text(
             f'#!/bin/sh\nfor word in "$@"; do\n'
             f'  [ "$word" = {victim} ] && kill -9 $$\ndone\nexec /usr/bin/env -u PATH '

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.errors import External
+from prong.errors import Unsupported
+from prong.limits import SNAPSHOT_LIMIT
 from prong.vcs import contents, snapshots
 from tests.vcs.lab import Lab
 
@@ -97,6 +98,87 @@ def test_11_encodings_and_identities(used: Lab) -> None:
     assert used.is_exact(used.take())
 
 
+def settle(lab: Lab) -> None:
+    """Make the index newer than its files: now git believes it."""
+    for path in lab.top.rglob("*"):
+        if ".git" not in path.parts and path.is_file():
+            os.utime(path, (10**9, 10**9))
+    lab.git("status")
+
+
+@pytest.mark.parametrize("where", ["top", "folder", "info", "setting", "deleted", "macro"])
+def test_11_an_encoding_that_keeps_the_size(used: Lab, where: str) -> None:
+    line = "*.u working-tree-encoding=UTF-16LE\n"
+    match where:
+        case "folder":
+            used.write("deep/er/.gitattributes", line)
+        case "info":
+            used.write(".git/info/attributes", line)
+        case "setting":
+            used.write("../attributes", line)
+            used.git("config", "core.attributesFile", str(used.top.parent / "attributes"))
+        case "macro":
+            used.write(
+                ".git/info/attributes", "[attr]wide working-tree-encoding=UTF-16LE\n*.u wide\n"
+            )
+        case _:
+            used.write(".gitattributes", line)
+    text = "ab\u4e2d\u6587" * 3
+    assert len(text.encode()) == len(text.encode("utf-16-le"))
+    file = used.write("deep/er/f.u", text.encode("utf-16-le"))
+    used.write("plain.txt", text)
+    used.commit()
+    assert used.git("show", "HEAD:deep/er/f.u") == text.encode()
+    settle(used)
+    if where == "deleted":  # git then takes it from the index
+        (used.top / ".gitattributes").unlink()
+    taken = used.take()
+    assert used.is_exact(taken)
+    assert taken.degraded is None
+    file.unlink()
+    assert used.is_exact(used.take())
+
+
+def test_11_an_identity_that_keeps_the_size(used: Lab) -> None:
+    """It was committed as it had been expanded for another blob."""
+    used.write("main.c", f"/* $Id: {'0' * 40} $ */\n")
+    used.write("other.c", "/* */\n").chmod(0o755)
+    used.commit()
+    used.write(".git/info/attributes", "*.c ident\n")
+    (used.top / "main.c").unlink()
+    used.git("checkout", "-q", "main.c")
+    expanded = (used.top / "main.c").read_bytes()
+    stored = used.git("show", "HEAD:main.c")
+    assert expanded != stored
+    assert len(expanded) == len(stored)
+    later = time.time() + 5
+    os.utime(used.top / ".git/index", (later, later))
+    assert used.git("status", "--porcelain") == b""
+    assert used.is_exact(used.take())
+
+
+def test_11_files_out_of_sight_have_no_other_bytes(used: Lab) -> None:
+    used.write(".gitattributes", "* ident\n")
+    used.write("other/d.txt")
+    (used.top / "link").symlink_to("a.txt")
+    used.commit()
+    used.git("sparse-checkout", "set", "--no-cone", "src")
+    taken = used.take()
+    assert {b"other/d.txt", b"link"} <= set(used.files(taken.tree))
+    assert taken.tree == used.word("rev-parse", "HEAD^{tree}")
+
+
+def test_11_what_was_converted_stays_so_when_the_setting_goes(used: Lab) -> None:
+    used.git("config", "core.autocrlf", "true")
+    used.write("crlf.txt", b"one\r\ntwo\r\n")
+    used.commit()
+    settle(used)
+    assert used.is_exact(used.take())
+    used.git("config", "--unset", "core.autocrlf")
+    assert used.git("status", "--porcelain") == b""
+    assert used.is_exact(used.take())
+
+
 def test_12_sizes(used: Lab) -> None:
     used.write("binary.bin", os.urandom(100_000))
     used.write("empty")
@@ -119,7 +201,7 @@ def test_12_sizes(used: Lab) -> None:
     assert files[b"a.txt"][1] == b"one\n"
     assert files[b"empty"][1] == b""
     assert files[b"exact"] == ("100644", b"x" * 200_000)
-    assert snapshots.LIMIT == 50_000_000
+    assert SNAPSHOT_LIMIT == 50_000_000
 
 
 NAMES = [
@@ -191,7 +273,7 @@ def test_13_a_repository_with_a_line_break_in_its_name(tmp_path: Path, born: boo
     lab.write("a.txt")
     if born:
         lab.commit()
-    with pytest.raises(External, match="line break"):
+    with pytest.raises(Unsupported, match="line break"):
         snapshots.take(top, lab.key("turn"))
 
 

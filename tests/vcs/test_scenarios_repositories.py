@@ -9,6 +9,7 @@ import pytest
 
 from prong.model import TurnKey
 from prong.vcs import listing, messages, snapshots
+from prong.vcs.diffs import diffstats
 from prong.vcs.repository import Repository
 from tests.vcs.lab import Lab, git
 
@@ -83,6 +84,29 @@ def test_04_merge_conflict(used: Lab) -> None:
     index = used.git("ls-files", "-s", "-z").split(b"\0")[:-1]
     assert staged == {tuple(line.replace(b"\t", b" ").split(b" ", 3)) for line in index}
     used.git("fsck", "--strict")
+
+
+def test_04_a_conflict_of_files_and_folders(used: Lab) -> None:
+    """What is staged of it is another kind of thing than in the head."""
+    used.write("file/now.txt", "a folder\n")
+    used.write("folder", "a file\n")
+    in_conflict(used)
+    used.git("merge", "theirs", check=False)
+    used.git("rm", "-q", "--cached", "-r", "file")
+    shutil.rmtree(used.top / "file")
+    (used.top / "folder").unlink()
+    used.write("file", "a file now\n")
+    used.write("folder/now.txt", "a folder now\n")
+    used.git("add", "file", "folder")
+    (used.top / "src/b.py").unlink()
+    used.git("rm", "-q", "--cached", "a.txt")
+    index = used.git("ls-files", "-s", "-z").split(b"\0")[:-1]
+    taken = used.take()
+    assert used.is_exact(taken)
+    kept = used.word("rev-parse", f"{taken.commit}^@").split()[-1]
+    sides = used.git("ls-tree", "-r", "-z", "--name-only", kept).split(b"\0")[:-1]
+    stages = [line.split(b" ", 2)[2].replace(b"\t", b"/") for line in index]
+    assert sorted(sides) == sorted(stages)
 
 
 @pytest.mark.parametrize("what", ["rebase", "cherry-pick", "bisect", "revert"])
@@ -370,8 +394,8 @@ def test_15_sha256(tmp_path: Path) -> None:
     taken = lab.take()
     assert len(taken.commit) == 64
     assert lab.is_exact(taken)
-    assert snapshots.diffstat(taken, empty).files == 1
-    assert snapshots.diffstat(taken, None).files == 1
+    pairs = [(empty.tree, taken.tree), (None, taken.tree)]
+    assert [one.files for one in diffstats(lab.top, pairs)] == [1, 1]
     lab.git("fsck", "--strict")
 
 
@@ -390,6 +414,25 @@ def test_15_clones(used: Lab, tmp_path: Path, options: tuple[str, ...]) -> None:
     taken = clone.take()
     assert clone.is_exact(taken)
     assert taken.head == used.word("rev-parse", "HEAD")
+
+
+def test_15_staged_files_that_a_partial_clone_does_not_have(used: Lab, tmp_path: Path) -> None:
+    used.write("far/away.txt", "two\n")
+    used.commit()
+    used.write("far/away.txt", "three\n")
+    used.commit()
+    used.git("config", "uploadpack.allowFilter", "true")
+    words = ("clone", "-q", "--filter=blob:none", "--sparse", f"file://{used.top}", "clone")
+    git(tmp_path, *words)
+    clone = Lab(tmp_path / "clone")
+    clone.git("reset", "-q", "--soft", "HEAD~1")
+    clone.write("a.txt", "three\n")
+    taken = clone.take()
+    staged = used.word("rev-parse", "HEAD^{tree}")
+    assert taken.staged_tree == staged
+    assert taken.degraded is None
+    trees = [clone.git("ls-tree", "-r", tree, "far/away.txt") for tree in (taken.tree, staged)]
+    assert trees[0] == trees[1] != b""
 
 
 def test_16_stale_lock(used: Lab) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from prong.errors import NotFound, UsageError
 from prong.model import DiffStat, TurnKey
 from prong.vcs import contents, snapshots
+from prong.vcs.diffs import diffstats
 from prong.vcs.git import Git
+from prong.vcs.private import Private
 from tests.vcs.lab import Lab, git
 
 
@@ -146,9 +149,11 @@ def test_how_much_a_turn_changed(used: Lab) -> None:
     (used.top / "src/b.py").unlink()
     used.commit()
     after = used.take()
-    assert snapshots.diffstat(after, before) == DiffStat(files=5, added=5, removed=2)
-    assert snapshots.diffstat(after, after) == DiffStat(0, 0, 0)
-    assert snapshots.diffstat(before, None).files == len(used.files(before.tree))
+    pairs = [(before.tree, after.tree), (after.tree, after.tree), (None, before.tree)]
+    changed, same, all_ = diffstats(used.top, pairs)
+    assert changed == DiffStat(files=5, added=5, removed=2)
+    assert same == DiffStat(0, 0, 0)
+    assert all_.files == len(used.files(before.tree))
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
@@ -169,6 +174,70 @@ def test_three_hundred_files_are_one_pack(used: Lab) -> None:
     assert now_packs == packs + 1
     assert now_loose - loose <= 5
     used.git("fsck", "--strict")
+
+
+def while_the_index_is_copied(patch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> None:
+    """Right before the index is copied, one of these happens each time."""
+    left = list(acts)
+    inner = Private._copy_index
+
+    def copy(self: Private) -> bool:
+        if left:
+            left.pop(0)()
+        return inner(self)
+
+    patch.setattr(Private, "_copy_index", copy)
+
+
+@pytest.mark.parametrize("where", ["branch", "packed", "detached", "linked", "unborn"])
+def test_the_head_and_the_index_are_of_one_moment(
+    used: Lab, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    lab = used
+    match where:
+        case "packed":
+            used.git("pack-refs", "--all")
+        case "detached":
+            used.git("checkout", "-q", "--detach")
+        case "linked":
+            used.git("worktree", "add", "-q", "../linked")
+            lab = Lab(used.top.parent / "linked")
+        case "unborn":
+            used.git("checkout", "-q", "--orphan", "new")
+        case _:
+            pass
+    lab.write("new.txt")
+
+    def switch() -> None:
+        lab.git("checkout", "-q", "-b", "elsewhere")
+        lab.commit("yet another one")
+
+    with monkeypatch.context() as patched:
+        while_the_index_is_copied(patched, lab.commit, switch)
+        taken = snapshots.take(lab.top, lab.key("moved"))
+    assert taken is not None
+    assert (taken.head, taken.branch) == (lab.word("rev-parse", "HEAD"), "elsewhere")
+    assert taken.staged_tree == lab.word("rev-parse", "HEAD^{tree}")
+    assert taken.degraded is None
+    assert lab.is_exact(taken)
+
+
+def test_a_head_that_never_stands_still_is_told(used: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("prong.vcs.private._TRIES", 3)
+    while_the_index_is_copied(monkeypatch, *[used.commit] * 9)
+    taken = snapshots.take(used.top, used.key("moving"))
+    assert taken is not None
+    assert taken.degraded is not None
+    assert "the head moved all the time" in taken.degraded
+
+
+def test_where_the_files_of_git_do_not_tell_the_head_git_is_asked(used: Lab) -> None:
+    """A branch may be another name for a branch."""
+    used.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    used.git("symbolic-ref", "HEAD", "refs/heads/alias")
+    taken = used.take()
+    assert (taken.head, taken.branch) == (used.word("rev-parse", "HEAD"), "main")
+    assert taken.degraded is None
 
 
 def test_a_small_turn_makes_no_pack(used: Lab) -> None:
@@ -195,11 +264,11 @@ def test_how_often_git_is_started(used: Lab, monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(started) == [
         "config",
         "diff-files",
+        "diff-index",
         "fast-import",
         "for-each-ref",
         "ls-files",
         "rev-parse",
-        "write-tree",
     ]
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from prong.testing.home import IsolatedHome
 from prong.vcs import worktrees
 from prong.vcs.worktree_record import Worktree
+from prong.vcs.worktree_state import Work, work_in
 from tests.vcs.worktree_story import UserRepository, assert_same
 
 NAMES = ["a", "b", "dir/c", "dir/d", "dir", "-e f", "g\n"]
@@ -87,7 +88,7 @@ def test_any_working_tree(isolated_home: IsolatedHome, acts: list[tuple[str, str
     root = folder / "root"
     made = worktrees.create(repo.take(), root / "w", "prong/x", root=root)
     assert_same(repo.top, made.path)
-    assert worktrees.listed(root)[0].dirty is False
+    assert work_in(worktrees.listed(root)[0]) == Work()
 
 
 def test_many_at_once(isolated_home: IsolatedHome) -> None:

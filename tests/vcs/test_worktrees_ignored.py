@@ -12,7 +12,6 @@ from prong.vcs.ignored import IgnoredFiles
 from tests.vcs.worktree_story import STATUS, UserRepository, git
 
 BRANCH = "prong/1a2b"
-NOTHING = IgnoredFiles(include=False)
 
 
 @pytest.fixture
@@ -73,11 +72,6 @@ def test_worktreeinclude(repo: UserRepository, root: Path) -> None:
     assert (made / ".env").stat().st_nlink == 1
     (made / ".env").write_text("SECRET=changed\n")
     assert (repo.top / ".env").read_text() == "SECRET=1\n"
-
-
-def test_worktreeinclude_is_switched_off(repo: UserRepository, root: Path) -> None:
-    repo.write(".worktreeinclude", ".env\n")
-    assert not (create(repo, root, NOTHING) / ".env").exists()
 
 
 def test_copies(repo: UserRepository, root: Path) -> None:

@@ -12,9 +12,11 @@ import pytest
 
 from prong.errors import External
 from prong.testing.home import IsolatedHome
-from prong.vcs import worktrees
+from prong.vcs import snapshots, worktrees
 from prong.vcs.ignored import IgnoredFiles
 from prong.vcs.worktree_journal import leftovers, sweep
+from prong.vcs.worktree_refs import snapshot_for
+from prong.vcs.worktree_state import Work, work_in
 from tests.vcs.worktree_story import STATUS, UserRepository, assert_same, files, git
 
 BRANCH = "prong/1a2b"
@@ -123,24 +125,29 @@ def test_the_making_is_killed(repo: UserRepository, root: Path) -> None:
 def test_the_removal_is_killed(repo: UserRepository, root: Path) -> None:
     before = None
     gone = there = 0
-    taken = repo.take()
     for number in count(1):
+        taken = snapshots.take(repo.top, snapshot_for("w"))
+        assert taken is not None
         if before is None:
             before = state(repo)
         made = worktrees.create(taken, root / "w", BRANCH)
-        was_killed = killed_at(number, lambda made=made: worktrees.remove(made))
+        was_killed = killed_at(number, lambda made=made: worktrees.remove(made, force=True))
         sweep(root)
         assert list((root / ".prong").iterdir()) == []
         if made.path.exists():
             there += 1
             assert_whole(repo, made.path)
-            worktrees.remove(made)
+            assert work_in(made) == Work()
+            worktrees.remove(made, force=True)
         else:
             gone += 1
+        # The snapshot that was taken for it goes with it.
+        for folder in (repo.top, repo.top / "inner"):
+            assert git(folder, "for-each-ref", "refs/prong/") == b""
         assert state(repo) == before, number
         if not was_killed:
             break
-    assert there > 5
+    assert there > 2
     assert gone > 5
 
 
@@ -164,7 +171,7 @@ def test_the_repository_is_gone_as_well(repo: UserRepository, root: Path) -> Non
     taken = repo.take()
     assert killed_at(30, lambda: worktrees.create(taken, root / "w", BRANCH))
     repo.top.rename(repo.top.with_name("moved"))
-    assert sweep(root)
+    assert sweep(root).removed == [root / "w"]
     assert tree(root) == [".prong"]
 
 
@@ -174,7 +181,7 @@ def test_a_living_process_is_left_alone(repo: UserRepository, root: Path) -> Non
     with Undo(root) as undo:
         undo.make_folders(root / "shop-123")
         assert leftovers(root) == []
-        assert sweep(root) == []
+        assert sweep(root) == ([], [])
         assert (root / "shop-123").exists()
         undo.will(done=True)
 

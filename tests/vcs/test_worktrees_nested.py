@@ -6,6 +6,7 @@ import pytest
 
 from prong.testing.home import IsolatedHome
 from prong.vcs import worktrees
+from prong.vcs.worktree_state import Work, work_in
 from tests.vcs.worktree_story import STATUS, UserRepository, assert_same, files, git
 
 BRANCH = "prong/1a2b"
@@ -60,6 +61,18 @@ def test_a_submodule_at_another_commit(repo: UserRepository, root: Path) -> None
     assert git(made.path / "sub", "rev-parse", "HEAD") == git(sub, "rev-parse", "HEAD")
 
 
+def test_a_user_who_always_recurses(repo: UserRepository, root: Path) -> None:
+    """What git does for itself does so with submodules that are not there yet."""
+    git(repo.top, "config", "--global", "submodule.recurse", "true")
+    for made in (
+        worktrees.create(repo.take(), root / "turn", BRANCH),
+        worktrees.create_at(repo.top, "HEAD", root / "head", f"{BRANCH}c"),
+    ):
+        assert made.warnings == ()
+        assert_same(repo.top, made.path)
+        assert_same(repo.top / "sub", made.path / "sub")
+
+
 def test_a_submodule_that_is_not_there(repo: UserRepository, root: Path) -> None:
     repo.git("submodule", "--quiet", "deinit", "--force", "vendor/clean")
     made = worktrees.create(repo.take(), root / "w", BRANCH)
@@ -96,7 +109,7 @@ def test_all_is_removed(repo: UserRepository, root: Path) -> None:
     taken = repo.take()
     before = files(repo.top / ".git" / "modules")
     made = worktrees.create(taken, root / "w", BRANCH)
-    assert worktrees.listed(root)[0].dirty is False
+    assert work_in(made) == Work()
     assert worktrees.remove(made) is None
     after = files(repo.top / ".git" / "modules")
     assert {name for name in after if b"/objects/" not in name} == {
@@ -106,6 +119,6 @@ def test_all_is_removed(repo: UserRepository, root: Path) -> None:
 
 def test_work_inside_counts(repo: UserRepository, root: Path) -> None:
     made = worktrees.create(repo.take(), root / "w", BRANCH)
-    assert worktrees.listed(root)[0].dirty is False
+    assert work_in(made) == Work()
     (made.path / "vendor/clean/deeper/deep").write_text("work\n")
-    assert worktrees.listed(root)[0].dirty is True
+    assert work_in(made).files == ("vendor/clean/deeper/deep",)

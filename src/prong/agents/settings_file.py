@@ -3,7 +3,7 @@
     {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "...", "timeout": 10}]}]}}
 
 Our entries are groups of their own at the end of each event's list, so that those of the user keep
-their places. They are known by the program that they call.
+their places. They are known by their command: a call of our program and nothing else.
 """
 
 import codecs
@@ -18,8 +18,11 @@ from typing import Any, cast
 from prong.agents import json_text
 from prong.errors import ConfigError
 
-HOOK_PROGRAM = re.compile(r"(?:^|[/\s'\"])prong[-.]hook['\"]?(?:\s|$)")
-"""How a command calls us: by the program's name or by the module's."""
+NOTIFY = "notify"
+"""The last word where a call of our program is not for an event."""
+_PROGRAM = "prong-hook"
+_MODULE = "prong.hook"
+_AGENT = re.compile(r"[a-z][a-z0-9_-]*")
 
 TIMEOUT = 10
 """Seconds after which an agent gives up on a hook; ours has given up long before."""
@@ -27,6 +30,30 @@ TIMEOUT = 10
 
 def command_line(words: Sequence[str]) -> str:
     return shlex.join(words)
+
+
+def is_ours(command: str) -> bool:
+    """True for a command as we write it, whichever prong has written it.
+
+    One that says more, or calls us in another way, is the user's.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return command_line(words) == command and is_call(words)
+
+
+def is_call(words: list[str]) -> bool:
+    """True for `prong-hook AGENT` and `python -P -m prong.hook AGENT`, with `notify` or without."""
+    if words[-1:] == [NOTIFY]:
+        words = words[:-1]
+    program, agent = words[:-1], "".join(words[-1:])
+    if not program or not _AGENT.fullmatch(agent):
+        return False
+    if program[-1] == _MODULE:
+        return program[1:-1] in (["-P", "-m"], ["-m"])
+    return len(program) == 1 and program[0].rpartition("/")[2] == _PROGRAM
 
 
 @dataclass(frozen=True)
@@ -87,7 +114,7 @@ def without_hooks(path: Path, content: bytes | None) -> bytes | None:
         return None
     decoded = Text.decode(path, content)
     text = decoded.text
-    if not HOOK_PROGRAM.search(text):
+    if not _names_us(text):
         return content
     _check(path, text)
     while (smaller := _without_one(text)) is not None:
@@ -103,7 +130,7 @@ def has(content: bytes, key: str) -> bool:
 def places(path: Path, content: bytes | None) -> list[Place]:
     """Our hooks, as they stand there."""
     text = Text.decode(path, content).text
-    if not HOOK_PROGRAM.search(text):
+    if not _names_us(text):
         return []
     _check(path, text)
     found: list[Place] = []
@@ -116,6 +143,11 @@ def places(path: Path, content: bytes | None) -> list[Place]:
                 if command is not None:
                     found.append(Place(event.key or "", number, command))
     return found
+
+
+def _names_us(text: str) -> bool:
+    """False where there is certainly nothing of ours: such a file may be whatever it likes."""
+    return _PROGRAM in text or _MODULE in text
 
 
 def _without_one(text: str) -> str | None:
@@ -152,7 +184,7 @@ def _hooks(text: str) -> json_text.Value:
 def _our_command(text: str, hook: json_text.Value) -> str | None:
     value: Any = hook.plain(text)
     command = cast(dict[str, Any], value).get("command") if isinstance(value, dict) else None
-    return command if isinstance(command, str) and HOOK_PROGRAM.search(command) else None
+    return command if isinstance(command, str) and is_ours(command) else None
 
 
 def _check(path: Path, text: str) -> None:

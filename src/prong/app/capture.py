@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 
 from prong import spool
-from prong.errors import Busy, NotFound, ProngError
-from prong.model import Conversation, DiffStat, SessionRef, Snapshot, Turn, TurnKey, TurnState
+from prong.app import turn_code, whereabouts
+from prong.errors import Busy, NotFound, ProngError, UsageError
+from prong.model import (
+    Conversation,
+    DiffStat,
+    Fork,
+    SessionRef,
+    Snapshot,
+    Turn,
+    TurnKey,
+    TurnState,
+)
 from prong.state.snapshots import SnapshotRecords
-from prong.vcs import listing, snapshots
+from prong.vcs import snapshots
 from prong.vcs.diffs import diffstats
+from prong.vcs.worktree_record import common_of
 
 _SOON = timedelta(hours=1)
 """So long after a turn its code may still be caught up with."""
@@ -26,28 +36,32 @@ _log = logging.getLogger(__name__)
 class Capture:
     """What is known of the code at turns. Git is asked only where something is new."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, forks: Callable[[], Iterable[Fork]] = tuple) -> None:
+        """`forks` tells of those that were recorded: a fork has turns of its source."""
+        self._forks = forks
         self._records = SnapshotRecords(state / "state.db")
         self._spool = state / "spool"
 
     def of(self, conversation: Conversation) -> dict[str, Snapshot]:
         """The snapshots of a conversation's turns by turn id, of abandoned ones as well.
 
-        `TurnKey.BASELINE` is the code before the first prompt.
+        `TurnKey.BASELINE` is the code before the first prompt, `TurnKey.START` that which a fork
+        was first asked in.
         """
         self.take_in()
         turns = (*conversation.turns, *conversation.abandoned)
-        wanted = [TurnKey.BASELINE, *(turn.id for turn in turns)]
-        found = self._records.of_turns(conversation.session.ref, wanted)
+        session = conversation.session
+        wanted = [TurnKey.BASELINE, TurnKey.START, *(turn.id for turn in turns)]
+        found = self._records.of_turns(session.ref, wanted)
         first = found.get(conversation.turns[0].id) if conversation.turns else None
-        if conversation.session.inherited:
+        if session.inherited:
             # What lay there when the fork was first asked is not what was before its first turn.
             found.pop(TurnKey.BASELINE, None)
         if first is not None and TurnKey.BASELINE not in found:
             # A fork began where the session did that its first turn comes from.
             origin = SessionRef(first.agent, first.session)
             found |= self._records.of_turns(origin, [TurnKey.BASELINE])
-        return _located(found)
+        return whereabouts.located(found, lambda: whereabouts.places(session, self._forks()))
 
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""
@@ -91,8 +105,6 @@ class Capture:
         last = conversation.turns[-1] if conversation.turns else None
         if not found or last is None or last.id in found or not _is_just_over(last):
             return found
-        if last.index is not None and last.index <= conversation.session.inherited:
-            return found  # it ended in the session that this one was forked from
         try:
             return {**found, last.id: self.keep(conversation)}
         except ProngError as error:
@@ -108,6 +120,10 @@ class Capture:
         last = conversation.turns[-1] if conversation.turns else None
         if last is not None and last.state is TurnState.RUNNING:
             raise Busy(f"the agent is at work on turn {last.index} of {session.ref}")
+        if last is not None and last.index is not None and last.index <= session.inherited:
+            raise UsageError(
+                f"{session.ref} has no turn of its own yet", hint=f"prong snapshot {session.parent}"
+            )
         folder = Path(session.cwd or "")
         if not session.cwd or not folder.is_dir():
             raise NotFound(f"the folder of {session.ref} is gone", path=session.cwd)
@@ -124,49 +140,24 @@ class Capture:
 
     def rebuild(self, folders: Iterable[Path]) -> int:
         """Record what the repositories at these folders have; the number of snapshots found."""
+        known = {one.key: one for one in self._records.all() if one.repo.is_dir()}
         found = {
             snapshot.key: snapshot for folder in folders for snapshot in snapshots.find(folder)
         }
+        for key, one in found.items():
+            # A repository does not say in which of its working trees one was taken.
+            if key in known and known[key].commit == one.commit:
+                found[key] = known[key]
         self._records.add(*found.values())
         return len(found)
 
     def forget_deleted(self) -> int:
         """Drop the records of snapshots that their repositories no longer have; how many."""
         known = {one.ref: one for one in self._records.all()}
-        left = _located(known)
+        left = whereabouts.located(known)
         lost = [one.key for ref, one in known.items() if ref not in left]
         self._records.forget(lost)
         return len(lost)
-
-
-def _located(found: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
-    """Each with a folder that has it; without those that somebody deleted from there.
-
-    A worktree that is gone leaves its snapshots to the repository, where the others are.
-    """
-    homeless = {one.commit for one in found.values() if not one.repo.is_dir()}
-    there = {
-        folder: _present(folder, homeless | {one.commit for one in found.values()})
-        for folder in {one.repo for one in found.values()}
-        if folder.is_dir()
-    }
-    located: dict[str, Snapshot] = {}
-    for id_, one in found.items():
-        if one.repo in there:
-            if one.commit in there[one.repo]:
-                located[id_] = one
-            continue
-        place = next((folder for folder, has in there.items() if one.commit in has), None)
-        located[id_] = one if place is None else one._replace(repo=place)
-    return located
-
-
-def _present(folder: Path, commits: set[str]) -> set[str]:
-    try:
-        return listing.present(folder, commits)
-    except ProngError as error:
-        _log.debug("nobody knows what %s has: %s", folder, error)
-        return commits  # it may be another day that it opens again
 
 
 def _is_just_over(turn: Turn) -> bool:
@@ -175,17 +166,21 @@ def _is_just_over(turn: Turn) -> bool:
     return datetime.now(UTC) - turn.ended < _SOON
 
 
+def _is_one_repository(one: Path, other: Path) -> bool:
+    """Two worktrees of a repository can be compared, two repositories cannot."""
+    return one == other or common_of(one) == common_of(other) is not None
+
+
 def _changes(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str, DiffStat]:
     """What each active turn changed since the one before it, whatever was committed meanwhile."""
-    pairs: dict[tuple[Path, Path], dict[str, tuple[str, str]]] = defaultdict(dict)
-    ids = [TurnKey.BASELINE, *(turn.id for turn in conversation.turns)]
-    for earlier, later in pairwise(ids):
-        before, after = found.get(earlier), found.get(later)
-        if before and after:
-            # Two worktrees are of one repository, or there is nothing to compare.
-            pairs[before.repo, after.repo][later] = (before.tree, after.tree)
+    pairs: dict[Path, dict[str, tuple[str, str]]] = defaultdict(dict)
+    for turn in conversation.turns:
+        before = found.get(turn_code.id_before(conversation, turn, found))
+        after = found.get(turn.id)
+        if before and after and _is_one_repository(before.repo, after.repo):
+            pairs[after.repo][turn.id] = (before.tree, after.tree)
     changes: dict[str, DiffStat] = {}
-    for (_, repository), trees in pairs.items():
+    for repository, trees in pairs.items():
         try:
             stats = diffstats(repository, list(trees.values()))
         except ProngError as error:

@@ -10,6 +10,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prong.app import turn_code
 from prong.app.resolve import find_turn
 from prong.errors import NotFound, ProngError, UsageError
 from prong.model import Conversation, DiffStat, Session, Snapshot, Turn, TurnKey
@@ -121,6 +122,10 @@ def of_turn(
         )
     captured = app.snapshots(conversation)
     new = _captured(conversation, captured, turn)
+    if turn_code.id_before(conversation, turn, captured) == TurnKey.START:
+        forked_at = conversation.turns[turn.index - 2]
+        began = CodePoint(conversation.session, forked_at, captured[TurnKey.START])
+        return _compared(began, new, paths)
     earlier = [*reversed(conversation.turns[: turn.index - 1]), None]
     known = [one for one in earlier if (one.id if one else TurnKey.BASELINE) in captured]
     if known[:1] != earlier[:1]:

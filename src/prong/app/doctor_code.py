@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.app import workspaces, worktrees
+from prong.app import worktrees
 from prong.app.capture import Capture
 from prong.app.findings import Finding, Level
 from prong.errors import ProngError
@@ -17,6 +17,7 @@ from prong.vcs.git import Git
 from prong.vcs.messages import REFS
 from prong.vcs.worktree_journal import leftovers, sweep
 from prong.vcs.worktree_record import common_of
+from prong.vcs.worktree_refs import is_for_a_worktree
 
 if TYPE_CHECKING:
     from prong.app.application import App
@@ -50,7 +51,7 @@ def examine(app: App) -> Iterable[Finding]:
         if left:
             message = f"{_counted(len(left), 'worktree')} killed on the way, in {root}"
             yield Finding("forks", Level.WARNING, message, _FIX)
-        found = adapter.listed(root, measured=False)
+        found = adapter.listed(root)
         if found:
             message = f"{root}: {_counted(len(found), 'worktree')}"
             yield Finding("code", Level.OK, message)
@@ -80,13 +81,16 @@ def fix(app: App) -> Iterable[Finding]:
     """Take back what killed forks left, and record exactly the snapshots that are there."""
     for root in worktrees.roots(app):
         try:
-            removed = sweep(root, lambda path: workspaces.is_used(app, path))
+            swept = sweep(root, lambda path: worktrees.is_used(app, path))
         except (OSError, ProngError) as error:
             message = f"what is left in {root} cannot be removed: {error}"
             yield Finding("forks", Level.WARNING, message)
             continue
-        for path in removed:
+        for path in swept.removed:
             yield Finding("forks", Level.OK, f"removed {path}")
+        for path in swept.kept:
+            message = f"{path} stays: its fork was killed, but there is work in it"
+            yield Finding("forks", Level.NOTE, message, "prong worktrees")
     if app.state_health() is None:
         return
     before = _recorded(app)
@@ -122,13 +126,16 @@ def _repositories(app: App) -> dict[Path, Path]:
             if folder and Path(folder).is_dir():
                 common = common_of(Path(folder))
                 if common is not None:
-                    found.setdefault(common, Path(folder))
+                    # Rather the repository itself than a worktree, which may go.
+                    main = common.parent if common.name == ".git" else Path(folder)
+                    found.setdefault(common, main)
     return found
 
 
 def _has_snapshots(common: Path) -> bool:
     try:
-        return bool(Git(common).run("for-each-ref", "--count=1", REFS))
+        names = Git(common).run("for-each-ref", "--format=%(refname)", REFS)
+        return not all(map(is_for_a_worktree, names.decode(errors="replace").splitlines()))
     except ProngError:
         return False  # a repository that is broken has none that could be used
 

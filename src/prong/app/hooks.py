@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -17,6 +18,8 @@ from prong.edits import Backups, Edit
 from prong.errors import ProngError, UsageError
 from prong.model import Launch
 from prong.ports import AgentHooks, HasHooks, HookScope, capable
+from prong.vcs.ignored import ignored_among
+from prong.vcs.repository import Repository
 
 if TYPE_CHECKING:
     from prong.app.application import App
@@ -132,8 +135,11 @@ def plan_install(app: App, scope: HookScope, folder: Path, agent: str | None) ->
         desk = _Desk.open(app, name, scope, folder)
         new = desk.hooks.added(desk.originals(), hook_command())
         done = dict(desk.hooks.found(desk.contents)) == dict(desk.hooks.found(new.contents))
-        after = desk.contents if done else new.contents
-        return desk.plan(after, remove=False, notes=() if done else new.notes)
+        if done:
+            return desk.plan(desk.contents, remove=False)
+        made = [path for path, content in desk.contents.items() if content is None]
+        notes = (*new.notes, *_shown_by_git(made, folder)) if scope == "project" else new.notes
+        return desk.plan(new.contents, remove=False, notes=notes)
 
     plans = [
         _planned(plan, name, scope, named=agent is not None)
@@ -144,6 +150,29 @@ def plan_install(app: App, scope: HookScope, folder: Path, agent: str | None) ->
     if not plans:
         raise UsageError("no agent is there to install hooks for", hint="--agent claude")
     return plans
+
+
+def _shown_by_git(made: list[Path], folder: Path) -> list[str]:
+    """What to say of new files in a repository that git does not ignore."""
+    try:
+        repository = Repository.find(folder)
+        if repository is None:
+            return []
+        names = [
+            os.path.relpath(path, repository.top)
+            for path in made
+            if path.is_relative_to(repository.top)
+        ]
+        shown = set(names) - set(ignored_among(repository.top, names))
+    except ProngError as error:
+        _log.debug("git does not say what it ignores: %s", error)
+        return []
+    exclude = shlex.quote(str(repository.common_dir / "info" / "exclude"))
+    return [
+        f"git will show {name} as a new file; to keep it out of git: "
+        f"echo '**/{'/'.join(Path(name).parts[-2:])}' >> {exclude}"
+        for name in sorted(shown)
+    ]
 
 
 def plan_remove(app: App, scope: HookScope, folder: Path, agent: str | None) -> list[HookPlan]:

@@ -26,6 +26,7 @@ from prong.model import (
     Session,
     Turn,
     TurnState,
+    WorktreePlan,
 )
 from prong.ports import (
     AgentStore,
@@ -68,6 +69,8 @@ class ForkOptions:
     """The turn whose code it gets, when that is another one than it is forked at."""
     branch: str | None = None
     """The name of the new worktree's branch."""
+    count: int = 1
+    """How many forks are to be made of the plan: as many names of branches must be free."""
 
 
 def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
@@ -87,7 +90,7 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         options = replace(options, before_compaction=True)
     child_store = app.store(agent)
     _check_method(conversation, turn, agent, options)
-    worktree = workspaces.plan(app, conversation, turn, options)
+    worktree, unopened = _worktree(app, conversation, turn, options)
     workspace = worktree.folder if worktree else _workspace(point, session, options.into)
     cut = Cut(place.turn_id, options.before_compaction)
     ids = capable(child_store, CanFork, "be the fork of another one")
@@ -112,13 +115,27 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         root=root,
         code=worktree.code if worktree else Code.NONE,
         worktree=worktree,
+        unopened=unopened,
     )
     missing = _check_program(app, child_store, options.method)
     draft = _measured(source, child_store, draft)
     activity = source_store.activity(session) if isinstance(source_store, HasActivity) else None
     warnings = _warnings(draft, source, turn, activity)
     warnings += workspaces.warnings(worktree)
+    if unopened is not None:
+        warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
     return replace(draft, warnings=(*warnings, missing) if missing else tuple(warnings))
+
+
+def _worktree(
+    app: App, conversation: Conversation, turn: Turn | None, options: ForkOptions
+) -> tuple[WorktreePlan | None, str | None]:
+    """The worktree, or why there is none although there is code."""
+    try:
+        return workspaces.plan(app, conversation, turn, options), None
+    except workspaces.Unopened as unopened:
+        # The conversation can be forked all the same.
+        return None, str(unopened)
 
 
 def again(app: App, first: ForkPlan, number: int) -> ForkPlan:

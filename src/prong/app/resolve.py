@@ -127,6 +127,8 @@ class Resolver:
 def find_turn(conversation: Conversation, text: str) -> Turn | None:
     """The turn that a number or an id prefix names; None for 0, which is before the first."""
     name = conversation.session.ref
+    if not text:
+        raise UsageError("a turn is missing", hint=f"prong turns {name}")
     if re.fullmatch(r"[+-]?\d{1,9}", text):
         number = int(text)
         count = len(conversation.turns)

@@ -5,12 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.errors import Busy, NotFound, Unsupported
+from prong.app import turn_code
+from prong.errors import Busy, NotFound, ProngError, Unsupported
 from prong.model import Activity, Launch, Session
 from prong.ports import CanLaunch, HasActivity, HasProgram, capable
 
 if TYPE_CHECKING:
     from prong.app.application import App
+
+
+def _has_code(app: App, session: Session) -> bool:
+    """Whether the code of its last turn was kept."""
+    try:
+        conversation = app.conversation(session)
+        last = conversation.turns[-1] if conversation.turns else None
+        return turn_code.captured(app, conversation, last) is not None
+    except ProngError:
+        return False
 
 
 def launch(app: App, session: Session, prompt: str | None) -> Launch:
@@ -23,9 +34,8 @@ def launch(app: App, session: Session, prompt: str | None) -> Launch:
             f"{session.ref} does not say in which folder it ran", hint=f"{fork} --into DIR"
         )
     if not Path(session.cwd).is_dir():
-        raise NotFound(
-            f"the folder of {session.ref} is gone: {session.cwd}", hint=f"{fork} --into DIR"
-        )
+        hint = f"{fork} brings its code back" if _has_code(app, session) else f"{fork} --into DIR"
+        raise NotFound(f"the folder of {session.ref} is gone: {session.cwd}", hint=hint)
     if session.archived:
         hint = f"unarchive it in {session.agent}, or: {fork}"
         raise Unsupported(f"{session.ref} is archived", hint=hint)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.errors import ProngError
 from prong.model import Conversation, Session, Snapshot, Turn, TurnKey
-from prong.vcs import snapshots, worktrees
+from prong.vcs import worktrees
 from prong.vcs.repository import Repository
 
 if TYPE_CHECKING:
@@ -40,12 +38,21 @@ def find(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | 
     return next((code for source in SOURCES if (code := source(app, conversation, turn))), None)
 
 
+def id_before(conversation: Conversation, turn: Turn, known: Container[str]) -> str:
+    """Under which id the code is kept that an active turn began with.
+
+    A fork may have begun with other code than that of the turn it was forked at.
+    """
+    assert turn.index is not None
+    if turn.index == conversation.session.inherited + 1 > 1 and TurnKey.START in known:
+        return TurnKey.START
+    return conversation.turns[turn.index - 2].id if turn.index > 1 else TurnKey.BASELINE
+
+
 def captured(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
     """As it was kept when the turn was over."""
     snapshot = app.snapshots(conversation).get(turn.id if turn else TurnKey.BASELINE)
-    if snapshot is not None and not snapshot.repo.is_dir():
-        snapshot = _elsewhere(app, conversation.session, snapshot)
-    if snapshot is None:
+    if snapshot is None or not snapshot.repo.is_dir():
         return None
     delay = snapshot.taken - turn.ended if turn and turn.ended else timedelta()
     return TurnCode(snapshot.repo, snapshot, late=delay if delay > _PUNCTUAL else None)
@@ -75,25 +82,3 @@ def repository_of(session: Session) -> Path | None:
         return None
     found = Repository.find(Path(session.cwd))
     return found.top if found else None
-
-
-def _elsewhere(app: App, session: Session, snapshot: Snapshot) -> Snapshot | None:
-    """The worktree that it was taken in is gone; the repository has it all the same."""
-    for folder in _places(app, session):
-        with suppress(ProngError):
-            repository = Repository.find(folder)
-            there = snapshots.find(folder, snapshot.key) if repository else []
-            if repository is not None and any(one.commit == snapshot.commit for one in there):
-                return snapshot._replace(repo=repository.top)
-    return None
-
-
-def _places(app: App, session: Session) -> list[Path]:
-    """Where the session ran, and where those ran that it was forked from."""
-    forks = {fork.child: fork for fork in app.recorded_forks()}
-    places = [session.cwd]
-    ref = session.ref
-    while (fork := forks.pop(ref, None)) is not None:
-        places.append(fork.parent_workspace)
-        ref = fork.parent.session
-    return [Path(place) for place in places if place and Path(place).is_dir()]

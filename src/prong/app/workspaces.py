@@ -14,24 +14,27 @@ from uuid import uuid4
 from prong.app import turn_code
 from prong.app.resolve import find_turn
 from prong.app.turn_code import TurnCode
+from prong.app.worktrees import is_used
 from prong.errors import External, NotFound, ProngError, UsageError
 from prong.model import (
     Code,
     Conversation,
-    Session,
     SessionRef,
     Snapshot,
     Turn,
-    TurnKey,
     WorktreePlan,
 )
-from prong.vcs import snapshots, worktree_state, worktrees
+from prong.vcs import snapshots, worktrees
+from prong.vcs.branch_names import refuse_unfit
 from prong.vcs.git import Git
 from prong.vcs.ignored import IgnoredFiles
 from prong.vcs.messages import ref_of
+from prong.vcs.repository import Repository
+from prong.vcs.worktree_changes import changed_files
 from prong.vcs.worktree_journal import Undo
 from prong.vcs.worktree_making import refuse_among_files
 from prong.vcs.worktree_record import Worktree, common_of
+from prong.vcs.worktree_refs import snapshot_for
 
 if TYPE_CHECKING:
     from prong.app.application import App
@@ -47,42 +50,82 @@ def plan(
     """The worktree for a fork; None when it is to run in a folder that is there.
 
     When nothing is said about the code: the turn's, as it was captured; at the last turn the code
-    as it is now; else the commit that is nearest. Without git there is no code to give.
+    as it is now; else the commit that is nearest. Without a repository there is no code to give;
+    when there is one and git does not open it, it is `Unopened`.
     """
-    if options.into is not None:
-        if options.code not in (None, Code.NONE) or options.code_at or options.branch:
-            raise UsageError("--into runs it in a folder as it is", hint="leave --into out")
-        return None
-    if options.code is Code.NONE:
-        if options.code_at or options.branch:
-            raise UsageError(
-                "--code-at and --branch need a worktree", hint="leave out what says no worktree"
-            )
+    if not _needs_worktree(options):
         return None
     session = conversation.session
     at = turn if options.code_at is None else find_turn(conversation, options.code_at)
     # Who asks for something about the code wants to know when there is none.
-    wanted = bool(options.code or options.code_at or options.branch)
+    is_asked = options.code is not None or _is_told(options)
     try:
-        repository = turn_code.repository_of(session)
-        found = turn_code.find(app, conversation, at)
-    except ProngError:
-        if wanted:
+        repository, found = _looked_up(app, conversation, at)
+    except ProngError as error:
+        if is_asked:
             raise
-        return None  # no git, or a broken one: the conversation can be forked all the same
-    if found is None and repository is None:
-        if not wanted:
-            return None
-        raise NotFound(f"no code captured: {session.cwd} is not in a git repository")
+        if _has_code(app, conversation):
+            raise Unopened(error.message) from error
+        return None
     code = options.code or _fitting(conversation, at, found)
-    drafting = _Drafting(app.worktrees_root, session, options)
+    drafting = _Drafting(app.worktrees_root, conversation, turn, repository, options)
     if code is Code.TURN:
-        if found is None and options.code is None:
-            return None
-        return drafting.of_turn(found)
+        return drafting.of_turn(found) if found or is_asked else None
     if repository is None:
         raise NotFound(f"the folder of {session.ref} is gone: {session.cwd}", hint="--code turn")
     return drafting.plan(code, TurnCode(repository, commit="HEAD" if code is Code.HEAD else None))
+
+
+def _needs_worktree(options: ForkOptions) -> bool:
+    """Raise `UsageError` for words that do not go together."""
+    if options.into is not None:
+        if options.code not in (None, Code.NONE) or _is_told(options):
+            raise UsageError("--into runs it in a folder as it is", hint="leave --into out")
+        return False
+    if options.code is Code.NONE:
+        if _is_told(options):
+            raise UsageError(
+                "--code-at and --branch need a worktree", hint="leave out what says no worktree"
+            )
+        return False
+    if options.code_at is not None and options.code not in (None, Code.TURN):
+        raise UsageError(
+            f"--code {options.code.value} is the code of no turn", hint="leave --code-at out"
+        )
+    return True
+
+
+def _is_told(options: ForkOptions) -> bool:
+    """Whether a person said what only a worktree can have."""
+    return options.code_at is not None or options.branch is not None
+
+
+def _looked_up(
+    app: App, conversation: Conversation, turn: Turn | None
+) -> tuple[Path | None, TurnCode | None]:
+    """The repository that the session is in now, and the code of a turn; one of them is there."""
+    session = conversation.session
+    repository = turn_code.repository_of(session)
+    found = turn_code.find(app, conversation, turn)
+    if repository is None and (found is None or Repository.find(found.repo) is None):
+        if not _has_code(app, conversation):
+            raise NotFound(f"no code captured: {session.cwd} is not in a git repository")
+        raise NotFound(f"git does not open the repository of {session.cwd}")
+    return repository, found
+
+
+class Unopened(Exception):
+    """There is code, and git does not give it."""
+
+
+def _has_code(app: App, conversation: Conversation) -> bool:
+    """Whether there is, or was, a repository, as far as that can be told without git."""
+    folder = Path(os.path.realpath(conversation.session.cwd or ""))
+    if any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
+        return True
+    with suppress(ProngError):
+        return bool(app.snapshots(conversation))
+    return False
 
 
 def again(first: WorktreePlan, number: int) -> WorktreePlan:
@@ -93,9 +136,14 @@ def again(first: WorktreePlan, number: int) -> WorktreePlan:
     return replace(
         first,
         path=path,
-        branch=f"{chosen}-{number}" if own == chosen else f"{own}{name}",
+        branch=_numbered(chosen, number) if own == chosen else f"{own}{name}",
         folder=path / first.folder.relative_to(first.path),
     )
+
+
+def _numbered(branch: str, number: int) -> str:
+    """The branch of one of several forks, where a person has named the first one's."""
+    return branch if number == 1 else f"{branch}-{number}"
 
 
 def _fitting(conversation: Conversation, turn: Turn | None, found: TurnCode | None) -> Code:
@@ -109,13 +157,17 @@ class _Drafting:
     """What all plans of a fork have in common."""
 
     root: Path
-    session: Session
+    conversation: Conversation
+    turn: Turn | None
+    repository: Path | None
+    """That the session is in now."""
     options: ForkOptions
 
     def of_turn(self, found: TurnCode | None) -> WorktreePlan:
         if found is None:
+            cwd = self.conversation.session.cwd
             raise NotFound(
-                f"no code captured at that turn, and {self.session.cwd} has no commit of that time",
+                f"no code captured at that turn, and {cwd} has no commit of that time",
                 hint="--code now, or --code none",
             )
         return self.plan(Code.TURN, found)
@@ -126,17 +178,33 @@ class _Drafting:
         common = common_of(of.repo)
         if common is not None:
             refuse_among_files(path, common)
+        branch = self.options.branch
+        if branch is not None:
+            numbers = range(1, self.options.count + 1)
+            refuse_unfit(of.repo, (_numbered(branch, number) for number in numbers))
         return WorktreePlan(
             code=code,
             repo=of.repo,
             path=path,
-            branch=self.options.branch or _branch(of.repo, name),
-            folder=path / _depth(self.session, of.repo),
+            branch=_branch(of.repo, name) if branch is None else branch,
+            folder=path / self._depth(of.repo),
             snapshot=of.snapshot,
             commit=of.commit,
             is_exact=of.is_exact or code is not Code.TURN,
             late=of.late,
         )
+
+    def _depth(self, repo: Path) -> str:
+        """Where below the top of its repository the agent was at that turn."""
+        session = self.conversation.session
+        if self.turn is not None:
+            told = [self.turn.cwd, session.cwd]
+        else:
+            told = sorted(session.cwds, key=len)  # it began where it has all the others below it
+        # A fork has turns of its source, which was in another working tree.
+        tops = [repo, self.repository or repo]
+        depths = (_below(top, cwd) for cwd in told if cwd for top in tops)
+        return next((depth for depth in depths if depth is not None), "")
 
 
 def _branch(repository: Path, name: str) -> str:
@@ -145,10 +213,10 @@ def _branch(repository: Path, name: str) -> str:
     return f"prong-{name}" if taken else f"prong/{name}"
 
 
-def _depth(session: Session, repository: Path) -> str:
-    """Where below the top of its repository the session ran."""
-    inside = os.path.relpath(os.path.realpath(session.cwd or ""), os.path.realpath(repository))
-    return "" if inside == "." or inside.startswith("..") else inside
+def _below(top: Path, folder: str) -> str | None:
+    """The way from the top of a working tree to a folder; None for one outside."""
+    inside = Path(os.path.relpath(os.path.realpath(folder), os.path.realpath(top)))
+    return None if inside.parts[:1] == ("..",) else str(inside)
 
 
 def warnings(worktree: WorktreePlan | None) -> list[str]:
@@ -163,7 +231,7 @@ def warnings(worktree: WorktreePlan | None) -> list[str]:
     if worktree.snapshot is not None:
         found += _lacks(worktree.snapshot)
     if worktree.code is Code.HEAD:
-        changed = worktree_state.changed_files(worktree.repo)
+        changed = changed_files(Git(worktree.repo))
         if changed:
             names = ", ".join(changed[:_NAMED]) + (" ..." if len(changed) > _NAMED else "")
             found.append(f"not committed, so not in it: {names}; commit first, or --code now")
@@ -230,8 +298,7 @@ def _make(app: App, plan: WorktreePlan, undo: Undo) -> tuple[Worktree, tuple[str
     snapshot = plan.snapshot
     lacks: list[str] = []
     if plan.code is Code.NOW:
-        # Under a name of its own: it is that of no turn.
-        key = TurnKey("prong", plan.path.name, "now")
+        key = snapshot_for(plan.path.name)
         undo.will_take(plan.repo, ref_of(key))
         snapshot = snapshots.take(plan.repo, key)
         if snapshot is None:
@@ -262,14 +329,3 @@ def _make_folder(plan: WorktreePlan, worktree: Worktree) -> None:
             f"{inside}, where the session ran, is no folder in that code",
             hint="--code now, or --no-worktree",
         )
-
-
-def is_used(app: App, path: Path) -> bool:
-    """Whether there is a session that ran, or is to run, in a worktree."""
-    top = os.path.realpath(path)
-    return any(
-        f"{os.path.realpath(folder)}/".startswith(f"{top}/")
-        for session in app.sessions()
-        for folder in (session.cwd, *session.cwds)
-        if folder
-    )

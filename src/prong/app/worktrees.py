@@ -100,13 +100,19 @@ def listed(app: App) -> list[WorktreeStatus]:
     """All of them, oldest first."""
     survey = _Survey(app)
     until = time.monotonic() + _PATIENCE
-    there = [(root, one) for root in roots(app) for one in worktrees.listed(root, measured=False)]
+    there = [(root, one) for root in roots(app) for one in worktrees.listed(root)]
     gone = [(root, one) for root in roots(app) for one in worktrees.missing(root, survey.folders())]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         looks = pool.map(_Look.at, [one for _, one in there], repeat(until))
         found = [survey.status(*one, look) for one, look in zip(there, looks, strict=True)]
     found += [survey.status(*one, _Look(is_there=False)) for one in gone]
     return sorted(found, key=lambda one: one.worktree.created)
+
+
+def is_used(app: App, path: Path) -> bool:
+    """Whether there is a session that ran, or is to run, in a worktree."""
+    top = os.path.realpath(path)
+    return any(_in(one, top) for session in app.sessions() for one in _real_folders(session))
 
 
 def plan_prune(app: App, names: Sequence[str], *, force: bool) -> PrunePlan:
@@ -202,7 +208,7 @@ class _Look:
             return cls(is_there=False)
         size = worktree_state.size(worktree.path, until)
         try:
-            locked = worktrees.is_locked(worktree)
+            locked = worktree_state.is_locked(worktree)
             return cls(size=size, work=worktree_state.work_in(worktree), locked=locked)
         except ProngError as error:
             return cls(size=size, problem=error.message)

@@ -105,12 +105,12 @@ def fork(session: str, **given: Any) -> None:
 
     plan = _when_idle(app, session, wait, planned)
     if given["dry_run"]:
-        _show_plan(app, plan, as_json=given["as_json"])
+        _show_plan(app, plan, count, as_json=given["as_json"])
         return
     if not given["yes"]:
         asking = can_ask() and not given["as_json"]
         if not asking:
-            _refuse_inexact(plan)
+            _refuse_unasked(plan)
         else:
             plan = _confirmed(app, session, plan, options)
     make = partial(_made, app, plan, count, quiet=given["as_json"])
@@ -140,6 +140,7 @@ def _options(given: dict[str, Any]) -> "ForkOptions":
         code=_code(given["code"], no_worktree=given["no_worktree"]),
         code_at=given["code_at"],
         branch=given["branch"],
+        count=given["count"],
     )
 
 
@@ -177,13 +178,18 @@ def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions
             raise UsageError("the prompt is empty: nothing was forked", hint="--prompt TEXT")
         plan = app.plan_fork(session, replace(options, prompt=prompt))
     if plan.warnings:
-        print_plan(app, plan, err=True)
+        print_plan(app, plan, count=options.count, err=True)
         click.confirm("Fork?", default=True, abort=True, err=True)
     return plan
 
 
-def _refuse_inexact(plan: "ForkPlan") -> None:
-    """Code that only comes near is taken when somebody says so, never silently."""
+def _refuse_unasked(plan: "ForkPlan") -> None:
+    """Code that only comes near, or none, is taken when somebody says so, never silently."""
+    if plan.unopened is not None:
+        raise NotFound(
+            f"the code of {plan.point} cannot be had: {plan.unopened}",
+            hint=f"--yes or --no-worktree runs it in {clean(str(plan.workspace))} as it is",
+        )
     worktree = plan.worktree
     if worktree is None or worktree.is_exact:
         return
@@ -207,13 +213,13 @@ def _print_preview(app: "App", session: str) -> None:
     turn_preview.show(turn_preview.read(app, conversation, turn))
 
 
-def _show_plan(app: "App", plan: "ForkPlan", *, as_json: bool) -> None:
+def _show_plan(app: "App", plan: "ForkPlan", count: int, *, as_json: bool) -> None:
     from prong.app import views
 
     if as_json:
-        print_json({"plan": views.plan(plan)})
+        print_json({"plan": views.plan(plan), "count": count})
     else:
-        print_plan(app, plan)
+        print_plan(app, plan, count=count)
 
 
 def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[Fork]":

@@ -21,9 +21,9 @@ _NAME = 8
 _COMMIT = 7
 
 
-def print_plan(app: "App", plan: "ForkPlan", *, err: bool = False) -> None:
+def print_plan(app: "App", plan: "ForkPlan", *, count: int = 1, err: bool = False) -> None:
     room = width()
-    for name, text in _rows(app, plan):
+    for name, text in _rows(app, plan, count):
         if not text:
             continue
         lines = [clean(text)]
@@ -38,12 +38,14 @@ def print_plan(app: "App", plan: "ForkPlan", *, err: bool = False) -> None:
     click.echo(f"{styled('command'.ljust(_NAME), dim=True)}{command_line(plan.launch)}", err=err)
 
 
-def _rows(app: "App", plan: "ForkPlan") -> Iterator[tuple[str, str]]:
+def _rows(app: "App", plan: "ForkPlan", count: int) -> Iterator[tuple[str, str]]:
     new = plan.new_id or "an id that the agent will choose"
     converted = plan.agent != plan.source.agent and plan.method == "copy"
     how = "converted copy" if converted else plan.method
     yield "from", f"{plan.point}  {plan.source.title}"
     yield "to", f"{plan.agent}:{new} ({how})" if plan.new_id else f"{plan.agent}, {new} ({how})"
+    if count > 1:
+        yield "count", f"{count} forks: this one, and {count - 1} more like it"
     if plan.worktree is None:
         yield "folder", f"{short_path(str(plan.workspace))} (no code is touched)"
     else:

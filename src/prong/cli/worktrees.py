@@ -61,7 +61,8 @@ def prune(names: tuple[str, ...], force: bool, dry_run: bool, yes: bool, as_json
     """Remove worktrees that are finished, or those that are named.
 
     They are shown and asked for first. A worktree that an agent has open is never removed, one with
-    changes that are nowhere else only with --force. A branch with commits of its own stays.
+    changes that are nowhere else only with --force. Files that git ignores, such as .env and what
+    was built, go with their worktree. A branch with commits of its own stays.
     """
     app = open_app()
     with patience("looking at worktrees ..."):
@@ -72,7 +73,8 @@ def prune(names: tuple[str, ...], force: bool, dry_run: bool, yes: bool, as_json
         if as_json or not can_ask():
             raise UsageError("this deletes folders", hint="--yes, or --dry-run to see them")
         count = counted(len(plan.removed), "worktree")
-        click.confirm(f"Remove {count}?", default=False, abort=True, err=True)
+        question = f"Remove {count}, with all files that git ignores there?"
+        click.confirm(question, default=False, abort=True, err=True)
     branches = {} if dry_run else _remove(app, plan.removed, force=force, quiet=as_json)
     if as_json:
         print_json(_view(plan, branches, dry_run=dry_run))

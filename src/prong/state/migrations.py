@@ -31,6 +31,7 @@ MIGRATIONS = (
     );
     """,
     # 2: snapshots. All of it can be read back from the commits; lists of files are JSON.
+    # And what each agent was last heard to do, which nobody else keeps.
     """
     CREATE TABLE snapshots (
         agent TEXT NOT NULL,
@@ -50,9 +51,19 @@ MIGRATIONS = (
         degraded TEXT,
         left_out TEXT NOT NULL,
         nested TEXT NOT NULL,
+        late INTEGER NOT NULL,
         PRIMARY KEY (agent, session, turn_id)
     );
     CREATE INDEX snapshots_by_turn ON snapshots (agent, turn_id);
+    CREATE TABLE activity (
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        state TEXT NOT NULL,
+        detail TEXT,
+        time TEXT NOT NULL,
+        cwd BLOB,
+        PRIMARY KEY (agent, session)
+    );
     """,
 )
 

@@ -32,6 +32,7 @@ _COLUMNS = (
     "degraded",
     "left_out",
     "nested",
+    "late",
 )
 _INTO = f"INTO snapshots ({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)})"
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM snapshots"  # noqa: S608 -- only the names above
@@ -89,8 +90,8 @@ class SnapshotRecords:
             query = f"{_SELECT} WHERE agent = ? AND turn_id IN ({marks}) ORDER BY taken, rowid"
             for snapshot in self._read(query, session.agent, *some):
                 own = snapshot.session == session.id
-                # The code before the first prompt is that of one session only.
-                if own or snapshot.turn_id not in (TurnKey.BASELINE, *found):
+                # The code before a session's first prompt is that of one session only.
+                if own or snapshot.turn_id not in (TurnKey.BASELINE, TurnKey.START, *found):
                     found[snapshot.turn_id] = snapshot
         return found
 
@@ -127,6 +128,7 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
         # Escaped: a file name that is no text has surrogates, which sqlite does not take.
         "left_out": json.dumps(left_out),
         "nested": json.dumps([[one.path, one.commit] for one in snapshot.nested]),
+        "late": int(snapshot.late),
     }
 
 
@@ -149,4 +151,5 @@ def _snapshot(row: dict[str, Any]) -> Snapshot:
         degraded=row["degraded"],
         left_out=tuple(LeftOut(*one) for one in json.loads(row["left_out"])),
         nested=tuple(NestedSnapshot(*one) for one in json.loads(row["nested"])),
+        late=bool(row["late"]),
     )

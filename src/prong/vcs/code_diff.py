@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from prong.errors import External
 from prong.model import Snapshot
-from prong.vcs import messages
+from prong.vcs import listing, messages
 from prong.vcs.git import Git
 from prong.vcs.worktree_questions import Commit
 
@@ -56,9 +57,10 @@ class Sides:
 
 def has(repo: Path, *objects: str) -> bool:
     """Whether the repository has all of these objects."""
-    asked = "".join(f"{name}\n" for name in objects)
-    answer = Git(repo).ask("cat-file", "--batch-check", stdin=asked.encode())
-    return answer.ok and b" missing\n" not in answer.output
+    try:
+        return listing.present(repo, objects).issuperset(objects)
+    except External:
+        return False  # it is none any more
 
 
 def sides(repo: Path, old: Snapshot, new: Snapshot) -> tuple[list[Sides], list[str]]:
@@ -98,7 +100,7 @@ _State = tuple[str | None, Snapshot | None]
 
 
 def _sides(repo: Path, old: _State, new: _State, prefix: str, lost: list[str]) -> Iterator[Sides]:
-    trees = [tree or _nothing(repo) for tree, _ in (old, new)]
+    trees = [tree or Git(repo).empty_tree() for tree, _ in (old, new)]
     if trees[0] != trees[1]:
         yield Sides(repo, trees[0], trees[1], prefix)
     for name in {**_nested(old[1]), **_nested(new[1])}:
@@ -148,10 +150,6 @@ def _tree_of(repo: Path, commit: str) -> str:
     if not repo.is_dir() or not has(repo, commit):
         raise _Unreadable
     return Git(repo).run("rev-parse", f"{commit}^{{tree}}").decode().strip()
-
-
-def _nothing(repo: Path) -> str:
-    return Git(repo).run("hash-object", "-t", "tree", os.devnull).decode().strip()
 
 
 def _chosen(

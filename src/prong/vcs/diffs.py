@@ -1,10 +1,10 @@
 """How much changed between trees: one git for as many pairs as are asked for."""
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from prong.errors import NotFound
 from prong.snapshot import DiffStat
 from prong.vcs.git import Git
 
@@ -17,12 +17,11 @@ def diffstats(repository: Path, pairs: Sequence[tuple[str | None, str]]) -> list
     if not pairs:
         return []
     git = Git(repository)
-    nothing = ""
-    if any(old is None for old, _ in pairs):
-        nothing = git.run("hash-object", "-t", "tree", os.devnull).decode().strip()
+    nothing = git.empty_tree() if any(old is None for old, _ in pairs) else ""
     asked = "".join(f"{old or nothing} {new}\n" for old, new in pairs)
     found = _parsed(git.run("diff-tree", *_OPTIONS, stdin=asked.encode()))
-    assert len(found) == len(pairs)
+    if len(found) != len(pairs):
+        raise NotFound(f"{repository} does not have all of these trees")
     return found
 
 

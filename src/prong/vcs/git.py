@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -39,6 +40,7 @@ _SETTINGS = (
     "core.logAllRefUpdates=false",
     "gc.auto=0",
     "maintenance.auto=false",
+    "submodule.recurse=false",
     "advice.graftFileDeprecated=false",
 )
 _OPTIONS = tuple(word for setting in _SETTINGS for word in ("-c", setting))
@@ -133,6 +135,13 @@ class Running:
         assert self._process.stdin is not None
         return self._process.stdin
 
+    def line(self) -> bytes:
+        """What it answers to all that it was given; nothing when it ended."""
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError):
+            self.stdin.flush()
+        return self._process.stdout.readline()
+
     def answer(self, given: bytes | None = None) -> Answer:
         """Give it the rest of its input and wait until it ends."""
         try:
@@ -216,6 +225,10 @@ class Git:
         """Run git and return its output; raises `External` when its status is not accepted."""
         answer = self.ask(*arguments, stdin=stdin)
         return answer.output if answer.status in accepted else answer.expect()
+
+    def empty_tree(self) -> str:
+        """The id of a tree without files. Git knows it, even where nobody wrote it."""
+        return self.run("hash-object", "-t", "tree", os.devnull).decode().strip()
 
     def _environment(self) -> Mapping[str, str]:
         environment = {

@@ -27,33 +27,22 @@ _SCOPE = "@"
 class IgnoredFiles:
     """Which ignored files a worktree gets. Patterns are those of gitignore."""
 
-    include: bool = True
-    """Whether `.worktreeinclude` counts."""
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Brought:
-    """What was brought along, and what could not be."""
-
-    copied: tuple[str, ...] = ()
-    linked: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-def bring(source: Path, target: Path, wanted: IgnoredFiles) -> Brought:
-    """Copy and link what is wanted from one working tree into another."""
+def bring(source: Path, target: Path, wanted: IgnoredFiles) -> tuple[str, ...]:
+    """Copy and link what is wanted from one working tree into another. Returns warnings."""
     copies = [f"--exclude={pattern}" for pattern in wanted.copy]
     include = source / INCLUDE
-    if wanted.include and include.is_file():
+    if include.is_file():
         copies.append(f"--exclude-from={include}")
     links = [f"--exclude={pattern}" for pattern in wanted.link]
     bringing = _Bringing(source, target)
     # Links first: what is in a linked folder need not be copied.
     bringing.link(_matches(source, links, "--directory"))
     bringing.copy(_matches(source, copies))
-    return Brought(tuple(bringing.copied), tuple(bringing.linked), tuple(bringing.warnings))
+    return tuple(bringing.warnings)
 
 
 def _matches(source: Path, patterns: list[str], *options: str) -> list[str]:
@@ -80,8 +69,6 @@ class _Bringing:
     def __init__(self, source: Path, target: Path) -> None:
         self._source = source
         self._target = target
-        self.copied: list[str] = []
-        self.linked: list[str] = []
         self.warnings: list[str] = []
 
     def copy(self, names: list[str]) -> None:
@@ -90,7 +77,6 @@ class _Bringing:
                 there = self._place(name)
                 if there is not None:
                     self._copy(name.rstrip("/"), there)
-                    self.copied.append(name.rstrip("/"))
             except OSError as error:
                 self._warn(name, error)
 
@@ -105,22 +91,23 @@ class _Bringing:
         _copy(source, there)
 
     def link(self, names: list[str]) -> None:
+        linked: list[str] = []
         for name in names:
             try:
                 there = self._place(name)
                 if there is not None:
                     there.symlink_to(self._source / name)
-                    self.linked.append(name.rstrip("/"))
+                    linked.append(name.rstrip("/"))
             except OSError as error:
                 self._warn(name, error)
-        self._hide_links()
+        self._hide_links(linked)
 
-    def _hide_links(self) -> None:
+    def _hide_links(self, linked: list[str]) -> None:
         """The pattern `node_modules/` is for folders: git would show a link of that name as new.
 
         Such a link becomes a folder of links.
         """
-        shown = set(self.linked) - set(ignored_among(self._target, self.linked))
+        shown = set(linked) - set(ignored_among(self._target, linked))
         for name in sorted(shown):
             if (self._source / name).is_dir():
                 try:

@@ -17,8 +17,9 @@ from prong.vcs.repository import Repository
 
 _LOOSE = 100
 """Up to so many objects are kept loose: a pack for each turn would be as bad as the flood."""
+_FEW = 5
+"""So many, when more files than that changed: the objects may be their folders only."""
 _SETTINGS = (
-    f"fastimport.unpackLimit={_LOOSE}",
     # Names that are dangerous on other systems are names here; only newer versions look at them.
     "core.protectNTFS=false",
     "core.protectHFS=false",
@@ -37,11 +38,11 @@ class Entry(NamedTuple):
 class Import:
     """One stream. Give it blobs and commits, then `finish` it."""
 
-    def __init__(self, repository: Repository, private: Private) -> None:
-        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    def __init__(self, repository: Repository, private: Private, changed: int) -> None:
+        loose = f"fastimport.unpackLimit={_FEW if changed > _LOOSE else _LOOSE}"
+        settings = [word for setting in (loose, *_SETTINGS) for word in ("-c", setting)]
         git = Git(repository.top, "--git-dir", str(private.git_dir), *settings)
-        output = private.folder / "marks"
-        self._running = git.start("fast-import", "--quiet", "--done", feed=True, output=output)
+        self._running = git.start("fast-import", "--quiet", "--done", feed=True)
         self._packs = repository.common_dir / "objects" / "pack"
         self._marks = 0
         self._broken = False
@@ -80,18 +81,31 @@ class Import:
         self._write(*lines)
         return mark
 
-    def finish(self, tree_of: str, marks: Sequence[str]) -> tuple[str, list[str]]:
+    def tree(self, commit: str) -> str:
+        """The tree of a commit that was sent."""
+        self._write(_tree_of(commit))
+        line = b"" if self._broken else self._running.line()
+        if not line:
+            self._broken = True
+        return (line.decode().splitlines() or self._end(1))[0].split()[2]
+
+    def finish(self, commit: str, marks: Sequence[str]) -> tuple[str, list[str]]:
         """Write everything. The tree of the commit with that mark, and the ids of others."""
         # Its answers come in the order of the questions.
-        questions = [f'ls {tree_of} ""\n', *(f"get-mark {mark}\n" for mark in marks), "done\n"]
-        self._write("".join(questions).encode())
+        questions = [*(f"get-mark {mark}\n" for mark in marks), "done\n"]
+        self._write(_tree_of(commit), "".join(questions).encode())
+        lines = self._end(len(marks) + 1)
+        return lines[0].split()[2], lines[1:]
+
+    def _end(self, expected: int) -> list[str]:
+        """So many answers, after which it ends."""
         answer = self._running.answer()
         if not answer.ok:
             self._clean_up(answer.complaint)
         lines = answer.expect().decode().splitlines()
-        if self._broken or len(lines) != len(marks) + 1:
+        if self._broken or len(lines) != expected:
             raise External("git fast-import did not answer", stderr=answer.complaint)
-        return lines[0].split()[2], lines[1:]
+        return lines
 
     def abandon(self) -> None:
         """Nothing of it shall stay."""
@@ -115,6 +129,11 @@ class Import:
         except BrokenPipeError:
             # Git ended. Why, it says at the end.
             self._broken = True
+
+
+def _tree_of(commit: str) -> bytes:
+    """The question for it."""
+    return f'ls {commit} ""\n'.encode()
 
 
 def quoted(path: bytes) -> bytes:

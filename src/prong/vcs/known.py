@@ -29,6 +29,10 @@ class Known:
             if isinstance(loaded, dict):
                 self._old = cast(dict[str, list[Any]], loaded)
 
+    def __len__(self) -> int:
+        """How many files were looked at the last time."""
+        return len(self._old)
+
     def blob(self, name: bytes, status: os.stat_result) -> str | None:
         key = os.fsdecode(name)
         entry = self._old.get(key)

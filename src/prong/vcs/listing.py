@@ -35,9 +35,9 @@ def read(git: Git, answer: Answer, prefix: str, repo: Path) -> list[Snapshot]:
     return sorted(found, key=lambda snapshot: (snapshot.taken, snapshot.ref))
 
 
-def present(folder: Path, commits: Iterable[str]) -> set[str]:
-    """Those of the commits that are still there: refs can be deleted, and git cleans up."""
-    asked = "".join(f"{commit}\n" for commit in commits)
+def present(folder: Path, objects: Iterable[str]) -> set[str]:
+    """Those of the objects that are still there: refs can be deleted, and git cleans up."""
+    asked = "".join(f"{name}\n" for name in objects)
     answer = Git(folder).run("cat-file", "--batch-check=%(objectname)", stdin=asked.encode())
     # What is not there is answered with a second word.
     return {line for line in answer.decode().splitlines() if " " not in line}

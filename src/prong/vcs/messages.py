@@ -37,6 +37,7 @@ class Message(NamedTuple):
     nested_changed: bool
     intended: tuple[str, ...]
     """Paths that were announced with `git add --intent-to-add`."""
+    late: bool = False
 
     def text(self) -> bytes:
         previous = self.previous
@@ -52,6 +53,7 @@ class Message(NamedTuple):
             "Staged-Tree": self.staged_tree,
             "Previous": previous and previous.commit,
             "Previous-Tree": previous and previous.tree,
+            "Late": "yes" if self.late else None,
             "Degraded": self.degraded and " ".join(self.degraded.split()),
             "Manifest": self._manifest(),
         }
@@ -119,6 +121,7 @@ def read(repo: Path, ref: str, commit: str, tree: str, message: bytes) -> Snapsh
             degraded=told.get("Degraded"),
             left_out=tuple(LeftOut(*file) for file in manifest.get("left_out", ())),
             nested=tuple(NestedSnapshot(*inner) for inner in manifest.get("nested", ())),
+            late=told.get("Late") == "yes",
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None

@@ -17,6 +17,7 @@ from prong.vcs.repository import Repository
 _HOME = "prong"
 _PREFIX = "take-"
 _PATIENCE = 0.1
+_TRIES = 20
 _FUTURE = ((1 << 31) - 2) * 10**9
 """Later than every file: then git takes none of them for written just now."""
 
@@ -27,14 +28,16 @@ def home(repository: Repository) -> Path:
 
 
 class Private:
-    """Two copies of the index, and a git folder whose refs and objects are the repository's."""
+    """A copy of the index, and a git folder whose refs and objects are the repository's."""
 
     def __init__(self, repository: Repository) -> None:
-        self._repository = repository
+        self.repository = repository
+        """With the head of the moment when the index was copied."""
+        self.unsteady = False
+        """Whether there was no such moment: the head moved all the time."""
         self.folder = home(repository) / f"{_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
         self.index = self.folder / "index"
         """With the time of the original: by it git knows which files to look at twice."""
-        self.staged = self.folder / "staged"
         self.git_dir = self.folder / "git"
         """Where git may leave its reports when it is killed."""
         self.started = 0
@@ -52,12 +55,12 @@ class Private:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.git_dir.mkdir()
             (self.git_dir / "HEAD").write_text("ref: refs/heads/none\n")
-            (self.git_dir / "commondir").write_bytes(os.fsencode(self._repository.common_dir))
+            (self.git_dir / "commondir").write_bytes(os.fsencode(self.repository.common_dir))
         except OSError as error:
             self._leave()
             raise External(
-                f"no snapshot can be kept in {self._repository.git_dir}: {error.strerror}",
-                path=str(self._repository.git_dir),
+                f"no snapshot can be kept in {self.repository.git_dir}: {error.strerror}",
+                path=str(self.repository.git_dir),
             ) from error
         return self
 
@@ -70,24 +73,35 @@ class Private:
         self._leave()
 
     def copy_index(self) -> bool:
-        """False when there is none, though there should be: somebody removed it."""
+        """False when there is none, though there should be: somebody removed it.
+
+        If the head moved in the meantime, both are taken anew: a commit may have come in between.
+        """
+        there = False
+        for _ in range(_TRIES):
+            there = self._copy_index()
+            now = self.repository.now()
+            if now == self.repository:
+                return there
+            self.repository = now
+        self.unsteady = True
+        return there
+
+    def _copy_index(self) -> bool:
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
-                with self._repository.index_file.open("rb") as file:
+                with self.repository.index_file.open("rb") as file:
                     data, status = file.read(), os.fstat(file.fileno())
             except FileNotFoundError:
-                if self._repository.head is None:
+                if self.repository.head is None:
                     return True
                 if time.monotonic() > deadline:
                     return False
                 time.sleep(0.002)
                 continue
-            for copy, modified in ((self.index, status.st_mtime_ns), (self.staged, None)):
-                copy.write_bytes(data)
-                # Racy checks read files and run filters. To know what is staged needs neither.
-                later = _FUTURE if modified is None else modified
-                os.utime(copy, ns=(later, later))
+            self.index.write_bytes(data)
+            os.utime(self.index, ns=(status.st_mtime_ns, status.st_mtime_ns))
             return True
 
     def distrust_no_time(self) -> None:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from prong.errors import External, Unavailable
+from prong.errors import External, Unavailable, Unsupported
 from prong.vcs.git import Answer, Git, Running
 
 _PATHS = ("--show-toplevel", "--git-dir", "--git-common-dir", "--git-path", "index")
@@ -49,14 +49,53 @@ class Repository(NamedTuple):
         if lines[0].startswith(b"--"):
             raise Unavailable("git is too old", hint="install git 2.31 or newer")
         top, git_dir, common_dir, index = (Path(os.fsdecode(line)) for line in lines[:4])
+        if answer.ok and len(lines) == 6:
+            # Where a branch or a tag is called HEAD, the last question has no answer.
+            lines.append(git.ask("symbolic-ref", "-q", "HEAD").output.strip())
         expected = (7,) if answer.ok else (5, 6)
         if len(lines) not in expected or not all(line.startswith(b"/") for line in lines[:4]):
-            raise External(f"{top} has a line break in its name: git cannot say where it is")
+            raise Unsupported(
+                f"{top} has a line break in its name: git cannot say where it is",
+                hint="rename the folder",
+            )
         if not answer.ok:
             name = git.ask("symbolic-ref", "-q", "HEAD").output.strip()
             return cls(top, git_dir, common_dir, index, None, None, _branch(name))
         head, head_tree = (line.decode() for line in lines[4:6])
         return cls(top, git_dir, common_dir, index, head, head_tree, _branch(lines[6]))
+
+    def now(self) -> "Repository":
+        """The same with the head of this moment. If it is where it was, git is not asked."""
+        if self._says_head():
+            return self
+        now = Repository.find(self.top)
+        if now is None:
+            return self
+        return self._replace(head=now.head, head_tree=now.head_tree, branch=now.branch)
+
+    def _says_head(self) -> bool:
+        """Whether git's files have the head where it was; False also where they do not say it."""
+        try:
+            said = (self.git_dir / "HEAD").read_bytes().strip()
+            if not said.startswith(b"ref: "):
+                return self.branch is None and said == (self.head or "").encode()
+            ref = said.removeprefix(b"ref: ")
+            return _branch(ref) == self.branch and self._commit_of(ref) == self.head
+        except OSError:
+            return False
+
+    def _commit_of(self, ref: bytes) -> str | None:
+        """What the files say: one of its own, or a line among those of all."""
+        try:
+            return (self.common_dir / os.fsdecode(ref)).read_text(errors="replace").strip()
+        except FileNotFoundError:
+            pass
+        try:
+            packed = (self.common_dir / "packed-refs").read_bytes()
+        except FileNotFoundError:
+            return None
+        end = packed.find(b" %s\n" % ref)
+        return None if end < 0 else packed[packed.rfind(b"\n", 0, end) + 1 : end].decode()
 
 
 def _branch(ref: bytes) -> str | None:

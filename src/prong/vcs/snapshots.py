@@ -14,20 +14,20 @@ from typing import NamedTuple
 from zlib import crc32
 
 from prong.errors import External, ProngError, UsageError
-from prong.snapshot import DiffStat, LeftOut, NestedSnapshot, Snapshot, TurnKey
+from prong.limits import SNAPSHOT_LIMIT
+from prong.snapshot import LeftOut, NestedSnapshot, Snapshot, TurnKey
 from prong.vcs import listing, messages
 from prong.vcs.contents import Contents
-from prong.vcs.diffs import diffstats
 from prong.vcs.git import Deadline, Git
 from prong.vcs.importing import Entry, Import
 from prong.vcs.known import Known
 from prong.vcs.messages import LISTED, Message
 from prong.vcs.private import Private, home
 from prong.vcs.repository import Repository
-from prong.vcs.working import LINKED, Differences, Working
+from prong.vcs.working import LINKED, Differences, Side, Working
 
-LIMIT = 50 * 1000 * 1000
-"""Files that are larger are left out, and listed."""
+_FOLDER = b"040000"
+"""The mode of a tree in another."""
 
 
 def take(  # noqa: PLR0913 -- all but the first two by name
@@ -36,21 +36,23 @@ def take(  # noqa: PLR0913 -- all but the first two by name
     *,
     number: int | None = None,
     message_id: str | None = None,
-    limit: int = LIMIT,
+    limit: int = SNAPSHOT_LIMIT,
     budget_seconds: float | None = None,
     again: bool = False,
+    late: bool = False,
     when: datetime | None = None,
 ) -> Snapshot | None:
     """Keep the code of a turn; None where there is no git.
 
     `when` it was so is now, unless the caller knows better: samples are older than their files.
-    A turn that has a snapshot keeps it, unless `again` says that the turn went on since. When the
-    budget is spent, no more is looked for or read: the snapshot says what it lacks.
+    A turn that has a snapshot keeps it, unless `again` says that the turn went on since. One that
+    is `late` says so. When the budget is spent, no more is looked for or read: the snapshot says
+    what it lacks.
     """
     if message_id is not None and not message_id.isprintable():
         raise UsageError(f"{message_id!r} cannot be the id of a message")
     now = when or datetime.now(UTC)
-    request = _Request(key, number, message_id, limit, now, again)
+    request = _Request(key, number, message_id, limit, now, again, late)
     deadline = Deadline(budget_seconds)
     try:
         return _take(folder, request, deadline)
@@ -76,11 +78,6 @@ def find(folder: Path, beside: TurnKey | None = None) -> list[Snapshot]:
     return [snapshot for snapshot in found if snapshot.ref == messages.ref_of(snapshot.key)]
 
 
-def diffstat(snapshot: Snapshot, before: Snapshot | None) -> DiffStat:
-    """What changed from one to the other; from nothing, when there is none before."""
-    return diffstats(snapshot.repo, [(before.tree if before else None, snapshot.tree)])[0]
-
-
 class _Request(NamedTuple):
     key: TurnKey
     number: int | None
@@ -88,6 +85,7 @@ class _Request(NamedTuple):
     limit: int
     taken: datetime
     again: bool
+    late: bool
     suffix: str = ""
     """Of the ref of a repository inside another one."""
 
@@ -124,7 +122,7 @@ def _take(
     ]
     previous = before[-1] if before else None
     with Private(repository) as private:
-        taking = _Taking(repository, private, request, deadline, previous, known)
+        taking = _Taking(private, request, deadline, previous, known)
         return taking.take(config.expect())
 
 
@@ -140,55 +138,67 @@ class _Taking:
 
     def __init__(
         self,
-        repository: Repository,
         private: Private,
         request: _Request,
         deadline: Deadline,
         previous: Snapshot | None,
         replaced: Snapshot | None,
     ) -> None:
-        self._repository = repository
+        self._repository = private.repository
         self._private = private
         self._request = request
         self._deadline = deadline
         self._previous = previous
         self._replaced = replaced
         self._ref = messages.ref_of(request.key, request.suffix)
-        self._top = os.fsencode(repository.top)
-        self._known = Known(home(repository) / "known.json")
+        self._top = os.fsencode(private.repository.top)
+        self._known = Known(home(private.repository) / "known.json")
         self._taken = request.taken
 
     def take(self, config: bytes) -> Snapshot:
-        git = self._git(self._private.index, self._deadline)
-        if not self._private.copy_index():
-            git.run("read-tree", "HEAD")
-            self._private.staged.write_bytes(self._private.index.read_bytes())
+        there = self._private.copy_index()
+        self._repository = self._private.repository
+        git = self._git(self._deadline)
+        if not there:
+            git.run("read-tree", self._repository.head or "HEAD")
         working = Working(self._repository, self._private, git)
         try:
-            staged = self._git(self._private.staged, Deadline()).ask("write-tree")
-            conflict = not staged.ok and "unmerged" in staged.complaint
-            tree = None if conflict else staged.expect().decode().strip()
-            found = working.differences(config, conflict=conflict)
+            found = working.differences(config)
         except BaseException:
             working.abandon()
             raise
         nested = self._take_nested(found)
+        base = self._repository.head_tree
         try:
-            return self._write(tree, found, nested)
+            return self._write(base, found, nested)
         except External:
             won = self._won_by_another()
             if won is not None:
                 return won
-            if not self._known.used:
+            written = self._write_staged(found)
+            if not self._known.used and written is None:
                 raise
             # A blob that was known may be gone, when somebody cleaned up.
             self._known.forget()
-            return self._write(tree, found, nested)
+            return self._write(written or base, found, nested)
 
-    def _git(self, index: Path, deadline: Deadline) -> Git:
+    def _write_staged(self, found: Differences) -> str | None:
+        """Let git write what is staged. Of a partial clone it does not have every file."""
+        if not found.staged:
+            return None
+        self._private.distrust_no_time()
+        written = self._git(Deadline()).ask("write-tree")
+        if not written.ok:
+            return None
+        found.staged, found.unstaged = [], []
+        return written.output.decode().strip()
+
+    def _git(self, deadline: Deadline) -> Git:
         where = ("--git-dir", str(self._repository.git_dir))
         tree = ("--work-tree", str(self._repository.top))
-        return Git(self._repository.top, *where, *tree, index=index, deadline=deadline)
+        return Git(
+            self._repository.top, *where, *tree, index=self._private.index, deadline=deadline
+        )
 
     def _take_nested(self, found: Differences) -> dict[bytes, Snapshot | LeftOut]:
         """Repositories inside this one are kept each in itself."""
@@ -211,11 +221,14 @@ class _Taking:
         return taken
 
     def _write(
-        self, staged: str | None, found: Differences, nested: dict[bytes, Snapshot | LeftOut]
+        self, base: str | None, found: Differences, nested: dict[bytes, Snapshot | LeftOut]
     ) -> Snapshot:
-        stream = Import(self._repository, self._private)
+        """`base`: what that which is staged is compared with."""
+        changed = len(found.staged) + len(found.unstaged) + len(found.deleted)
+        new = max(0, len(found.modified) - len(self._known))
+        stream = Import(self._repository, self._private, changed + new)
         try:
-            return self._send(stream, staged, found, nested)
+            return self._send(stream, base, found, nested)
         except BaseException:
             stream.abandon()
             raise
@@ -223,7 +236,7 @@ class _Taking:
     def _send(
         self,
         stream: Import,
-        staged: str | None,
+        base: str | None,
         found: Differences,
         nested: dict[bytes, Snapshot | LeftOut],
     ) -> Snapshot:
@@ -238,25 +251,15 @@ class _Taking:
                 changes.append(Entry(LINKED, head, path))
             elif path in inner:
                 deleted.append(path)
-        base, parents = staged, [] if self._previous is None else [self._previous.commit]
+        parents = [] if self._previous is None else [self._previous.commit]
         parents += [] if self._replaced is None else [self._replaced.commit]
         parents += [] if self._repository.head is None else [self._repository.head]
-        if staged is None:
-            base = None if found.staged else self._repository.head_tree
-            unchanged = {*deleted, *(entry.path for entry in changes)}
-            merged = [
-                Entry(line.mode, line.blob, line.path)
-                for line in found.staged or ()
-                if line.stage == b"0"
-            ]
-            parents.append(self._send_conflict(stream, found, merged))
-            changes = [entry for entry in merged if entry.path not in unchanged] + changes
-        elif staged != self._repository.head_tree:
-            parents.append(
-                stream.commit(self._ref, b"prong: staged\n", self._taken, (), staged, ())
-            )
-        message = self._message(staged, found, contents, inner, lost)
-        commit = stream.commit(self._ref, message, self._taken, parents, base, changes, deleted)
+        staged, kept = self._send_staged(stream, base, found)
+        if found.conflict:
+            kept = [self._send_conflict(stream, staged, found.conflict, kept)]
+        parents += kept
+        message = self._message(None if found.conflict else staged, found, contents, inner, lost)
+        commit = stream.commit(self._ref, message, self._taken, parents, staged, changes, deleted)
         tree, ids = stream.finish(commit, [commit, *(mark for _, _, mark in contents.learned)])
         for (path, status, _), blob in zip(contents.learned, ids[1:], strict=True):
             self._known.learn(path, status, blob, self._private.started)
@@ -265,15 +268,25 @@ class _Taking:
         assert snapshot is not None, "what was written can be read"
         return snapshot
 
-    def _send_conflict(self, stream: Import, found: Differences, merged: list[Entry]) -> str:
+    def _send_staged(
+        self, stream: Import, base: str | None, found: Differences
+    ) -> tuple[str, list[str]]:
+        """The tree of what is staged, and the commit that keeps it; none for that of the head."""
+        head_tree = self._repository.head_tree
+        changes = found.staged, found.unstaged
+        if base is not None and base == head_tree and not any(changes):
+            return base, []
+        message = b"prong: staged\n"
+        commit = stream.commit(self._ref, message, self._taken, (), base, *changes)
+        return stream.tree(commit), [commit]
+
+    def _send_conflict(
+        self, stream: Import, merged: str, conflict: list[Side], kept: list[str]
+    ) -> str:
         """An index in conflict has no tree. Its sides are kept in folders: 0, 1, 2 and 3."""
-        sides = [Entry(entry.mode, entry.object, b"0/" + entry.path) for entry in merged]
-        sides += [
-            Entry(line.mode, line.blob, line.stage + b"/" + line.path)
-            for line in found.staged or ()
-            if line.stage != b"0"
-        ]
-        return stream.commit(self._ref, b"prong: conflict\n", self._taken, (), None, sides)
+        sides = [Entry(_FOLDER, merged, b"0")]
+        sides += [Entry(one.mode, one.blob, one.stage + b"/" + one.path) for one in conflict]
+        return stream.commit(self._ref, b"prong: conflict\n", self._taken, kept, None, sides)
 
     def _message(
         self,
@@ -285,6 +298,8 @@ class _Taking:
     ) -> bytes:
         left_out = (*contents.left_out, *lost)
         notes = [*found.degraded, *contents.notes()]
+        if self._private.unsteady:
+            notes.append("the head moved all the time: what is staged may be of another commit")
         if len(left_out) > LISTED:
             notes.append(f"{len(left_out)} files are left out, {LISTED} of them are listed")
         was = {one.path for one in self._previous.nested} if self._previous else set[str]()
@@ -304,6 +319,7 @@ class _Taking:
             nested=nested,
             nested_changed=moved or any(one.changed for one in inner.values()),
             intended=tuple(map(os.fsdecode, found.intended)),
+            late=self._request.late,
         ).text()
 
     def _won_by_another(self) -> Snapshot | None:

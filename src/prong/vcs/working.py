@@ -1,4 +1,4 @@
-"""What differs in a working tree from what is staged. Git lists it; nothing is read here.
+"""What is staged, and what differs from it in the working tree. Git lists it; nothing is read here.
 
 Whether git looks into a file is decided by the times in the index alone, but for files as new as
 the index. Those it reads, with all filters; where that fails (a filter is not installed, the file
@@ -13,23 +13,31 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from prong.vcs import index
+from prong.vcs import attributes, index
 from prong.vcs.git import Git, Running
+from prong.vcs.importing import Entry
 from prong.vcs.private import Private, home
 from prong.vcs.repository import Repository
 from prong.vcs.sizes import Sizes, packed
 
 LINKED = b"160000"
 """The mode of a submodule."""
-_LIST = ("ls-files", "-z", "-t", "-v", "-s", "-c", "-o", "--exclude-standard")
+_INDEX = ("ls-files", "-z", "-t", "-v", "-s", "-c")
+_LIST = (*_INDEX, "-o", "--exclude-standard")
 _DIFFER = ("diff-files", "-z", "--raw", "--no-renames")
+_STAGED = (
+    *("diff-index", "--cached", "-z", "--raw", "--no-abbrev", "--no-renames"),
+    *("--ignore-submodules=none", "--ita-invisible-in-index"),
+)
 _CLOSED = r"^warning: could not open directory '(.*)'"
 _STORED = "files are in it as git stores them, not as they lie there: out of time"
+_ANY_SIZE = (b"working-tree-encoding", b"ident")
+"""Attributes that convert a file to other bytes, perhaps as many."""
 _OFF = (b"", b"false", b"no", b"off", b"0")
 
 
-class Staged(NamedTuple):
-    """A line of the index."""
+class Side(NamedTuple):
+    """A line of the index. All but those of a merge conflict have the stage 0."""
 
     mode: bytes
     blob: str
@@ -50,8 +58,12 @@ class Differences:
         """Those that differ: another commit, or something in them that is not committed."""
         self.nested: list[bytes] = []
         """Repositories that this one knows nothing of."""
-        self.staged: list[Staged] | None = None
-        """The whole index, where it has no tree: during a merge conflict."""
+        self.staged: list[Entry] = []
+        """What is staged and not so in the head."""
+        self.unstaged: list[bytes] = []
+        """Files of the head that are not staged any more."""
+        self.conflict: list[Side] = []
+        """The sides of a merge conflict. An index that has any has no tree."""
         self.degraded: list[str] = []
 
 
@@ -63,10 +75,14 @@ class Working:
         self._top = os.fsencode(repository.top)
         self._private = private
         self._git = git
+        self._patient = Git(git.folder, *git.options, index=git.index)
+        """For what a snapshot cannot do without, however long it takes."""
+        base = repository.head_tree or git.empty_tree()
         self._listing = git.start(*_LIST, output=private.folder / "files")
         self._differing = self._differ("none")
+        self._staged = self._patient.start(*_STAGED, base, output=private.folder / "staged")
 
-    def differences(self, config: bytes, *, conflict: bool) -> Differences:
+    def differences(self, config: bytes) -> Differences:
         found = Differences()
         settings = _settings(config)
         listing = self._listing.answer()
@@ -81,22 +97,23 @@ class Working:
         odd = [record for record in records if record[:5] != b"H 100"]
         links = self._classify(odd, found)
         self._read_differing(found, records, links, settings)
-        if conflict:
-            # That there is no time for what is not staged does not make it less.
-            index = records if listing.ok else self._list_index()
-            found.staged = [_staged(record) for record in index if record[:2] != b"? "]
-        if listing.ok and self._converts(listing.output, settings):
-            self._find_converted(records, found, settings)
+        self._read_staged(found)
+        # That there is no time for what is not staged does not make it less.
+        lines = odd if listing.ok else self._list_index()
+        sides = [_side(record) for record in lines if record[:2] != b"? "]
+        found.conflict = [side for side in sides if side.stage != b"0"]
+        if listing.ok:
+            self._find_converted(listing.output, records, found, settings)
         return found
 
     def abandon(self) -> None:
         """Nobody wants to know any more."""
         self._listing.kill()
         self._differing.kill()
+        self._staged.kill()
 
     def _list_index(self) -> list[bytes]:
-        git = Git(self._git.folder, *self._git.options, index=self._git.index)
-        return git.run(*_LIST[:-2]).split(b"\0")[:-1]
+        return self._patient.run(*_INDEX).split(b"\0")[:-1]
 
     def _differ(self, submodules: str) -> Running:
         ignore = f"--ignore-submodules={submodules}"
@@ -113,7 +130,7 @@ class Working:
                 else:
                     found.modified[rest] = None
                 continue
-            entry = _staged(record)
+            entry = _side(record)
             if entry.mode == LINKED:
                 links.append(entry.path)
             elif tag in b"Ss" or tag.islower():
@@ -166,53 +183,78 @@ class Working:
                 if kind == b"A":
                     found.intended.append(path)
 
-    def _converts(self, listing: bytes, settings: dict[bytes, bytes]) -> bool:
-        """Whether files may have other bytes than their blobs, though git sees no change."""
-        if settings.get(b"core.autocrlf", b"false").lower() not in _OFF:
-            return True
-        if b".gitattributes\0" in listing:
-            return True
-        settled = os.environ.get("XDG_CONFIG_HOME") or f"{os.environ.get('HOME', '')}/.config"
-        places = (
-            self._repository.top / ".gitattributes",
-            self._repository.common_dir / "info" / "attributes",
-            Path(settled) / "git" / "attributes",
-            Path("/etc/gitattributes"),
-        )
-        return b"core.attributesfile" in settings or any(place.exists() for place in places)
+    def _read_staged(self, found: Differences) -> None:
+        fields = self._staged.answer().expect().split(b"\0")[:-1]
+        for about, path in zip(fields[::2], fields[1::2], strict=True):
+            _, mode, _, blob, kind = about.split(b" ")
+            if kind in (b"D", b"U"):  # a file in conflict has sides, and none of them is staged
+                found.unstaged.append(path)
+            else:
+                found.staged.append(Entry(mode, blob.decode(), path))
 
     def _find_converted(
-        self, records: list[bytes], found: Differences, settings: dict[bytes, bytes]
+        self, listing: bytes, records: list[bytes], found: Differences, settings: dict[bytes, bytes]
     ) -> None:
-        """Converting ends of lines or an encoding changes the size: those files are read, too."""
-        width = 32 if settings.get(b"extensions.objectformat") == b"sha256" else 20
+        """Files that may have other bytes than their blobs, though git sees no change, are read."""
+        sources = list(attributes.sources(self._repository, listing, settings))
+        crlf = settings.get(b"core.autocrlf", b"false").lower() not in _OFF
         cache = home(self._repository) / "sizes"
+        # Who was converted stays so when the setting goes: then the cache is still there.
+        if not crlf and not sources and not cache.exists():
+            return
+        converted = self._of_other_size(records, cache, settings)
+        if converted is not None and attributes.may_have(sources, _ANY_SIZE):
+            others = self._recoded()
+            converted = None if others is None else converted | others
+        if converted is None or not self._keep_unfiltered(converted, found):
+            found.degraded.append(_STORED)
+
+    def _of_other_size(
+        self, records: list[bytes], cache: Path, settings: dict[bytes, bytes]
+    ) -> dict[bytes, None] | None:
+        """To convert ends of lines changes the size. None when there was no time."""
+        width = 32 if settings.get(b"extensions.objectformat") == b"sha256" else 20
         temporary = self._private.folder / "sizes"
         sizes = Sizes(cache, self._git, width).differing(self._sizes(records, width), temporary)
         if sizes is None:
-            found.degraded.append(_STORED)
-            return
-        if not sizes:
-            return
-        seen = {*found.deleted, *found.modified}
+            return None
         suspects = [record for record in records if record[9 : 9 + 2 * width] in sizes]
-        converted = [
-            path
-            for blob, path, status in self._present(suspects)
-            if packed(status.st_size) != packed(sizes[blob]) and path not in seen
-        ]
-        if not converted:
-            return
-        # A file of an own filter, as that of LFS, stays what git has of it.
-        asked = b"".join(path + b"\0" for path in converted)
+        return {
+            path: None
+            for blob, path, status in self._present(suspects if sizes else [])
+            if packed(status.st_size) != packed(sizes[blob])
+        }
+
+    def _recoded(self) -> dict[bytes, None] | None:
+        """Files that may be converted and have the size that they had."""
+        git = Git(
+            self._git.folder,
+            *("--no-literal-pathspecs", *self._git.options),
+            index=self._git.index,
+            deadline=self._git.deadline,
+        )
+        unspecified = b" ".join(b"!" + name for name in _ANY_SIZE).decode()
+        answer = git.ask(*_INDEX, "--", ".", f":(exclude,attr:{unspecified})")
+        if not answer.ok and git.deadline.over:
+            return None
+        records = answer.expect().split(b"\0")[:-1]
+        return {path: None for _, path, _ in self._present(records)}
+
+    def _keep_unfiltered(self, converted: dict[bytes, None], found: Differences) -> bool:
+        """A file of an own filter, as that of LFS, stays what git has of it. False: no time."""
+        seen = {*found.deleted, *found.modified}
+        paths = [path for path in converted if path not in seen]
+        if not paths:
+            return True
+        asked = b"".join(path + b"\0" for path in paths)
         answer = self._git.ask("check-attr", "-z", "--stdin", "filter", stdin=asked)
         if not answer.ok and self._git.deadline.over:
-            found.degraded.append(_STORED)
-            return
+            return False
         values = answer.expect().split(b"\0")[2::3]
-        for path, value in zip(converted, values, strict=True):
+        for path, value in zip(paths, values, strict=True):
             if value in {b"unspecified", b"unset"}:
                 found.modified[path] = None
+        return True
 
     def _sizes(self, records: list[bytes], width: int) -> set[bytes]:
         """Size and blob of the tracked files. Where git sees no change, its index knows both."""
@@ -256,10 +298,10 @@ class Working:
         return self._stat(path + b"/.git") is not None
 
 
-def _staged(record: bytes) -> Staged:
+def _side(record: bytes) -> Side:
     about, path = record[2:].split(b"\t", 1)
     mode, blob, stage = about.split(b" ")
-    return Staged(mode, blob.decode(), stage, path)
+    return Side(mode, blob.decode(), stage, path)
 
 
 def _settings(config: bytes) -> dict[bytes, bytes]:

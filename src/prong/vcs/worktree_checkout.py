@@ -43,8 +43,8 @@ def write_files(common: Path, entry: Path, path: Path, tree: str, staged: str | 
     only what differs from the staged tree is written outside of its patterns.
     """
     patterns = entry / "info" / "sparse-checkout"
-    sparse = patterns.exists() and _is_on(path, "core.sparseCheckout")
-    cone = sparse and _is_on(path, "core.sparseCheckoutCone")
+    sparse = patterns.exists() and is_on(path, "core.sparseCheckout")
+    cone = sparse and is_on(path, "core.sparseCheckoutCone")
     private = entry / _PRIVATE
     _make(private, common, tree, sparse=sparse, cone=cone)
     if sparse:
@@ -93,5 +93,6 @@ def _alternate(objects: Path) -> bytes:
     return b'"' + b"".join(b"\\%03o" % byte for byte in path) + b'"\n'
 
 
-def _is_on(folder: Path, name: str) -> bool:
+def is_on(folder: Path, name: str) -> bool:
+    """Whether a setting of git is true there."""
     return Git(folder).ask("config", "--type=bool", "--get", name).output.strip() == b"true"

@@ -7,7 +7,7 @@ from prong.errors import Corrupt
 from prong.model import Snapshot
 from prong.vcs import messages
 from prong.vcs.git import Git
-from prong.vcs.worktree_checkout import settle
+from prong.vcs.worktree_checkout import is_on, settle
 from prong.vcs.worktree_questions import Commit
 
 
@@ -62,8 +62,7 @@ def _hide(listing: bytes, git: Git) -> None:
     if not lines:
         return
     here = set(git.run("ls-files", "-z").split(b"\0"))
-    sparse = git.ask("config", "--type=bool", "--get", "core.sparseCheckout").output
-    skipped = () if sparse.strip() == b"true" else (b"S", b"s")
+    skipped = () if is_on(git.folder, "core.sparseCheckout") else (b"S", b"s")
     for option, tags in (("--skip-worktree", skipped), ("--assume-unchanged", (b"h", b"s"))):
         names = [line[2:] for line in lines if line[:1] in tags and line[2:] in here]
         if names:

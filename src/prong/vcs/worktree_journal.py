@@ -1,9 +1,9 @@
 """What the making of a worktree is about to do, on the disk before it is done, to be taken back.
 
 A journal lies in the managed root while a worktree is made or removed, locked by whoever is at it.
-`sweep` takes back what a killed process left. Nothing outside the managed root is ever deleted but
-what a journal names: a worktree's entry in its repository, a branch that nobody used, and the
-snapshot that was taken for the worktree alone.
+`sweep` takes back what a killed process left, but no work of somebody who went on in there. Nothing
+outside the managed root is ever deleted but what a journal names: a worktree's entry in its
+repository, a branch that nobody used, and the snapshot that was taken for the worktree alone.
 """
 
 import errno
@@ -17,13 +17,13 @@ from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from prong.errors import External, UsageError
+from prong.errors import External, ProngError, UsageError
 from prong.journal import Journal, step
 from prong.lock import locked
 from prong.paths import private_dir
-from prong.vcs import worktree_refs
+from prong.vcs import worktree_record, worktree_refs, worktree_state
 from prong.vcs.worktree_record import place_of
 
 PRIVATE = ".prong"
@@ -63,6 +63,16 @@ class Undo:
     ) -> None:
         assert self._journal is not None
         try:
+            self._end(error)
+        except KeyboardInterrupt:
+            self._end(error)  # half of it would be left: once more, and then enough
+            raise
+        finally:
+            self._journal.close()
+
+    def _end(self, error: BaseException | None) -> None:
+        assert self._journal is not None
+        try:
             if error is not None:
                 _take_back(self.root, self.token, self._journal.entries)
             _forget(self.root, self.token)
@@ -71,8 +81,6 @@ class Undo:
             if error is None:
                 raise
             error.add_note(f"not everything could be taken back: {again}")
-        finally:
-            self._journal.close()
 
     def will(self, **entry: Any) -> None:
         """Say what comes next, before it is done."""
@@ -114,24 +122,53 @@ def inside(root: Path, path: Path) -> Path:
     return real
 
 
-def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> list[Path]:
-    """Take back what killed processes left in the managed root; returns what was removed.
+class Swept(NamedTuple):
+    """What became of what killed processes left."""
+
+    removed: list[Path]
+    kept: list[Path]
+    """Worktrees that belong to no session, but that somebody works in."""
+
+
+def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swept:
+    """Take back what killed processes left in the managed root.
 
     A worktree that was whole stays when it is used: only the word that it is done was missing.
     """
-    removed: list[Path] = []
+    swept = Swept([], [])
     for path in sorted((root / PRIVATE).glob("*.jsonl")):
         journal = Journal.open(path)
         if journal is None:
             continue
         try:
-            whole = [Path(entry["whole"]) for entry in journal.entries if "whole" in entry]
-            if not any(is_used(each) for each in whole if each.is_dir()):
-                removed += _take_back(root, path.stem, journal.entries)
+            whole = _whole(journal.entries)
+            if not any(is_used(each) for each in whole):
+                worked_in = [each for each in whole if _has_work(each)]
+                swept.kept.extend(worked_in)
+                if not worked_in:
+                    swept.removed.extend(_take_back(root, path.stem, journal.entries))
             _forget(root, path.stem)
         finally:
             journal.close()
-    return removed
+    return swept
+
+
+def _whole(entries: list[dict[str, Any]]) -> list[Path]:
+    """The worktrees that are as they should be, but not known to stay."""
+    if any("done" in entry for entry in entries):
+        return []
+    named = [Path(entry["whole"]) for entry in entries if "whole" in entry]
+    return [path for path in named if path.is_dir()]
+
+
+def _has_work(path: Path) -> bool:
+    """Whether somebody did something in a worktree, or wants it to stay."""
+    try:
+        worktree = worktree_record.read(path)
+        work = worktree_state.work_in(worktree)
+    except ProngError:
+        return True  # nobody knows
+    return work.would_be_lost or work.commits > 0 or worktree_state.is_locked(worktree)
 
 
 def leftovers(root: Path) -> list[Path]:
@@ -187,7 +224,7 @@ def delete(root: Path, path: Path, token: str) -> None:
     _delete(gone)
 
 
-def tidy(root: Path, path: Path) -> None:
+def _tidy(root: Path, path: Path) -> None:
     """Remove the folder that the worktrees of a repository are in, after the last of them."""
     if path.parent != Path(os.path.realpath(root)):
         with suppress(OSError):  # others are in it
@@ -252,9 +289,7 @@ def _take_back(root: Path, token: str, entries: list[dict[str, Any]]) -> list[Pa
             # Begun means done: what is left of it is in nobody's sight any more.
             path = Path(entry["removing"])
             if not os.path.lexists(path):
-                for part in entry["parts"]:
-                    forget(token, *part)
-                tidy(root, path)
+                forget_removed(root, token, entry)
                 removed.append(path)
         elif "ref" in entry:
             if Path(entry["repo"]).is_dir():
@@ -272,11 +307,20 @@ def _take_back_entry(common: Path, path: Path, token: str, entry: dict[str, Any]
             worktree_refs.drop_new_branch(common, entry["branch"], entry["head"], entry["mark"])
 
 
-def forget(token: str, common: str, path: str, branch: str, base: str | None) -> str | None:
-    """Remove a deleted worktree from its repository; the branch stays when something is on it.
+def forget_removed(root: Path, token: str, entry: dict[str, Any]) -> str | None:
+    """Take a deleted worktree and those inside it off their repositories, as the journal says.
 
-    Returns its name then.
+    The branch stays when something is on it. Returns its name then.
     """
+    kept = [_forget_part(token, *part) for part in entry["parts"]]
+    for common, *_ in entry["parts"]:
+        if entry.get("snapshot") and Path(common).is_dir():
+            worktree_refs.drop_snapshot(Path(common), entry["snapshot"])
+    _tidy(root, Path(entry["removing"]))
+    return kept[-1]
+
+
+def _forget_part(token: str, common: str, path: str, branch: str, base: str | None) -> str | None:
     if not Path(common).is_dir():
         return None  # the repository is gone as well
     with alone(Path(common)):

@@ -13,6 +13,7 @@ from prong.vcs import messages, worktree_record, worktree_state
 from prong.vcs.git import Git
 from prong.vcs.ignored import ignored_among
 from prong.vcs.repository import Repository
+from prong.vcs.working import LINKED
 from prong.vcs.worktree_checkout import settle, write_files
 from prong.vcs.worktree_filters import bring_filtered
 from prong.vcs.worktree_index import write_index
@@ -20,7 +21,6 @@ from prong.vcs.worktree_journal import Undo, alone, entries_of, inside
 from prong.vcs.worktree_questions import Commit, Questions
 from prong.vcs.worktree_record import Worktree, entry_of
 
-_SUBMODULE = b"160000"
 _NEW = ("worktree", "add", "--quiet", "--no-checkout")
 
 
@@ -36,7 +36,7 @@ def give_back(undo: Undo, snapshot: Snapshot, path: Path, branch: str) -> Worktr
         listing = questions.listing()
         warnings = write_index(snapshot, worktree.path, entry, questions.commit(), listing)
         warnings += bring_filtered(snapshot, worktree.path, listing)
-        given = worktree_state.given(worktree.path, snapshot.staged_tree, questions.changed())
+        given = worktree_state.given(worktree.path, snapshot, questions.changed())
     worktree = replace(worktree, snapshot=snapshot.ref, given=given, warnings=warnings)
     inner = {nested.path: nested.commit for nested in snapshot.nested}
     return _give_back_nested(undo, worktree, inner)
@@ -188,7 +188,7 @@ def _submodules(path: Path) -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for line in Git(path).run("ls-files", "-z", "-s").split(b"\0"):
-        if line.startswith(_SUBMODULE):
+        if line.startswith(LINKED):
             about, _, name = line.partition(b"\t")
             found[os.fsdecode(name)] = about.split(b" ")[1].decode()
     return found

@@ -20,6 +20,8 @@ _FILE = "prong.json"
 class Given:
     """What a worktree had besides its commit when it was made from a snapshot."""
 
+    commit: str
+    """The snapshot that has all of it."""
     staged: str | None
     """The staged tree; None in a merge conflict."""
     files: Mapping[str, tuple[int, int, int] | None]
@@ -49,10 +51,6 @@ class Worktree:
     given: Given | None = None
     """None when it was clean when it was made."""
     warnings: tuple[str, ...] = ()
-    size: int | None = None
-    """Bytes on the disk, in a list."""
-    dirty: bool | None = None
-    """Whether something would be lost with it, in a list."""
 
 
 def entry_of(path: Path) -> Path:
@@ -103,6 +101,7 @@ def _common_behind(top: Path) -> Path | None:
 
 
 def write(worktree: Worktree) -> None:
+    given = worktree.given
     record = {
         "repo": str(worktree.repo),
         "common": str(worktree.common),
@@ -112,7 +111,7 @@ def write(worktree: Worktree) -> None:
         "snapshot": worktree.snapshot,
         "session": worktree.session,
         "nested": list(worktree.nested),
-        "given": worktree.given and [worktree.given.staged, dict(worktree.given.files)],
+        "given": given and [given.commit, given.staged, dict(given.files)],
         "warnings": list(worktree.warnings),
     }
     file = entry_of(worktree.path) / _FILE
@@ -157,5 +156,5 @@ def read_entry(entry: Path, path: Path) -> Worktree:
 def _given(record: list[Any] | None) -> Given | None:
     if record is None:
         return None
-    staged, files = record
-    return Given(staged, {name: found and (*found,) for name, found in files.items()})
+    commit, staged, files = record
+    return Given(commit, staged, {name: found and (*found,) for name, found in files.items()})

@@ -3,10 +3,13 @@
 import os
 from pathlib import Path
 
-from prong.vcs import messages
+from prong.model import TurnKey
+from prong.vcs import listing, messages
 from prong.vcs.git import Git
 from prong.vcs.worktree_questions import Commit
 
+_OURS = "prong"
+"""Stands where the agent does in the name of a snapshot that is of no turn."""
 _BRANCH = "--format=%(objectname)%00%(upstream)%00%(worktreepath)"
 
 
@@ -40,6 +43,13 @@ def own_commits(git: Git, tips: list[str], branches: set[str], base: str | None)
     return int(git.run("rev-list", "--count", "--ignore-missing", *tips, "--not", *others))
 
 
+def has_loose_commits(git: Git) -> bool:
+    """Commits made on no branch: nothing else leads to them."""
+    if git.ask("symbolic-ref", "--quiet", "HEAD").ok:
+        return False
+    return not git.run("for-each-ref", "--count=1", "--contains=HEAD", "--format=%(refname)")
+
+
 def drop_new_branch(common: Path, branch: str, head: str, mark: str) -> bool:
     """Delete a branch that is where it was made, by whoever left that mark in its log."""
     git = Git(common)
@@ -48,6 +58,38 @@ def drop_new_branch(common: Path, branch: str, head: str, mark: str) -> bool:
         return False
     deletion = f"delete refs/heads/{branch}\0{head}\0"
     return git.ask("update-ref", "-z", "--stdin", stdin=os.fsencode(deletion)).ok
+
+
+def snapshot_for(worktree: str) -> TurnKey:
+    """The name of a snapshot that is taken for a worktree alone, and is that of no turn."""
+    return TurnKey(_OURS, worktree, "now")
+
+
+def is_for_a_worktree(ref: str) -> bool:
+    """Whether a snapshot was taken for a worktree alone."""
+    return ref.startswith(f"{messages.REFS}{_OURS}/")
+
+
+def has_snapshot(git: Git, commit: str) -> bool:
+    """Whether a snapshot is kept: people may delete them. A later one may lead to it as well."""
+    words = ("for-each-ref", "--count=1", "--format=%(refname)")
+    ways = (f"--points-at={commit}", f"--contains={commit}")  # the second one takes longer
+    return any(git.ask(*words, way, messages.REFS).output for way in ways)
+
+
+def is_kept_elsewhere(common: Path, ref: str) -> bool:
+    """Whether a turn's snapshot, or the commit beneath, has all that a snapshot has."""
+    git = Git(common)
+    found = listing.read(git, listing.ask(git, messages.REFS).answer(), messages.REFS, common)
+    own = next((one for one in found if one.ref == ref), None)
+    if own is None or own.nested:
+        return False
+    turns = [one for one in found if not is_for_a_worktree(one.ref)]
+    kept = {(one.tree, one.staged_tree) for one in turns}
+    if own.head is not None:
+        tree = git.run("rev-parse", f"{own.head}^{{tree}}").decode().strip()
+        kept.add((tree, tree))
+    return (own.tree, own.staged_tree) in kept
 
 
 def drop_snapshot(repo: Path, ref: str) -> None:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prong.errors import NotFound
+from prong.model import Snapshot
 from prong.vcs import worktree_record
 from prong.vcs.git import Git
-from prong.vcs.worktree_record import Given, Worktree
-from prong.vcs.worktree_refs import own_commits
+from prong.vcs.worktree_changes import changed_files, looking_at_all, signature
+from prong.vcs.worktree_inner import repositories_with_work
+from prong.vcs.worktree_record import Given, Worktree, entry_of
+from prong.vcs.worktree_refs import has_loose_commits, has_snapshot, own_commits
 
-_FIELDS = {b"1": 8, b"2": 9, b"u": 10, b"?": 1}
-"""Spaces before the path in a line of `git status --porcelain=v2`."""
 _BLOCK = 512
 UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -27,9 +28,10 @@ UNDER_WAY = {
 """Files in the entry of a worktree that say what git is in the middle of."""
 
 
-def given(path: Path, staged: str | None, names: Collection[bytes]) -> Given:
+def given(path: Path, snapshot: Snapshot, names: Collection[bytes]) -> Given:
     """What a new worktree has besides its commit. As long as it is so, the snapshot has it, too."""
-    return Given(staged, {name: _signature(path / name) for name in map(os.fsdecode, names)})
+    files = {name: signature(path / name) for name in map(os.fsdecode, names)}
+    return Given(snapshot.commit, snapshot.staged_tree, files)
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ class Work:
 
 def work_in(worktree: Worktree) -> Work:
     """All that was done in it, and in the worktrees inside it."""
-    files = _changed_since(worktree)
-    loose = _has_loose_commits(worktree.path)
+    files = [*_changed_since(worktree), *repositories_with_work(worktree)]
+    loose = has_loose_commits(Git(worktree.path))
     commits = _own_commits(worktree)
     under_way = _under_way(worktree)
     for name in worktree.nested:
@@ -63,64 +65,41 @@ def work_in(worktree: Worktree) -> Work:
             if os.path.lexists(worktree.path / name / ".git"):
                 files.append(name)  # something else is there by now
             continue
-        files += [f"{name}/{file}" for file in _changed_since(inner)]
-        loose = loose or _has_loose_commits(inner.path)
+        found = [*_changed_since(inner), *repositories_with_work(inner)]
+        files += [f"{name}/{file}" for file in found]
+        loose = loose or has_loose_commits(Git(inner.path))
         commits += _own_commits(inner)
         under_way = under_way or _under_way(inner)
     return Work(tuple(files), commits, loose, under_way)
 
 
-def is_dirty(worktree: Worktree) -> bool:
-    """Whether it has work that is in no commit, in no snapshot and on no branch."""
-    return work_in(worktree).would_be_lost
-
-
-def changed_files(path: Path) -> list[str]:
-    """What in a working tree is not as its commit has it, new files as well."""
-    words = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none")
-    return [os.fsdecode(name).rstrip("/") for name in _paths(Git(path).run(*words))]
+def is_locked(worktree: Worktree) -> bool:
+    """Whether somebody said `git worktree lock`."""
+    return (entry_of(worktree.path) / "locked").exists()
 
 
 def _changed_since(worktree: Worktree) -> list[str]:
     """What is not committed, and not as it was given."""
-    names = [name for name in changed_files(worktree.path) if name not in worktree.nested]
-    given = worktree.given
-    if not names or given is None or given.staged is None:
+    with looking_at_all(worktree.path, entry_of(worktree.path)) as git:
+        names = [name for name in changed_files(git) if name not in worktree.nested]
+    given, git = worktree.given, Git(worktree.path)
+    if not names or given is None or given.staged is None or not has_snapshot(git, given.commit):
         return names
     new = [
         name
         for name in names
-        if name not in given.files or _signature(worktree.path / name) != given.files[name]
+        if name not in given.files or signature(worktree.path / name) != given.files[name]
     ]
     if new:
         return new
     # The files are those that were given; what is staged of them may be something else.
     words = ("diff-index", "--cached", "-z", "--name-only", "--no-renames")
-    staged = Git(worktree.path).run(*words, "--ita-invisible-in-index", given.staged)
+    staged = git.run(*words, "--ita-invisible-in-index", given.staged)
     return [os.fsdecode(name) for name in staged.split(b"\0")[:-1]]
 
 
-def _paths(status: bytes) -> list[bytes]:
-    found: list[bytes] = []
-    fields = iter(status.split(b"\0")[:-1])
-    for field in fields:
-        kind = field[:1]
-        found.append(field.split(b" ", _FIELDS.get(kind, 1))[-1])
-        if kind == b"2":
-            found.append(next(fields))  # where it was renamed from
-    return found
-
-
-def _signature(path: Path) -> tuple[int, int, int] | None:
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return found.st_mode, found.st_size, found.st_mtime_ns
-
-
 def _under_way(worktree: Worktree) -> str | None:
-    entry = worktree_record.entry_of(worktree.path)
+    entry = entry_of(worktree.path)
     return next((what for name, what in UNDER_WAY.items() if (entry / name).exists()), None)
 
 
@@ -130,14 +109,6 @@ def _own_commits(worktree: Worktree) -> int:
     current = git.ask("symbolic-ref", "--quiet", "--short", "HEAD").output
     branches = {worktree.branch, os.fsdecode(current.removesuffix(b"\n"))} - {""}
     return own_commits(git, ["HEAD", f"refs/heads/{worktree.branch}"], branches, worktree.base)
-
-
-def _has_loose_commits(path: Path) -> bool:
-    """Commits made on no branch: nothing else leads to them."""
-    git = Git(path)
-    if git.ask("symbolic-ref", "--quiet", "HEAD").ok:
-        return False
-    return not git.run("for-each-ref", "--count=1", "--contains=HEAD", "--format=%(refname)")
 
 
 def size(path: Path, until: float | None = None) -> int | None:

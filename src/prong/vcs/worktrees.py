@@ -15,7 +15,7 @@ from prong import paths
 from prong.errors import Busy, Dirty, NotFound, UsageError
 from prong.journal import step
 from prong.model import Snapshot
-from prong.vcs import worktree_record, worktree_state
+from prong.vcs import worktree_record, worktree_refs, worktree_state
 from prong.vcs.git import Git
 from prong.vcs.ignored import IgnoredFiles, bring
 from prong.vcs.worktree_journal import (
@@ -23,9 +23,8 @@ from prong.vcs.worktree_journal import (
     Undo,
     delete,
     entries_of,
-    forget,
+    forget_removed,
     inside,
-    tidy,
     under_way,
 )
 from prong.vcs.worktree_making import check_out, give_back
@@ -115,15 +114,12 @@ def place(root: Path, repo: Path, name: str) -> Path:
     return root / f"{title}-{digest}" / name
 
 
-def listed(root: Path, *, measured: bool = True) -> list[Worktree]:
-    """The worktrees in the managed root, oldest first; with size and dirtiness when `measured`."""
+def listed(root: Path) -> list[Worktree]:
+    """The worktrees in the managed root, oldest first."""
     found: list[Worktree] = []
     for path in _worktree_paths(root, _DEPTH):
-        try:
-            worktree = worktree_record.read(path)
-        except NotFound:
-            continue
-        found.append(_measure(worktree) if measured else worktree)
+        with suppress(NotFound):
+            found.append(worktree_record.read(path))
     return sorted(found, key=lambda worktree: worktree.created)
 
 
@@ -156,11 +152,6 @@ def strays(root: Path) -> list[Path]:
     ]
 
 
-def is_locked(worktree: Worktree) -> bool:
-    """Whether somebody said `git worktree lock`."""
-    return (worktree_record.entry_of(worktree.path) / "locked").exists()
-
-
 def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False) -> str | None:
     """Delete a worktree and its entry in the repository; the branch too if nothing is on it.
 
@@ -174,9 +165,9 @@ def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False)
         raise Busy(f"{path} is being made or removed", hint="prong doctor --fix", path=str(path))
     # What is on the disk counts, not what somebody remembers.
     found = worktree_record.read(path)
-    if not force and is_locked(found):
+    if not force and worktree_state.is_locked(found):
         raise Dirty(f"{path} is locked", hint=f"git worktree unlock {path}", path=str(path))
-    if not force and worktree_state.is_dirty(found):
+    if not force and worktree_state.work_in(found).would_be_lost:
         raise Dirty(
             f"{path} has changes that are nowhere else",
             hint="commit them, or use --force",
@@ -184,7 +175,7 @@ def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False)
         )
     with Undo(top) as undo:
         inner = [each for name in found.nested if (each := _nested(path / name)) is not None]
-        return _removed(undo, path, [*inner, found])
+        return _removed(undo, path, [*inner, found], force=force)
 
 
 def forget_missing(worktree: Worktree, *, root: Path | None = None) -> str | None:
@@ -200,33 +191,41 @@ def forget_missing(worktree: Worktree, *, root: Path | None = None) -> str | Non
             for nested in missing(top, [worktree.repo / name])
             if nested.path == path / name
         ]
-        return _removed(undo, path, [*inner, worktree])
+        return _removed(undo, path, [*inner, worktree], force=False)
 
 
-def _removed(undo: Undo, path: Path, worktrees: list[Worktree]) -> str | None:
+def _removed(undo: Undo, path: Path, worktrees: list[Worktree], *, force: bool) -> str | None:
     """The outermost is the last one."""
-    parts = [(str(each.common), str(each.path), each.branch, each.base) for each in worktrees]
-    undo.will(removing=str(path), parts=parts)
+    entry = {
+        "removing": str(path),
+        "parts": [(str(one.common), str(one.path), one.branch, one.base) for one in worktrees],
+        "snapshot": _own_snapshot(worktrees[-1], force=force),
+    }
+    undo.will(**entry)
     delete(undo.root, path, undo.token)
-    branch = [forget(undo.token, *part) for part in parts][-1]
-    tidy(undo.root, path)
-    return branch
+    return forget_removed(undo.root, undo.token, entry)
+
+
+def _own_snapshot(worktree: Worktree, *, force: bool) -> str | None:
+    """The one that was taken for this worktree alone, and goes with it.
+
+    Unless it is all that is left of what was not committed in the source when it was taken.
+    """
+    ref = worktree.snapshot
+    if ref is None or not worktree_refs.is_for_a_worktree(ref) or not worktree.common.is_dir():
+        return None
+    return ref if force or worktree_refs.is_kept_elsewhere(worktree.common, ref) else None
 
 
 def _finish(undo: Undo, worktree: Worktree, ignored: IgnoredFiles | None) -> Worktree:
     if worktree.repo.is_dir():
         step("copy", worktree.path)
-        brought = bring(worktree.repo, worktree.path, ignored or IgnoredFiles())
-        worktree = replace(worktree, warnings=worktree.warnings + brought.warnings)
+        warnings = bring(worktree.repo, worktree.path, ignored or IgnoredFiles())
+        worktree = replace(worktree, warnings=worktree.warnings + warnings)
     step("write", worktree.path)
     worktree_record.write(worktree)
     undo.whole(worktree.path)
     return worktree
-
-
-def _measure(worktree: Worktree) -> Worktree:
-    dirty = worktree_state.is_dirty(worktree)
-    return replace(worktree, size=worktree_state.size(worktree.path), dirty=dirty)
 
 
 def _worktree_paths(folder: Path, depth: int) -> Iterator[Path]:

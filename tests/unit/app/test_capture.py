@@ -15,7 +15,7 @@ from prong import spool
 from prong.agents.claude.sample import write_samples
 from prong.app import App
 from prong.app.capture import Capture
-from prong.errors import NotFound
+from prong.errors import NotFound, UsageError
 from prong.model import Conversation, DiffStat, SessionRef, Turn, TurnKey, TurnState
 from prong.testing.home import IsolatedHome
 from prong.vcs import snapshots
@@ -33,7 +33,7 @@ def folder(isolated_home: IsolatedHome) -> Path:
 def conversation(isolated_home: IsolatedHome, folder: Path) -> Iterator[Conversation]:
     write_samples(isolated_home.claude, str(folder), datetime.now(UTC))
     with closing(App(needs_programs=False)) as app:
-        yield app.conversation(app.sessions()[0])
+        yield app.conversation("claude:60309e1e")
 
 
 @pytest.fixture
@@ -137,6 +137,18 @@ def test_a_lost_table_is_rebuilt_from_the_repositories(
     assert capture.of(conversation)[taken.turn_id].commit == taken.commit
 
 
+def test_what_is_recorded_rightly_stays(
+    capture: Capture, conversation: Conversation, folder: Path, tmp_path: Path
+) -> None:
+    """A repository does not say in which of its worktrees a snapshot was taken."""
+    taken = capture.keep(conversation)
+    git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a")
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "one"], check=True)
+    subprocess.run([*git, "worktree", "add", "--quiet", str(tmp_path / "w")], check=True)
+    assert capture.rebuild([tmp_path / "w"]) == 1
+    assert capture.of(conversation)[taken.turn_id].repo == folder
+
+
 def test_a_snapshot_that_was_deleted(
     capture: Capture, conversation: Conversation, folder: Path
 ) -> None:
@@ -202,6 +214,70 @@ def test_a_fork_began_where_its_source_did(
         first, session=replace(conversation.session, ref=SessionRef("claude", "another"))
     )
     assert capture.with_code(fork).turns[0].changes == DiffStat(files=1, added=1, removed=0)
+
+
+def test_a_fork_that_began_with_other_code(
+    capture: Capture, conversation: Conversation, folder: Path, tmp_path: Path
+) -> None:
+    """Its first turn changed what lay there when it was first asked, whatever its source had."""
+    fork = replace(
+        conversation,
+        turns=conversation.turns[:2],
+        session=replace(
+            conversation.session,
+            ref=SessionRef("claude", "another"),
+            parent=conversation.session.ref,
+            inherited=1,
+        ),
+    )
+    capture.keep(replace(conversation, turns=conversation.turns[:1]))
+    (folder / "a.txt").write_text("quite\nanother\n")
+    start = snapshots.take(folder, TurnKey("claude", "another", TurnKey.START))
+    assert start
+    told = {"repo": str(start.repo), "ref": start.ref}
+    where = tmp_path / "state" / "spool"
+    spool.append({"agent": "claude", "session": "another", "snapshot": told}, where)
+    (folder / "b.txt").write_text("new\n")
+    capture.keep(fork)
+    assert capture.with_code(fork).turns[1].changes == DiffStat(files=1, added=1, removed=0)
+    assert TurnKey.START not in capture.of(conversation)
+
+
+def test_a_fork_without_a_turn_of_its_own(capture: Capture, conversation: Conversation) -> None:
+    """What lies in its folder is not the code of a turn of its source."""
+    inherited = len(conversation.turns)
+    fork = replace(conversation, session=replace(conversation.session, inherited=inherited))
+    with pytest.raises(UsageError, match="no turn of its own"):
+        capture.keep(fork)
+
+
+def test_an_agent_that_went_to_another_repository(
+    capture: Capture, conversation: Conversation, folder: Path
+) -> None:
+    """There is nothing to compare, not even where the objects of one are in the other."""
+    capture.keep(replace(conversation, turns=conversation.turns[:1]))
+    inner = folder / "inner"
+    subprocess.run(["git", "clone", "--quiet", str(folder), str(inner)], check=True)
+    (inner / "x").write_text("x\n")
+    moved = replace(conversation, turns=conversation.turns[:2])
+    capture.keep(replace(moved, session=replace(moved.session, cwd=str(inner))))
+    second = capture.with_code(moved).turns[1]
+    assert second.snapshot
+    assert second.changes is None
+
+
+def test_a_repository_that_was_moved(
+    capture: Capture,
+    conversation: Conversation,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken = capture.keep(conversation)
+    folder.rename(tmp_path / "moved")
+    assert capture.of(conversation)[taken.turn_id].repo == folder
+    monkeypatch.chdir(tmp_path / "moved")
+    assert capture.of(conversation)[taken.turn_id].repo == tmp_path / "moved"
 
 
 def ended(conversation: Conversation, ago: timedelta) -> Conversation:

@@ -46,6 +46,7 @@ def test_what_was_recorded_is_read(records: SnapshotRecords) -> None:
         degraded="out of time",
         left_out=(LeftOut("big\udcff.bin", 60_000_000, "too large"),),
         nested=(NestedSnapshot("lib", "c9"),),
+        late=True,
     )
     records.add(full, snapshot("b", minute=1))
     assert records.all() == [full, snapshot("b", minute=1)]

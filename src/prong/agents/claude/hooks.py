@@ -1,7 +1,9 @@
 """The hooks of Claude Code: in its settings, or for one run."""
 
 import os
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +17,8 @@ from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "Notification", "SessionEnd")
+_KEPT_DAYS = 30
+"""For so long after its last start, the settings of a run are kept."""
 
 
 class ClaudeHooks:
@@ -28,7 +32,7 @@ class ClaudeHooks:
     def files(self, scope: HookScope, folder: Path) -> Sequence[Path]:
         if scope == "user":
             return (self._root / "settings.json",)
-        # The one that Claude Code keeps out of git.
+        # The one that is for one user only. Git ignores it where Claude Code has made it itself.
         return (Path(os.path.realpath(folder)) / ".claude" / "settings.local.json",)
 
     def added(self, contents: Mapping[Path, bytes | None], command: Sequence[str]) -> HookedFiles:
@@ -55,12 +59,26 @@ class ClaudeHooks:
             name = theirs[-1].value if theirs else None
             content = _settings(name, launch.cwd) if name is not None else None
             own = settings_file.with_hooks(Path(name or "--settings"), content, _commands(line))
+            _forget_old(folder)
             path = folder / f"claude-{sha256(own).hexdigest()[:12]}.json"
             write_private(path, own)
             kept = [word for one in arguments if one not in theirs for word in one.words]
             return [Word.of("--settings"), Word.of(str(path)), *kept]
 
         return replace(launch, argv=argv.rebuilt(launch.argv, PROGRAM, change))
+
+
+def _forget_old(folder: Path) -> None:
+    """Remove the settings of runs that nobody has started for a month.
+
+    A run that is older than that keeps what it has read. Each start writes its file anew, so that
+    those in use are never old.
+    """
+    oldest = time.time() - _KEPT_DAYS * 86400
+    for path in folder.glob("claude-*.json"):
+        with suppress(OSError):  # another start was faster
+            if path.stat().st_mtime < oldest:
+                path.unlink()
 
 
 def _settings(value: str, folder: Path) -> bytes | None:

@@ -47,7 +47,7 @@ class ClaudeSource:
 
     @cached_property
     def _conversation(self) -> Conversation:
-        active, abandoned, compactions = turns.build(self.whole, live=self._live)
+        active, abandoned, compactions = turns.build(self.whole, self.transcript, live=self._live)
         path = self.session.path
         return Conversation(
             session=self.session,

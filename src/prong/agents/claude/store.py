@@ -57,7 +57,7 @@ from prong.publication import Publication
 
 _KIND = Kind(
     agent="claude",
-    version=6,
+    version=7,
     state=Transcript,
     facts=Facts,
     read=lambda file, previous: transcript.read(file, previous=previous),

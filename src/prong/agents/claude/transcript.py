@@ -5,6 +5,8 @@ a large file that only grew is continued instead of read again.
 """
 
 import re
+from bisect import bisect_right
+from operator import itemgetter
 from typing import BinaryIO
 
 import msgspec
@@ -128,6 +130,13 @@ class Transcript(Struct, array_like=True):
     updated: str | None = None
     read_to: int = 0
     bad: list[tuple[int, str]] = []
+    moves: list[tuple[int, str]] = []
+    """The line, by its order, from which on the agent was in another folder."""
+
+    def cwd_at(self, node: Node) -> str | None:
+        """The folder that the agent was in."""
+        number = bisect_right(self.moves, node.order, key=itemgetter(0))
+        return self.moves[number - 1][1] if number else None
 
 
 _EXIT_CODE = re.compile(
@@ -260,6 +269,7 @@ class _Taker:
             transcript.updated = line.timestamp
         if line.cwd and (not transcript.cwds or transcript.cwds[-1] != line.cwd):
             move(transcript.cwds, line.cwd)
+            transcript.moves.append((len(transcript.nodes) - 1, line.cwd))
         if line.git_branch:
             transcript.branch = line.git_branch
         if line.entrypoint and line.entrypoint not in transcript.entrypoints:

@@ -127,23 +127,23 @@ def cut(tree: Tree) -> Cut:
 
 
 def build(
-    whole: Cut, *, live: bool = False
+    whole: Cut, transcript: Transcript, *, live: bool = False
 ) -> tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[int, ...]]:
     """The active turns, the abandoned ones, and after how many turns each compaction stood."""
     last = whole.active[-1]
     turns = tuple(
-        _turn(span, is_last=span is last, live=live)
+        _turn(span, transcript, is_last=span is last, live=live)
         for span in whole.active
         if span.opener is not None
     )
-    dead = tuple(_turn(span, is_last=True, live=False) for span in whole.abandoned)
+    dead = tuple(_turn(span, transcript, is_last=True, live=False) for span in whole.abandoned)
     compactions = tuple(
         span.number or 0 for span in whole.active for node in span.nodes if node.boundary
     )
     return turns, dead, compactions
 
 
-def _turn(span: Span, *, is_last: bool, live: bool) -> Turn:
+def _turn(span: Span, transcript: Transcript, *, is_last: bool, live: bool) -> Turn:
     opener = span.opener
     assert opener is not None
     assert opener.prompt is not None
@@ -186,6 +186,7 @@ def _turn(span: Span, *, is_last: bool, live: bool) -> Turn:
         commands=tuple(commands),
         tools=dict(Counter(call.name for call in calls.values())),
         tokens=tokens,
+        cwd=transcript.cwd_at(span.nodes[-1] if span.nodes else opener),
     )
 
 

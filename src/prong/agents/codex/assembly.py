@@ -60,7 +60,9 @@ class Assembly:
         updated = own.updated or next((f.updated for f in reversed(chain) if f.updated), None)
         cwds = own.cwds
         if len(chain) > 1:
-            cwds = [cwd for facts in chain[:-1] for cwd in facts.cwds if cwd not in own.cwds]
+            # A fork was never where the thread was that it comes from.
+            same = [facts for facts in chain[:-1] if facts.header.id == own.header.id]
+            cwds = [cwd for facts in same for cwd in facts.cwds if cwd not in own.cwds]
             cwds = [*dict.fromkeys(cwds), *own.cwds]
         title = self.names.get(thread) or own.name
         title = title or next((f.first_prompt for f in chain if f.first_prompt), "")

@@ -19,16 +19,13 @@ from prong.agents import argv, settings_file
 from prong.agents.argv import Command
 from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.commands import GRAMMAR, PROGRAM, server_argv
-from prong.agents.settings_file import HOOK_PROGRAM, Text
+from prong.agents.settings_file import NOTIFY, Text
 from prong.agents.shell import Word
 from prong.errors import ConfigError, External
 from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
-NOTIFY = "notify"
-"""What our entry for `notify` is called among the events, and the argument it gives us."""
-
 _TIMEOUTS = {"SessionEnd": 3}
 """Codex allows no more, and would warn of it at every start."""
 _MARK = "# prong"
@@ -145,7 +142,7 @@ class CodexHooks:
         found: dict[str, str] = {}
         for hook in _listed(answer):
             key, hash_, line = (str(hook.get(one)) for one in ("key", "currentHash", "command"))
-            if HOOK_PROGRAM.search(line) and key.startswith(f"{path}:"):
+            if settings_file.is_ours(line) and key.startswith(f"{path}:"):
                 found[key.removeprefix(f"{path}:")] = hash_
         if len(found) != len(EVENTS):
             raise External(
@@ -173,7 +170,7 @@ def _snake(event: str) -> str:
 
 def _is_ours(words: Any) -> bool:
     texts = cast(list[Any], words) if isinstance(words, list) else []
-    return any(isinstance(word, str) and HOOK_PROGRAM.search(word) for word in texts)
+    return all(isinstance(word, str) for word in texts) and settings_file.is_call(texts)
 
 
 def _table(path: Path, content: bytes | None) -> dict[str, Any]:

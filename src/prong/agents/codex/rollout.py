@@ -1,6 +1,8 @@
 """One pass over a rollout file: its header and the entries that matter, nothing decoded twice."""
 
+from bisect import bisect_right
 from enum import StrEnum
+from operator import itemgetter
 from typing import BinaryIO
 
 from msgspec import Struct
@@ -91,6 +93,13 @@ class Rollout(Struct, array_like=True):
     updated: str | None = None
     read_to: int = 0
     bad: list[tuple[int, str]] = []
+    moves: list[tuple[int, str]] = []
+    """The offset of the line from which on the agent was in another folder."""
+
+    def cwd_at(self, place: jsonl.Place) -> str | None:
+        """The folder that the agent was in."""
+        number = bisect_right(self.moves, place.offset, key=itemgetter(0))
+        return self.moves[number - 1][1] if number else None
 
 
 def read(file: BinaryIO, *, previous: Rollout | None = None) -> Rollout:
@@ -133,12 +142,12 @@ class _Taker:
             case "event_msg":
                 self._take_event(payload, line, place)
             case "turn_context":
-                self._moved_to(payload.cwd, payload.model)
+                self._moved_to(payload.cwd, payload.model, line, place)
             case "compacted":
                 entry = self._add(Kind.COMPACTED, line, place)
                 entry.replaced = bytes(payload.replacement_history).startswith(b"[")
             case "session_meta":
-                self._take_header(payload)
+                self._take_header(payload, line, place)
             case _:
                 pass
 
@@ -146,9 +155,9 @@ class _Taker:
         if line.type in BARE_ITEMS:
             self._take_item(line, line, place)
         elif line.id and not line.type and line.record_type is None:
-            self._take_header(line)
+            self._take_header(line, line, place)
 
-    def _take_header(self, payload: Payload) -> None:
+    def _take_header(self, payload: Payload, line: Line, place: jsonl.Place) -> None:
         rollout = self.rollout
         if rollout.header is not None:
             return
@@ -166,13 +175,23 @@ class _Taker:
         )
         rollout.branch = payload.git.branch if payload.git else None
         rollout.started = payload.timestamp or rollout.started
-        self._moved_to(payload.cwd, None)
+        self._moved_to(payload.cwd, None, line, place)
 
-    def _moved_to(self, cwd: str | None, model: str | None) -> None:
+    def _moved_to(self, cwd: str | None, model: str | None, line: Line, place: jsonl.Place) -> None:
         rollout = self.rollout
-        if cwd and (not rollout.cwds or rollout.cwds[-1] != cwd):
-            move(rollout.cwds, cwd)
         rollout.model = model or rollout.model
+        if not cwd:
+            return
+        if not rollout.moves or rollout.moves[-1][1] != cwd:
+            rollout.moves.append((place.offset, cwd))
+        if rollout.cwds[-1:] != [cwd] and not (rollout.cwds and self._is_copied(line)):
+            move(rollout.cwds, cwd)
+
+    def _is_copied(self, line: Line) -> bool:
+        """What is older than a fork happened in another thread."""
+        header, started = self.rollout.header, self.rollout.started
+        is_fork = header is not None and header.forked_from is not None
+        return bool(is_fork and line.timestamp and started and line.timestamp < started)
 
     def _add(self, kind: Kind, line: Line, place: jsonl.Place) -> Entry:
         entry = Entry(kind, place, line.ordinal, line.timestamp or None)
@@ -248,7 +267,8 @@ class _Taker:
                     entry.agents = [event.agent_thread_id]
             case "thread_settings_applied":
                 if event.thread_settings:
-                    self._moved_to(event.thread_settings.cwd, event.thread_settings.model)
+                    settings = event.thread_settings
+                    self._moved_to(settings.cwd, settings.model, line, place)
             case "thread_name_updated":
                 rollout.name = event.thread_name or rollout.name
             case "context_compacted":

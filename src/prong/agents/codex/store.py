@@ -48,7 +48,7 @@ from prong.publication import Publication
 
 _FILE_KIND = FileKind(
     agent="codex",
-    version=4,
+    version=5,
     state=Rollout,
     facts=Facts,
     read=lambda file, previous: rollout.read(file, previous=previous),

@@ -172,7 +172,13 @@ def _turn(span: Span, index: int | None, *, live: bool) -> Turn:
         commands=tuple(commands.values()),
         tools=dict(tools),
         tokens=tokens,
+        cwd=_cwd(span),
     )
+
+
+def _cwd(span: Span) -> str | None:
+    segment, entry = span.pieces[-1]
+    return segment.rollout.cwd_at(entry.place)
 
 
 def _state(entries: Sequence[Entry], *, live: bool) -> TurnState:

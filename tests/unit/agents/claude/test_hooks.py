@@ -1,6 +1,7 @@
 """Hooks in the settings of Claude Code: added in the style of the file, taken out again."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -123,14 +124,42 @@ def test_what_is_ours_is_told_by_the_program() -> None:
         "prong-hook claude",
         "'/home/a b/bin/prong-hook' claude",
         "/usr/bin/python3 -P -m prong.hook claude",
+        "python -m prong.hook claude",
     ):
         group = {"hooks": [{"type": "command", "command": command}]}
         content = json.dumps({"a": 1, "hooks": {"Stop": [group]}}).encode()
         assert HOOKS.found({FILE: content}) == {"Stop": command}
         assert json.loads(taken_out(content)) == {"a": 1}
-    other = json.dumps({"hooks": {"Stop": [{"hooks": [{"command": "my-prong-hooks x"}]}]}}).encode()
-    assert HOOKS.found({FILE: other}) == {}
-    assert taken_out(other) == other
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "my-prong-hook claude",
+        "echo prong-hook done",
+        "echo prong-hook",
+        "prong-hook",
+        "prong-hook notify",
+        "test -x /opt/prong-hook && mine",
+        "/opt/prong-hook claude && mine",
+        "/opt/prong-hook claude; mine",
+        "/opt/prong-hook claude mine",
+        "/opt/prong-hook claude &",
+        "/opt/prong-hook $AGENT",
+        "FAST=1 prong-hook claude",
+        "python -P -m prong.hook claude | tee log",
+        "python mine.py prong.hook claude",
+        "'prong-hook claude",
+    ],
+)
+def test_a_command_of_the_user_that_names_us_stays(command: str) -> None:
+    group = {"hooks": [{"type": "command", "command": command}]}
+    content = json.dumps({"a": 1, "hooks": {"Stop": [group]}}).encode()
+    assert HOOKS.found({FILE: content}) == {}
+    assert taken_out(content) == content
+    both = added(content)
+    assert json.loads(both)["hooks"]["Stop"] == [group, OURS]
+    assert taken_out(both) == content
 
 
 def test_a_path_with_spaces_is_quoted() -> None:
@@ -183,6 +212,20 @@ class TestOneRun:
     def test_settings_that_cannot_be_read(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"cannot read nowhere\.json"):
             self.settings(tmp_path, "--settings", "nowhere.json")
+
+    def test_files_of_old_runs_are_removed(self, tmp_path: Path) -> None:
+        self.settings(tmp_path)
+        (recent,) = (tmp_path / "new").iterdir()
+        theirs = json.dumps({"model": "opus"})
+        self.settings(tmp_path, "--settings", theirs)
+        (old,) = set((tmp_path / "new").iterdir()) - {recent}
+        backup = tmp_path / "new" / "0123456789abcdef.json"
+        backup.write_text("{}")
+        for path in (recent, old, backup):
+            os.utime(path, (0, 0))
+        # What is started again is as good as new.
+        self.settings(tmp_path)
+        assert set((tmp_path / "new").iterdir()) == {recent, backup}
 
     def test_a_line_for_a_shell(self, tmp_path: Path) -> None:
         launch = Launch(("sh", "-c", "cd x && claude --resume y"), tmp_path, {}, "")

@@ -100,6 +100,13 @@ def test_a_notify_of_the_user_stays_alone(desk: Desk) -> None:
     assert one_run(desk, "codex resume x") == ["codex", "resume", "x"]
 
 
+@pytest.mark.parametrize("words", ['["say", "prong-hook codex"]', '["sh", "prong-hook", "codex"]'])
+def test_a_notify_that_names_us_is_the_users(desk: Desk, words: str) -> None:
+    files = desk.files(None, f"notify = {words}\n")
+    assert desk.hooks.found(files) == {}
+    assert "notify of yours" in desk.hooks.added(files, COMMAND).notes[0]
+
+
 def one_run(desk: Desk, line: str) -> list[str]:
     launch = Launch(tuple(shlex.split(line)), desk.config.parent, {}, "")
     return list(desk.hooks.for_one_run(launch, COMMAND, desk.config.parent).argv)

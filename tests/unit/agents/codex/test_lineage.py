@@ -123,3 +123,18 @@ def test_a_copy_of_a_stub_knows_how_much_it_inherits(codex: Codex, tmp_path: Pat
     made = Forks(codex, tmp_path).make(write(codex, stub), 3, id_=uuid(3))
     assert (str(made.parent), made.inherited) == (f"codex:{uuid(2)}", 3)
     assert codex.session(uuid(3)) == made
+
+
+def test_a_fork_was_never_where_its_parent_was(codex: Codex) -> None:
+    parent = codex.new(1)
+    parent.turn("one", "ok")
+    home = parent.cwd
+    parent.cwd = "/elsewhere"
+    fork = parent.fork(uuid(2), 1)
+    parent.cwd = home
+    write(codex, parent)
+    write(codex, fork)
+    assert codex.session(uuid(2)).cwds == ("/elsewhere",)
+    assert codex.session(uuid(1)).cwds == (home,)
+    [turn] = codex.store.conversation(codex.session(uuid(2))).turns
+    assert turn.cwd == home
