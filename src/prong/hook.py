@@ -39,6 +39,8 @@ _PAUSE = 0.005
 _LONGEST = 32 << 20
 _BASELINE = "0"
 """The name of what is before the first turn: `TurnKey.BASELINE`."""
+_START = "start"
+"""The name of what a fork begins with: `TurnKey.START`."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 """What may be a part of a ref."""
 
@@ -232,6 +234,9 @@ def _before(call: Call, path: Path | None) -> Wanted | None:
     if call.event == "UserPromptSubmit" and call.text("prompt_id") in last.prompt_ids:
         # Typed while the agent works, and now a part of the turn that runs.
         return None
+    if not last.id:
+        # Its source has the code of that turn. What the fork begins with may be other code.
+        return Wanted(_START) if call.event == "UserPromptSubmit" else None
     return Wanted(last.id, last.message, last.number, late=True)
 
 

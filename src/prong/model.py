@@ -125,6 +125,8 @@ class Turn:
     """The commit that has the code as it stood at the end of the turn, when it was kept."""
     changes: "DiffStat | None" = None
     """What the turn did to the code, when that of the turn before was kept as well."""
+    late: bool = False
+    """The code was kept some time after the turn had ended: what was changed since is in it."""
 
 
 @dataclass(frozen=True)

@@ -193,20 +193,20 @@ def test_a_session_of_codex(agent: Agent) -> None:
 def test_a_fork_says_nothing_of_turns_that_are_not_its_own(
     agent: Agent, sample: ClaudeSample
 ) -> None:
-    """The code that it begins with may be any: the turn was another session's."""
+    """The code that it begins with may be any, so it is kept under a name of its own."""
     sample.prompt("make a.txt")
     sample.answer("Done.")
     fork = sample.branch_off(uuid(2), answer_of(sample))
     path = fork.write(agent.home.claude)
     told = agent.claude("UserPromptSubmit", path, session_id=uuid(2), prompt_id="new")
-    assert (told["snapshot"], told["degraded"]) == (None, None)
+    assert (told["snapshot"]["turn"], told["snapshot"]["late"]) == (TurnKey.START, False)
     own = fork.prompt("and b.txt")
     fork.answer("Done.")
     path.unlink()
     fork.write(agent.home.claude)
     said = {"prompt_id": prompt_id(fork), "last_assistant_message": "Done."}
     agent.claude("Stop", path, session_id=uuid(2), **said)
-    assert set(agent.snapshots()) == {own}
+    assert set(agent.snapshots()) == {TurnKey.START, own}
 
 
 def test_a_codex_fork_has_no_baseline(agent: Agent) -> None:
@@ -214,7 +214,7 @@ def test_a_codex_fork_has_no_baseline(agent: Agent) -> None:
     meta = {"type": "session_meta", "payload": {"history_base": {"thread_id": uuid(3)}}}
     path.write_text(json.dumps(meta) + "\n")
     told = agent.codex("UserPromptSubmit", transcript_path=str(path), turn_id=uuid(7))
-    assert told["snapshot"] is None
+    assert told["snapshot"]["turn"] == TurnKey.START
 
 
 @pytest.mark.parametrize(

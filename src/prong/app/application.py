@@ -254,7 +254,7 @@ class App:
 
     @cached_property
     def _capture(self) -> Capture:
-        return Capture(self.state_dir, self.recorded_forks)
+        return Capture(self.state_dir, self.recorded_forks, self.settings.snapshots.limit)
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
         """The snapshots of a conversation's turns, by the ids of the turns."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from prong import spool
 from prong.app import turn_code, whereabouts
 from prong.errors import Busy, NotFound, ProngError, UsageError
+from prong.limits import SNAPSHOT_LIMIT
 from prong.model import (
     Conversation,
     DiffStat,
@@ -22,10 +23,13 @@ from prong.model import (
     TurnKey,
     TurnState,
 )
+from prong.state import activity
+from prong.state.activity import ActivityRecords
 from prong.state.snapshots import SnapshotRecords
 from prong.vcs import snapshots
 from prong.vcs.diffs import diffstats
 from prong.vcs.worktree_record import common_of
+from prong.vcs.worktree_refs import is_for_a_worktree
 
 _SOON = timedelta(hours=1)
 """So long after a turn its code may still be caught up with."""
@@ -36,10 +40,20 @@ _log = logging.getLogger(__name__)
 class Capture:
     """What is known of the code at turns. Git is asked only where something is new."""
 
-    def __init__(self, state: Path, forks: Callable[[], Iterable[Fork]] = tuple) -> None:
-        """`forks` tells of those that were recorded: a fork has turns of its source."""
+    def __init__(
+        self,
+        state: Path,
+        forks: Callable[[], Iterable[Fork]] = tuple,
+        limit: int = SNAPSHOT_LIMIT,
+    ) -> None:
+        """`forks` tells of those that were recorded: a fork has turns of its source.
+
+        Files above the limit are left out of snapshots.
+        """
         self._forks = forks
+        self._limit = limit
         self._records = SnapshotRecords(state / "state.db")
+        self._activity = ActivityRecords(state / "state.db")
         self._spool = state / "spool"
 
     def of(self, conversation: Conversation) -> dict[str, Snapshot]:
@@ -54,9 +68,9 @@ class Capture:
         wanted = [TurnKey.BASELINE, TurnKey.START, *(turn.id for turn in turns)]
         found = self._records.of_turns(session.ref, wanted)
         first = found.get(conversation.turns[0].id) if conversation.turns else None
-        if session.inherited:
-            # What lay there when the fork was first asked is not what was before its first turn.
-            found.pop(TurnKey.BASELINE, None)
+        if session.inherited and TurnKey.BASELINE in found:
+            # The agent's own fork has no file when it is first asked: it looked like a new session.
+            found.setdefault(TurnKey.START, found.pop(TurnKey.BASELINE))
         if first is not None and TurnKey.BASELINE not in found:
             # A fork began where the session did that its first turn comes from.
             origin = SessionRef(first.agent, first.session)
@@ -72,8 +86,11 @@ class Capture:
 
         def told(turn: Turn) -> Turn:
             snapshot = found.get(turn.id)
-            commit = snapshot.commit if snapshot else None
-            return replace(turn, snapshot=commit, changes=changes.get(turn.id))
+            if snapshot is None:
+                return turn
+            changed = changes.get(turn.id)
+            late = turn_code.is_late(snapshot, turn)
+            return replace(turn, snapshot=snapshot.commit, changes=changed, late=late)
 
         return replace(
             conversation,
@@ -90,6 +107,7 @@ class Capture:
             with spool.taken(self._spool) as events:
                 found, left = _told(events)
                 self._records.add(*found)
+                self._activity.add(*activity.told(events))
                 for event in left:
                     spool.append(event, self._spool)
         except (ProngError, OSError) as error:
@@ -106,15 +124,18 @@ class Capture:
         if not found or last is None or last.id in found or not _is_just_over(last):
             return found
         try:
-            return {**found, last.id: self.keep(conversation)}
+            return {**found, last.id: self.keep(conversation, late=True)}
         except ProngError as error:
             _log.debug("the code of %s was not kept: %s", conversation.session.ref, error)
             return found
 
-    def keep(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
+    def keep(
+        self, conversation: Conversation, *, again: bool = False, late: bool = False
+    ) -> Snapshot:
         """Keep the code as it is now, as that of the last turn. The turn must be over.
 
-        A turn that has a snapshot keeps it, unless it is to be taken `again`.
+        A turn that has a snapshot keeps it, unless it is to be taken `again`. `late`: nobody saw
+        the end of the turn, and the code may have changed since.
         """
         session = conversation.session
         last = conversation.turns[-1] if conversation.turns else None
@@ -129,7 +150,9 @@ class Capture:
             raise NotFound(f"the folder of {session.ref} is gone", path=session.cwd)
         key = TurnKey(session.agent, session.id, last.id if last else TurnKey.BASELINE)
         number = last.index if last else 0
-        taken = snapshots.take(folder, key, number=number, again=again)
+        taken = snapshots.take(
+            folder, key, number=number, again=again, late=late, limit=self._limit
+        )
         if taken is None:
             raise NotFound(
                 f"no code captured: {folder} is not in a git repository", path=str(folder)
@@ -142,7 +165,10 @@ class Capture:
         """Record what the repositories at these folders have; the number of snapshots found."""
         known = {one.key: one for one in self._records.all() if one.repo.is_dir()}
         found = {
-            snapshot.key: snapshot for folder in folders for snapshot in snapshots.find(folder)
+            snapshot.key: snapshot
+            for folder in folders
+            for snapshot in snapshots.find(folder)
+            if not is_for_a_worktree(snapshot.ref)
         }
         for key, one in found.items():
             # A repository does not say in which of its working trees one was taken.

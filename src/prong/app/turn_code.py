@@ -54,8 +54,17 @@ def captured(app: App, conversation: Conversation, turn: Turn | None) -> TurnCod
     snapshot = app.snapshots(conversation).get(turn.id if turn else TurnKey.BASELINE)
     if snapshot is None or not snapshot.repo.is_dir():
         return None
-    delay = snapshot.taken - turn.ended if turn and turn.ended else timedelta()
-    return TurnCode(snapshot.repo, snapshot, late=delay if delay > _PUNCTUAL else None)
+    late = _delay(snapshot, turn) if turn and is_late(snapshot, turn) else None
+    return TurnCode(snapshot.repo, snapshot, late=late)
+
+
+def is_late(snapshot: Snapshot, turn: Turn) -> bool:
+    """Whether the code may have changed between the end of the turn and the snapshot of it."""
+    return snapshot.late or _delay(snapshot, turn) > _PUNCTUAL
+
+
+def _delay(snapshot: Snapshot, turn: Turn) -> timedelta:
+    return snapshot.taken - turn.ended if turn.ended else timedelta()
 
 
 def nearest(_app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:

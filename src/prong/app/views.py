@@ -88,6 +88,7 @@ def turn(value: Turn) -> View:
         "tokens": value.tokens,
         "snapshot": value.snapshot,
         "diffstat": _diffstat(value.changes),
+        "late": value.late,
     }
 
 
@@ -195,6 +196,7 @@ def snapshot(value: Snapshot) -> View:
         "head": value.head,
         "branch": value.branch,
         "taken": time(value.taken),
+        "late": value.late,
         "changed": value.changed,
         "degraded": value.degraded,
         "left_out": [

@@ -300,7 +300,7 @@ def _make(app: App, plan: WorktreePlan, undo: Undo) -> tuple[Worktree, tuple[str
     if plan.code is Code.NOW:
         key = snapshot_for(plan.path.name)
         undo.will_take(plan.repo, ref_of(key))
-        snapshot = snapshots.take(plan.repo, key)
+        snapshot = snapshots.take(plan.repo, key, limit=app.settings.snapshots.limit)
         if snapshot is None:
             raise NotFound(f"{plan.repo} is no git repository any more")
         lacks = _lacks(snapshot)

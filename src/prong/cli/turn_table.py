@@ -51,10 +51,10 @@ def row(turn: "Turn", label: str) -> Row:
 def _code(turn: "Turn") -> str:
     changes = turn.changes
     if changes is None:
-        return "*" if turn.snapshot else ""
-    if not changes.files:
-        return "="
-    return f"+{changes.added} -{changes.removed}"
+        told = "*" if turn.snapshot else ""
+    else:
+        told = f"+{changes.added} -{changes.removed}" if changes.files else "="
+    return f"~{told}" if turn.late else told
 
 
 class Layout:

@@ -22,8 +22,9 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
     """List the turns of a session.
 
     `+3 -1` are the lines that a turn added and removed; `=` when it changed no code, `*` when its
-    code was kept, but not that of the turn before. Without any of them no code was captured: see
-    `prong hooks install`.
+    code was kept, but not that of the turn before. A `~` before it: the code was kept late, and may
+    have been changed since the turn. Without any of them no code was captured: see `prong hooks
+    install`.
 
     The marks: ! interrupted, x failed, > running. `+2` behind a prompt counts those that were typed
     while the agent was busy. Fork and show take the numbers: `prong show SESSION@12`.
