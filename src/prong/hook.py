@@ -234,7 +234,7 @@ def _before(call: Call, path: Path | None) -> Wanted | None:
     if call.event == "UserPromptSubmit" and call.text("prompt_id") in last.prompt_ids:
         # Typed while the agent works, and now a part of the turn that runs.
         return None
-    if not last.id:
+    if last.is_inherited:
         # Its source has the code of that turn. What the fork begins with may be other code.
         return Wanted(_START) if call.event == "UserPromptSubmit" else None
     return Wanted(last.id, last.message, last.number, late=True)

@@ -56,6 +56,8 @@ class LastTurn(NamedTuple):
     """The text of that answer."""
     number: int | None = None
     """Which turn it is, as the agent counts; None when it does not tell."""
+    is_inherited: bool = False
+    """It was made in the session that this one was forked from."""
 
     def has_prompt(self, prompt_id: str | None) -> bool:
         """False when it is another prompt's turn; who knows no id cannot say that."""
@@ -97,16 +99,24 @@ def codex(path: Path, running: str | None = None) -> LastTurn | None:
         if kind == "task_started":
             turn = payload.get("turn_id")
             if prompted and isinstance(turn, str) and turn != running:
-                return LastTurn(turn if _began(path) <= _time(line) else "", (), message, said)
+                if _time(line) < _began(path):
+                    return _nameless(path)
+                return LastTurn(turn, (), message, said)
             prompted, message, said = False, None, ""
         elif kind == "user_message" or _table(payload.get("item")).get("type") == "UserMessage":
             prompted = True
         elif kind == "message" and payload.get("role") == "assistant" and message is None:
             message, said = _text(payload.get("id")), _words(payload)
         elif payload.get("history_base"):
-            return LastTurn("")  # a fork: it is in the parent's file
+            return _nameless(path)  # it is in another file
     # An older file has prompts without such marks.
-    return LastTurn("") if prompted else None
+    return _nameless(path) if prompted else None
+
+
+def _nameless(path: Path) -> LastTurn:
+    """A turn of another session, or of another file of this one after a rewind."""
+    meta = _table(_first(path).get("payload"))
+    return LastTurn("", is_inherited=bool(meta.get("forked_from_id")))
 
 
 def codex_answer(path: Path, turn: str) -> tuple[str | None, str]:
@@ -137,6 +147,7 @@ def _claude_turn(openers: list[Line], message: Line | None) -> LastTurn:
         _text(message.get("uuid")) if message else None,
         _words(_table(message.get("message"))) if message else "",
         number if isinstance(number, int) else None,
+        is_inherited,
     )
 
 

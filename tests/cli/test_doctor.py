@@ -10,6 +10,7 @@ import pytest
 from prong.testing.claude_cli import ClaudeCli
 from prong.testing.codex_cli import CodexCli
 from tests.cli.shell import API, Shell
+from tests.unit.agents.codex import hook_server
 
 CLAUDE_HELP = "  -r, --resume [value]\n  --fork-session\n  --session-id <uuid>\n  -n, --name <name>"
 CODEX_HELP = """Commands:
@@ -212,6 +213,28 @@ class TestHooks:
         install(bin_, "claude", help_=CLAUDE_HELP)
         (shell.home.claude / "settings.json").mkdir()
         assert any("hooks:" in one["message"] for one in findings(shell, "claude", "warning"))
+
+    def test_turned_off(self, shell: Shell, bin_: Path) -> None:
+        install(bin_, "claude", help_=CLAUDE_HELP)
+        path = shell.home.claude / "settings.json"
+        path.write_text('{"disableAllHooks": true}')
+        shell.ok("hooks", "install", "--agent", "claude", "--yes")
+        (found,) = [one for one in findings(shell, "claude") if "ooks" in one["message"]]
+        assert found["level"] == "note"
+        assert found["message"] == f'hooks: {path} has "disableAllHooks": Claude Code runs none'
+        assert found["hint"] == f'take "disableAllHooks" out of {path}'
+
+    def test_an_agent_that_is_gone(self, shell: Shell, bin_: Path) -> None:
+        program = bin_ / "codex"
+        program.write_text(hook_server.PROGRAM)
+        program.chmod(0o755)
+        shell.ok("hooks", "install", "--agent", "codex", "--yes")
+        program.unlink()
+        (found,) = [one for one in findings(shell, "codex") if "hooks" in one["message"]]
+        assert found["message"] == (
+            "hooks: codex is not installed, so nothing can be said about its hooks"
+        )
+        assert found["hint"] == "npm install -g @openai/codex"
 
     def test_an_agent_that_nobody_uses(self, shell: Shell, bin_: Path) -> None:
         shell.home.codex.rmdir()

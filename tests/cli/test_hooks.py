@@ -5,7 +5,9 @@ import os
 import pty
 import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from tests.unit.agents.codex import hook_server
 
 SOURCE = str(Path(package.__file__).parents[1])
 THEIRS = {"hooks": [{"type": "command", "command": "say done"}]}
+Refusal = Callable[[Path], None]
 SETTINGS = json.dumps({"model": "opus", "hooks": {"Stop": [THEIRS]}}, indent=4)
 
 
@@ -299,8 +302,9 @@ def test_half_a_change_is_taken_back(shell: Shell, codex: IsolatedHome) -> None:
 
 def test_without_codex(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    problem = shell.problem(8, "hooks", "install", "--agent", "codex", "--yes")
-    assert "cannot be started" in problem["message"]
+    problem = shell.problem(5, "hooks", "install", "--agent", "codex", "--yes")
+    assert problem["message"] == "codex is not installed"
+    assert problem["hint"] == "npm install -g @openai/codex"
     assert "codex: not installed" in shell.ok("hooks", "status", "--agent", "codex")
 
 
@@ -309,12 +313,150 @@ def test_what_one_agent_lacks_stops_no_other(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     result = shell.run("hooks", "install", "--yes")
-    assert result.exit_code == 0
+    assert result.exit_code == 5
     assert "claude: installed" in result.stdout
-    assert "cannot be started" in result.stderr
+    assert result.stderr.startswith("codex: codex is not installed\ntry: npm install")
     claude, codex = shell.json("hooks", "remove", "--yes")["hooks"]
     assert (claude["changed"], codex["changed"]) == (True, False)
     assert settings.read_text() == SETTINGS
+
+
+def make_read_only(path: Path) -> None:
+    path.chmod(0o444)
+
+
+def make_the_folder_read_only(path: Path) -> None:
+    path.parent.chmod(0o555)
+
+
+def add_a_comment(path: Path) -> None:
+    path.write_text("{} // mine")
+
+
+REFUSALS: dict[Refusal, tuple[str, str]] = {
+    make_read_only: ("{file} is read-only", "chmod u+w {file}"),
+    make_the_folder_read_only: (
+        "{file} cannot be written: {folder} is read-only",
+        "chmod u+w {folder}",
+    ),
+    add_a_comment: (
+        "{file} has comments, which JSON does not know: prong leaves it alone",
+        "make it plain JSON, then once more",
+    ),
+}
+
+
+@pytest.mark.parametrize("refuse", REFUSALS)
+@pytest.mark.parametrize("as_json", [True, False])
+def test_what_one_agent_refuses_stops_no_other(
+    shell: Shell, settings: Path, codex: IsolatedHome, refuse: Refusal, as_json: bool
+) -> None:
+    message, hint = (
+        words.format(file=settings, folder=settings.parent) for words in REFUSALS[refuse]
+    )
+    refuse(settings)
+    before = settings.read_bytes()
+    try:
+        result = shell.run("hooks", "install", "--yes", *(["--json"] if as_json else []))
+    finally:
+        settings.parent.chmod(0o755)
+    assert result.exit_code == 2
+    assert settings.read_bytes() == before
+    assert (codex.codex / "hooks.json").exists()
+    if as_json:
+        one, other = json.loads(result.stdout)["hooks"]
+        assert (one["changed"], one["problem"]) == (False, message)
+        assert (other["changed"], other["problem"]) == (True, None)
+        assert all(file["backup"] is None for file in one["files"])
+    else:
+        assert f"claude: {message}\ntry: {hint}\n" in result.stderr
+        assert "codex: installed" in result.stdout
+        assert "claude: installed" not in result.stdout
+
+
+def test_a_folder_that_is_read_only(shell: Shell) -> None:
+    folder = shell.home.claude
+    folder.chmod(0o555)
+    try:
+        problem = shell.problem(2, "hooks", "install", "--agent", "claude", "--yes")
+    finally:
+        folder.chmod(0o755)
+    assert problem["message"] == f"{folder}/settings.json cannot be written: {folder} is read-only"
+    assert problem["hint"] == f"chmod u+w {folder}"
+    assert list(folder.glob("*.json")) == []
+
+
+def test_what_one_agent_refuses_stops_no_removal(
+    shell: Shell, settings: Path, codex: IsolatedHome
+) -> None:
+    shell.ok("hooks", "install", "--yes")
+    settings.chmod(0o444)
+    result = shell.run("hooks", "remove", "--yes")
+    assert result.exit_code == 2
+    assert "codex: removed" in result.stdout
+    assert f"claude: {settings} is read-only" in result.stderr
+    assert not (codex.codex / "hooks.json").exists()
+    assert state(shell) == "installed"
+
+
+def test_codex_in_one_project(
+    shell: Shell, codex: IsolatedHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`notify` has no folder: it would tell of turns in other ones."""
+
+    def project(name: str) -> dict[str, Any]:
+        folder = shell.home.projects / name
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        [one] = shell.json("hooks", "status", "--agent", "codex", "--project")["hooks"]
+        return one
+
+    assert project("shop")["state"] == "none"
+    shell.ok("hooks", "install", "--agent", "codex", "--project", "--yes")
+    config = (codex.codex / "config.toml").read_text()
+    assert "notify" not in config
+    assert "trusted_hash" in config
+    assert project("shop")["state"] == "installed"
+    assert (project("other")["state"], project("other")["found"]) == ("none", {})
+    [user] = shell.json("hooks", "status", "--agent", "codex")["hooks"]
+    assert (user["state"], user["found"]) == ("none", {})
+    # The hooks for all folders come and go beside it.
+    shell.ok("hooks", "install", "--agent", "codex", "--yes")
+    assert "notify" in (codex.codex / "config.toml").read_text()
+    assert project("other")["state"] == "none"
+    assert project("shop")["state"] == "installed"
+    shell.ok("hooks", "remove", "--agent", "codex", "--yes")
+    assert (codex.codex / "config.toml").read_text() == config
+    assert project("shop")["state"] == "installed"
+    shell.ok("hooks", "remove", "--agent", "codex", "--project", "--yes")
+    assert (codex.codex / "config.toml").read_text() == 'model = "x"'
+
+
+def test_hooks_that_are_turned_off(shell: Shell, settings: Path) -> None:
+    settings.write_text('{"disableAllHooks": true}')
+    words = f'{settings} has "disableAllHooks": Claude Code runs none'
+    for _ in range(2):  # the second time they are there already
+        result = shell.run("hooks", "install", "--agent", "claude", "--yes")
+        assert result.exit_code == 0
+        assert words in result.stderr
+    [one] = shell.json("hooks", "status", "--agent", "claude")["hooks"]
+    assert (one["state"], one["problem"]) == ("installed", words)
+    result = shell.run("hooks", "status", "--agent", "claude")
+    assert result.stderr == f'{words}\ntry: take "disableAllHooks" out of {settings}\n'
+
+
+def test_hooks_of_an_agent_that_is_gone(
+    shell: Shell, codex: IsolatedHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.ok("hooks", "install", "--agent", "codex", "--yes")
+    monkeypatch.setenv("PATH", "/nowhere")
+    result = shell.run("hooks", "status", "--agent", "codex")
+    assert result.stdout.startswith("codex: unknown  ")
+    assert result.stderr.startswith(
+        "codex is not installed, so nothing can be said about its hooks\n"
+    )
+    shell.ok("hooks", "remove", "--agent", "codex", "--yes")
+    assert not (codex.codex / "hooks.json").exists()
 
 
 def test_an_agent_that_does_not_exist(shell: Shell) -> None:

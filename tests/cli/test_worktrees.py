@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import time
@@ -14,8 +15,10 @@ from click.testing import CliRunner
 
 from prong.agents.claude.folders import project_folder
 from prong.cli import main
+from prong.model import TurnKey
+from prong.vcs import snapshots
 from prong.vcs.worktree_journal import Undo
-from tests.cli.shell import API, Shell
+from tests.cli.shell import API, Shell, prong
 from tests.cli.terminal import on_terminal
 
 OURS = ("-c", "user.name=ada", "-c", "user.email=ada@localhost")
@@ -193,6 +196,74 @@ def test_a_program_that_runs_in_it(shop: Shell, code: Path) -> None:
         assert program.stdin
         program.stdin.close()
     assert one(shop)["processes"] == []
+
+
+def test_the_shell_that_one_is_in(shop: Shell, code: Path) -> None:
+    workspace = Path(fork(shop)["workspace"])
+
+    def typed_there(*words: str) -> tuple[int, int, str]:
+        command = shlex.join(prong("worktrees", "prune", workspace.name, "--yes", *words))
+        with subprocess.Popen(
+            ["sh", "-c", f"{command}; exit $?"],  # so that the shell stays
+            cwd=workspace,
+            env=shop.env(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as shell:
+            said = shell.communicate()[1]
+        return shell.pid, shell.returncode, said
+
+    shell, status, said = typed_there()
+    assert status == 4
+    assert f"a program runs in {workspace.name}: process {shell} (your shell)\n" in said
+    assert "cd elsewhere, or use --force" in said
+    assert typed_there("--force")[1] == 0
+    assert not workspace.exists()
+
+
+class TestWithoutGit:
+    @pytest.fixture
+    def nothing(self, tmp_path: Path) -> str:
+        return str(tmp_path)
+
+    def test_nothing_is_deleted(self, shop: Shell, code: Path, nothing: str) -> None:
+        workspace = Path(fork(shop)["workspace"])
+        words = ("worktrees", "prune", workspace.name, "--force", "--yes")
+        problem = shop.problem(5, *words, PATH=nothing)
+        assert (problem["message"], problem["hint"]) == ("git is not installed", "install git")
+        assert (workspace / "limits.py").exists()
+        assert one(shop)["state"] == "finished"
+        shop.ok(*words)
+
+    def test_force_is_no_help(self, shop: Shell, code: Path, nothing: str) -> None:
+        name = Path(fork(shop)["workspace"]).name
+        problem = shop.problem(4, "worktrees", "prune", name, "--yes", PATH=nothing)
+        assert problem["message"] == f"git cannot look at {name}: git is not installed"
+        assert problem["hint"] == "install git"
+
+    def test_a_repository_that_git_cannot_open(self, shop: Shell, code: Path) -> None:
+        workspace = Path(fork(shop)["workspace"])
+        (code / ".git/HEAD").write_text("broken\n")
+        problem = shop.problem(1, "worktrees", "prune", workspace.name, "--force", "--yes")
+        assert problem["message"] == f"git cannot open the repository {code / '.git'}"
+        assert (workspace / "limits.py").exists()
+
+
+def test_changes_that_are_in_a_snapshot(shop: Shell, code: Path) -> None:
+    made = fork(shop)
+    workspace = Path(made["workspace"])
+    (workspace / "new.py").write_text("new\n")
+    taken = snapshots.take(workspace, TurnKey("claude", made["child"].partition(":")[2], "t"))
+    assert taken
+    assert one(shop)["dirty"] is False
+    assert "1 file in a snapshot" in shop.ok("worktrees")
+    (workspace / "new.py").write_text("newer\n")
+    shop.problem(4, "worktrees", "prune", "--yes", workspace.name)
+    (workspace / "new.py").write_text("new\n")
+    shop.ok("worktrees", "prune", "--yes", workspace.name)
+    assert not workspace.exists()
+    assert git(code, "show", f"{taken.ref}:new.py") == "new\n"
 
 
 def test_changes_are_not_lost(shop: Shell, code: Path) -> None:

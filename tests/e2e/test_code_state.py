@@ -222,7 +222,7 @@ def test_a_fork_has_the_code_of_the_turns_before_it(day: Day) -> None:
     source = desk.prong("turns", desk.ref)["turns"]
     made = fork(desk, f"{desk.ref}@2")
     workspace = Path(made["workspace"])
-    # The user looks around before the first prompt: that is no part of turn 2.
+    # The user looks around before the first prompt: that is part of no turn.
     (workspace / "looked.txt").write_text("around\n")
     desk.server.enqueue(desk.shell("echo new > new.txt"), say("done"))
     desk.run(made)
@@ -232,7 +232,7 @@ def test_a_fork_has_the_code_of_the_turns_before_it(day: Day) -> None:
     assert [turn["prompt"] for turn in told] == ["alpha", "beta", PROBE]
     for mine, theirs in zip(told[:2], source, strict=False):
         assert (mine["snapshot"], mine["diffstat"]) == (theirs["snapshot"], theirs["diffstat"])
-    assert told[2]["diffstat"] == {"files": 2, "added": 2, "removed": 0}
+    assert told[2]["diffstat"] == {"files": 1, "added": 1, "removed": 0}
     codes = [desk.codes[""], desk.codes["alpha"], desk.codes["beta"], own]
     for number, code in enumerate(codes):
         again = fork(desk, f"{made['child']}@{number}")

@@ -211,7 +211,8 @@ def test_a_fork_says_nothing_of_turns_that_are_not_its_own(
 
 def test_a_codex_fork_has_no_baseline(agent: Agent) -> None:
     path = agent.home.root / "rollout.jsonl"
-    meta = {"type": "session_meta", "payload": {"history_base": {"thread_id": uuid(3)}}}
+    payload = {"history_base": {"thread_id": uuid(3)}, "forked_from_id": uuid(3)}
+    meta = {"type": "session_meta", "payload": payload}
     path.write_text(json.dumps(meta) + "\n")
     told = agent.codex("UserPromptSubmit", transcript_path=str(path), turn_id=uuid(7))
     assert told["snapshot"]["turn"] == TurnKey.START

@@ -301,6 +301,8 @@ def test_merge_conflict(repo: UserRepository, root: Path) -> None:
     with pytest.raises(AssertionError):
         repo.git("merge", "side")
     repo.write("other", "edited meanwhile\n")
+    repo.write("intended", "new\n")
+    repo.git("add", "--intent-to-add", "intended")
     made = worktrees.create(repo.take(), root / "w", BRANCH)
     assert git(made.path, *STATUS) == repo.git(*STATUS)
     assert git(made.path, "ls-files", "-s") == repo.git("ls-files", "-s")

@@ -1,15 +1,16 @@
 """Work that git does not tell of: hidden files, ignored repositories, code that is only here."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from prong.errors import Dirty
-from prong.model import Snapshot
+from prong.model import Snapshot, TurnKey
 from prong.testing.home import IsolatedHome
-from prong.vcs import snapshots, worktrees
+from prong.vcs import snapshots, worktree_record, worktrees
 from prong.vcs.ignored import IgnoredFiles
 from prong.vcs.worktree_journal import Undo, leftovers, sweep
 from prong.vcs.worktree_record import Worktree
@@ -41,6 +42,102 @@ def assert_stays(made: Worktree) -> None:
     with pytest.raises(Dirty):
         worktrees.remove(made)
     assert made.path.exists()
+
+
+class TestInASnapshot:
+    """The newest one of the session that the worktree was made for."""
+
+    @pytest.fixture(params=["sha1", "sha256"])
+    def made(self, isolated_home: IsolatedHome, root: Path, request: pytest.FixtureRequest) -> Path:
+        top = isolated_home.root / "code" / request.param
+        repo = UserRepository(top, f"--object-format={request.param}")
+        for name in ("edited", "deleted", "program", "staged", "as it was"):
+            repo.write(name, "one\n")
+        repo.commit()
+        repo.write("given", "given\n")
+        made = worktrees.create(repo.take(), root / "w", BRANCH)
+        worktrees.belongs_to(made, "claude:own")
+        (made.path / "edited").write_text("two\n")
+        (made.path / "deleted").unlink()
+        (made.path / "program").chmod(0o755)
+        (made.path / "staged").write_text("two\n")
+        git(made.path, "add", "staged")
+        (made.path / "link").symlink_to("nowhere")
+        (made.path / "line\nbreak \udcff").write_text("new\n")
+        (made.path / "given").write_text("work\n")
+        return made.path
+
+    def work(self, path: Path) -> Work:
+        return work_in(worktree_record.read(path))
+
+    def take(self, path: Path, turn: str = "t1") -> Snapshot:
+        taken = snapshots.take(path, TurnKey("claude", "own", turn))
+        assert taken
+        return taken
+
+    def test_all_of_it(self, made: Path) -> None:
+        before = self.work(made)
+        assert len(before.files) == 7
+        snapshots.take(made, TurnKey("claude", "another", "t1"))
+        assert self.work(made) == before
+        taken = self.take(made)
+        assert self.work(made) == Work(in_snapshot=before.files)
+        git(made, "update-ref", "-d", taken.ref)
+        assert self.work(made) == before
+
+    @pytest.mark.parametrize(
+        ("kind", "name"),
+        [
+            ("echo three > edited", "edited"),
+            ("echo new > deleted", "deleted"),
+            ("chmod -x edited; chmod +x staged", "staged"),
+            ("ln -sf elsewhere link", "link"),
+            ("rm link; printf nowhere > link", "link"),
+            ("git add edited", "edited"),
+            ("git reset --quiet staged", "staged"),
+            ("echo three > as\\ it\\ was", "as it was"),
+            ("rm as\\ it\\ was", "as it was"),
+            ("git init --quiet inner", "inner"),
+        ],
+    )
+    def test_what_came_later(self, made: Path, kind: str, name: str) -> None:
+        self.take(made)
+        subprocess.run(["sh", "-c", kind], cwd=made, check=True)
+        assert self.work(made).files == (name,)
+
+    def test_only_the_newest(self, made: Path) -> None:
+        self.take(made)
+        (made / "edited").write_text("three\n")
+        self.take(made, "t2")
+        assert self.work(made).files == ()
+        (made / "edited").write_text("two\n")
+        assert self.work(made).files == ("edited",)
+
+    def test_in_a_conflict(self, made: Path) -> None:
+        before = self.work(made)
+        blob = git(made, "rev-parse", "HEAD:staged").decode().strip()
+        line = f"100644 {blob} 1\tstaged\n".encode()
+        git(
+            made,
+            "update-index",
+            "--index-info",
+            stdin=b"0 " + b"0" * len(blob) + b"\tstaged\n" + line,
+        )
+        self.take(made)
+        assert set(self.work(made).files) == set(before.files)
+
+    def test_in_a_repository_inside(self, repo: UserRepository, root: Path) -> None:
+        inner = UserRepository(repo.top / "inner")
+        inner.write("file", "one\n")
+        inner.commit()
+        made = worktrees.create(repo.take(), root / "w", BRANCH)
+        worktrees.belongs_to(made, "claude:own")
+        (made.path / "inner/file").write_text("two\n")
+        assert self.work(made.path).files == ("inner/file",)
+        self.take(made.path)
+        assert self.work(made.path) == Work(in_snapshot=("inner/file",))
+        worktrees.remove(made)
+        assert b"refs/prong/claude/own/" in inner.git(*LOG)
 
 
 class TestDeletedSnapshots:

@@ -122,9 +122,14 @@ def without_hooks(path: Path, content: bytes | None) -> bytes | None:
     return decoded.encode(text)
 
 
-def has(content: bytes, key: str) -> bool:
-    """True when a setting is on."""
-    return json.loads(content.decode("utf-8-sig")).get(key) is True
+def switch(content: bytes | None, key: str) -> bool | None:
+    """Whether a setting is on; None when nothing is said, or not in a way that can be read."""
+    try:
+        data: Any = json.loads((content or b"").decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    value: Any = cast(dict[str, Any], data).get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, bool) else None
 
 
 def places(path: Path, content: bytes | None) -> list[Place]:

@@ -132,7 +132,10 @@ def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
         return
     (found,) = app.hooks(agent=agent)
     if found.problem:
-        yield Finding(agent, Level.WARNING, f"hooks: {found.problem}", "prong hooks status")
+        # Hooks that are turned off are so because somebody wanted it.
+        level = Level.WARNING if found.state is HookState.UNKNOWN else Level.NOTE
+        hint = found.hint or "prong hooks status"
+        yield Finding(agent, level, f"hooks: {found.problem}", hint)
     elif found.state is HookState.INSTALLED:
         yield Finding(agent, Level.OK, "hooks are installed: every turn keeps its code")
     elif found.state is HookState.OUTDATED:

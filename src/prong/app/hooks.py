@@ -6,16 +6,17 @@ import logging
 import os
 import shlex
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from prong import edits
 from prong.edits import Backups, Edit
-from prong.errors import ProngError, UsageError
+from prong.errors import ConfigError, ProngError, Unavailable, UsageError
 from prong.model import Launch
 from prong.ports import AgentHooks, HasHooks, HookScope, capable
 from prong.vcs.ignored import ignored_among
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
+@runtime_checkable
+class CanBeTurnedOff(Protocol):
+    """The agent has a setting by which it runs no hooks at all."""
+
+    def turned_off(self, scope: HookScope, folder: Path) -> ProngError | None:
+        """What to say of it where it does so; None where hooks run."""
+        ...
+
+
 class HookState(StrEnum):
     """How things stand with the hooks of one agent in one place."""
 
@@ -34,6 +44,8 @@ class HookState(StrEnum):
     OUTDATED = "outdated"
     """Some are missing, or they call another program than this prong's."""
     NONE = "none"
+    UNKNOWN = "unknown"
+    """The settings cannot be read, or the agent cannot be asked."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,9 @@ class HookStatus:
     found: Mapping[str, str]
     """Event -> the command that is called."""
     problem: str | None = None
-    """Why nothing can be said or done."""
+    """Why nothing can be said, or why the agent runs no hooks although they may be there."""
+    hint: str | None = None
+    """What to do about the problem."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,7 @@ class HookPlan:
     originals: tuple[bytes | None, ...]
     """What the files are without our hooks."""
     notes: tuple[str, ...] = ()
-    problem: str | None = None
+    error: ProngError | None = None
     """Why nothing can be done for this agent; others may go on without it."""
 
     @property
@@ -117,10 +131,26 @@ def _status(app: App, agent: str, scope: HookScope, folder: Path) -> HookStatus:
         desk = _Desk.open(app, agent, scope, folder)
         found = dict(hooks.found(desk.contents))
         current = bool(found) and found == _wanted(desk)
+        off = _turned_off(hooks, scope, folder)
+    except Unavailable as error:
+        problem = f"{error.message}, so nothing can be said about its hooks"
+        return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, problem, error.hint)
     except ProngError as error:
-        return HookStatus(agent, scope, HookState.NONE, files, {}, error.message)
+        return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, error.message, error.hint)
     state = HookState.OUTDATED if found else HookState.NONE
-    return HookStatus(agent, scope, HookState.INSTALLED if current else state, files, found)
+    return HookStatus(
+        agent,
+        scope,
+        HookState.INSTALLED if current else state,
+        files,
+        found,
+        off.message if off else None,
+        off.hint if off else None,
+    )
+
+
+def _turned_off(hooks: AgentHooks, scope: HookScope, folder: Path) -> ProngError | None:
+    return hooks.turned_off(scope, folder) if isinstance(hooks, CanBeTurnedOff) else None
 
 
 def _wanted(desk: _Desk) -> dict[str, str]:
@@ -135,11 +165,13 @@ def plan_install(app: App, scope: HookScope, folder: Path, agent: str | None) ->
         desk = _Desk.open(app, name, scope, folder)
         new = desk.hooks.added(desk.originals(), hook_command())
         done = dict(desk.hooks.found(desk.contents)) == dict(desk.hooks.found(new.contents))
+        off = _turned_off(desk.hooks, scope, folder)
+        told = (off.message,) if off else ()
         if done:
-            return desk.plan(desk.contents, remove=False)
+            return desk.plan(desk.contents, remove=False, notes=told)
         made = [path for path, content in desk.contents.items() if content is None]
-        notes = (*new.notes, *_shown_by_git(made, folder)) if scope == "project" else new.notes
-        return desk.plan(new.contents, remove=False, notes=notes)
+        shown = _shown_by_git(made, folder) if scope == "project" else []
+        return desk.plan(new.contents, remove=False, notes=(*told, *new.notes, *shown))
 
     plans = [
         _planned(plan, name, scope, named=agent is not None)
@@ -194,18 +226,31 @@ def _planned(
     except ProngError as error:
         if named:
             raise
-        return HookPlan(agent, scope, remove=False, edits=(), originals=(), problem=error.message)
+        return HookPlan(agent, scope, remove=False, edits=(), originals=(), error=error)
 
 
 def change(app: App, plan: HookPlan) -> None:
     """Do what a plan says. Raises `Dirty` when a file is no longer what it was then."""
     if not plan.changes:
         return
+    for edit in plan.changes:
+        _check_folder(edit.path)
     backups = Backups(app.state_dir / "hooks", str(plan.edits[0].path))
     if plan.remove:
         backups.remove(plan.edits)
     else:
         backups.install(plan.edits, plan.originals)
+
+
+def _check_folder(path: Path) -> None:
+    """Raise `ConfigError` where no file can be written beside this one."""
+    target = Path(os.path.realpath(path))
+    folder = next(one for one in target.parents if one.exists())
+    # As with a file: whoever made it read-only meant it, even where we could.
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if not mode & 0o222 or not os.access(folder, os.W_OK | os.X_OK):
+        message = f"{path} cannot be written: {folder} is read-only"
+        raise ConfigError(message, hint=f"chmod u+w {shlex.quote(str(folder))}", path=str(path))
 
 
 def backup(app: App, plan: HookPlan, edit: Edit) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -38,13 +38,16 @@ def find(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | 
     return next((code for source in SOURCES if (code := source(app, conversation, turn))), None)
 
 
-def id_before(conversation: Conversation, turn: Turn, known: Container[str]) -> str:
+def id_before(conversation: Conversation, turn: Turn, known: Mapping[str, Snapshot]) -> str:
     """Under which id the code is kept that an active turn began with.
 
     A fork may have begun with other code than that of the turn it was forked at.
     """
     assert turn.index is not None
-    if turn.index == conversation.session.inherited + 1 > 1 and TurnKey.START in known:
+    start = known.get(TurnKey.START)
+    is_first = turn.index == conversation.session.inherited + 1 > 1
+    # Hooks that were installed later have seen another beginning.
+    if start and is_first and (turn.ended is None or start.taken <= turn.ended):
         return TurnKey.START
     return conversation.turns[turn.index - 2].id if turn.index > 1 else TurnKey.BASELINE
 

@@ -32,6 +32,7 @@ _PATIENCE = 2.0
 _YOUNG = timedelta(days=1)
 """So long a fork without a session is taken for one that is about to be run."""
 _PROCESSES = Path("/proc")
+_FORCE = "--force"
 
 
 class WorktreeState(StrEnum):
@@ -69,6 +70,8 @@ class WorktreeStatus:
     """Programs that run in it, whatever they are."""
     problem: str | None = None
     """Why nothing is known of what was done in it."""
+    remedy: str = _FORCE
+    """What helps against that."""
 
     @property
     def name(self) -> str:
@@ -174,14 +177,13 @@ def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
     if force or one.state is WorktreeState.MISSING:
         return None
     if one.processes:
-        some = ", ".join(map(str, one.processes))
-        return Busy(f"a program runs in {one.name}: process {some}", hint="end it", **where)
+        return _in_use(one, where)
     if one.locked:
         return Dirty(
             f"{one.name} is locked", hint=f"git worktree unlock {one.worktree.path}", **where
         )
     if one.problem:
-        return Dirty(f"git cannot look at {one.name}: {one.problem}", hint="--force", **where)
+        return Dirty(f"git cannot look at {one.name}: {one.problem}", hint=one.remedy, **where)
     if one.work.would_be_lost:
         return Dirty(
             f"{one.name} has changes that are nowhere else",
@@ -189,6 +191,14 @@ def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
             **where,
         )
     return None
+
+
+def _in_use(one: WorktreeStatus, where: dict[str, str]) -> Busy:
+    ours = _ancestors()
+    some = ", ".join(f"{pid} (your shell)" if pid in ours else str(pid) for pid in one.processes)
+    first = "cd elsewhere" if ours.issuperset(one.processes) else "end it"
+    message = f"a program runs in {one.name}: process {some}"
+    return Busy(message, hint=f"{first}, or use --force", **where)
 
 
 @dataclass(frozen=True)
@@ -200,6 +210,7 @@ class _Look:
     work: Work = field(default_factory=Work)
     locked: bool = False
     problem: str | None = None
+    remedy: str = _FORCE
 
     @classmethod
     def at(cls, worktree: Worktree, until: float) -> _Look:
@@ -211,7 +222,7 @@ class _Look:
             locked = worktree_state.is_locked(worktree)
             return cls(size=size, work=worktree_state.work_in(worktree), locked=locked)
         except ProngError as error:
-            return cls(size=size, problem=error.message)
+            return cls(size=size, problem=error.message, remedy=error.hint or _FORCE)
 
 
 class _Survey:
@@ -250,6 +261,7 @@ class _Survey:
             locked=look.locked,
             processes=tuple(pid for pid, folder in self._running if _in(folder, top)),
             problem=look.problem,
+            remedy=look.remedy,
         )
 
     def _state(
@@ -296,11 +308,23 @@ def _ref(text: str | None) -> SessionRef | None:
 
 
 def _running() -> list[tuple[int, str]]:
-    """Processes and their folders; none where the system does not tell."""
+    """Other processes and their folders; none where the system does not tell."""
     found: list[tuple[int, str]] = []
     with suppress(OSError):
         for entry in _PROCESSES.iterdir():
-            if entry.name.isdecimal():
+            if entry.name.isdecimal() and int(entry.name) != os.getpid():
                 with suppress(OSError):  # it has ended, or belongs to somebody else
                     found.append((int(entry.name), str((entry / "cwd").readlink())))
     return sorted(found)
+
+
+def _ancestors() -> set[int]:
+    """The processes that this one was started from: the shell, and what the shell runs in."""
+    found: set[int] = set()
+    pid = os.getppid()
+    with suppress(OSError, ValueError, IndexError):
+        while pid > 0:
+            found.add(pid)
+            # Behind the name of the program, which may be anything: its state, and its parent.
+            pid = int((_PROCESSES / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[1])
+    return found

@@ -1,5 +1,6 @@
 """`prong hooks`: the settings of agents, changed only when asked, and given back."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -8,7 +9,7 @@ import click
 from prong.cli.arguments import AgentArgument
 from prong.cli.output import can_ask, json_option, note, open_app, patience, print_json, styled
 from prong.cli.text import clean, short_path
-from prong.errors import UsageError
+from prong.errors import ProngError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     C = TypeVar("C", bound=Callable[..., Any])
 
-_COLOURS = {"installed": "green", "outdated": "yellow", "none": "blue"}
-_WORDS = {"installed": "installed", "outdated": "outdated", "none": "not installed"}
+_COLOURS = {"installed": "green", "outdated": "yellow", "none": "blue", "unknown": "yellow"}
+_WORDS = {"none": "not installed"}
 
 
 def _place_options(command: "C") -> "C":
@@ -89,11 +90,11 @@ def status(agent: str | None, scope: Any, as_json: bool) -> None:
         print_json({"hooks": [_status_view(one) for one in found]})
         return
     for one in found:
-        state = styled(_WORDS[one.state.value], fg=_COLOURS[one.state.value])
+        state = styled(_WORDS.get(one.state.value, one.state.value), fg=_COLOURS[one.state.value])
         where = ", ".join(clean(short_path(str(path))) for path in one.files)
         click.echo(f"{clean(one.agent)}: {state}  {styled(where, dim=True)}")
         if one.problem:
-            note(one.problem)
+            _note_problem(one.problem, one.hint)
 
 
 def _carry_out(app: "App", plans: "Sequence[HookPlan]", given: dict[str, Any]) -> None:
@@ -107,22 +108,47 @@ def _carry_out(app: "App", plans: "Sequence[HookPlan]", given: dict[str, Any]) -
             raise UsageError("this changes settings of yours", hint="--yes, or --dry-run to see it")
         click.confirm("Change these files?", default=False, abort=True, err=True)
     if not dry_run:
-        for plan in wanted:
-            app.change_hooks(plan)
-            if not as_json:
-                _tell(app, plan)
+        plans = [_changed(app, plan, given) for plan in plans]
+    errors = [plan.error for plan in plans if plan.error is not None]
     if as_json:
         print_json({"hooks": [_plan_view(app, plan, done=not dry_run) for plan in plans]})
+        if errors:
+            raise errors[0]
+    elif errors:
+        # Each was told where it happened.
+        click.get_current_context().exit(errors[0].exit_code)
+
+
+def _changed(app: "App", plan: "HookPlan", given: dict[str, Any]) -> "HookPlan":
+    """Do what a plan says. What one agent refuses stops no other."""
+    if not plan.changes:
+        return plan
+    try:
+        app.change_hooks(plan)
+    except ProngError as error:
+        if given["agent"] is not None:
+            raise
+        if not given["as_json"]:
+            _note_problem(f"{plan.agent}: {error.message}", error.hint)
+        return replace(plan, error=error)
+    if not given["as_json"]:
+        _tell(app, plan)
+    return plan
+
+
+def _note_problem(text: str, hint: str | None) -> None:
+    note(text)
+    if hint:
+        note(f"try: {hint}")
 
 
 def _show(plan: "HookPlan") -> None:
-    if plan.problem:
-        note(f"{plan.agent}: {plan.problem}")
+    if plan.error is not None:
+        _note_problem(f"{plan.agent}: {plan.error.message}", plan.error.hint)
         return
     if not plan.changes:
         said = "there are no hooks of ours" if plan.remove else "the hooks are installed already"
         click.echo(f"{clean(plan.agent)}: {said}")
-        return
     for edit in plan.changes:
         for line in edit.diff().split("\n"):
             colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
@@ -152,13 +178,15 @@ def _status_view(one: "HookStatus") -> dict[str, Any]:
 
 
 def _plan_view(app: "App", plan: "HookPlan", *, done: bool) -> dict[str, Any]:
+    changed = bool(plan.changes) and done and plan.error is None
+
     def saved(path: Path | None) -> str | None:
-        return str(path) if path is not None and done and not plan.remove else None
+        return str(path) if path is not None and changed and not plan.remove else None
 
     return {
         "agent": plan.agent,
         "scope": plan.scope,
-        "changed": bool(plan.changes) and done,
+        "changed": changed,
         "files": [
             {
                 "path": str(edit.path),
@@ -169,5 +197,5 @@ def _plan_view(app: "App", plan: "HookPlan", *, done: bool) -> dict[str, Any]:
             for edit in plan.edits
         ],
         "notes": list(plan.notes),
-        "problem": plan.problem,
+        "problem": plan.error.message if plan.error is not None else None,
     }

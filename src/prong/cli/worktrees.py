@@ -102,9 +102,8 @@ def _remove(
 def _show(plan: "PrunePlan", *, dry_run: bool) -> None:
     _print(plan.removed)
     for one in plan.removed:
-        lost = _work(one) if one.work.would_be_lost else ""
-        if lost:
-            note(f"{one.name}: {lost} will be lost")
+        if one.work.would_be_lost:
+            note(f"{one.name}: {', '.join(_lost(one))} will be lost")
     for kept in plan.kept:
         hint = f" (try: {kept.error.hint})" if kept.error.hint else ""
         note(f"stays: {kept.worktree.name}: {kept.error.message}{hint}")
@@ -142,14 +141,24 @@ def _work(one: "WorktreeStatus") -> str:
         return clean(f"git cannot look at it: {one.problem}")
     work = one.work
     parts = [
-        counted(len(work.files), "changed file") if work.files else "",
-        "commits on no branch" if work.loose else "",
-        f"{work.under_way} under way" if work.under_way else "",
+        *_lost(one),
+        f"{counted(len(work.in_snapshot), 'file')} in a snapshot" if work.in_snapshot else "",
         counted(work.commits, "own commit") if work.commits and not work.loose else "",
         "locked" if one.locked else "",
         f"in use by process {one.processes[0]}" if one.processes else "",
     ]
     return ", ".join(part for part in parts if part) or "clean"
+
+
+def _lost(one: "WorktreeStatus") -> list[str]:
+    """What is nowhere else."""
+    work = one.work
+    parts = [
+        counted(len(work.files), "changed file") if work.files else "",
+        "commits on no branch" if work.loose else "",
+        f"{work.under_way} under way" if work.under_way else "",
+    ]
+    return [part for part in parts if part]
 
 
 def _size(size: int | None) -> str:

@@ -168,7 +168,8 @@ def _has_work(path: Path) -> bool:
         work = worktree_state.work_in(worktree)
     except ProngError:
         return True  # nobody knows
-    return work.would_be_lost or work.commits > 0 or worktree_state.is_locked(worktree)
+    done = work.would_be_lost or work.in_snapshot or work.commits
+    return bool(done) or worktree_state.is_locked(worktree)
 
 
 def leftovers(root: Path) -> list[Path]:

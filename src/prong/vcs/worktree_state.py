@@ -12,6 +12,7 @@ from prong.vcs import worktree_record
 from prong.vcs.git import Git
 from prong.vcs.worktree_changes import changed_files, looking_at_all, signature
 from prong.vcs.worktree_inner import repositories_with_work
+from prong.vcs.worktree_kept import in_snapshot, staged_since
 from prong.vcs.worktree_record import Given, Worktree, entry_of
 from prong.vcs.worktree_refs import has_loose_commits, has_snapshot, own_commits
 
@@ -39,7 +40,9 @@ class Work:
     """What somebody did in a worktree since it was made."""
 
     files: tuple[str, ...] = ()
-    """Files that are neither as they were given nor committed; those of nested ones as well."""
+    """Files that are in no commit and no snapshot as they are; those of nested ones as well."""
+    in_snapshot: tuple[str, ...] = ()
+    """Files that were changed here, and are not committed: a snapshot of the session has them."""
     commits: int = 0
     """Commits that are on no other branch, on no remote one and under no tag."""
     loose: bool = False
@@ -54,7 +57,8 @@ class Work:
 
 def work_in(worktree: Worktree) -> Work:
     """All that was done in it, and in the worktrees inside it."""
-    files = [*_changed_since(worktree), *repositories_with_work(worktree)]
+    files, kept = _changed_since(worktree, worktree.session)
+    files += repositories_with_work(worktree)
     loose = has_loose_commits(Git(worktree.path))
     commits = _own_commits(worktree)
     under_way = _under_way(worktree)
@@ -65,12 +69,13 @@ def work_in(worktree: Worktree) -> Work:
             if os.path.lexists(worktree.path / name / ".git"):
                 files.append(name)  # something else is there by now
             continue
-        found = [*_changed_since(inner), *repositories_with_work(inner)]
-        files += [f"{name}/{file}" for file in found]
+        found, safe = _changed_since(inner, worktree.session)
+        files += [f"{name}/{file}" for file in (*found, *repositories_with_work(inner))]
+        kept += [f"{name}/{file}" for file in safe]
         loose = loose or has_loose_commits(Git(inner.path))
         commits += _own_commits(inner)
         under_way = under_way or _under_way(inner)
-    return Work(tuple(files), commits, loose, under_way)
+    return Work(tuple(files), tuple(kept), commits, loose, under_way)
 
 
 def is_locked(worktree: Worktree) -> bool:
@@ -78,24 +83,31 @@ def is_locked(worktree: Worktree) -> bool:
     return (entry_of(worktree.path) / "locked").exists()
 
 
-def _changed_since(worktree: Worktree) -> list[str]:
-    """What is not committed, and not as it was given."""
+def _changed_since(worktree: Worktree, session: str | None) -> tuple[list[str], list[str]]:
+    """What is not committed, and not as it was given: what is only here, and what a snapshot has.
+
+    The snapshot is the newest one of the session.
+    """
     with looking_at_all(worktree.path, entry_of(worktree.path)) as git:
         names = [name for name in changed_files(git) if name not in worktree.nested]
+    new = _not_as_given(worktree, names)
+    kept = in_snapshot(worktree.path, session, new)
+    return [name for name in new if name not in kept], [name for name in new if name in kept]
+
+
+def _not_as_given(worktree: Worktree, names: list[str]) -> list[str]:
     given, git = worktree.given, Git(worktree.path)
     if not names or given is None or given.staged is None or not has_snapshot(git, given.commit):
         return names
-    new = [
+    # A file may be the one that was given, and what is staged of it something else.
+    staged = staged_since(git, given.staged)
+    return [
         name
         for name in names
-        if name not in given.files or signature(worktree.path / name) != given.files[name]
+        if name in staged
+        or name not in given.files
+        or signature(worktree.path / name) != given.files[name]
     ]
-    if new:
-        return new
-    # The files are those that were given; what is staged of them may be something else.
-    words = ("diff-index", "--cached", "-z", "--name-only", "--no-renames")
-    staged = git.run(*words, "--ita-invisible-in-index", given.staged)
-    return [os.fsdecode(name) for name in staged.split(b"\0")[:-1]]
 
 
 def _under_way(worktree: Worktree) -> str | None:

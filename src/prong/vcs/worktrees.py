@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from prong import paths
-from prong.errors import Busy, Dirty, NotFound, UsageError
+from prong.errors import Busy, Dirty, External, NotFound, UsageError
 from prong.journal import step
 from prong.model import Snapshot
 from prong.vcs import worktree_record, worktree_refs, worktree_state
@@ -196,6 +196,8 @@ def forget_missing(worktree: Worktree, *, root: Path | None = None) -> str | Non
 
 def _removed(undo: Undo, path: Path, worktrees: list[Worktree], *, force: bool) -> str | None:
     """The outermost is the last one."""
+    for one in worktrees:
+        _check_repository(one.common)
     entry = {
         "removing": str(path),
         "parts": [(str(one.common), str(one.path), one.branch, one.base) for one in worktrees],
@@ -204,6 +206,20 @@ def _removed(undo: Undo, path: Path, worktrees: list[Worktree], *, force: bool) 
     undo.will(**entry)
     delete(undo.root, path, undo.token)
     return forget_removed(undo.root, undo.token, entry)
+
+
+def _check_repository(common: Path) -> None:
+    """Git must open it, before anything is deleted: it has to forget the worktree then."""
+    if not common.is_dir():
+        return
+    answer = Git(common).ask("rev-parse", "--absolute-git-dir")
+    # A broken one is passed over, and one that is further up is found.
+    if not answer.ok or os.path.realpath(_text(answer.output)) != os.path.realpath(common):
+        raise External(
+            f"git cannot open the repository {common}",
+            hint=f"git -C {common} status",
+            stderr=answer.complaint,
+        )
 
 
 def _own_snapshot(worktree: Worktree, *, force: bool) -> str | None:

@@ -232,7 +232,8 @@ def test_a_fork_that_began_with_other_code(
     )
     capture.keep(replace(conversation, turns=conversation.turns[:1]))
     (folder / "a.txt").write_text("quite\nanother\n")
-    start = snapshots.take(folder, TurnKey("claude", "another", TurnKey.START))
+    asked = conversation.turns[1].started
+    start = snapshots.take(folder, TurnKey("claude", "another", TurnKey.START), when=asked)
     assert start
     told = {"repo": str(start.repo), "ref": start.ref}
     where = tmp_path / "state" / "spool"

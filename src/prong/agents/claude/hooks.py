@@ -11,12 +11,13 @@ from pathlib import Path
 from prong.agents import argv, settings_file
 from prong.agents.claude.commands import GRAMMAR, PROGRAM
 from prong.agents.shell import Word
-from prong.edits import write_private
+from prong.edits import read, write_private
 from prong.errors import ConfigError
 from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "Notification", "SessionEnd")
+_OFF = "disableAllHooks"
 _KEPT_DAYS = 30
 """For so long after its last start, the settings of a run are kept."""
 
@@ -39,8 +40,7 @@ class ClaudeHooks:
         ((path, content),) = contents.items()
         line = settings_file.command_line([*command, self.agent])
         new = settings_file.with_hooks(path, content, _commands(line))
-        notes = (f'{path} has "disableAllHooks": Claude Code will run none',)
-        return HookedFiles({path: new}, notes if settings_file.has(new, "disableAllHooks") else ())
+        return HookedFiles({path: new})
 
     def taken_out(self, contents: Mapping[Path, bytes | None]) -> Mapping[Path, bytes | None]:
         return {path: settings_file.without_hooks(path, one) for path, one in contents.items()}
@@ -48,6 +48,20 @@ class ClaudeHooks:
     def found(self, contents: Mapping[Path, bytes | None]) -> Mapping[str, str]:
         ((path, content),) = contents.items()
         return {one.event: one.command for one in settings_file.places(path, content)}
+
+    def turned_off(self, scope: HookScope, folder: Path) -> ConfigError | None:
+        """What to say where settings turn all hooks off. Those nearest to the folder count."""
+        found = [*self.files("user", folder)]
+        if scope == "project":
+            (own,) = self.files("project", folder)
+            found += [own.with_name("settings.json"), own]
+        said = [(path, settings_file.switch(read(path), _OFF)) for path in found]
+        told = [(path, value) for path, value in said if value is not None]
+        path, off = told[-1] if told else (None, False)
+        if not off:
+            return None
+        message = f'{path} has "{_OFF}": Claude Code runs none'
+        return ConfigError(message, hint=f'take "{_OFF}" out of {path}', path=str(path))
 
     def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
         """By a settings file of its own. Only the last `--settings` counts, so it holds theirs."""

@@ -8,6 +8,7 @@ marked, since Codex edits that file, too, and keeps comments.
 import json
 import os
 import re
+import shutil
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.commands import GRAMMAR, PROGRAM, server_argv
 from prong.agents.settings_file import NOTIFY, Text
 from prong.agents.shell import Word
-from prong.errors import ConfigError, External
+from prong.errors import ConfigError, External, Unavailable
 from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
 
@@ -66,8 +67,8 @@ class CodexHooks:
         end = "\r\n" if "\r\n" in decoded.text else "\n"
         text = decoded.text
         notes: list[str] = []
-        if _is_ours(table.get(NOTIFY)):
-            pass  # there are hooks of ours in another folder
+        if not self._is_for_all_folders(hooks) or _is_ours(table.get(NOTIFY)):
+            pass  # it knows no folders: that of a project would tell of the turns in all
         elif NOTIFY in table:
             notes.append(f"{config} has a notify of yours, which stays; the hooks do without it")
         else:
@@ -90,8 +91,7 @@ class CodexHooks:
         _table(config, settings)
         moved = _Places(f"{_real(hooks)}:", _vanishing_groups(hooks, old, new))
         text = moved.without_ours(decoded.text)
-        if not _OURS.search(text):
-            # No hooks of ours are left in another folder either.
+        if self._is_for_all_folders(hooks) or not _OURS.search(text):
             text = _NOTIFY.sub("", text, count=1)
         return {hooks: new, config: decoded.encode(text)}
 
@@ -105,7 +105,7 @@ class CodexHooks:
             state: Any = states.get(f"{_real(hooks)}:{_snake(place.event)}:{place.group}:0") or {}
             result[f"trust of {place.event}"] = str(state.get("trusted_hash", "none"))
         words: Any = table.get(NOTIFY)
-        if _is_ours(words):
+        if self._is_for_all_folders(hooks) and _is_ours(words):
             result[NOTIFY] = settings_file.command_line(cast(list[str], words))
         return result
 
@@ -130,14 +130,21 @@ class CodexHooks:
             return launch
         return replace(launch, argv=argv.rebuilt(launch.argv, PROGRAM, change))
 
+    def _is_for_all_folders(self, hooks: Path) -> bool:
+        return _real(hooks).parent == Path(os.path.realpath(self._root))
+
     def _hashes(self, content: bytes) -> dict[str, str]:
         """The place of each of our hooks in this hooks.json, and what Codex calls its hash."""
+        program = server_argv(self._program)
+        if shutil.which(program[0]) is None:
+            hint = "npm install -g @openai/codex"
+            raise Unavailable(f"{program[0]} is not installed", hint=hint)
         with tempfile.TemporaryDirectory(prefix="prong-") as name:
             root = Path(os.path.realpath(name))
             path = root / "hooks.json"
             path.write_bytes(content)
             quiet = [word for setting in _QUIET for word in ("-c", setting)]
-            with AppServer([*server_argv(self._program), *quiet], root) as server:
+            with AppServer([*program, *quiet], root) as server:
                 answer = server.call("hooks/list", cwds=[str(root)])
         found: dict[str, str] = {}
         for hook in _listed(answer):

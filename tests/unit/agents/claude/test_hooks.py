@@ -167,10 +167,41 @@ def test_a_path_with_spaces_is_quoted() -> None:
     assert set(HOOKS.found({FILE: new}).values()) == {"'/home/a b/prong-hook' claude"}
 
 
-def test_hooks_that_are_turned_off() -> None:
-    [note] = HOOKS.added({FILE: b'{"disableAllHooks": true}'}, COMMAND).notes
-    assert "disableAllHooks" in note
-    assert not HOOKS.added({FILE: b'{"disableAllHooks": false}'}, COMMAND).notes
+OFF, ON = '{"disableAllHooks": true}', '\ufeff{"disableAllHooks": false}'
+
+
+@pytest.mark.parametrize(
+    ("user", "project", "local", "where"),
+    [
+        (OFF, None, None, "user"),
+        (None, OFF, None, "project"),
+        (None, None, OFF, "local"),
+        (OFF, "{}", "// {", "user"),
+        (OFF, ON, "[]", None),
+        (OFF, OFF, ON, None),
+        ('{"disableAllHooks": "no"}', None, "", None),
+    ],
+)
+def test_hooks_that_are_turned_off(
+    tmp_path: Path, user: str | None, project: str | None, local: str | None, where: str | None
+) -> None:
+    folder = tmp_path / "shop"
+    files = {
+        "user": tmp_path / "root/settings.json",
+        "project": folder / ".claude/settings.json",
+        "local": folder / ".claude/settings.local.json",
+    }
+    for path, text in zip(files.values(), (user, project, local), strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text is not None:
+            path.write_text(text)
+    hooks = ClaudeHooks(tmp_path / "root")
+    off = hooks.turned_off("project", folder)
+    assert (off.message if off else None) == (
+        f'{files[where]} has "disableAllHooks": Claude Code runs none' if where else None
+    )
+    # Those for all folders do not depend on this one.
+    assert (hooks.turned_off("user", folder) is not None) == (user == OFF)
 
 
 def test_the_files(tmp_path: Path) -> None:

@@ -165,9 +165,31 @@ def test_two_places_share_one_config(desk: Desk, tmp_path: Path) -> None:
     left = desk.hooks.taken_out({project[0]: files[project[0]], desk.config: files[desk.config]})
     assert left[desk.config] == user[desk.config]
     other = desk.hooks.taken_out({desk.file: user[desk.file], desk.config: files[desk.config]})
-    assert b"notify" in (other[desk.config] or b"")
+    assert b"notify" not in (other[desk.config] or b"")
     last = desk.hooks.taken_out({project[0]: files[project[0]], desk.config: other[desk.config]})
     assert last[desk.config] == CONFIG.encode()
+
+
+def test_a_project_has_no_notify(desk: Desk, tmp_path: Path) -> None:
+    """It has no folder: Codex would call it for the turns of every project."""
+    hooks, config = desk.hooks.files("project", tmp_path / "shop")
+    told = desk.hooks.added({hooks: None, config: CONFIG.encode()}, COMMAND)
+    files = dict(told.contents)
+    assert "notify" not in desk.table(dict(files))
+    assert set(desk.hooks.found(dict(files))) == {
+        *EVENTS,
+        *(f"trust of {event}" for event in EVENTS),
+    }
+    # A notify of the user is none of its business.
+    theirs = desk.hooks.added({hooks: None, config: b'notify = ["mine"]\n'}, COMMAND)
+    assert not theirs.notes
+    # Nor is that of the hooks for all folders.
+    both = desk.hooks.added(
+        {hooks: None, config: desk.added(desk.files(None, ""))[config]}, COMMAND
+    )
+    assert "notify" not in desk.hooks.found(dict(both.contents))
+    other = desk.hooks.files("project", tmp_path / "other")
+    assert desk.hooks.found({other[0]: None, config: both.contents[config]}) == {}
 
 
 @pytest.mark.parametrize(
