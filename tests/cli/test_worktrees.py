@@ -20,6 +20,7 @@ from prong.vcs import snapshots
 from prong.vcs.worktree_journal import Undo
 from tests.cli.shell import API, Shell, prong
 from tests.cli.terminal import on_terminal
+from tests.unit.hook_agent import Agent
 
 OURS = ("-c", "user.name=ada", "-c", "user.email=ada@localhost")
 
@@ -245,7 +246,7 @@ class TestWithoutGit:
     def test_a_repository_that_git_cannot_open(self, shop: Shell, code: Path) -> None:
         workspace = Path(fork(shop)["workspace"])
         (code / ".git/HEAD").write_text("broken\n")
-        problem = shop.problem(1, "worktrees", "prune", workspace.name, "--force", "--yes")
+        problem = shop.problem(8, "worktrees", "prune", workspace.name, "--force", "--yes")
         assert problem["message"] == f"git cannot open the repository {code / '.git'}"
         assert (workspace / "limits.py").exists()
 
@@ -254,8 +255,9 @@ def test_changes_that_are_in_a_snapshot(shop: Shell, code: Path) -> None:
     made = fork(shop)
     workspace = Path(made["workspace"])
     (workspace / "new.py").write_text("new\n")
-    taken = snapshots.take(workspace, TurnKey("claude", made["child"].partition(":")[2], "t"))
-    assert taken
+    agent, id_ = Agent(shop.home, workspace), made["child"].partition(":")[2]
+    agent.claude("Stop", Path(made["path"]), session_id=id_)
+    (taken,) = snapshots.find(workspace, TurnKey("claude", id_, "any"))
     assert one(shop)["dirty"] is False
     assert "1 file in a snapshot" in shop.ok("worktrees")
     (workspace / "new.py").write_text("newer\n")

@@ -217,7 +217,7 @@ def _check_repository(common: Path) -> None:
     if not answer.ok or os.path.realpath(_text(answer.output)) != os.path.realpath(common):
         raise External(
             f"git cannot open the repository {common}",
-            hint=f"git -C {common} status",
+            hint=f"git -C {common} rev-parse",
             stderr=answer.complaint,
         )
 
