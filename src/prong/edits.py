@@ -200,8 +200,9 @@ def _replace(edit: Edit) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             _write(target, edit.after, None)
     except OSError as error:
-        where = error.filename or target
-        raise External(f"{where} cannot be written: {error.strerror}", path=str(target)) from error
+        # Not the name of the file that would have taken its place: nobody knows that one.
+        message = f"{edit.path} cannot be written: {error.strerror}"
+        raise External(message, hint="it is as it was", path=str(target)) from error
     sync_folder(target.parent)
 
 
