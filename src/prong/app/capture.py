@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class Capture:
-    """What is known of the code at turns. Git is asked only where something is new."""
+    """What is known of the code at turns, and whether their repositories still have it."""
 
     def __init__(
         self,
