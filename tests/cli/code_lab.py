@@ -3,6 +3,7 @@
 import os
 import subprocess
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,12 @@ class CodeLab:
         git(self.folder, "commit", "--quiet", "--message", "by hand")
 
     def keep(self, number: int, *, session: str = API, folder: Path | None = None) -> None:
-        """Capture the code as that of a turn, as the hook does."""
+        """Capture the code as that of a turn, as the hook does when it ends."""
         turns: list[dict[str, Any]] = self.shell.json("turns", session)["turns"]
-        turn_id = turns[number - 1]["id"] if number else TurnKey.BASELINE
-        taken = snapshots.take(folder or self.folder, TurnKey("claude", session, turn_id))
+        turn = turns[number - 1] if number else None
+        when = datetime.fromisoformat(turn["ended"] if turn else turns[0]["started"])
+        key = TurnKey("claude", session, turn["id"] if turn else TurnKey.BASELINE)
+        taken = snapshots.take(folder or self.folder, key, when=when)
         assert taken
         kept = {"repo": str(taken.repo), "ref": taken.ref}
         spool.append({"agent": "claude", "session": session, "snapshot": kept})
