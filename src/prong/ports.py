@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
-from prong.errors import Unsupported
+from prong.errors import ProngError, Unsupported
 from prong.model import (
     Activity,
     Child,
@@ -168,6 +168,15 @@ class AgentHooks(Protocol):
         `folder` is one of ours for what that needs. Raises `ConfigError` when their settings
         cannot be read.
         """
+        ...
+
+
+@runtime_checkable
+class CanBeTurnedOff(Protocol):
+    """The agent has a setting by which it runs no hooks at all."""
+
+    def turned_off(self, scope: HookScope, folder: Path) -> ProngError | None:
+        """What to say of it where it does so; None where hooks run."""
         ...
 
 

@@ -19,6 +19,8 @@ _LIMIT = 64 << 20
 _OLD_LIMIT = 1 << 20
 """How far before a prompt without a mark one with a mark is looked for."""
 
+INTERRUPTED = "[Request interrupted by user"
+
 MACHINE_TEXT = (
     "<command-name>",
     "<command-args>",
@@ -30,15 +32,15 @@ MACHINE_TEXT = (
     "<observed_from_primary_session>",
     "<ci-monitor-event>",
     "Caveat: The messages below",
-    "[Request interrupted by user",
+    INTERRUPTED,
     "This session is being continued from a previous conversation",
     "Stop hook feedback",
     "Operation stopped by hook",
     "Base directory for this skill:",
 )
-"""What a user line of Claude Code begins with that no person typed: as in `claude.prompts`."""
+"""What a user line of Claude Code begins with that no person typed."""
 
-_WRAPPERS = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
+WRAPPERS = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
 
 Line = dict[str, Any]
 
@@ -178,7 +180,7 @@ def _is_worded(line: Line) -> bool:
         return False
     if _table(line.get("origin")).get("kind") not in (None, "human"):
         return False
-    words = _WRAPPERS.sub("", _words(_table(line.get("message")))).strip()
+    words = WRAPPERS.sub("", _words(_table(line.get("message")))).strip()
     return bool(words) and not words.startswith(MACHINE_TEXT)
 
 

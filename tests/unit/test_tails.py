@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prong import tails
-from prong.agents.claude import prompts
 from prong.agents.claude.sample import ClaudeSample
 from prong.agents.codex.sample import CodexSample
 from tests.property.claude_sessions import Story, stories
@@ -52,11 +51,6 @@ def test_codex(thread: Thread) -> None:
     assert found.id == turns[-1]
     before = last_turn(data, partial(tails.codex, running=turns[-1]))
     assert (before.id if before else None) == (turns[-2] if len(turns) > 1 else None)
-
-
-def test_what_no_person_typed() -> None:
-    assert tails.MACHINE_TEXT == prompts._MACHINE_TEXT
-    assert tails._WRAPPERS.pattern == prompts._WRAPPERS.pattern
 
 
 def test_prompts_that_were_queued_together_are_one_turn(claude: Claude) -> None:

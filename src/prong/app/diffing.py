@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _RANGE = re.compile(r"(.+?)(?<![/.])\.\.(?!/)(.*)", re.DOTALL)
 """The two dots of `A..B`, not those of a path."""
-_NAMED = 5
 _INSTALL = "prong hooks install captures every turn from now on"
 
 
@@ -214,20 +213,12 @@ def _compared(
     repo = _common(old, new)
     chosen = _paths(repo, paths)
     sides, lost = code_diff.sides(repo, old.snapshot, new.snapshot)
-    told = [*notes, *_lacking(old), *_lacking(new)]
+    told = list(notes)
+    for point in (old, new):
+        told += turn_code.lacks(point.snapshot, f"the code of turn {point.name}")
     told += [f"the repository in {path} cannot be compared" for path in lost]
     files = code_diff.files(sides, chosen)
     return CodeDiff(old, new, tuple(files), tuple(told), tuple(sides), chosen)
-
-
-def _lacking(point: CodePoint) -> Iterator[str]:
-    snapshot = point.snapshot
-    if snapshot.degraded:
-        yield f"the code of turn {point.name} is not complete: {snapshot.degraded}"
-    if snapshot.left_out:
-        names = ", ".join(one.path for one in snapshot.left_out[:_NAMED])
-        more = " ..." if len(snapshot.left_out) > _NAMED else ""
-        yield f"not in the code of turn {point.name}: {names}{more}"
 
 
 def _common(old: CodePoint, new: CodePoint) -> Path:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from prong import __version__, paths, publication
 from prong.app import doctor_code, programs
-from prong.app.findings import Finding, Level
+from prong.app.findings import Finding, Level, counted
 from prong.app.hooks import HookState
 from prong.app.sessions import SessionFilter
 from prong.model import Session
@@ -98,7 +98,7 @@ def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[F
         here = [session for session in sessions if session.path.is_relative_to(root)]
         size = sum(session.size for session in here)
         turns = sum(session.turn_count for session in here)
-        counts = f"{_counted(len(here), 'session')}, {_counted(turns, 'turn')}"
+        counts = f"{counted(len(here), 'session')}, {counted(turns, 'turn')}"
         message = f"{root}: {counts}, {_size(size)}"
         yield Finding(agent, Level.OK, message)
         if isinstance(store, HasRetention):
@@ -121,7 +121,7 @@ def _retention(
         yield Finding(
             agent,
             Level.WARNING,
-            f"{_counted(len(leaving), 'session')} will be deleted within {_WARN_BEFORE.days} days",
+            f"{counted(len(leaving), 'session')} will be deleted within {_WARN_BEFORE.days} days",
             f'raise "cleanupPeriodDays" in {root / "settings.json"}',
         )
 
@@ -149,7 +149,7 @@ def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
 def _unfinished(app: App) -> Iterable[Finding]:
     found = publication.leftovers(app.journal_dir)
     if found:
-        message = f"{_counted(len(found), 'fork')} killed on the way; something is left of that"
+        message = f"{counted(len(found), 'fork')} killed on the way; something is left of that"
         yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
 
 
@@ -162,7 +162,7 @@ def _state(app: App) -> Iterable[Finding]:
         message = f"{where}: {health.problem}"
         yield Finding("state", Level.WARNING, message, "forks work, but are not recorded")
     else:
-        yield Finding("state", Level.OK, f"{where}: {_counted(health.forks, 'recorded fork')}")
+        yield Finding("state", Level.OK, f"{where}: {counted(health.forks, 'recorded fork')}")
     for path in health.damaged:
         yield Finding("state", Level.NOTE, f"{path} was damaged and moved aside; may be deleted")
 
@@ -198,7 +198,3 @@ def _plug_ins(app: App, failed: Mapping[str, str]) -> Iterable[Finding]:
 
 def _size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from prong.app import worktrees
 from prong.app.capture import Capture
-from prong.app.findings import Finding, Level
+from prong.app.findings import Finding, Level, counted
 from prong.errors import ProngError
 from prong.state.snapshots import SnapshotRecords
 from prong.vcs import worktrees as adapter
@@ -49,11 +49,11 @@ def examine(app: App) -> Iterable[Finding]:
     for root in worktrees.roots(app):
         left = leftovers(root)
         if left:
-            message = f"{_counted(len(left), 'worktree')} killed on the way, in {root}"
+            message = f"{counted(len(left), 'worktree')} killed on the way, in {root}"
             yield Finding("forks", Level.WARNING, message, _FIX)
         found = adapter.listed(root)
         if found:
-            message = f"{root}: {_counted(len(found), 'worktree')}"
+            message = f"{root}: {counted(len(found), 'worktree')}"
             yield Finding("code", Level.OK, message)
         for path in adapter.strays(root):
             message = f"{path}: the repository of this worktree is gone, or was moved"
@@ -66,7 +66,7 @@ def examine(app: App) -> Iterable[Finding]:
 def _snapshots(app: App) -> Iterable[Finding]:
     known = _recorded(app)
     if known:
-        message = f"{_counted(len(known), 'snapshot')} of code recorded"
+        message = f"{counted(len(known), 'snapshot')} of code recorded"
         yield Finding("code", Level.OK, message)
         return
     # Nothing, or lost: the repositories know.
@@ -102,11 +102,11 @@ def fix(app: App) -> Iterable[Finding]:
             yield Finding("code", Level.WARNING, f"{folder}: {error.message}", error.hint)
     lost = capture.forget_deleted()
     if lost:
-        message = f"forgot {_counted(lost, 'snapshot')} which no repository has any more"
+        message = f"forgot {counted(lost, 'snapshot')} which no repository has any more"
         yield Finding("code", Level.OK, message)
     new = len(_recorded(app) - before)
     if new:
-        message = f"{_counted(new, 'snapshot')} recorded anew, as their repositories have them"
+        message = f"{counted(new, 'snapshot')} recorded anew, as their repositories have them"
         yield Finding("code", Level.OK, message)
 
 
@@ -138,7 +138,3 @@ def _has_snapshots(common: Path) -> bool:
         return not all(map(is_for_a_worktree, names.decode(errors="replace").splitlines()))
     except ProngError:
         return False  # a repository that is broken has none that could be used
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -18,3 +18,8 @@ class Finding:
     level: Level
     message: str
     hint: str | None = None
+
+
+def counted(count: int, what: str) -> str:
+    """`1 turn`, `2 turns`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

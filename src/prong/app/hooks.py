@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from prong import edits
 from prong.edits import Backups, Edit
 from prong.errors import ConfigError, ProngError, Unavailable, UsageError
 from prong.model import Launch
-from prong.ports import AgentHooks, HasHooks, HookScope, capable
+from prong.ports import AgentHooks, CanBeTurnedOff, HasHooks, HookScope, capable
 from prong.vcs.ignored import ignored_among
 from prong.vcs.repository import Repository
 
@@ -26,15 +26,6 @@ if TYPE_CHECKING:
     from prong.app.application import App
 
 _log = logging.getLogger(__name__)
-
-
-@runtime_checkable
-class CanBeTurnedOff(Protocol):
-    """The agent has a setting by which it runs no hooks at all."""
-
-    def turned_off(self, scope: HookScope, folder: Path) -> ProngError | None:
-        """What to say of it where it does so; None where hooks run."""
-        ...
 
 
 class HookState(StrEnum):

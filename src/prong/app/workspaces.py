@@ -20,7 +20,6 @@ from prong.model import (
     Code,
     Conversation,
     SessionRef,
-    Snapshot,
     Turn,
     WorktreePlan,
 )
@@ -229,7 +228,7 @@ def warnings(worktree: WorktreePlan | None) -> list[str]:
     if worktree.late is not None:
         found.append(f"the code was kept {_long(worktree.late)} after the turn had ended")
     if worktree.snapshot is not None:
-        found += _lacks(worktree.snapshot)
+        found += turn_code.lacks(worktree.snapshot, "the snapshot")
     if worktree.code is Code.HEAD:
         changed = changed_files(Git(worktree.repo))
         if changed:
@@ -244,17 +243,6 @@ def _long(time: timedelta) -> str:
         if count:
             return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
     return "a moment"
-
-
-def _lacks(snapshot: Snapshot) -> list[str]:
-    found: list[str] = []
-    if snapshot.degraded:
-        found.append(f"the snapshot is not complete: {snapshot.degraded}")
-    if snapshot.left_out:
-        names = ", ".join(one.path for one in snapshot.left_out[:_NAMED])
-        more = " ..." if len(snapshot.left_out) > _NAMED else ""
-        found.append(f"not in the snapshot: {names}{more}")
-    return found
 
 
 @contextmanager
@@ -303,7 +291,7 @@ def _make(app: App, plan: WorktreePlan, undo: Undo) -> tuple[Worktree, tuple[str
         snapshot = snapshots.take(plan.repo, key, limit=app.settings.snapshots.limit)
         if snapshot is None:
             raise NotFound(f"{plan.repo} is no git repository any more")
-        lacks = _lacks(snapshot)
+        lacks = turn_code.lacks(snapshot, "the snapshot")
     settings = app.settings.workspace
     ignored = IgnoredFiles(copy=settings.copy, link=settings.link)
     if snapshot is not None:

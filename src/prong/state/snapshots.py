@@ -71,11 +71,6 @@ class SnapshotRecords:
         """Every recorded snapshot, the oldest first."""
         return self._read(f"{_SELECT} ORDER BY taken, rowid")
 
-    def of_session(self, session: SessionRef) -> list[Snapshot]:
-        """Those that were taken while this session ran, the oldest first."""
-        query = f"{_SELECT} WHERE agent = ? AND session = ? ORDER BY taken, rowid"
-        return self._read(query, session.agent, session.id)
-
     def of_turns(self, session: SessionRef, turn_ids: Collection[str]) -> dict[str, Snapshot]:
         """The snapshots of these turns by their id.
 

@@ -75,7 +75,6 @@ def test_a_fork_has_those_of_the_turns_it_shares(records: SnapshotRecords) -> No
 def test_of_another_agent_is_none(records: SnapshotRecords) -> None:
     records.add(snapshot("a"))
     assert records.of_turns(SessionRef("codex", "s1"), ["a"]) == {}
-    assert records.of_session(SessionRef("codex", "s1")) == []
 
 
 def test_many_turns(records: SnapshotRecords) -> None:
@@ -87,4 +86,4 @@ def test_many_turns(records: SnapshotRecords) -> None:
 def test_what_is_gone_is_forgotten(records: SnapshotRecords) -> None:
     records.add(snapshot("a"), snapshot("b"))
     records.forget([TurnKey("claude", "s1", "a"), TurnKey("claude", "s1", "never")])
-    assert [one.turn_id for one in records.of_session(SESSION)] == ["b"]
+    assert [one.turn_id for one in records.all()] == ["b"]

@@ -12,31 +12,11 @@ from msgspec import Raw, Struct
 from prong.agents import jsonl
 from prong.agents.claude.records import Block, Line
 from prong.model import TurnKind
+from prong.tails import INTERRUPTED, MACHINE_TEXT, WRAPPERS
 
 IMAGE = "[image]"
 DOCUMENT = "[document]"
-INTERRUPTED = "[Request interrupted by user"
 
-_MACHINE_TEXT = (
-    "<command-name>",
-    "<command-args>",
-    "<local-command-",
-    "<bash-",
-    "<task-notification>",
-    "<teammate-message",
-    "<system-reminder>",
-    "<observed_from_primary_session>",
-    "<ci-monitor-event>",
-    "Caveat: The messages below",
-    INTERRUPTED,
-    "This session is being continued from a previous conversation",
-    "Stop hook feedback",
-    "Operation stopped by hook",
-    "Base directory for this skill:",
-)
-"""What a user line starts with that no person typed."""
-
-_WRAPPERS = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
 _TOOL_LOADED = "Tool loaded."
 
 
@@ -73,7 +53,7 @@ def prompt_of(line: Line) -> Prompt | None:
     text = unwrapped(raw)
     worded = (
         bool(text)
-        and not text.startswith(_MACHINE_TEXT)
+        and not text.startswith(MACHINE_TEXT)
         and not bytes(line.tool_use_result)
         and line.source_tool_use_id is None
         and (line.origin is None or line.origin.kind in (None, "human"))
@@ -109,7 +89,7 @@ def is_program(entrypoint: str) -> bool:
 
 def unwrapped(text: str) -> str:
     """The text without what editors and the CLI wrapped around it."""
-    return _WRAPPERS.sub("", text).strip() if "<" in text else text.strip()
+    return WRAPPERS.sub("", text).strip() if "<" in text else text.strip()
 
 
 def _element(text: str, name: str) -> str:
@@ -132,7 +112,7 @@ def readable(text: str) -> str:
 def steering(blocks: list[Block]) -> str | None:
     """Text that a person sent along with tool results, in CLIs that had no attachment for it."""
     text = unwrapped("\n".join(text_of(block.text) for block in blocks if block.type == "text"))
-    if not text or text == _TOOL_LOADED or text.startswith(_MACHINE_TEXT):
+    if not text or text == _TOOL_LOADED or text.startswith(MACHINE_TEXT):
         return None
     return text
 
