@@ -184,24 +184,44 @@ def steered(lab: CodexLab) -> str:
 
 @scenario
 def subagent(lab: CodexLab) -> str:
-    """multi_agent_v1/spawn_agent and wait; the child's thread is not this one."""
+    """multi_agent_v1/spawn_agent; the child's thread is not this one. It ends within the turn."""
+    gate = threading.Event()
     lab.server.enqueue(say("one two three"), kind=Kind.SUBAGENT)
     with lab.app_server() as server:
         thread = server.start_thread()
         server.turn(thread, "alpha one")
-        lab.server.enqueue(
-            Reply(
-                Text("I ask."),
-                ToolCall(
-                    "spawn_agent", {"message": "SUBTASK count to three"}, namespace="multi_agent_v1"
-                ),
-            ),
-            say("it was started"),
-        )
-        server.turn(thread, "beta two")
-        lab.server.wait_for(lambda request: request.kind is Kind.SUBAGENT)
+        lab.server.enqueue(SPAWN, Reply(Hold(gate), Text("it was started")))
+        turn = server.start_turn(thread, "beta two")
+        server.wait_event("turn/completed", lambda params: params["threadId"] != thread)
+        gate.set()
+        server.finish_turn(turn)
         server.turn(thread, "gamma three")
     return thread
+
+
+@scenario
+def subagent_late(lab: CodexLab) -> str:
+    """The child ends when the turn that started it is over: its notice is between two turns."""
+    gate = threading.Event()
+    lab.server.enqueue(Reply(Hold(gate), Text("one two three")), kind=Kind.SUBAGENT)
+    with lab.app_server() as server:
+        thread = server.start_thread()
+        server.turn(thread, "alpha one")
+        lab.server.enqueue(SPAWN, say("it was started"))
+        server.turn(thread, "beta two")
+        since = server.seen()
+        gate.set()
+        server.wait_event(
+            "turn/completed", lambda params: params["threadId"] != thread, since=since
+        )
+        server.turn(thread, "gamma three")
+    return thread
+
+
+SPAWN = Reply(
+    Text("I ask."),
+    ToolCall("spawn_agent", {"message": "SUBTASK count to three"}, namespace="multi_agent_v1"),
+)
 
 
 @scenario

@@ -56,6 +56,9 @@ class Normalisation(StrEnum):
     """What was too long for a result is a file beside the session; the fork has its own copy."""
     NOTIFICATION = "the end of a background agent"
     """It reports back in a later turn. The resumed fork has no such agent and may say it failed."""
+    NOTICE = "the notice that a sub-agent of Codex ended, behind the last turn"
+    """It is written when the child ends, before or behind the line that begins the next turn. Only
+    what stands before that line is copied."""
     WITHHELD = "thoughts of which only the signature was kept"
     """The API does not take them back, so a fork leaves them out."""
 
@@ -364,6 +367,8 @@ def _normalisations(bench: Bench, case: Case) -> Iterator[tuple[Normalisation, N
     later = bench.native.conversation.turns[case.turn.index or 0 :] if case.turn else ()
     if any(turn.kind is TurnKind.NOTIFICATION for turn in later):
         yield Normalisation.NOTIFICATION, _without_notices
+    if any(item.name == "multi_agent_v1/spawn_agent" for item in case.history):
+        yield Normalisation.NOTICE, _without_late_notice
     if _WITHHELD in case.history:
         yield Normalisation.WITHHELD, _without_withheld
 
@@ -390,6 +395,15 @@ def _without_notices(expected: list[Item], sent: list[Item]) -> Histories:
     return expected, [
         item for item in sent if item in expected or not item.text.startswith("<task-notification>")
     ]
+
+
+def _without_late_notice(expected: list[Item], sent: list[Item]) -> Histories:
+    return _until_notice(expected), _until_notice(sent)
+
+
+def _until_notice(items: list[Item]) -> list[Item]:
+    late = bool(items) and items[-1].text.startswith("<subagent_notification>")
+    return items[:-1] if late else items
 
 
 def _without_withheld(expected: list[Item], sent: list[Item]) -> Histories:

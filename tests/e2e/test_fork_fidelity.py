@@ -192,6 +192,7 @@ def test_claude_in_the_terminal(name: str, prompt: str, claude_sessions: Scenari
         ("tool_calls", "beta two"),
         ("parallel_tools", "alpha one"),
         ("subagent", "beta two"),
+        ("subagent_late", "beta two"),
         ("compact_then_turns", "delta four"),
         ("rewind", "delta four"),
         ("rewind", "gamma three"),  # on the abandoned branch

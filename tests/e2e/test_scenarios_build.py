@@ -277,6 +277,7 @@ CODEX: dict[str, Check] = {
     "killed_in_tool": lambda scenario: not event("function_call_output")(scenario),
     "steered": prompts_of_a_turn(2),
     "subagent": both(files(2), says("<subagent_notification>")),
+    "subagent_late": both(files(2), says("<subagent_notification>")),
     "user_shell": says("<user_shell_command>"),
     "queued": prompts_of_a_turn(2),
 }
