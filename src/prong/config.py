@@ -14,6 +14,10 @@ program = "fzf"                   # what a turn is picked with, instead of prong
 
 [snapshots]
 limit_mb = 50                     # larger files are left out of snapshots, and listed
+
+[search]
+engines = ["builtin"]             # asked one after the other until one has an answer
+tool_output = true                # whether what tools printed can be found
 """
 
 import os
@@ -29,9 +33,11 @@ from prong.limits import SNAPSHOT_LIMIT, in_bytes
 _HINT = (
     "the settings there are: agents.NAME.roots = [FOLDER, ...], agents.NAME.command = COMMAND, "
     "workspace.root = FOLDER, workspace.copy = [PATTERN, ...], workspace.link = [PATTERN, ...], "
-    'picker.program = "builtin" or "fzf", snapshots.limit_mb = NUMBER'
+    'picker.program = "builtin" or "fzf", snapshots.limit_mb = NUMBER, '
+    'search.engines = ["builtin" or "qmd", ...], search.tool_output = true or false'
 )
 _PICKERS = ("builtin", "fzf")
+_ENGINES = ("builtin", "qmd")
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,16 @@ class Snapshots:
 
 
 @dataclass(frozen=True)
+class Search:
+    """How sessions are searched."""
+
+    engines: tuple[str, ...] = ("builtin",)
+    """Asked in this order until one has an answer."""
+    output: bool = True
+    """Whether what tools printed is in the index."""
+
+
+@dataclass(frozen=True)
 class Config:
     extra_roots: Mapping[str, tuple[Path, ...]] = field(default_factory=dict[str, tuple[Path, ...]])
     """Agent name -> folders besides its own: other accounts, copies from other machines."""
@@ -66,6 +82,7 @@ class Config:
     picker: str = _PICKERS[0]
     """What turns are picked with."""
     snapshots: Snapshots = field(default_factory=Snapshots)
+    search: Search = field(default_factory=Search)
 
 
 def load(path: Path | None = None) -> Config:
@@ -92,7 +109,7 @@ class _Checker:
         self.path = path
 
     def config(self, table: dict[str, Any]) -> Config:
-        self._only(table, {"agents", "workspace", "picker", "snapshots"}, "")
+        self._only(table, {"agents", "workspace", "picker", "snapshots", "search"}, "")
         agents = self._table(table.get("agents", {}), "agents")
         roots: dict[str, tuple[Path, ...]] = {}
         commands: dict[str, str | tuple[str, ...]] = {}
@@ -106,7 +123,20 @@ class _Checker:
         workspace = self._workspace(table.get("workspace", {}))
         picker = self._picker(table.get("picker", {}))
         snapshots = self._snapshots(table.get("snapshots", {}))
-        return Config(roots, commands, workspace, picker, snapshots)
+        search = self._search(table.get("search", {}))
+        return Config(roots, commands, workspace, picker, snapshots, search)
+
+    def _search(self, value: Any) -> Search:
+        table = self._table(value, "search")
+        self._only(table, {"engines", "tool_output"}, "search")
+        output = table.get("tool_output", True)
+        if not isinstance(output, bool):
+            raise self._wrong("search.tool_output must be true or false")
+        given = table.get("engines", list(Search.engines))
+        engines = cast(list[Any], given) if isinstance(given, list) else []
+        if not engines or any(engine not in _ENGINES for engine in engines):
+            raise self._wrong(f"search.engines must be a list of {' and '.join(_ENGINES)}")
+        return Search(tuple(dict.fromkeys(map(str, engines))), output)
 
     def _snapshots(self, value: Any) -> Snapshots:
         table = self._table(value, "snapshots")

@@ -13,6 +13,15 @@ from typing import ClassVar, Literal, NamedTuple
 
 # By an alias, so that it counts as a part of this module.
 # ruff: noqa: PLC0414
+from prong.hits import Answer as Answer
+from prong.hits import Attempt as Attempt
+from prong.hits import Found as Found
+from prong.hits import Hit as Hit
+from prong.hits import IndexProgress as IndexProgress
+from prong.hits import IndexState as IndexState
+from prong.hits import Passage as Passage
+from prong.hits import Query as Query
+from prong.hits import SearchResult as SearchResult
 from prong.snapshot import DiffStat as DiffStat
 from prong.snapshot import LeftOut as LeftOut
 from prong.snapshot import NestedSnapshot as NestedSnapshot
@@ -448,6 +457,8 @@ class Scan:
     """False when a folder could not be listed: then nothing may be taken for deleted."""
     result: bytes | None = None
     """All of this scan for the next one, which may find that nothing changed; opaque, too."""
+    seal: bytes = b""
+    """Differs when any file differs; empty when the store has no such thing."""
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,18 @@ ask `isinstance(store, HasProgram)` before they use it. `prong.testing.contract`
 that every store must pass.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, runtime_checkable
 
 from prong.errors import ProngError, Unsupported
 from prong.model import (
     Activity,
+    Answer,
     Child,
     Conversation,
     Cut,
@@ -23,6 +26,7 @@ from prong.model import (
     Message,
     Method,
     Program,
+    Query,
     Retention,
     Scan,
     Session,
@@ -30,7 +34,10 @@ from prong.model import (
     TurnKey,
     View,
 )
-from prong.publication import Publication
+
+if TYPE_CHECKING:
+    from prong.publication import Publication
+    from prong.texts import FileTexts, TextSink
 
 
 class AgentStore(Protocol):
@@ -46,7 +53,7 @@ class AgentStore(Protocol):
         """The configuration folders that are looked at, existing or not."""
         ...
 
-    def scan(self, cache: "ScanCache") -> Scan:
+    def scan(self, cache: ScanCache) -> Scan:
         """List every session, opening only files that differ from what the cache knows."""
         ...
 
@@ -70,6 +77,34 @@ class AgentStore(Protocol):
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
         """The lines behind `messages(view=HISTORY)`, byte for byte as the agent wrote them."""
         ...
+
+
+@runtime_checkable
+class HasTexts(Protocol):
+    """The agent can give the words of its sessions in the same pass in which it scans them.
+
+    Of other agents the search reads each session's turns and messages.
+    """
+
+    def scan_texts(self, cache: ScanCache, sink: TextSink) -> Scan:
+        """Scan; the words of each file that is read go to the sink, if it wants them.
+
+        Files that the cache knows are not opened, wanted or not: that is for `file_texts`.
+        """
+        ...
+
+    def file_texts(self, path: str, *, output: bool = True) -> FileTexts | None:
+        """The words of one file, with what tools gave back or without; None when it is gone."""
+        ...
+
+
+class SearchEngine(Protocol):
+    """Answers queries. It never raises for what it could not do: that is part of the answer."""
+
+    @property
+    def name(self) -> str: ...
+
+    def search(self, query: Query) -> Answer: ...
 
 
 class AgentFactory(Protocol):
@@ -212,7 +247,7 @@ class ForkSource(Protocol):
 class CanFork(Protocol):
     """Sessions of this agent can be forked at any turn by writing a new session file."""
 
-    def source(self, session: Session, cache: "ScanCache | None" = None) -> ForkSource:
+    def source(self, session: Session, cache: ScanCache | None = None) -> ForkSource:
         """Read a session to fork from it, or recall what a scan read. The source must be closed."""
         ...
 
@@ -291,7 +326,7 @@ class CanSeed(Protocol):
         """The command that takes the prompt on standard input, without tools."""
         ...
 
-    def seeded(self, child: Child, output: Iterable[str]) -> "SeedReply":
+    def seeded(self, child: Child, output: Iterable[str]) -> SeedReply:
         """What came of it, read line by line from the program's standard output."""
         ...
 

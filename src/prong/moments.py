@@ -1,0 +1,37 @@
+"""Points in time as a person types them: `3d`, `12h`, `2w`, `yesterday`, or a date."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+EXAMPLES = "3d, 12h, 2w, yesterday or 2026-11-01"
+
+_SPAN = re.compile(r"(\d+)\s*(m|min|h|d|w|mo|y)", re.IGNORECASE)
+_UNITS = {
+    "m": timedelta(minutes=1),
+    "min": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+    "mo": timedelta(days=30),
+    "y": timedelta(days=365),
+}
+
+
+def moment(text: str) -> datetime:
+    """When that is, in UTC. Raises `ValueError` for what is no time."""
+    text = text.strip()
+    try:
+        return _moment(text)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _moment(text: str) -> datetime:
+    now = datetime.now(UTC)
+    if found := _SPAN.fullmatch(text):
+        return now - int(found[1]) * _UNITS[found[2].lower()]
+    # Days begin at midnight of the person's own clock.
+    midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    if text.lower() in ("today", "yesterday"):
+        return (midnight - timedelta(days=text.lower() == "yesterday")).astimezone(UTC)
+    return datetime.fromisoformat(text).astimezone(UTC)
