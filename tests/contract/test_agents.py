@@ -22,13 +22,22 @@ from prong.model import (
 )
 from prong.ports import AgentStore, HasSamples, ScanCache
 from prong.registry import BUILT_IN, Registry
-from prong.testing.contract import AgentStoreContract
+from prong.testing.contract import AgentStoreContract, TextsContract
 from prong.testing.fork_contract import ForkContract
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
 class TestBuiltIn(AgentStoreContract):
+    @pytest.fixture(params=BUILT_IN)
+    def store(self, request: pytest.FixtureRequest, tmp_path: Path) -> AgentStore:
+        store = Registry().make(request.param, [tmp_path / "root"])
+        assert isinstance(store, HasSamples)
+        store.write_samples(str(tmp_path / "project"), NOON)
+        return store
+
+
+class TestTexts(TextsContract):
     @pytest.fixture(params=BUILT_IN)
     def store(self, request: pytest.FixtureRequest, tmp_path: Path) -> AgentStore:
         store = Registry().make(request.param, [tmp_path / "root"])

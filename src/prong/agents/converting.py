@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, cast
-from uuid import UUID
 
 from prong.errors import Corrupt, UsageError
 from prong.model import Message, Session, Tool
@@ -299,20 +298,6 @@ def fenced(text: str) -> str:
 
 
 # -- files -------------------------------------------------------------------------------------
-
-
-def is_uuid(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text.lower()
-    except ValueError:
-        return False
-
-
-def checked_id(id_: str) -> str:
-    """The id that was asked for, if the agents' programs will take it."""
-    if not is_uuid(id_):
-        raise UsageError(f"a session id is a UUID, and {id_!r} is none")
-    return id_
 
 
 def timestamp(time: datetime) -> str:

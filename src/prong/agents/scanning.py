@@ -33,6 +33,7 @@ class State(Protocol):
 
 S = TypeVar("S", bound=State)
 F = TypeVar("F", bound=msgspec.Struct)
+F_co = TypeVar("F_co", bound=msgspec.Struct, covariant=True)
 
 
 class _Bookmark(msgspec.Struct, array_like=True):
@@ -56,6 +57,24 @@ class Kind(Generic[S, F]):
     summarise: Callable[[S, str, os.stat_result], F]
 
 
+class Listener(Protocol[S, F_co]):
+    """Reads files instead of the kind, as the kind would, and hears what is said in them."""
+
+    def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
+        """The files that will be read, in this order."""
+        ...
+
+    def wants(self, path: str, stat: os.stat_result) -> bool: ...
+
+    def read(self, file: BinaryIO) -> S:
+        """The whole file: words that were heard before are not kept."""
+        ...
+
+    def summarise(self, state: S, path: str, stat: os.stat_result, /) -> F_co:
+        """The facts of the file that was read last."""
+        ...
+
+
 class _Result(msgspec.Struct, array_like=True):
     """What a whole scan found, to be found again while nothing changes."""
 
@@ -73,6 +92,7 @@ class FileScan(Generic[S, F]):
     cache: ScanCache
     roots: Sequence[Path]
     """Only files below these can be found gone: a cache may know other roots too."""
+    listener: Listener[S, F] | None = None
     facts: dict[str, F] = field(default_factory=dict[str, F])
     changed: dict[str, KnownFile] = field(default_factory=dict[str, KnownFile])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
@@ -107,7 +127,7 @@ class FileScan(Generic[S, F]):
         seal = self._seal(more)
         if complete and (result := self._sealed(seal)):
             empty = tuple(no_conversation(path) for path in result.empty)
-            return Scan(tuple(result.sessions), empty)
+            return Scan(tuple(result.sessions), empty, seal=seal)
         self._read_changed()
         sessions, skipped = assemble()
         whole = complete and not self.skipped and all(one.harmless for one in skipped)
@@ -119,6 +139,7 @@ class FileScan(Generic[S, F]):
             gone=self._gone() if complete else frozenset(),
             complete=complete,
             result=_packed(result) if whole else None,
+            seal=seal if complete else b"",
         )
 
     def _seal(self, more: object) -> bytes:
@@ -144,14 +165,25 @@ class FileScan(Generic[S, F]):
         return frozenset(path for path in self.known if path not in self.stats)
 
     def _read_changed(self) -> None:
-        for path, stat in list(self.stats.items()):
+        facts: dict[str, F] = {}
+        changed: list[tuple[str, os.stat_result]] = []
+        for path, stat in self.stats.items():
             known = self.known.get(path)
-            if known is not None and _is_same(known, stat):
-                facts = self._remembered(known)
-                if facts is not None:
-                    self.facts[path] = facts
-                    continue
-            self._read(path, stat, known)
+            same = known is not None and _is_same(known, stat)
+            remembered = self._remembered(known) if known is not None and same else None
+            if remembered is not None:
+                facts[path] = remembered
+            else:
+                changed.append((path, stat))
+        # The newest first: they are what somebody who waits for words is most likely to want.
+        changed.sort(key=lambda file: file[1].st_mtime_ns, reverse=True)
+        if self.listener is not None:
+            self.listener.expect(changed)
+        for path, stat in changed:
+            read = self._read(path, stat, self.known.get(path))
+            if read is not None:
+                facts[path] = read
+        self.facts = {path: facts[path] for path in self.stats if path in facts}
 
     def _remembered(self, known: KnownFile) -> F | None:
         if not known.facts.startswith(self._version):
@@ -161,19 +193,20 @@ class FileScan(Generic[S, F]):
         except ValueError:
             return None
 
-    def _read(self, path: str, stat: os.stat_result, known: KnownFile | None) -> None:
+    def _read(self, path: str, stat: os.stat_result, known: KnownFile | None) -> F | None:
+        heard = self.listener
+        listener = heard if heard is not None and heard.wants(path, stat) else None
         try:
             with jsonl.open_file(Path(path)) as file:
-                state, bookmark = self._read_open(path, file, stat, known)
+                state, bookmark = self._read_open(path, file, stat, known, listener)
         except FileNotFoundError:
             # It went away between the listing and now: as if it had not been listed.
             del self.stats[path]
-            return
+            return None
         except OSError as error:
             self.skipped.append(Skipped(Path(path), error.strerror or str(error)))
-            return
-        facts = self.kind.summarise(state, path, stat)
-        self.facts[path] = facts
+            return None
+        facts = (listener or self.kind).summarise(state, path, stat)
         if (packed := _packed(facts)) is not None:
             self.changed[path] = KnownFile(
                 stat.st_size,
@@ -182,17 +215,26 @@ class FileScan(Generic[S, F]):
                 self._version + packed,
                 bookmark,
             )
+        return facts
 
     def _read_open(
-        self, path: str, file: BinaryIO, stat: os.stat_result, known: KnownFile | None
+        self,
+        path: str,
+        file: BinaryIO,
+        stat: os.stat_result,
+        known: KnownFile | None,
+        listener: Listener[S, F] | None,
     ) -> tuple[S, bytes | None]:
         if stat.st_size <= CONTINUED_FROM or path.endswith(".zst"):
-            return self.kind.read(file, None), None
+            return listener.read(file) if listener else self.kind.read(file, None), None
         prefix = _Prefix(file)
-        previous = self._continue(path, stat, known, prefix)
-        if previous is None:
-            prefix = _Prefix(file)
-        state = self.kind.read(file, previous)
+        if listener:
+            state = listener.read(file)
+        else:
+            previous = self._continue(path, stat, known, prefix)
+            if previous is None:
+                prefix = _Prefix(file)
+            state = self.kind.read(file, previous)
         digest = prefix.digest(state.read_to)
         packed = _packed(state)
         if digest is None or packed is None:

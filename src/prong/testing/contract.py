@@ -14,13 +14,16 @@ At least one of the sessions must have two turns.
 import hashlib
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from prong.app.plain_texts import plain_texts
 from prong.errors import Corrupt, NotFound
 from prong.model import KnownFile, Scan, Session, View
-from prong.ports import AgentStore, HasProgram, HasRetention
+from prong.ports import AgentStore, HasProgram, HasRetention, HasTexts
+from prong.texts import FileTexts, Stamp, TurnText
 
 
 class MemoryCache:
@@ -221,3 +224,138 @@ class AgentStoreContract:
             for root in store.roots:
                 retention = store.retention(root)
                 assert retention is None or retention.days >= 0
+
+    def test_the_words_of_a_session_can_be_had_from_its_messages(
+        self, store: AgentStore, session: Session
+    ) -> None:
+        found = store.conversation(session)
+        texts = plain_texts(store, session)
+        assert (texts.path, texts.session_id) == (session.file, session.id)
+        asked = [(turn.index, turn.id, turn.prompt) for turn in (*found.turns, *found.abandoned)]
+        given = [(turn.index, turn.id, turn.prompt) for turn in texts.turns]
+        assert [(index, id_) for index, id_, _ in given] == [
+            (index, id_) for index, id_, _ in asked
+        ]
+        for (_, _, words), (_, _, prompt) in zip(given, asked, strict=True):
+            assert words.startswith(prompt)
+
+
+class TextCollector:
+    """A sink that wants every file it has not seen like this, and keeps all it is given."""
+
+    def __init__(self, *, output: bool = True) -> None:
+        self.output = output
+        self.files: dict[str, FileTexts] = {}
+        self.taken: list[str] = []
+
+    def expect(self, files: Mapping[str, Stamp]) -> None:
+        """It takes what comes."""
+
+    def wants(self, path: str, stamp: Stamp) -> bool:
+        return path not in self.files or self.files[path].stamp != stamp
+
+    def take(self, texts: FileTexts) -> None:
+        self.taken.append(texts.path)
+        self.files[texts.path] = texts._replace(turns=tuple(texts.turns))
+
+    def turns(self, session: Session) -> dict[str, TurnText]:
+        """What it was given of a session, by the ids of the turns."""
+        files = [file for file in self.files.values() if file.session_id == session.id]
+        return {turn.id: turn for file in files for turn in file.turns}
+
+
+class TextsContract:
+    """Promises of every store that fits `HasTexts`."""
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> AgentStore:
+        raise NotImplementedError("give a store with two sessions or more")
+
+    @pytest.fixture
+    def cache(self) -> MemoryCache:
+        return MemoryCache()
+
+    @pytest.fixture
+    def talker(self, store: AgentStore) -> HasTexts:
+        assert isinstance(store, HasTexts)
+        return store
+
+    def test_the_scan_is_the_same(
+        self, store: AgentStore, talker: HasTexts, cache: MemoryCache
+    ) -> None:
+        assert talker.scan_texts(cache, TextCollector()) == store.scan(cache)
+
+    def test_every_file_that_is_read_is_given_once(
+        self, talker: HasTexts, cache: MemoryCache
+    ) -> None:
+        sink = TextCollector()
+        scan = talker.scan_texts(cache, sink)
+        assert sorted(sink.taken) == sorted(scan.changed)
+        for path, file in scan.changed.items():
+            assert sink.files[path].stamp == Stamp(file.size, file.mtime_ns, file.inode)
+
+    def test_the_turns_are_those_of_the_conversation(
+        self, store: AgentStore, talker: HasTexts, cache: MemoryCache
+    ) -> None:
+        sink = TextCollector()
+        for session in talker.scan_texts(cache, sink).sessions:
+            given = sink.turns(session)
+            expected = {turn.id: turn for turn in plain_texts(store, session).turns}
+            assert set(given) <= set(expected)
+            for id_, turn in expected.items():
+                if id_ in given:
+                    check_words(given[id_], turn)
+                else:
+                    # It stands in the file of the session that this one was forked from.
+                    assert turn.index is not None
+                    assert turn.index <= session.inherited
+
+    def test_one_file_says_the_same(self, talker: HasTexts, cache: MemoryCache) -> None:
+        for output in (True, False):
+            sink = TextCollector(output=output)
+            talker.scan_texts(cache, sink)
+            for path, texts in sink.files.items():
+                alone = talker.file_texts(path, output=output)
+                assert alone is not None
+                assert alone._replace(turns=tuple(alone.turns)) == texts
+
+    def test_what_tools_gave_back_is_left_out_unless_it_is_wanted(
+        self, talker: HasTexts, cache: MemoryCache
+    ) -> None:
+        with_output, without = TextCollector(), TextCollector(output=False)
+        talker.scan_texts(cache, with_output)
+        talker.scan_texts(cache, without)
+        for path, texts in with_output.files.items():
+            silent = tuple(replace(turn, output="") for turn in texts.turns)
+            assert without.files[path] == texts._replace(turns=silent)
+
+    def test_what_the_cache_knows_is_not_given_again(
+        self, talker: HasTexts, store: AgentStore, cache: MemoryCache
+    ) -> None:
+        cache.save(store.name, talker.scan_texts(cache, TextCollector()))
+        sink = TextCollector()
+        talker.scan_texts(cache, sink)
+        assert sink.files == {}
+
+    def test_a_file_that_is_not_wanted_is_only_scanned(
+        self, store: AgentStore, talker: HasTexts, cache: MemoryCache
+    ) -> None:
+        sink = TextCollector()
+        talker.scan_texts(cache, sink)
+        sink.taken.clear()
+        assert talker.scan_texts(cache, sink) == store.scan(cache)
+        assert sink.taken == []
+
+    def test_a_file_that_is_gone_has_no_words(self, talker: HasTexts, tmp_path: Path) -> None:
+        assert talker.file_texts(str(tmp_path / "gone.jsonl")) is None
+
+
+def check_words(turn: TurnText, expected: TurnText) -> None:
+    """A turn says what its messages say."""
+    assert turn.index == expected.index
+    assert turn.kind == expected.kind
+    assert turn.prompt == expected.prompt
+    assert turn.answer == expected.answer
+    assert turn.last_answer == expected.last_answer
+    assert turn.files == expected.files
+    assert turn.commands == expected.commands

@@ -7,7 +7,7 @@ from pathlib import Path
 from prong.agents import argv
 from prong.agents.argv import Command, Grammar, flags
 from prong.agents.claude.folders import default_root, project_folder
-from prong.agents.converting import is_uuid
+from prong.agents.ids import is_uuid
 from prong.agents.shell import Word
 from prong.model import Child, Launch, Session
 

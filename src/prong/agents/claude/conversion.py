@@ -18,6 +18,7 @@ from prong.agents.claude.sample import VERSION
 from prong.agents.claude.transcript import ZERO
 from prong.agents.common import alone
 from prong.agents.converting import Piece, PlainTurn, plain_turns
+from prong.agents.ids import checked_id
 from prong.model import Child, ForkPoint, Message, Session
 from prong.publication import Publication
 
@@ -40,7 +41,7 @@ def convert(
     session_at: Callable[[Path], Session | None],
 ) -> Session:
     """Write a session below a configuration root, read it back and publish it."""
-    id_ = converting.checked_id(child.id) if child.id else str(uuid4())
+    id_ = checked_id(child.id) if child.id else str(uuid4())
     check_free(root, id_)
     target = root / "projects" / project_folder(child.cwd) / f"{id_}.jsonl"
     staged = publication.stage(target)

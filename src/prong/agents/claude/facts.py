@@ -57,9 +57,16 @@ def key_of(uuid: str) -> bytes:
     return key if len(key) == KEY else hashlib.sha256(uuid.encode()).digest()[:KEY]
 
 
-def summarise(tree: Tree, ref: SessionRef, file: str, stat: os.stat_result) -> Facts:
+def summarise(
+    tree: Tree,
+    ref: SessionRef,
+    file: str,
+    stat: os.stat_result,
+    active: list[Span] | None = None,
+) -> Facts:
+    """`active`: the conversation cut into turns, where that was done already."""
     transcript = tree.transcript
-    cut = spans(tree.history, transcript)
+    cut = spans(tree.history, transcript) if active is None else active
     openers = [span.opener for span in cut if span.opener]
     title = transcript.custom_title or transcript.ai_title
     copied = set(transcript.forked_uuids)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID, uuid4
 
 import msgspec
@@ -15,27 +15,25 @@ from prong.agents.answers import Answer
 from prong.agents.argv import Command, executable
 from prong.agents.claude import (
     commands,
-    conversion,
-    copying,
     lineage,
     live,
-    sample,
     seeding,
     subagents,
+    texts,
     transcript,
     turns,
 )
 from prong.agents.claude.facts import Facts, key_of, keys_in, summarise
 from prong.agents.claude.folders import default_root
-from prong.agents.claude.hooks import ClaudeHooks
 from prong.agents.claude.messages import Renderer
 from prong.agents.claude.source import ClaudeSource
 from prong.agents.claude.transcript import Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span
-from prong.agents.converting import checked_id, is_uuid
+from prong.agents.ids import checked_id, is_uuid
 from prong.agents.scanning import FileScan, Kind, no_conversation, recall
-from prong.errors import Corrupt
+from prong.agents.texts import Kept
+from prong.errors import Corrupt, NotFound
 from prong.model import (
     Activity,
     Child,
@@ -53,7 +51,11 @@ from prong.model import (
     View,
 )
 from prong.ports import ForkSource, ScanCache, TurnOver
-from prong.publication import Publication
+from prong.texts import FileTexts, TextSink
+
+if TYPE_CHECKING:
+    from prong.agents.claude.hooks import ClaudeHooks
+    from prong.publication import Publication
 
 _KIND = Kind(
     agent="claude",
@@ -62,7 +64,7 @@ _KIND = Kind(
     facts=Facts,
     read=lambda file, previous: transcript.read(file, previous=previous),
     summarise=lambda read, path, stat: summarise(
-        Tree(read), SessionRef("claude", _stem(path)), path, stat
+        Tree(read), SessionRef("claude", texts.session_id(path)), path, stat
     ),
 )
 
@@ -80,7 +82,12 @@ class ClaudeStore:
     # -- listing -----------------------------------------------------------------------------
 
     def scan(self, cache: ScanCache) -> Scan:
-        files = FileScan(_KIND, cache, self.roots)
+        return self._scan(FileScan(_KIND, cache, self.roots))
+
+    def scan_texts(self, cache: ScanCache, sink: TextSink) -> Scan:
+        return self._scan(FileScan(_KIND, cache, self.roots, texts.Listening(sink)))
+
+    def _scan(self, files: FileScan[Transcript, Facts]) -> Scan:
         complete = True
         for root in self.roots:
             listing = _Listing(root / "projects")
@@ -111,6 +118,19 @@ class ClaudeStore:
         inside = max(ids, key=ids.__getitem__) if ids and not is_uuid(path.stem) else None
         ref = SessionRef(self.name, inside or path.stem)
         return _session(ref, path, Tree(read), stat)
+
+    def file_texts(self, path: str, *, output: bool = True) -> FileTexts | None:
+        try:
+            file = jsonl.open_named(Path(path))
+        except NotFound:
+            return None
+        kept = Kept(output=output)
+        listening = texts.Listening(kept)
+        with file:
+            stat = os.fstat(file.fileno())
+            read = listening.read(file)
+        listening.summarise(read, path, stat)
+        return kept.texts
 
     # -- one session -------------------------------------------------------------------------
 
@@ -163,20 +183,28 @@ class ClaudeStore:
     def fork_id(self, method: Method, source: ForkSource, cut: Cut, wanted: str | None) -> str:
         if wanted is None:
             return str(uuid4())
+        from prong.agents.claude import copying
+
         id_ = str(UUID(checked_id(wanted)))
         for root in self.roots:
             copying.check_free(root, id_)
         return id_
 
-    def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
+    def copy(
+        self, source: ForkSource, cut: Cut, child: Child, publication: "Publication"
+    ) -> Session:
+        from prong.agents.claude import copying
+
         assert isinstance(source, ClaudeSource)
         root = child.root or commands.root_of(source.session.path, self.roots)
         path, tree = copying.write(source, cut, child, root, publication)
         return _session(SessionRef(self.name, path.stem), path, tree, path.stat())
 
     def convert(
-        self, messages: Iterable[Message], child: Child, publication: Publication
+        self, messages: Iterable[Message], child: Child, publication: "Publication"
     ) -> Session:
+        from prong.agents.claude import conversion
+
         root = child.root or self.roots[0]
         return conversion.convert(messages, child, root, publication, self.session_at)
 
@@ -223,12 +251,16 @@ class ClaudeStore:
         return Retention(days, f"cleanupPeriodDays in {settings}")
 
     @property
-    def hooks(self) -> ClaudeHooks:
+    def hooks(self) -> "ClaudeHooks":
+        from prong.agents.claude.hooks import ClaudeHooks
+
         return ClaudeHooks(self.roots[0])
 
     def write_samples(
         self, cwd: str, now: datetime, turn_over: TurnOver | None = None, /
     ) -> SessionRef:
+        from prong.agents.claude import sample
+
         return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now, turn_over))
 
 
@@ -327,7 +359,3 @@ def _finished(facts: Facts, parents: dict[str, lineage.Parent], titles: Titles) 
         title = next((here[end] for end in ends if end in here), None)
         session = replace(session, title=title) if title else session
     return session
-
-
-def _stem(path: str) -> str:
-    return os.path.basename(path).removesuffix(".jsonl")

@@ -6,6 +6,7 @@ a large file that only grew is continued instead of read again.
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from operator import itemgetter
 from typing import BinaryIO
 
@@ -15,6 +16,7 @@ from msgspec import Raw, Struct, field
 from prong.agents import jsonl
 from prong.agents.claude.prompts import Prompt, prompt_of, steering, text_of
 from prong.agents.claude.records import CHAIN_TYPES, Block, Line
+from prong.agents.claude.sizes import size_of
 from prong.agents.common import move
 
 ZERO = "00000000-0000-0000-0000-000000000000"
@@ -166,7 +168,13 @@ class _ToolInput(Struct, gc=False):
 _tool_input = msgspec.json.Decoder(_ToolInput).decode
 
 
-def read(file: BinaryIO, *, previous: Transcript | None = None) -> Transcript:
+Hear = Callable[[Line], None]
+"""Is given every line, decoded as it is here."""
+
+
+def read(
+    file: BinaryIO, *, previous: Transcript | None = None, hear: Hear | None = None
+) -> Transcript:
     """Read a whole file, or what was added behind `previous`, which must be its beginning."""
     transcript = previous or Transcript()
     transcript.bad = [bad for bad in transcript.bad if bad[0] < transcript.read_to]
@@ -174,6 +182,8 @@ def read(file: BinaryIO, *, previous: Transcript | None = None) -> Transcript:
     take = _Taker(transcript).take
     for offset, data, line in reader.records(file, start=transcript.read_to):
         take(line, offset, len(data))
+        if hear is not None:
+            hear(line)
     transcript.read_to = max(transcript.read_to, reader.end)
     transcript.bad.extend((bad.offset, bad.reason) for bad in reader.bad)
     return transcript
@@ -292,7 +302,7 @@ class _Taker:
             if body.usage:
                 node.tokens = body.usage.total() or None
         content = body.content
-        node.size = _size_of(content)
+        node.size = size_of(content)
         if isinstance(content, list):
             for block in content:
                 if block.type == "tool_use":
@@ -310,7 +320,7 @@ class _Taker:
         body = line.message
         if body is None:
             return
-        node.size = _size_of(body.content)
+        node.size = size_of(body.content)
         if isinstance(body.content, list):
             for block in body.content:
                 if block.type == "tool_result":
@@ -344,35 +354,6 @@ class _Taker:
 def is_hollow(block: Block) -> bool:
     """True for the signature of a thought whose text was not kept."""
     return block.type == "thinking" and len(block.thinking) <= 2 < len(block.signature)
-
-
-_PICTURE = re.compile(rb'"data"\s*:\s*"(?=[A-Za-z0-9+/=]{1000})')
-_PICTURE_SIZE = 6_000
-"""What a picture costs the model, in characters; its file may have a million."""
-
-
-def _size_of(content: str | list[Block]) -> int:
-    if isinstance(content, str):
-        return len(content)
-    size = 0
-    for block in content:
-        size += len(block.text) + len(block.thinking) + len(block.input) + len(block.content)
-    return size if 0 < size < _PICTURE_SIZE else _size_with_pictures(content, size)
-
-
-def _size_with_pictures(content: list[Block], size: int) -> int:
-    for block in content:
-        if block.type in ("image", "document"):
-            size += _PICTURE_SIZE
-        elif _is_list(block.content) and b'"base64"' in (raw := bytes(block.content)):
-            for picture in _PICTURE.finditer(raw):
-                size += _PICTURE_SIZE - (raw.find(b'"', picture.end()) - picture.start())
-    return size
-
-
-def _is_list(raw: Raw) -> bool:
-    """True when the JSON is a list; most results are one long string, not worth a copy."""
-    return bytes(memoryview(raw)[:1]) == b"["
 
 
 def _call_of(block: Block) -> Call:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from prong.agents.claude import queue
 from prong.agents.claude.transcript import EDITORS, SHELL, Call, Node, Result, Transcript
@@ -143,27 +144,37 @@ def build(
     return turns, dead, compactions
 
 
-def _turn(span: Span, transcript: Transcript, *, is_last: bool, live: bool) -> Turn:
+class Work(NamedTuple):
+    """What was asked in a turn, and done."""
+
+    prompt: str
+    queued: list[str]
+    """Typed while the agent was at work."""
+    calls: list[Call]
+    files: tuple[str, ...]
+    commands: list[Command]
+
+
+def work(span: Span) -> Work:
     opener = span.opener
     assert opener is not None
     assert opener.prompt is not None
     calls: dict[str, Call] = {}
     results: dict[str, Result] = {}
-    tokens: int | None = None
     queued: list[str] = []
-    shell: str | None = None
+    prompt = opener.prompt.text
     for node in span.nodes:
         for call in node.calls:
             calls[call.id] = call
         for result in node.results:
             results[result.id] = result
-        tokens = node.tokens or tokens
         if node.queued:
             queued.append(node.queued)
-        elif node is not opener and node.prompt and node.prompt.position:
-            queued.append(node.prompt.text)
-        if node.prompt and node.prompt.shell:
-            shell = node.prompt.text
+        elif node.prompt:
+            if node is not opener and node.prompt.position:
+                queued.append(node.prompt.text)
+            if node.prompt.shell:
+                prompt = node.prompt.text
     files: dict[str, None] = {}
     commands: list[Command] = []
     for call in calls.values():
@@ -173,19 +184,27 @@ def _turn(span: Span, transcript: Transcript, *, is_last: bool, live: bool) -> T
         elif call.name in EDITORS and call.what and result and not result.failed:
             files[call.what] = None
     queued.extend(text for text in span.absorbed if text not in queued)
+    return Work(prompt, queued, list(calls.values()), tuple(files), commands)
+
+
+def _turn(span: Span, transcript: Transcript, *, is_last: bool, live: bool) -> Turn:
+    opener = span.opener
+    assert opener is not None
+    assert opener.prompt is not None
+    done = work(span)
     return Turn(
         index=span.number,
         id=opener.uuid,
         kind=opener.prompt.kind,
-        prompt=shell or opener.prompt.text,
+        prompt=done.prompt,
         started=parse_time(opener.time),
         ended=parse_time(_ended(span.nodes) or opener.time),
         state=_state(span.nodes, is_last=is_last, live=live),
-        queued=tuple(queued),
-        files=tuple(files),
-        commands=tuple(commands),
-        tools=dict(Counter(call.name for call in calls.values())),
-        tokens=tokens,
+        queued=tuple(done.queued),
+        files=done.files,
+        commands=tuple(done.commands),
+        tools=dict(Counter(call.name for call in done.calls)),
+        tokens=next((node.tokens for node in reversed(span.nodes) if node.tokens), None),
         cwd=transcript.cwd_at(span.nodes[-1] if span.nodes else opener),
     )
 

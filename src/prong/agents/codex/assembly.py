@@ -50,6 +50,18 @@ class Assembly:
         ends = [path for path in paths if history.rollout_id(path) not in continued]
         return max(ends or paths, key=lambda path: (self.facts[path].started or "", path))
 
+    def numbers(self, path: str) -> dict[str, int]:
+        """The numbers in their session of the turns that stand in a file and are active, by id."""
+        name = history.FileName.parse(os.path.basename(path))
+        paths = self.library.thread(name.thread, beside=path) if name else []
+        own = [p for p in paths if p in self.facts and not self.facts[p].header.subagent]
+        chain = self._chain(self._live(own) if path in own else path)
+        if not any(facts is self.facts[path] for facts in chain):
+            return {}
+        marks, _ = self._turns(chain)
+        mine = {mark.id for mark in self.facts[path].turns}
+        return {mark.id: n for n, mark in enumerate(marks, start=1) if mark.id in mine}
+
     def session(self, thread: str, path: str, stat: os.stat_result) -> Session:
         own = self.facts[path]
         chain = self._chain(path)

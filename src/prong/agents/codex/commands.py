@@ -10,7 +10,7 @@ from prong.agents.answers import events
 from prong.agents.argv import Argument, Command, Grammar, flags
 from prong.agents.codex import permissions
 from prong.agents.codex.folders import default_root
-from prong.agents.converting import is_uuid
+from prong.agents.ids import is_uuid
 from prong.agents.shell import Word
 from prong.errors import External, Unavailable, Unsupported, UsageError
 from prong.model import UNKNOWN_ID, Child, Launch, Session

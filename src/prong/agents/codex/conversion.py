@@ -14,6 +14,7 @@ from prong.agents import converting
 from prong.agents.codex import new_thread
 from prong.agents.codex.uuid7 import uuid7
 from prong.agents.converting import Piece, PlainTurn, plain_turns
+from prong.agents.ids import checked_id, is_uuid
 from prong.model import Child, ForkPoint, Message, Session
 from prong.publication import Publication
 
@@ -29,7 +30,7 @@ def convert(
     session_at: Callable[[Path], Session | None],
 ) -> Session:
     """Write a thread below a configuration root, read it back and publish it."""
-    id_ = converting.checked_id(child.id) if child.id else uuid7()
+    id_ = checked_id(child.id) if child.id else uuid7()
     new_thread.check_free(root, id_)
     now = datetime.now(UTC)
     target = new_thread.file_of(root, id_, now)
@@ -77,7 +78,7 @@ class _Script:
             session_id=self.id,
             id=self.id,
             # Codex reads this as an id of its own kind, or not at all.
-            forked_from_id=source.id if converting.is_uuid(source.id) else None,
+            forked_from_id=source.id if is_uuid(source.id) else None,
             forked_from_agent=source.agent,
             forked_from_turn=self.parent.turn,
             timestamp=converting.timestamp(time),

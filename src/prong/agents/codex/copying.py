@@ -20,6 +20,7 @@ from prong.agents.codex.history import Segment
 from prong.agents.codex.records import BARE_ITEMS, NO_RAW
 from prong.agents.codex.rollout import Kind, Rollout
 from prong.agents.codex.source import Branch, CodexSource
+from prong.agents.ids import is_uuid
 from prong.errors import Corrupt
 from prong.model import Child, Cut
 from prong.publication import Publication, writer
@@ -129,7 +130,7 @@ class _Copy:
             "session_id": id_,
             "id": id_,
             # Codex reads this as an id of its own kind, or not at all.
-            "forked_from_id": _raw(source if converting.is_uuid(source) else None),
+            "forked_from_id": _raw(source if is_uuid(source) else None),
             "timestamp": _raw(converting.timestamp(self.now)),
             "cwd": cwd,
             "runtime_workspace_roots": _raw([str(self.child.cwd)]),

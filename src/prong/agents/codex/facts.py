@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from prong.agents.codex.history import Segment
 from prong.agents.codex.rollout import Header, Kind, Rollout
-from prong.agents.codex.turns import cut
+from prong.agents.codex.turns import Cut, cut
 from prong.agents.common import first_line
 from prong.model import SeedHeader
 
@@ -36,12 +36,15 @@ class Facts(Struct, array_like=True, gc=False):
     """The header of the seed prompt that the thread began with."""
 
 
-def summarise(rollout: Rollout) -> Facts:
-    spans = [
-        span
-        for span in cut([Segment(Path(), rollout, rollout.entries)]).active
-        if span.prompt is not None
-    ]
+def own_turns(rollout: Rollout) -> Cut:
+    """The turns that stand in this very file."""
+    return cut([Segment(Path(), rollout, rollout.entries)])
+
+
+def summarise(rollout: Rollout, own: Cut | None = None) -> Facts:
+    """`own`: its turns, where they were cut already."""
+    whole = own_turns(rollout) if own is None else own
+    spans = [span for span in whole.active if span.prompt is not None]
     header = rollout.header or Header()
     said = any(entry.kind in (Kind.ITEM, Kind.SAID) for entry in rollout.entries)
     first = spans[0].prompt.text if spans and spans[0].prompt else ""

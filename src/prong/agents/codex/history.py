@@ -179,10 +179,16 @@ class OpenFiles:
             self._rollouts[path] = known or rollout.read(file)
         return self._rollouts[path]
 
-    def named(self, path: Path) -> Rollout:
-        """The same of a file that somebody asked for by name: a failure is told."""
-        if path not in self._rollouts and path not in self._files:
+    def open_named(self, path: Path) -> BinaryIO:
+        """A file that somebody asked for by name: a failure is told."""
+        if path not in self._files:
             self._files[path] = jsonl.open_named(path)
+        return self._files[path]
+
+    def named(self, path: Path) -> Rollout:
+        """The same of what it says."""
+        if path not in self._rollouts:
+            self.open_named(path)
         return self.load(path)
 
     def remember(self, path: Path, rollout: Rollout) -> None:

@@ -47,6 +47,7 @@ class Item(Struct, gc=False):
     status: str | None = None
     changes: dict[str, Raw] | None = None
     receiver_thread_ids: list[str] = []
+    prompt: Raw = NO_RAW
 
 
 class Payload(Struct, gc=False):

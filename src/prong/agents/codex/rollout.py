@@ -1,6 +1,7 @@
 """One pass over a rollout file: its header and the entries that matter, nothing decoded twice."""
 
 from bisect import bisect_right
+from collections.abc import Callable
 from enum import StrEnum
 from operator import itemgetter
 from typing import BinaryIO
@@ -102,7 +103,11 @@ class Rollout(Struct, array_like=True):
         return self.moves[number - 1][1] if number else None
 
 
-def read(file: BinaryIO, *, previous: Rollout | None = None) -> Rollout:
+Hear = Callable[[Line, int], None]
+"""Is given every line, decoded as it is here, and its offset."""
+
+
+def read(file: BinaryIO, *, previous: Rollout | None = None, hear: Hear | None = None) -> Rollout:
     """Read a whole file, or what was added behind `previous`, which must be its beginning."""
     rollout = previous or Rollout()
     rollout.bad = [bad for bad in rollout.bad if bad[0] < rollout.read_to]
@@ -110,6 +115,8 @@ def read(file: BinaryIO, *, previous: Rollout | None = None) -> Rollout:
     taker = _Taker(rollout)
     for offset, data, line in reader.records(file, start=rollout.read_to):
         taker.take(line, jsonl.Place(offset, len(data)))
+        if hear is not None:
+            hear(line, offset)
     rollout.read_to = max(rollout.read_to, reader.end)
     rollout.bad.extend((bad.offset, bad.reason) for bad in reader.bad)
     return rollout

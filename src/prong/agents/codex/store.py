@@ -8,25 +8,25 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from prong.agents import converting
 from prong.agents.answers import Answer
 from prong.agents.argv import Command, executable
-from prong.agents.codex import commands, conversion, live, rollout, sample, seeding
+from prong.agents.codex import commands, live, rollout, seeding, texts
 from prong.agents.codex.assembly import Assembly, names
 from prong.agents.codex.facts import Facts, summarise
 from prong.agents.codex.folders import default_root
 from prong.agents.codex.history import FileName, Library, OpenFiles
-from prong.agents.codex.hooks import CodexHooks
 from prong.agents.codex.messages import Renderer, context_spans
 from prong.agents.codex.rollout import Rollout
 from prong.agents.codex.source import CodexSource
 from prong.agents.codex.turns import Span
 from prong.agents.codex.uuid7 import uuid7
+from prong.agents.ids import checked_id
 from prong.agents.scanning import FileScan, recall
 from prong.agents.scanning import Kind as FileKind
-from prong.errors import Corrupt, UsageError
+from prong.agents.texts import Kept
+from prong.errors import Corrupt, NotFound, ProngError, UsageError
 from prong.model import (
     Activity,
     Child,
@@ -44,7 +44,11 @@ from prong.model import (
     View,
 )
 from prong.ports import ForkSource, ScanCache, TurnOver
-from prong.publication import Publication
+from prong.texts import FileTexts, TextSink
+
+if TYPE_CHECKING:
+    from prong.agents.codex.hooks import CodexHooks
+    from prong.publication import Publication
 
 _FILE_KIND = FileKind(
     agent="codex",
@@ -63,12 +67,20 @@ class CodexStore:
 
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
         self.roots: Sequence[Path] = tuple(roots) if roots else (default_root(),)
+        self._listed: Library | None = None
 
     # -- listing -----------------------------------------------------------------------------
 
     def scan(self, cache: ScanCache) -> Scan:
-        files = FileScan(_FILE_KIND, cache, self.roots)
-        library = Library(self.roots)
+        return self._scan(cache, None)
+
+    def scan_texts(self, cache: ScanCache, sink: TextSink) -> Scan:
+        return self._scan(cache, sink)
+
+    def _scan(self, cache: ScanCache, sink: TextSink | None) -> Scan:
+        library = self._listed = Library(self.roots)
+        listening = texts.Listening(sink, library) if sink is not None else None
+        files = FileScan(_FILE_KIND, cache, self.roots, listening)
         files.visit(library.files())
         lost = any(
             path.startswith(f"{root}/")
@@ -81,9 +93,52 @@ class CodexStore:
 
         def assemble() -> tuple[list[Session], list[Skipped]]:
             assembly = Assembly(self.name, library, files.facts, given)
-            return list(assembly.sessions()), assembly.skipped
+            sessions = list(assembly.sessions())
+            if listening is not None:
+                listening.finish(assembly)
+                self._hear_again(listening.renumbered(files.known), listening.sink)
+            return sessions, assembly.skipped
 
         return files.finish(assemble, complete=complete, more=given)
+
+    def _hear_again(self, paths: Iterable[str], sink: TextSink) -> None:
+        for path in paths:
+            try:
+                if heard := self.file_texts(path, output=sink.output):
+                    sink.take(heard)
+            except Corrupt:
+                continue  # It was readable when it changed last: what is known of it stays.
+
+    def file_texts(self, path: str, *, output: bool = True) -> FileTexts | None:
+        kept = Kept(output=output)
+        file = Path(path)
+        # The list of the last scan is good enough: nobody asks for a file that none has seen.
+        listed = self._listed if self._listed and self._listed.shelf_of(path) else None
+        library = listed or self._library(file)
+        listening = texts.Listening(kept, library)
+        with closing(OpenFiles()) as files:
+            try:
+                stat = file.stat()
+                read = listening.read(files.open_named(file))
+            except (NotFound, FileNotFoundError):
+                return None
+            listening.summarise(read, path, stat)
+            if listening.waiting:
+                files.remember(file, read)
+                listening.finish(self._relatives(path, files, library))
+        return kept.texts
+
+    def _relatives(self, path: str, files: OpenFiles, library: Library) -> Assembly:
+        """What the files say that tell the numbers of a file's turns."""
+        facts: dict[str, Facts] = {}
+        name = FileName.parse(os.path.basename(path))
+        others = library.thread(name.thread, beside=path) if name else []
+        for one in (path, *others):
+            try:
+                _collect(one, files, library, facts)
+            except ProngError:
+                continue  # It went away, or nothing in it can be read.
+        return Assembly(self.name, library, facts, {})
 
     def session_at(self, path: Path) -> Session | None:
         with closing(OpenFiles()) as files:
@@ -173,7 +228,7 @@ class CodexStore:
                 raise UsageError(message, hint="leave --id out, or use --method copy")
             return None
         if wanted is not None:
-            return converting.checked_id(wanted).lower()
+            return checked_id(wanted).lower()
         from prong.agents.codex import native
 
         if (
@@ -185,7 +240,9 @@ class CodexStore:
             return None
         return uuid7()
 
-    def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
+    def copy(
+        self, source: ForkSource, cut: Cut, child: Child, publication: "Publication"
+    ) -> Session:
         from prong.agents.codex import copying, native
 
         assert isinstance(source, CodexSource)
@@ -226,8 +283,10 @@ class CodexStore:
         return next((root for root in self.roots if source.library.shelves[root] is shelf), None)
 
     def convert(
-        self, messages: Iterable[Message], child: Child, publication: Publication
+        self, messages: Iterable[Message], child: Child, publication: "Publication"
     ) -> Session:
+        from prong.agents.codex import conversion
+
         root = child.root or self.roots[0]
         made = conversion.convert(messages, child, root, publication, self.session_at)
         self._give_name(made.id, child)
@@ -288,11 +347,15 @@ class CodexStore:
     # -- what only some agents have ------------------------------------------------------------
 
     @property
-    def hooks(self) -> CodexHooks:
+    def hooks(self) -> "CodexHooks":
+        from prong.agents.codex.hooks import CodexHooks
+
         return CodexHooks(self.roots[0], self.command)
 
     def write_samples(self, cwd: str, now: datetime, _: TurnOver | None = None, /) -> SessionRef:
         # As if made before hooks were installed: nobody kept the code of these turns.
+        from prong.agents.codex import sample
+
         return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
 
 

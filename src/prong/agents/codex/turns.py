@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from prong.agents.codex.history import Piece, Segment, pieces
 from prong.agents.codex.rollout import Entry, Kind
@@ -127,19 +128,21 @@ def build(spans: Iterable[Span], *, live: bool = False, numbered: bool = True) -
     ]
 
 
-def _turn(span: Span, index: int | None, *, live: bool) -> Turn:
-    assert span.prompt is not None
-    entries = span.entries
+class Work(NamedTuple):
+    """What was done in a turn."""
+
+    files: tuple[str, ...]
+    commands: tuple[Command, ...]
+
+
+def work(entries: Sequence[Entry]) -> Work:
     commands: dict[str | None, Command] = {}
     files: dict[str, None] = {}
     patches: dict[str | None, list[str]] = {}
-    tools: Counter[str] = Counter()
-    tokens: int | None = None
     structured = any(entry.kind is Kind.CHANGE for entry in entries)
     for entry in entries:
         match entry.kind:
             case Kind.ITEM if entry.name:
-                tools[entry.name] += 1
                 if entry.text:
                     commands[entry.call] = Command(entry.text, None)
                 patches[entry.call] = entry.files
@@ -154,26 +157,39 @@ def _turn(span: Span, index: int | None, *, live: bool) -> Turn:
                 commands[entry.call] = Command(text, entry.exit_code)
             case Kind.CHANGE if not entry.failed:
                 files.update(dict.fromkeys(entry.files))
-            case Kind.TOKENS:
-                tokens = entry.count
             case _:
                 pass
+    return Work(tuple(files), tuple(commands.values()))
+
+
+def kind_of(span: Span) -> TurnKind:
+    return TurnKind.SDK if span.program else TurnKind.HUMAN
+
+
+def _turn(span: Span, index: int | None, *, live: bool) -> Turn:
+    assert span.prompt is not None
+    entries = span.entries
+    done = work(entries)
     times = [time for entry in entries if (time := parse_time(entry.time))]
     return Turn(
         index=index,
         id=span.id,
-        kind=TurnKind.SDK if span.program else TurnKind.HUMAN,
+        kind=kind_of(span),
         prompt=span.prompt.text,
         started=min(times, default=None),
         ended=max(times, default=None),
         state=_state(entries, live=live),
         queued=tuple(span.queued),
-        files=tuple(files),
-        commands=tuple(commands.values()),
-        tools=dict(tools),
-        tokens=tokens,
+        files=done.files,
+        commands=done.commands,
+        tools=dict(Counter(entry.name for entry in entries if _is_call(entry))),
+        tokens=next((e.count for e in reversed(entries) if e.kind is Kind.TOKENS), None),
         cwd=_cwd(span),
     )
+
+
+def _is_call(entry: Entry) -> bool:
+    return entry.kind is Kind.ITEM and entry.name != ""
 
 
 def _cwd(span: Span) -> str | None:
