@@ -1,0 +1,1 @@
+"""Searching sessions: the built-in index, the sentence model, qmd."""

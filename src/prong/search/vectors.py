@@ -1,0 +1,239 @@
+"""The vectors that the sentence model has made, kept by the text they were made of.
+
+It is only a cache. When it cannot be opened or is damaged, prong works without it or starts a new
+one; nothing is lost but time. Several processes may use it at once.
+"""
+
+import heapq
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from prong.paths import private_dir
+from prong.search.embedder import DIMENSIONS, MODEL_ID, Embedder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_VERSION = 1
+_KEY_BYTES = 16
+_PERSON = blake2b(MODEL_ID.encode(), digest_size=_KEY_BYTES).digest()
+_LARGEST = 127
+_AT_ONCE = 500
+"""How many values one statement takes."""
+_BATCH = 32
+"""How many texts are embedded before they are written down: about a second of work."""
+
+_T = TypeVar("_T")
+
+_log = logging.getLogger(__name__)
+
+
+class VectorCache:
+    """Vectors in one sqlite file, each number in a byte: nearness is the same to three digits."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = self._open()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @staticmethod
+    def key_of(text: str) -> bytes:
+        """What a text is known by. With another model, it is known by another key."""
+        written = text.encode(errors="surrogatepass")
+        return blake2b(written, digest_size=_KEY_BYTES, person=_PERSON).digest()
+
+    def get(self, keys: Iterable[bytes]) -> "dict[bytes, NDArray[np.float32]]":
+        """The vectors of those that are known, each of length 1."""
+        import numpy as np
+
+        rows = [
+            row
+            for row in self._select("SELECT key, vector FROM vectors", keys)
+            if len(row[1]) == DIMENSIONS
+        ]
+        numbers = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.int8)
+        vectors = numbers.reshape(len(rows), DIMENSIONS).astype(np.float32)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1)
+        return {row[0]: vector for row, vector in zip(rows, vectors, strict=True)}
+
+    def nearest(self, vector: "NDArray[np.float32]", count: int) -> dict[bytes, float]:
+        """The keys of the nearest of all vectors, each with its cosine. The vector has length 1."""
+        import numpy as np
+
+        best: list[tuple[float, bytes]] = []
+        for rows in self._all():
+            numbers = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.int8)
+            vectors = numbers.reshape(len(rows), DIMENSIONS).astype(np.float32)
+            near = vectors @ vector / np.maximum(np.linalg.norm(vectors, axis=1), 1)
+            found = zip(near.tolist(), (row[0] for row in rows), strict=True)
+            best = heapq.nlargest(count, (*best, *found))
+        return {key: cosine for cosine, key in best}
+
+    def _all(self) -> Iterator[list[Any]]:
+        """All vectors, some thousand at a time."""
+        after = b""
+        query = "SELECT key, vector FROM vectors WHERE key > ? ORDER BY key LIMIT 10000"
+        while rows := self._rows(query, (after,)):
+            after = rows[-1][0]
+            whole = [row for row in rows if len(row[1]) == DIMENSIONS]
+            if whole:
+                yield whole
+
+    def known(self, keys: Iterable[bytes]) -> set[bytes]:
+        return {key for (key,) in self._select("SELECT key FROM vectors", keys)}
+
+    def put(self, vectors: "Mapping[bytes, NDArray[np.float32]]") -> None:
+        self._write(
+            "INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)",
+            ((key, _as_bytes(vector)) for key, vector in vectors.items()),
+        )
+
+    def keep_only(self, keys: Iterable[bytes]) -> None:
+        """Forget all others: those of sessions that are gone, and those of other models."""
+        kept = set(keys)
+        stored = [key for (key,) in self._rows("SELECT key FROM vectors")]
+        gone = [(key,) for key in stored if key not in kept]
+        self._write("DELETE FROM vectors WHERE key = ?", gone)
+
+    def count(self) -> int:
+        rows = self._rows("SELECT count(*) FROM vectors")
+        return rows[0][0] if rows else 0
+
+    def _select(self, select: str, keys: Iterable[bytes]) -> Iterator[Any]:
+        for some in _batches(keys, _AT_ONCE):
+            marks = ", ".join("?" * len(some))
+            yield from self._rows(f"{select} WHERE key IN ({marks})", some)
+
+    def _rows(self, query: str, values: Sequence[bytes] = ()) -> list[Any]:
+        if self._connection is None:
+            return []
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            _log.debug("vectors not read: %s", error)
+            self._replace_if_damaged(error)
+            return []
+
+    def _write(self, statement: str, rows: Iterable[tuple[bytes, ...]]) -> None:
+        if self._connection is None:
+            return
+        try:
+            with self._connection:
+                self._connection.executemany(statement, rows)
+        except sqlite3.Error as error:
+            _log.debug("vectors not written: %s", error)
+            self._replace_if_damaged(error)
+
+    def _open(self) -> sqlite3.Connection | None:
+        try:
+            return self._connect()
+        except (sqlite3.Error, OSError) as error:
+            _log.debug("no vectors: %s", error)
+            return self._start_again() if _is_damage(error) else None
+
+    def _replace_if_damaged(self, error: sqlite3.Error) -> None:
+        if _is_damage(error):
+            self.close()
+            self._connection = self._start_again()
+
+    def _start_again(self) -> sqlite3.Connection | None:
+        try:
+            for path in (self._path, self._path.with_name(self._path.name + "-journal")):
+                path.unlink(missing_ok=True)
+            return self._connect()
+        except (sqlite3.Error, OSError) as error:
+            _log.debug("no vectors: %s", error)
+            return None
+
+    def _connect(self) -> sqlite3.Connection:
+        private_dir(self._path.parent)
+        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        connection = sqlite3.connect(self._path, timeout=2)
+        try:
+            connection.execute("PRAGMA synchronous = OFF")
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version != _VERSION:
+                _create(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+
+def fill(
+    cache: VectorCache,
+    embedder: Embedder,
+    texts: Iterable[str],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> int:
+    """Embed the texts that the cache lacks, in the order given; how many were embedded.
+
+    `progress` is told how many are done, of how many. After an interrupt, or when `stop` says so,
+    all that was told is in the cache. Raises `ProngError` when the model does not work.
+    """
+    missing = _missing(cache, texts)
+    done = 0
+    for some in _batches(missing.items(), _BATCH):
+        if stop is not None and stop():
+            break
+        vectors = embedder.embed([text for _, text in some])
+        cache.put({key: vector for (key, _), vector in zip(some, vectors, strict=True)})
+        done += len(some)
+        if progress is not None:
+            progress(done, len(missing))
+    return done
+
+
+def _missing(cache: VectorCache, texts: Iterable[str]) -> dict[bytes, str]:
+    missing: dict[bytes, str] = {}
+    for some in _batches(texts, _AT_ONCE):
+        keyed = {cache.key_of(text): text for text in some}
+        known = cache.known(keyed)
+        missing.update((key, text) for key, text in keyed.items() if key not in known)
+    return missing
+
+
+def _batches(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    iterator = iter(things)
+    while some := list(islice(iterator, size)):
+        yield some
+
+
+def _as_bytes(vector: "NDArray[np.float32]") -> bytes:
+    import numpy as np
+
+    # Only the direction is kept: every vector has length 1.
+    largest = float(np.abs(vector).max()) or 1.0
+    return np.rint(vector * (_LARGEST / largest)).astype(np.int8).tobytes()
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    with connection:
+        # Another prong may be doing the same just now.
+        connection.execute("BEGIN IMMEDIATE")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == _VERSION:
+            return
+        connection.execute("DROP TABLE IF EXISTS vectors")
+        connection.execute("CREATE TABLE vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)")
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _is_damage(error: Exception) -> bool:
+    """True for "not a database", "malformed" and a table that is missing; a lock will pass."""
+    if isinstance(error, sqlite3.OperationalError):
+        return "no such" in str(error)
+    return type(error) is sqlite3.DatabaseError
