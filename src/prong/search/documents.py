@@ -1,0 +1,111 @@
+"""One tantivy index in a folder: documents that hold words and say by a number what they are."""
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import cast
+
+import tantivy
+from tantivy import Document, TextAnalyzer
+
+
+@contextmanager
+def _as_os_error() -> Generator[None]:
+    """An error of tantivy as what it mostly is: it has one kind for all."""
+    try:
+        yield
+    except ValueError as error:
+        raise OSError(str(error)) from error
+
+
+class Documents:
+    """An index, open to be asked."""
+
+    def __init__(
+        self, folder: Path, schema: tantivy.Schema, analyzers: Mapping[str, TextAnalyzer]
+    ) -> None:
+        """Open it, or make it. Raises `ValueError` when it is damaged or of another kind."""
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self.schema = schema
+        self._index = tantivy.Index(schema, path=str(folder))
+        for name, analyzer in analyzers.items():
+            self._index.register_tokenizer(name, analyzer)
+        self._index.config_reader("Manual")
+
+    @staticmethod
+    def are_in(folder: Path) -> bool:
+        return (folder / "meta.json").exists()
+
+    def reload(self) -> None:
+        """See what was committed since."""
+        with _as_os_error():
+            self._index.reload()
+        self.__dict__.pop("searcher", None)
+
+    @cached_property
+    def searcher(self) -> tantivy.Searcher:
+        return self._index.searcher()
+
+    def term(self, name: str, word: str) -> tantivy.Query:
+        return tantivy.Query.term_query(self.schema, name, word)
+
+    def found(self, query: tantivy.Query, limit: int, field: str) -> Iterator[tuple[int, float]]:
+        """The numbers that the best documents have in a field, each with its score."""
+        if not limit or not self.searcher.num_docs:
+            return
+        with _as_os_error():
+            hits = self.searcher.search(query, limit, count=False).hits
+            numbers = self.searcher.fast_field_values(field, [address for _, address in hits])
+        for number, (score, _) in zip(numbers, hits, strict=True):
+            if number is not None:
+                yield int(number), float(score)
+
+    def writer(self, heap: int) -> "DocumentWriter":
+        """Raises `ValueError` while another process writes."""
+        return DocumentWriter(self._index.writer(heap, 1), self.schema)
+
+
+class DocumentWriter:
+    """Adds and removes documents. That is seen after `commit`. Raises `OSError` when it fails."""
+
+    def __init__(self, writer: tantivy.IndexWriter, schema: tantivy.Schema) -> None:
+        self._writer = writer
+        self._schema = schema
+
+    def add(self, fields: Mapping[str, object]) -> None:
+        given = {name: value for name, value in fields.items() if value not in ("", [], ())}
+        # Its type names no types of keys and values.
+        make = cast(Callable[[Mapping[str, object], tantivy.Schema], Document], Document.from_dict)  # pyright: ignore[reportUnknownMemberType]
+        try:
+            document = make(given, self._schema)
+        except UnicodeEncodeError:
+            document = make({n: _whole(value) for n, value in given.items()}, self._schema)
+        with _as_os_error():
+            self._writer.add_document(document)
+
+    def remove(self, name: str, number: int) -> None:
+        """All documents that have this number in a field."""
+        # By a query: `delete_documents_by_term` takes the number for a signed one, and finds none.
+        query = tantivy.Query.term_query(self._schema, name, number)
+        with _as_os_error():
+            self._writer.delete_documents_by_query(query)
+
+    def clear(self) -> None:
+        """Remove all documents."""
+        with _as_os_error():
+            self._writer.delete_all_documents()
+
+    def commit(self) -> None:
+        with _as_os_error():
+            self._writer.commit()
+
+    def close(self) -> None:
+        """Wait for what goes on in the background. Nothing can be added afterwards."""
+        with _as_os_error():
+            self._writer.wait_merging_threads()
+
+
+def _whole(value: object) -> object:
+    """A text without half characters, which tantivy does not take."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -1,0 +1,384 @@
+"""The index of words: tantivy, with a document for each turn, each session and each title.
+
+Sessions have an index of their own: BM25 asks how long a document is beside the others, and how
+many have a word, and for that turns are not sessions. Turns and titles share no field, so a query
+for one never meets the other. Documents hold no text, only a key; what a key means is in the
+catalogue.
+"""
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import tantivy
+from tantivy import Occur
+
+from prong.search.analyzers import analyzers, plain, plain_words, stemmer
+from prong.search.documents import Documents, DocumentWriter
+from prong.search.stopwords import STOP_WORDS
+from prong.search.words import names_in, spelled, unspaced_in, words_in
+
+TURN_FIELDS: Mapping[str, float] = {
+    "prompt": 1.5,
+    "answer": 1.0,
+    "files": 0.3,
+    "commands": 0.3,
+    "names": 0.3,
+    "aside": 0.3,
+    "output": 0.1,
+}
+"""What counts how much in a turn."""
+SESSION_FIELDS: Mapping[str, float] = {"all": 1.0, "names": 0.3}
+"""The same in a session."""
+TYPED = 4.0
+"""What it counts in a turn that a command has the whole query, as the one that made a commit has
+its subject."""
+_FEWEST_TYPED = 3
+"""Words; fewer stand in many commands."""
+_HEAP = 96 << 20
+_SESSION_HEAP = 32 << 20
+_LONGEST_QUERY = 10_000
+_MOST_WORDS = 64
+"""How many words of a query are looked for."""
+_COVERED = 400
+"""For how many turns it is told how much of a query they have."""
+_MOST_POSTINGS = 50_000
+"""How many places of words are looked at for that."""
+
+
+_Any = TypeVar("_Any")
+
+
+class Words(NamedTuple):
+    """The words of a query, as the fields have them."""
+
+    stems: tuple[str, ...]
+    """Of prose, without those that say nothing."""
+    plain: tuple[str, ...]
+    """The same words as they were typed, and the parts and wholes of identifiers."""
+    typed: tuple[str, ...]
+    """The same words with their capitals, to be marked in a passage."""
+    telling: tuple[tuple[str, str], ...]
+    """Stem and plain form of each word that a turn can have or lack."""
+    sentence: tuple[str, ...] = ()
+    """All words in their order, also those that say nothing."""
+
+    def __bool__(self) -> bool:
+        return bool(self.stems or self.plain)
+
+
+class Scope(NamedTuple):
+    """Where to look. None is everywhere."""
+
+    marks: Sequence[int] | None = None
+    since: int | None = None
+    """Milliseconds since 1970."""
+    files: tuple[str, ...] = ()
+    """Words that the names of touched files must have."""
+    ids: Sequence[int] | None = None
+    """The numbers of turns' ids."""
+    without: tuple[int, ...] = ()
+    """Marks of files that are left out."""
+
+
+class TurnWords(NamedTuple):
+    """What the index gets of a turn."""
+
+    key: int
+    id: int
+    """The `number_of` its id."""
+    time: int
+    # The texts are `spelled`.
+    prompt: str
+    answer: str
+    files: str
+    commands: str
+    output: str
+    aside: str
+    names: Sequence[str]
+    """Its `names_in`."""
+
+
+class Scored(NamedTuple):
+    key: int
+    score: float
+
+
+class Coverage(NamedTuple):
+    """How much of a query turns have, in [0, 1]."""
+
+    shares: Mapping[int, float]
+    """Of the turns that have most."""
+    rest: float
+    """Of all others, at most."""
+
+    def of(self, key: int) -> float:
+        return self.shares.get(key, self.rest)
+
+
+class Lexical:
+    """The index in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open it, or make it. Raises `ValueError` when it is damaged or of another kind."""
+        sessions = folder / "sessions"
+        if Documents.are_in(folder) and not Documents.are_in(sessions):
+            raise ValueError("the words of the sessions are gone")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        # The turns last: where they are, all is.
+        self._sessions = Documents(sessions, _session_schema(), analyzers())
+        self._turns = Documents(folder, _turn_schema(), analyzers())
+
+    def reload(self) -> None:
+        """See what was committed since."""
+        self._sessions.reload()
+        self._turns.reload()
+
+    def writer(self) -> "LexicalWriter":
+        """Raises `ValueError` while another process writes."""
+        return LexicalWriter(self._turns.writer(_HEAP), self._sessions.writer(_SESSION_HEAP))
+
+    # -- asking ------------------------------------------------------------------------------
+
+    def turns(self, words: Words, scope: Scope, limit: int) -> list[Scored]:
+        """The turns that have some of the words, the best first."""
+        wanted = _terms(self._turns, TURN_FIELDS, words)
+        if len(words.sentence) >= _FEWEST_TYPED:
+            sentence = list[str | tuple[int, str]](words.sentence)
+            typed = tantivy.Query.phrase_query(self._turns.schema, "commands", sentence)
+            wanted.append(_boosted(typed, TYPED))
+        return self._search(wanted, scope, limit)
+
+    def sessions(self, words: Words, scope: Scope, limit: int) -> dict[int, float]:
+        """The marks of session files that have some of the words, and how well they fit."""
+        wanted = _terms(self._sessions, SESSION_FIELDS, words)
+        # A session's files and time are those of its turns.
+        query = _within(self._sessions.schema, _any(wanted), Scope(scope.marks))
+        return dict(self._sessions.found(query, limit, "mark"))
+
+    def titles(self, words: Words, scope: Scope, limit: int) -> dict[int, float]:
+        """The same by title."""
+        wanted = _terms(self._turns, {"title": 1.0}, words)
+        query = _within(self._turns.schema, _any(wanted), Scope(scope.marks))
+        return dict(self._turns.found(query, limit, "mark"))
+
+    def coverage(
+        self, words: Words, scope: Scope, worth: Callable[[int, int], float]
+    ) -> "Coverage":
+        """How much of the query turns have: the share of its words, each as much as it is worth.
+
+        `worth` takes in how many turns a word is, and how many turns there are. Words that very
+        many turns have are left out, as long as there are others: they cost most and say least.
+        """
+        known = sorted(
+            ((self._frequencies(pair), pair) for pair in words.telling),
+            key=lambda one: sum(one[0].values()),
+        )
+        counted: list[tantivy.Query] = []
+        whole, postings = 0.0, 0
+        for frequencies, pair in known:
+            postings += sum(frequencies.values())
+            if counted and postings > _MOST_POSTINGS:
+                break
+            rarity = worth(max(frequencies.values(), default=0), self.documents)
+            whole += rarity
+            terms = [
+                self._turns.term(name, word)
+                for name, word in _forms(*pair)
+                if frequencies.get(name)
+            ]
+            if terms:
+                counted.append(tantivy.Query.const_score_query(_any(terms), rarity))
+        found = self._search(counted, scope, _COVERED) if counted else []
+        shares = {key: min(score / whole, 1.0) for key, score in found}
+        full = len(found) == _COVERED
+        return Coverage(shares, found[-1].score / whole if full else 0.0)
+
+    def _frequencies(self, pair: tuple[str, str]) -> dict[str, int]:
+        """In how many turns each field has a word."""
+        return {name: self._turns.searcher.doc_freq(name, word) for name, word in _forms(*pair)}
+
+    @property
+    def documents(self) -> int:
+        return self._turns.searcher.num_docs
+
+    def _search(self, wanted: Sequence[tantivy.Query], scope: Scope, limit: int) -> list[Scored]:
+        query = _within(self._turns.schema, _any(wanted), scope)
+        return [Scored(*pair) for pair in self._turns.found(query, limit, "key")]
+
+
+class LexicalWriter:
+    """The one writer. What it adds can be found after `commit`."""
+
+    def __init__(self, turns: DocumentWriter, sessions: DocumentWriter) -> None:
+        self._turns = turns
+        self._sessions = sessions
+
+    def add_turn(self, mark: int, turn: TurnWords) -> None:
+        self._turns.add(
+            {
+                "mark": mark,
+                "key": turn.key,
+                "id": turn.id,
+                "time": turn.time,
+                "prompt": turn.prompt,
+                "answer": turn.answer,
+                "files": turn.files,
+                "commands": turn.commands,
+                "names": " ".join(turn.names),
+                "aside": turn.aside,
+                "output": turn.output,
+            }
+        )
+
+    def add_session(self, mark: int, text: str, names: Sequence[str]) -> None:
+        """Under the mark of its file, with the `names` of its turns."""
+        self._sessions.add({"mark": mark, "all": text, "names": " ".join(names)})
+
+    def add_title(self, mark: int, title: str) -> None:
+        """Under the mark of its file; the old one must have been removed."""
+        text = spelled(title)
+        words = " ".join((text, *names_in(text)))
+        self._turns.add({"mark": mark, "named": mark, "title": words})
+
+    def remove(self, mark: int) -> None:
+        """All of a file."""
+        self._turns.remove("mark", mark)
+        self._sessions.remove("mark", mark)
+
+    def remove_title(self, mark: int) -> None:
+        self._turns.remove("named", mark)
+
+    def clear(self) -> None:
+        """Everything."""
+        self._turns.clear()
+        self._sessions.clear()
+
+    def commit(self) -> None:
+        self._sessions.commit()
+        self._turns.commit()
+
+    def close(self) -> None:
+        """Wait for what goes on in the background. Nothing can be added afterwards."""
+        self._sessions.close()
+        self._turns.close()
+
+
+# -- words -------------------------------------------------------------------------------------
+
+_UNSTEMMED = frozenset({"names", "output", "files", "commands"})
+
+
+def words_of(text: str) -> Words:
+    """The words of a query that say something; all of them when none does.
+
+    Of a very long text the first ones: each word costs time, and nobody means so many.
+    """
+    text = query_text(text)
+    typed = words_in(text)
+    telling = _once(word for word in typed if word.lower() not in STOP_WORDS) or _once(typed)
+    telling = telling[:_MOST_WORDS]
+    pairs = _once(pair for word in telling for pair in _pairs(word))[:_MOST_WORDS]
+    sentence = plain_words(text)
+    return Words(
+        stems=_once(stem for stem, _ in pairs),
+        plain=_once((*(plain for _, plain in pairs), *names_in(spelled(text))[:_MOST_WORDS])),
+        typed=telling,
+        telling=pairs,
+        sentence=tuple(sentence) if len(sentence) <= _MOST_WORDS else (),
+    )
+
+
+def query_text(text: str) -> str:
+    """A query as far as it is read. A lone surrogate is no text for a tokenizer."""
+    return text[:_LONGEST_QUERY].encode("utf-8", "replace").decode()
+
+
+def _pairs(word: str) -> list[tuple[str, str]]:
+    """The stem and the plain form of a word; of one without spaces, its pairs of characters."""
+    unspaced = unspaced_in(word)
+    if unspaced:
+        return [(known, known) for pair in _once(unspaced) for known in plain().analyze(pair)]
+    stems, words = stemmer().analyze(word), plain().analyze(word)
+    return [(stems[0], words[0])] if stems and words else []
+
+
+def _forms(stem: str, plain: str) -> list[tuple[str, str]]:
+    """The fields of a turn, each with the form in which it has the word."""
+    return [(name, plain if name in _UNSTEMMED else stem) for name in TURN_FIELDS]
+
+
+def number_of(id_: str) -> int:
+    """A number for a turn's id, much smaller than the id. Others may have the same."""
+    return zlib.crc32(id_.encode("utf-8", "replace"))
+
+
+def _once(words: Iterable[_Any]) -> tuple[_Any, ...]:
+    return tuple(dict.fromkeys(words))
+
+
+# -- tantivy -----------------------------------------------------------------------------------
+
+
+def _turn_schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("mark", indexed=True, fast=True)
+    builder.add_unsigned_field("named", indexed=True)
+    builder.add_unsigned_field("key", indexed=True, fast=True)
+    builder.add_unsigned_field("id", indexed=True)
+    builder.add_integer_field("time", indexed=True, fast=True)
+    for name in ("prompt", "answer", "aside", "title"):
+        builder.add_text_field(name, tokenizer_name="prose", index_option="freq")
+    builder.add_text_field("files", tokenizer_name="plain", index_option="freq")
+    # In their order, so that a command is found by what was typed.
+    builder.add_text_field("commands", tokenizer_name="plain", index_option="position")
+    # No more than that the word is there: a log that repeats itself is not more to the point.
+    builder.add_text_field("output", tokenizer_name="plain", index_option="basic")
+    builder.add_text_field("names", tokenizer_name="spaced", index_option="freq")
+    return builder.build()
+
+
+def _session_schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("mark", indexed=True, fast=True)
+    builder.add_text_field("all", tokenizer_name="prose", index_option="freq")
+    builder.add_text_field("names", tokenizer_name="spaced", index_option="freq")
+    return builder.build()
+
+
+def _terms(documents: Documents, fields: Mapping[str, float], words: Words) -> list[tantivy.Query]:
+    """Any of the words in any of the fields."""
+    return [
+        _boosted(documents.term(name, word), boost)
+        for name, boost in fields.items()
+        for word in (words.plain if name in _UNSTEMMED else words.stems)
+    ]
+
+
+def _any(wanted: Sequence[tantivy.Query]) -> tantivy.Query:
+    return tantivy.Query.boolean_query([(Occur.Should, query) for query in wanted])
+
+
+def _boosted(query: tantivy.Query, boost: float) -> tantivy.Query:
+    return tantivy.Query.boost_query(query, boost)
+
+
+def _within(schema: tantivy.Schema, query: tantivy.Query, scope: Scope) -> tantivy.Query:
+    """The query, with conditions that do not count."""
+    conditions: list[tantivy.Query] = []
+    if scope.marks is not None:
+        conditions.append(tantivy.Query.term_set_query(schema, "mark", list(scope.marks)))
+    if scope.since is not None:
+        integer = tantivy.FieldType.Integer
+        conditions.append(
+            tantivy.Query.range_query(schema, "time", integer, scope.since, (1 << 63) - 1)
+        )
+    if scope.ids is not None:
+        conditions.append(tantivy.Query.term_set_query(schema, "id", list(scope.ids)))
+    conditions += [tantivy.Query.term_query(schema, "files", word) for word in scope.files]
+    clauses = [(Occur.Must, tantivy.Query.const_score_query(one, 0)) for one in conditions]
+    if scope.without:
+        without = tantivy.Query.term_set_query(schema, "mark", list(scope.without))
+        clauses.append((Occur.MustNot, without))
+    return tantivy.Query.boolean_query([(Occur.Must, query), *clauses]) if clauses else query

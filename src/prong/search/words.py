@@ -1,0 +1,90 @@
+"""Words beside the words: identifiers as they were written and in parts, Chinese and Japanese.
+
+The tokenizer of the index cuts at everything that is neither letter nor digit. What that loses of
+identifiers is put together here, as words for a field of its own; and what it does not cut, because
+it is written without spaces, is spelled out before it gets there.
+"""
+
+import re
+from itertools import pairwise
+
+_TELLING = re.compile(r"[_./:@#-]|[a-z][A-Z]|[A-Z]{2}[a-z]")
+_BREAK = re.compile(r"[\W_]+")
+_COMPOUND = re.compile(r"[^\W_]+(?:(?:[_./:@#-]|::)+[^\W_]+)+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+# Han, Hiragana, Katakana, Hangul, Thai: written without spaces, or so that parts matter.
+_CHARACTERS = (
+    "\u0e00-\u0eff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003134f"
+)
+_UNSPACED = re.compile(f"[{_CHARACTERS}]+")
+SPACED = rf"[^\W_{_CHARACTERS}]"
+"""A letter or digit of a word between spaces, as a pattern."""
+_WORD = re.compile(f"[{_CHARACTERS}]+|{SPACED}+")
+_ASCII = bytes(range(128))
+_LONGEST = 100
+"""Longer words are data, not names."""
+_MOST_KNOWN = 200_000
+
+
+def names_in(text: str) -> list[str]:
+    """Identifiers: compounds as a whole (`parse_json`, `src/a.py`), and the parts of camelCase."""
+    # Few words are identifiers and few are new, so this must be no more than a look for each.
+    found: list[str] = []
+    for word in set(text.split()):
+        names = _known.get(word)
+        if names is None:
+            if len(_known) > _MOST_KNOWN:
+                _known.clear()
+            names = _known[word] = _names_in_word(word)
+        if names:
+            found += names
+    return found
+
+
+_known: dict[str, tuple[str, ...]] = {}
+
+
+def _names_in_word(word: str) -> tuple[str, ...]:
+    if len(word) > _LONGEST or not _TELLING.search(word, 1):
+        return ()
+    names = [compound.lower() for compound in _COMPOUND.findall(word)]
+    if _CAMEL.search(word):
+        for part in _BREAK.split(word):
+            if _CAMEL.search(part):
+                names += (piece.lower() for piece in _PART.findall(part) if len(piece) > 1)
+    return tuple(names)
+
+
+def words_in(text: str) -> list[str]:
+    """The words as they stand there. Text without spaces is a word from the first to the last."""
+    return _WORD.findall(text)
+
+
+def unspaced_in(text: str) -> list[str]:
+    """Pairs of characters that follow each other in text without spaces; lone ones as they are."""
+    if text.isascii():
+        return []
+    pairs: list[str] = []
+    for run in _UNSPACED.findall(text):
+        pairs += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    return pairs
+
+
+def spelled(text: str) -> str:
+    """The text with spaces where it has none: between all characters and pairs of them.
+
+    In their order, so that what is typed of a longer text is a part of it here as well.
+    """
+    # This must cost next to nothing for most texts, also for those with a few signs beside ASCII.
+    if text.isascii():
+        return text
+    others = text.encode("utf-8", "ignore").translate(None, _ASCII).decode()
+    return _UNSPACED.sub(_spelled_run, text) if _UNSPACED.search(others) else text
+
+
+def _spelled_run(match: re.Match[str]) -> str:
+    run = match[0]
+    pairs = [f"{one} {one}{next_one}" for one, next_one in pairwise(run)]
+    return f" {' '.join((*pairs, run[-1]))} "
