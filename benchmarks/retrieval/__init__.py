@@ -1,0 +1,1 @@
+"""How well searches find what they should: queries with known answers, on real sessions."""

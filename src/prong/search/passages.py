@@ -1,0 +1,140 @@
+"""The passage of a text that fits a query best, with the words that fit marked."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import islice
+
+from prong.hits import Passage
+from prong.search.analyzers import stem
+from prong.search.lexical import Words
+from prong.search.words import SPACED, unspaced_in
+
+WIDTH = 240
+_LONGEST = 400_000
+"""How much of a text is looked at."""
+_BEFORE = 40
+"""How much stands before the first match."""
+_MOST = 2_000
+"""How many matches of a text are looked at."""
+_SPACE = re.compile(r"\s+")
+
+
+class Marker:
+    """Finds the words of a query in texts."""
+
+    def __init__(self, words: Words) -> None:
+        self._stems = set(words.stems)
+        self._plain = set(words.plain)
+        starts = {_start(word) for word in (*words.typed, *words.plain)}
+        starts |= {_start(word) for word in words.stems}
+        starts.discard("")
+        unspaced = {word for word in starts if unspaced_in(word)}
+        # At the beginning of a word, or of a part of an identifier; anywhere without spaces.
+        pattern = rf"(?P<run>{_any_of(unspaced)})|(?P<start>{_any_of(starts - unspaced)}){SPACED}*"
+        self._pattern = re.compile(pattern, re.IGNORECASE) if starts else None
+
+    def matches(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Where a word of the query stands, and which one."""
+        if self._pattern is None:
+            return
+        for match in self._pattern.finditer(text, 0, _LONGEST):
+            is_run = match["run"] is not None
+            start, end = match.span() if is_run or match["start"].isascii() else match.span("start")
+            if start and not is_run and text[start - 1].isalnum() and text[start - 1].isascii():
+                # In the middle of a word: only a part of camelCase may begin there.
+                if not (text[start].isupper() and not text[start - 1].isupper()):
+                    continue
+                part = re.match(r"[A-Z]?[a-z]+|[A-Z]+|\d+", text[start:end])
+                end = start + part.end() if part else end
+            known = self._known(text[start:end].lower())
+            if known is None and (part := re.match(r"[A-Z]?[a-z]+(?=[A-Z])", text[start:end])):
+                end = start + part.end()
+                known = self._known(part[0].lower())
+            if known is None and not text[start].isascii():
+                known = self._unspaced(text[start:end])
+            if known is not None:
+                yield start, end, known
+
+    def _known(self, word: str) -> str | None:
+        if word in self._plain:
+            return _stem(word)
+        found = _stem(word)
+        return found if found in self._stems else None
+
+    def _unspaced(self, run: str) -> str | None:
+        return next((word for word in self._plain if word in run), None)
+
+    def passage(self, texts: Iterable[str], width: int = WIDTH) -> Passage | None:
+        """The piece of one of these texts with the most different words; None when none has any."""
+        best: tuple[int, str, list[tuple[int, int, str]]] | None = None
+        for text in texts:
+            found = list(islice(self.matches(text), _MOST))
+            if not found:
+                continue
+            count, first = _densest(found, width)
+            if best is None or count > best[0]:
+                best = (count, text, found[first:])
+        if best is None:
+            return None
+        return _cut(best[1], best[2], width)
+
+
+@lru_cache(maxsize=20_000)
+def _stem(word: str) -> str:
+    return stem(word)
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """A pattern for these words, the longest first; without any, one that fits nothing."""
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True)) or r"(?!)"
+
+
+def _start(word: str) -> str:
+    """What all forms of a word begin with."""
+    lowered = word.lower()
+    if not lowered.isascii():
+        return lowered
+    root = _stem(lowered)
+    common = 0
+    while common < min(len(root), len(lowered)) and root[common] == lowered[common]:
+        common += 1
+    return lowered[:common]
+
+
+def _densest(found: list[tuple[int, int, str]], width: int) -> tuple[int, int]:
+    """The most different words within the width, and the match at which that begins."""
+    starts = [start for start, _, _ in found]
+    best = (0, 0)
+    for first, start in enumerate(starts):
+        last = bisect_right(starts, start + width - _BEFORE)
+        count = len({word for _, _, word in found[first : min(last, first + 50)]})
+        if count > best[0]:
+            best = (count, first)
+    return best
+
+
+def _cut(text: str, found: list[tuple[int, int, str]], width: int) -> Passage:
+    start = max(found[0][0] - _BEFORE, 0)
+    if start:
+        # From the beginning of a word.
+        space = text.rfind(" ", max(start - 20, 0), start + 1)
+        start = space + 1 if space >= 0 else start
+    end = min(start + width, len(text))
+    if end < len(text):
+        space = text.rfind(" ", start + width // 2, end)
+        end = space if space > 0 else end
+    inside = found[: bisect_left([at for at, _, _ in found], end)]
+    pieces: list[str] = ["…" if start else ""]
+    marks: list[tuple[int, int]] = []
+    length, at = len(pieces[0]), start
+    for begin, stop, _ in inside:
+        before = _SPACE.sub(" ", text[at:begin])
+        word = text[begin : min(stop, end)]
+        marks.append((length + len(before), length + len(before) + len(word)))
+        pieces += (before, word)
+        length += len(before) + len(word)
+        at = min(stop, end)
+    pieces += (_SPACE.sub(" ", text[at:end]).rstrip(), "…" if end < len(text) else "")
+    return Passage("".join(pieces), tuple(marks))
