@@ -9,6 +9,7 @@ SHELL       := bash
 
 VENV   ?= .venv
 AGENTS := tests/agents
+QMD    := tests/qmd
 BIN    := $(VENV)/bin
 NPM    := $(AGENTS)/node_modules/.bin
 PYTEST := $(BIN)/python -m pytest
@@ -21,6 +22,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 
 INSTALLED := $(VENV)/.installed
 AGENTS_OK := $(AGENTS)/node_modules/.installed
+QMD_OK    := $(QMD)/node_modules/.installed
 
 .PHONY: help
 help: ## show this list
@@ -43,7 +45,7 @@ layers: $(INSTALLED) ## import-linter: who may import whom
 	$(BIN)/lint-imports
 
 .PHONY: cover
-cover: $(INSTALLED) $(AGENTS_OK) | tools ## all tests, branch coverage with a floor
+cover: $(INSTALLED) $(AGENTS_OK) $(QMD_OK) | tools ## all tests, branch coverage with a floor
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(PARALLEL) --durations 20
 	$(BIN)/coverage combine --quiet
@@ -54,7 +56,7 @@ unit: $(INSTALLED) ## the fast tests only (no agent CLI, no corpus, no work coun
 	$(PYTEST) $(PARALLEL) -q -m "not e2e and not corpus and not perf"
 
 .PHONY: e2e
-e2e: $(INSTALLED) $(AGENTS_OK) | tools ## the tests that drive the real claude and codex
+e2e: $(INSTALLED) $(AGENTS_OK) $(QMD_OK) | tools ## the tests that drive the real claude, codex and qmd
 	$(PYTEST) $(PARALLEL) -m e2e
 
 .PHONY: docs
@@ -80,8 +82,8 @@ clean: ## remove what a run leaves behind; keeps the installed tools
 	find src tests benchmarks -name node_modules -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 .PHONY: clean-all
-clean-all: clean ## remove the virtual environment and the agent CLIs as well
-	rm -rf $(VENV) $(AGENTS)/node_modules
+clean-all: clean ## remove the virtual environment, the agent CLIs and qmd as well
+	rm -rf $(VENV) $(AGENTS)/node_modules $(QMD)/node_modules
 
 # --- what has to be there ---------------------------------------------------------------------
 
@@ -112,4 +114,8 @@ $(INSTALLED): requirements/test.txt pyproject.toml | $(VENV)/bin/python
 
 $(AGENTS_OK): $(AGENTS)/package.json $(AGENTS)/package-lock.json $(AGENTS)/install | node
 	$(AGENTS)/install
+	@touch $@
+
+$(QMD_OK): $(QMD)/package.json $(QMD)/package-lock.json $(QMD)/.npmrc $(QMD)/install | node
+	$(QMD)/install
 	@touch $@

@@ -1,0 +1,144 @@
+"""A program that is given so much time and so much room, and is gone afterwards."""
+
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+MOST_OUTPUT = 32 << 20
+_MOST_COMPLAINTS = 64 << 10
+_BLOCK = 1 << 16
+_PAUSE = 0.05
+_SHORT_PAUSE = 0.0005
+
+
+class Ended(NamedTuple):
+    """How a program ended, and what it printed until then."""
+
+    status: int | None
+    """Negative for a signal, as ever; None when it did not start or was stopped by us."""
+    output: bytes = b""
+    complaints: bytes = b""
+    """The beginning of what came on standard error."""
+    stopped: str | None = None
+    """Why there is no status."""
+
+
+def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float) -> Ended:
+    """Run a program without input, in a process group of its own. The group never outlives this."""
+    try:
+        with _interrupts_later() as interrupts:
+            process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+    except OSError as error:
+        return Ended(None, stopped=f"does not start: {error.strerror}")
+    except ValueError as error:  # a NUL somewhere
+        return Ended(None, stopped=f"does not start: {error}")
+    reading = _Reading(process, time.monotonic() + seconds)
+    try:
+        if interrupts:
+            raise KeyboardInterrupt
+        stopped = reading.run()
+    finally:
+        reading.close()
+    output, complaints = bytes(reading.output), bytes(reading.complaints)
+    if stopped == _LATE:
+        stopped = f"{_LATE} within {seconds:g} s"
+    return Ended(None if stopped else process.returncode, output, complaints, stopped)
+
+
+@contextmanager
+def _interrupts_later() -> Generator[list[int]]:
+    """Collect what Ctrl-C sends: a program that is just being started would be left alone."""
+    collected: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield collected
+        return
+    usual = signal.signal(signal.SIGINT, lambda number, _: collected.append(number))
+    try:
+        yield collected
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+_LATE = "did not end"
+
+
+class _Reading:
+    """Both pipes of a process at once. A pipe is not waited for once the process has ended.
+
+    Somebody that it started may hold the pipe open for hours.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], deadline: float) -> None:
+        self.output = bytearray()
+        self.complaints = bytearray()
+        self._process = process
+        self._deadline = deadline
+        self._pipes = selectors.DefaultSelector()
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for pipe, kept in ((process.stdout, self.output), (process.stderr, self.complaints)):
+            self._pipes.register(pipe, selectors.EVENT_READ, kept)
+
+    def run(self) -> str | None:
+        """Read until it has ended; why it has to be stopped, if it has."""
+        pause = _SHORT_PAUSE
+        while (left := self._deadline - time.monotonic()) > 0:
+            ended = _has_ended(self._process)
+            if not self._pipes.get_map():
+                if ended:
+                    return None
+                time.sleep(min(pause, left))
+                pause = min(2 * pause, _PAUSE)
+                continue
+            ready = self._pipes.select(0 if ended else min(left, _PAUSE))
+            for key, _ in ready:
+                self._read(key)
+            if len(self.output) > MOST_OUTPUT:
+                return f"printed more than {MOST_OUTPUT >> 20} MB"
+            if ended and not ready:
+                return None
+        return _LATE
+
+    def _read(self, key: selectors.SelectorKey) -> None:
+        block = os.read(key.fd, _BLOCK)
+        if not block:
+            self._pipes.unregister(key.fileobj)
+            return
+        kept: bytearray = key.data
+        if kept is self.output or len(kept) < _MOST_COMPLAINTS:
+            kept += block
+
+    def close(self) -> None:
+        """End whatever is left of the group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._pipes.close()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+        self._process.wait()
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Only looks: until it is waited for, its number and its group's belong to nobody else."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        return process.poll() is not None
+    try:
+        look = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, process.pid, look) is not None
+    except ChildProcessError:  # somebody else waited for it
+        return True

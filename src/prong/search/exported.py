@@ -1,0 +1,94 @@
+"""An exported session: who, where, when, which turn. Written by prong or by other converters."""
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import NamedTuple
+
+_HEAD_LINES = 60
+
+_FIELD = re.compile(
+    r"""[\s>\#*+_`|-]*                                       # a list, a heading, bold, a table
+        (?P<name>session[ _-]?id|working[ _-]?directory|cwd|date|agent)
+        [\s*_`]*[:|][\s*_`]*
+        (?P<value>\S(?:.*\S)?)\s*$
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_NAMES = {"sessionid": "session_id", "workingdirectory": "cwd"}
+_ID = re.compile(r"[\w.-]{1,128}")
+_TURN = re.compile(r"^## Turn (\d{1,9})\b.*(?:\n\r?\nTime: (\S+))?", re.MULTILINE)
+_TIME = re.compile(r"Time: \S+$")
+_LABEL = re.compile(r"\*\*[\w ]+\*\*\s*$")
+_PLACES = (_FIELD, _LABEL, _TIME)
+_MARKS = re.compile(r"^(?:(?:\#+|>|-)\s+|>$)")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class Header(NamedTuple):
+    """What a header says; None where it says nothing."""
+
+    session_id: str | None = None
+    agent: str | None = None
+    cwd: str | None = None
+    date: str | None = None
+
+
+class TurnMark(NamedTuple):
+    """What the heading of a turn says."""
+
+    number: int
+    """In the session as it was when it was exported: a rewind gives it to another turn."""
+    time: str
+
+
+def header_in(text: str) -> Header:
+    """The header in the beginning of a file. Text of the session itself is no header."""
+    fields: dict[str, str] = {}
+    for line in text.split("\n", _HEAD_LINES)[:_HEAD_LINES]:
+        if found := _FIELD.match(line):
+            name = re.sub(r"[ _-]", "", found["name"].lower())
+            fields.setdefault(_NAMES.get(name, name), found["value"].strip("*`|\"' \t"))
+        elif fields and line.startswith("#"):
+            break
+    fields = {name: value for name, value in fields.items() if value}
+    if not _ID.fullmatch(fields.get("session_id", "")):
+        fields.pop("session_id", None)
+    elif _UUID.fullmatch(fields["session_id"]):
+        fields["session_id"] = fields["session_id"].lower()
+    # "Claude Code" is what some call it; prong's names are one word.
+    agent = fields.pop("agent", "").lower()
+    if agent and not re.search(r"\s", agent):
+        fields["agent"] = agent
+    return Header(**fields)
+
+
+def id_in_name(path: str) -> str | None:
+    """The session id in the name of an export: the last thing there that looks like one."""
+    ids: Iterable[str] = _UUID.findall(PurePath(path).name)
+    return next((one.lower() for one in reversed(list(ids))), None)
+
+
+def turn_at(text: str, line: int, piece: str) -> TurnMark | None:
+    """The turn that a line of an export is in; lines count from 1.
+
+    None when the line does not have that piece: the file is another one than it was. None also for
+    a turn without a time: nobody could say whether it is the one that has this number today.
+    """
+    lines = text.split("\n", line)
+    if len(lines) < line or lines[line - 1].rstrip("\r") != piece.rstrip("\r"):
+        return None
+    end = sum(map(len, lines[:line])) + line
+    above: re.Match[str] | None = None
+    for found in _TURN.finditer(text):
+        if found.start() >= end:
+            break
+        above = found
+    return TurnMark(int(above[1]), above[2]) if above and above[2] else None
+
+
+def readable(text: str) -> str:
+    """A piece of an export without what only says where things are: its header, labels, marks."""
+    lines = (line.strip() for line in text.split("\n"))
+    said = (line for line in lines if not any(place.match(line) for place in _PLACES))
+    return "\n".join(filter(None, (_MARKS.sub("", line) for line in said)))

@@ -1,0 +1,61 @@
+"""One suite over all engines. The real qmd passes it in tests/e2e."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from prong.app.finding import engines
+from prong.config import Search
+from prong.ports import HasSamples, SearchEngine
+from prong.registry import Registry
+from prong.search.builtin import BuiltIn, Shelf, Standing
+from prong.testing.contract import MemoryCache
+from prong.testing.engine_contract import SearchEngineContract
+from tests.unit.search.stand_in import ROW, StandIn
+
+
+class TestBuiltIn(SearchEngineContract):
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> Iterator[SearchEngine]:
+        store = Registry().make("claude", [tmp_path / "root"])
+        assert isinstance(store, HasSamples)
+        store.write_samples(str(tmp_path / "project"), datetime(2026, 11, 15, 12, tzinfo=UTC))
+        made = engines(tmp_path / "index", {store.name: store}, MemoryCache(), Search())
+        made.indexing.refresh()
+        yield BuiltIn(made.index, lambda _: Shelf(Standing), None)
+        made.close()
+
+    @pytest.fixture
+    def text(self) -> str:
+        return "rate limiting"
+
+
+class TestQmd(SearchEngineContract):
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> SearchEngine:
+        qmd = StandIn(tmp_path)
+        rows = qmd.bin / "rows"
+        worse = {**ROW, "file": "qmd://claude-sessions/other.md", "score": 0.2}
+        rows.write_text(json.dumps([worse, ROW]))
+        qmd.does("search", f'case "$*" in *bucket*) cat {rows};; *) echo "[]";; esac')
+        return qmd.engine()
+
+    @pytest.fixture
+    def text(self) -> str:
+        return "a token bucket"
+
+
+class TestQmdWithModels(TestQmd):
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> SearchEngine:
+        qmd = StandIn(tmp_path)
+        qmd.add_model()
+        rows = qmd.bin / "rows"
+        rows.write_text(json.dumps([ROW]))
+        qmd.does("query", f'case "$*" in *bucket*) cat {rows};; *) echo "[]";; esac')
+        qmd.prints("vsearch", "[]")
+        qmd.prints("search", "[]")
+        return qmd.engine()
