@@ -77,6 +77,11 @@ class Capture:
             found |= self._records.of_turns(origin, [TurnKey.BASELINE])
         return whereabouts.located(found, lambda: whereabouts.places(session, self._forks()))
 
+    def turn_ids(self) -> set[str]:
+        """The turns whose code was kept, by their ids."""
+        self.take_in()
+        return self._records.turn_ids()
+
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""
         found = self._caught_up(conversation)

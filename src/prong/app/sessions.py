@@ -1,11 +1,12 @@
 """Listing sessions: scan what changed, filter, newest first."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
+from prong.app.folder_names import is_windows
 from prong.app.garbage import no_collections
 from prong.errors import NotFound
 from prong.model import Scan, Session, SessionRef, Skipped
@@ -56,9 +57,16 @@ class Listing:
 class Scanner:
     """Scans every agent, remembering through the cache."""
 
-    def __init__(self, stores: Mapping[str, AgentStore], cache: ScanCache) -> None:
+    def __init__(
+        self,
+        stores: Mapping[str, AgentStore],
+        cache: ScanCache,
+        scans: Mapping[str, Callable[[ScanCache], Scan]] | None = None,
+    ) -> None:
+        """`scans` are other ways to scan, by agent: those that take the words along."""
         self._stores = stores
         self._cache = cache
+        self._scans = scans or {}
 
     @no_collections()
     def listing(self, wanted: SessionFilter) -> Listing:
@@ -96,7 +104,7 @@ class Scanner:
         )
 
     def _scan(self, name: str) -> Scan:
-        scan = self._stores[name].scan(self._cache)
+        scan = self._scans.get(name, self._stores[name].scan)(self._cache)
         self._cache.save(name, scan)
         return scan
 
@@ -119,6 +127,13 @@ class Project:
     """A folder, by the name it was given and by its real one: an agent may have seen either."""
 
     def __init__(self, folder: Path) -> None:
+        if is_windows(str(folder)):
+            # From another system: only its name can be compared.
+            self.name = str(folder)
+            self._folders, self._below = set[str](), ()
+            self._windows = PureWindowsPath(str(folder))
+            return
+        self._windows = None
         try:
             self.name = os.path.abspath(os.path.expanduser(folder))  # noqa: PTH100, PTH111 -- no `..` stays
         except OSError:
@@ -128,6 +143,8 @@ class Project:
 
     def had(self, session: Session) -> bool:
         """True when the session was ever in the folder or below it."""
+        if self._windows is not None:
+            return any(PureWindowsPath(cwd).is_relative_to(self._windows) for cwd in session.cwds)
         return any(cwd in self._folders or cwd.startswith(self._below) for cwd in session.cwds)
 
 

@@ -71,6 +71,13 @@ class SnapshotRecords:
         """Every recorded snapshot, the oldest first."""
         return self._read(f"{_SELECT} ORDER BY taken, rowid")
 
+    def turn_ids(self) -> set[str]:
+        """The turns that have a snapshot, of whatever session."""
+        with reading(self._path) as connection:
+            query = "SELECT DISTINCT turn_id FROM snapshots"
+            rows = connection.execute(query).fetchall() if connection else []
+        return {str(row[0]) for row in rows} - {TurnKey.BASELINE, TurnKey.START}
+
     def of_turns(self, session: SessionRef, turn_ids: Collection[str]) -> dict[str, Snapshot]:
         """The snapshots of these turns by their id.
 

@@ -1,0 +1,303 @@
+"""Finding turns: refresh the index a little, ask the engines, look the hits up."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from prong.app.indexing import Indexing, OnProgress, Refreshed
+from prong.app.lookup import Lookup
+from prong.app.masking import masked
+from prong.app.sessions import Project
+from prong.errors import Busy, Unavailable, UsageError
+from prong.hits import (
+    Answer,
+    Hit,
+    IndexProgress,
+    IndexState,
+    Query,
+    SearchResult,
+)
+from prong.model import Session
+from prong.search.builtin import BuiltIn, Name, Shelf, Standing
+from prong.search.chain import Chain
+from prong.search.embedder import Embedder
+from prong.search.index import SearchIndex, is_damage, unavailable
+from prong.search.meaning import Meaning
+from prong.search.vectors import VectorCache, fill
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+    from prong.config import Search
+    from prong.ports import AgentStore, ScanCache, SearchEngine
+
+ENGINES = ("auto", "builtin", "qmd")
+_REFRESH_SECONDS = 0.5
+"""So long a search may bring the index up to date; the first one takes what it needs."""
+_PATIENCE = 60.0
+"""So long `prong index` waits for another one."""
+_TEXTS = 10_000
+"""How many texts are looked at, and held, at a time."""
+_RECENT = 5
+"""How many sessions are offered when the engine that was asked for cannot answer."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Engines:
+    """What the engines are made of."""
+
+    index: SearchIndex
+    indexing: Indexing
+    embedder: Embedder
+    vectors: VectorCache
+    scratch: Path | None = None
+    """A folder that nobody will look into again."""
+    problem: str | None = None
+    """Why the index cannot be kept where it should be."""
+
+    def close(self) -> None:
+        self.index.close()
+        self.vectors.close()
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def engines(
+    folder: Path | None, stores: Mapping[str, AgentStore], cache: ScanCache, settings: Search
+) -> Engines:
+    """Open the index in a folder; in a throw-away one when there is none that can be written to."""
+    scratch: Path | None = None
+    problem: str | None = None
+    try:
+        index = SearchIndex(folder, output=settings.output) if folder is not None else None
+    except OSError as error:
+        problem = f"the index cannot be kept in {folder}: {error.strerror or error}"
+        _log.debug("%s", problem)
+        index = None
+    if index is None or folder is None:
+        folder = scratch = Path(tempfile.mkdtemp(prefix="prong-search-"))
+        index = SearchIndex(folder, output=settings.output)
+    indexing = Indexing(index, stores, cache)
+    vectors = VectorCache(folder / "vectors.db")
+    return Engines(
+        index, indexing, Embedder(threads=os.cpu_count() or 1), vectors, scratch, problem
+    )
+
+
+def index(made: Engines, *, rebuild: bool, vectors: bool, on_progress: OnProgress) -> IndexState:
+    """Bring the index up to date. Raises `Busy` while another process does the same.
+
+    Raises `Unavailable` when it cannot be kept.
+    """
+    if made.problem is not None:
+        raise Unavailable(made.problem, hint="XDG_CACHE_HOME=DIR prong index keeps it in DIR")
+
+    def refreshed() -> Refreshed:
+        if rebuild:
+            made.index.clear()
+        return made.indexing.refresh(patience=_PATIENCE, on_progress=on_progress)
+
+    if _healing(made, refreshed).busy:
+        raise Busy("another prong is at work on the index", hint="prong index --status")
+    if vectors:
+        _read_all(made, on_progress)
+    return state(made)
+
+
+def _read_all(made: Engines, on_progress: OnProgress) -> None:
+    """Let the sentence model read what it has not read yet, the newest sessions first."""
+    heads = made.index.catalogue.all_heads
+    keys = _keys(made)
+    made.vectors.keep_only(keys)
+    before = made.vectors.count()
+    texts = (text for _, some in heads() for text in some if text)
+    # Some at a time: all texts of a large store are more than memory should hold.
+    while batch := list(islice(texts, _TEXTS)):
+        known = made.vectors.count()
+
+        def told(done: int, _: int, known: int = known) -> None:
+            on_progress(IndexProgress("meaning", known - before + done, len(keys) - before))
+
+        fill(made.vectors, made.embedder, batch, progress=told)
+
+
+def _keys(made: Engines) -> set[bytes]:
+    """Of all that the sentence model should have read."""
+    heads = made.index.catalogue.all_heads()
+    return {VectorCache.key_of(text) for _, some in heads for text in some if text}
+
+
+def state(made: Engines) -> IndexState:
+    """What the index covers."""
+    return replace(
+        _healing(made, made.indexing.state),
+        size=made.index.size,
+        vectors=made.vectors.count(),
+        busy=made.index.is_busy(),
+        unread=len((keys := _keys(made)) - made.vectors.known(keys)),
+        kept=made.scratch is None,
+    )
+
+
+T = TypeVar("T")
+
+
+def _healing(made: Engines, act: Callable[[], T]) -> T:
+    """Do it; once more when that shows that the index is damaged and must be made anew."""
+    try:
+        return act()
+    except OSError as error:
+        message = f"the search index cannot be used: {error}"
+        raise Unavailable(message, hint="is the disk full? prong index --rebuild") from error
+    except sqlite3.Error as error:
+        if not is_damage(error):
+            raise unavailable(error) from error
+        made.index.close()
+        made.index.start_again()
+        return act()
+
+
+def find(
+    app: App, made: Engines, query: Query, engine: str | None, on_progress: OnProgress
+) -> SearchResult:
+    """The turns that fit, best first."""
+    if engine not in (None, *ENGINES):
+        raise UsageError(f"there is no engine {engine!r}", hint=f"one of {', '.join(ENGINES)}")
+    return _healing(made, lambda: _find(app, made, query, engine, on_progress))
+
+
+def _find(
+    app: App, made: Engines, query: Query, engine: str | None, on_progress: OnProgress
+) -> SearchResult:
+    budget = None if made.indexing.is_new else _REFRESH_SECONDS
+    refreshed = made.indexing.refresh(seconds=budget, on_progress=on_progress)
+    listing = refreshed.listing
+    made.index.words.reload()
+    sessions = {(session.agent, session.id): session for session in listing.sessions}
+    shelf = _Shelves(app, sessions).of(query)
+    chain = Chain([_engine(name, made, shelf) for name in _order(app, engine)])
+
+    def hits_of(answer: Answer, engine: str) -> Iterator[Hit]:
+        return Lookup(app, query, engine, sessions, shelf).hits(answer)
+
+    answer, name = chain.ask(query, lambda found, by: next(hits_of(found, by), None) is not None)
+    hits = list(hits_of(answer, name or ""))
+    result = SearchResult(
+        query=query,
+        hits=tuple(hits[: query.limit]),
+        engine=name,
+        attempts=answer.attempts,
+        index=replace(made.indexing.state(), busy=refreshed.busy, kept=made.scratch is None),
+        total=max(answer.total or 0, len(hits)),
+        refs=tuple(session.ref for session in listing.sessions),
+        guidance=_guidance(answer, query, listing.sessions),
+        notes=tuple(_notes(made, listing.failed)),
+    )
+    return masked(result) if query.masked else result
+
+
+def _notes(made: Engines, failed: Mapping[str, str]) -> Iterator[str]:
+    if made.problem is not None:
+        yield f"{made.problem}; every search reads all sessions (XDG_CACHE_HOME names another)"
+    for agent, why in failed.items():
+        yield f"{agent} cannot be searched: {why}"
+
+
+def _order(app: App, engine: str | None) -> tuple[str, ...]:
+    """The engines to ask, one after the other. The built-in one can always answer."""
+    if engine in (None, "auto"):
+        return app.settings.search.engines
+    return tuple(dict.fromkeys((engine or "", "builtin")))
+
+
+def _engine(name: str, made: Engines, shelf: Shelf) -> SearchEngine:
+    if name == "qmd":
+        from prong.search.qmd import QmdEngine
+
+        return QmdEngine()
+    return BuiltIn(made.index, lambda _: shelf, Meaning(made.embedder, made.vectors))
+
+
+def _guidance(
+    answer: Answer, query: Query, sessions: tuple[Session, ...]
+) -> Mapping[str, object] | None:
+    if all(attempt.engine != "qmd" for attempt in answer.attempts):
+        return None
+    from prong.search.qmd_setup import guidance
+
+    return guidance(answer.attempts, query.collection, _recent(sessions))
+
+
+def _recent(sessions: tuple[Session, ...]) -> list[Session]:
+    oldest = datetime.min.replace(tzinfo=UTC)
+    return sorted(sessions, key=lambda one: one.updated or oldest, reverse=True)[:_RECENT]
+
+
+class _Shelves:
+    """Which sessions a query is about."""
+
+    def __init__(self, app: App, sessions: Mapping[Name, Session]) -> None:
+        self._app = app
+        self._sessions = sessions
+
+    def of(self, query: Query) -> Shelf:
+        only: set[Name] | None = None
+        if query.agent is not None or query.project is not None:
+            project = Project(query.project) if query.project is not None else None
+            only = {
+                name
+                for name, session in self._sessions.items()
+                if query.agent in (None, session.agent)
+                and (project is None or project.had(session))
+            }
+        here = self._here(query)
+        return Shelf(
+            standing=partial(self._standing, only=only, here=here),
+            only=only,
+            here=here,
+            turn_ids=self._app.kept_turns() if query.has_snapshot else None,
+        )
+
+    def _here(self, query: Query) -> set[Name]:
+        if query.here is None:
+            return set()
+        here = Project(_root_of(query.here))
+        return {name for name, session in self._sessions.items() if here.had(session)}
+
+    def _standing(
+        self, name: Name, *, only: AbstractSet[Name] | None, here: AbstractSet[Name]
+    ) -> Standing | None:
+        session = self._sessions.get(name)
+        if session is None or (only is not None and name not in only):
+            return None
+        return Standing(self._family(session), name in here, session.headless)
+
+    def _family(self, session: Session) -> Name:
+        """The session at the root of the lineage."""
+        name = (session.agent, session.id)
+        seen = {name}
+        while session.parent is not None:
+            above = (session.parent.agent, session.parent.id)
+            if above in seen or above not in self._sessions:
+                break
+            seen.add(above)
+            name, session = above, self._sessions[above]
+        return name
+
+
+def _root_of(folder: Path) -> Path:
+    """The repository that a folder is in; else the folder itself."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)

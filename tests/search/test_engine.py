@@ -1,0 +1,122 @@
+"""The built-in engine alone, over turns that a test makes up."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from prong.hits import Found, Query
+from prong.search.builtin import BuiltIn, Name, Shelf, Standing
+from prong.search.index import SearchIndex
+from prong.texts import FileTexts, Stamp, TurnText
+
+JANUARY, FEBRUARY = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
+
+
+class Engine:
+    """An index and the engine over it. Every session is of its own family, unless told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.index = SearchIndex(folder)
+        self.family: Callable[[Name], Name] = lambda name: name
+        self._files = itertools.count()
+
+    def add(self, session: str, *turns: TurnText, agent: str = "claude") -> None:
+        number = next(self._files)
+        with self.index.writing() as update:
+            assert update is not None
+            texts = FileTexts(f"/{session}/{number}", Stamp(1, number, number), session, turns)
+            update.add(agent, texts, None)
+
+    def find(self, text: str, *, ids: set[str] | None = None, limit: int = 10) -> list[Found]:
+        shelf = Shelf(lambda name: Standing(self.family(name)), turn_ids=ids)
+        query = Query(text, fast=True, limit=limit, has_snapshot=ids is not None)
+        return list(BuiltIn(self.index, lambda _: shelf, None).search(query).found)
+
+    def groups(self, text: str) -> set[frozenset[str]]:
+        """The sessions of each hit."""
+        return {
+            frozenset((str(hit.session_id), *(ref.id for ref, _ in hit.copies)))
+            for hit in self.find(text)
+        }
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    made = Engine(tmp_path / "index")
+    yield made
+    made.index.close()
+
+
+def turn(id_: str, prompt: str, started: str | None = JANUARY, number: int | None = 1) -> TurnText:
+    return TurnText(id_, number, "human", started, prompt, "", "")
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_copies_are_found_through_a_third_one(engine: Engine, order: tuple[int, ...]) -> None:
+    """The first has its id from the second, and the third its words."""
+    engine.family = lambda _: ("claude", "root")
+    places = [
+        ("early", turn("x", "griffin")),
+        ("root", turn("x", "griffin grown")),
+        ("fork", turn("y", "griffin grown", FEBRUARY)),
+    ]
+    for place in order:
+        session, one = places[place]
+        engine.add(session, one)
+    assert engine.groups("griffin") == {frozenset(("early", "root", "fork"))}
+
+
+def test_without_a_time_equal_words_are_no_copies(engine: Engine) -> None:
+    engine.add("a", turn("p", "griffin", None))
+    engine.add("b", turn("q", "griffin", None))
+    assert engine.groups("griffin") == {frozenset("a"), frozenset("b")}
+
+
+def test_an_agent_may_number_its_turns(engine: Engine) -> None:
+    engine.add("a", turn("1", "a green griffin", JANUARY))
+    engine.add("b", turn("1", "a red griffin", FEBRUARY))
+    assert engine.groups("griffin") == {frozenset("a"), frozenset("b")}
+
+
+def test_a_numbered_turn_of_a_fork_is_no_copy_of_its_parents(engine: Engine) -> None:
+    engine.family = lambda _: ("claude", "a")
+    engine.add("a", turn("2", "a green griffin", JANUARY, 2))
+    engine.add("b", turn("2", "a red griffin", FEBRUARY, 2))
+    assert engine.groups("griffin") == {frozenset("a"), frozenset("b")}
+
+
+def test_the_same_turns_of_a_session_and_of_its_fork_are_paired(engine: Engine) -> None:
+    engine.family = lambda _: ("claude", "a")
+    engine.add("a", turn("p", "griffin", JANUARY, 1), turn("q", "griffin", FEBRUARY, 3))
+    engine.add("b", turn("r", "griffin", None, 1), turn("s", "griffin", None, 3))
+    found = {
+        (hit.turn.index, tuple(number for _, number in hit.copies))
+        for hit in engine.find("griffin")
+        if hit.turn
+    }
+    assert found == {(1, (1,)), (3, (3,))}
+
+
+def test_turns_with_a_snapshot_are_found_behind_any_number_of_others(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prong.search.builtin._POOL", 2)
+    others = [turn(f"id{number}", f"griffin {number}", number=number) for number in range(300)]
+    long = "the griffin, at last, in so many words that every other turn fits better than this one"
+    engine.add("a", *others)
+    engine.add("b", turn("kept", long, FEBRUARY))
+    assert [hit.session_id for hit in engine.find("griffin", ids={"kept"})] == ["b"]
+    assert engine.find("griffin", ids={"gone"}) == []
+    assert engine.find("griffin", ids=set()) == []
+
+
+def test_a_session_with_very_many_turns_hides_no_other(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prong.search.builtin._POOL", 2)
+    turns = [turn(f"id{number}", f"griffin {number}", number=number) for number in range(300)]
+    engine.add("a", *turns)
+    engine.add("b", turn("last", "the griffin, at last, in many more words than there", FEBRUARY))
+    assert sorted(str(hit.session_id) for hit in engine.find("griffin")) == ["a", "a", "a", "b"]
