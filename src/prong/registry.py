@@ -6,6 +6,7 @@ plug-in that fails to load is reported by `prong doctor` and otherwise ignored.
 """
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from typing import cast
 from prong.ports import AgentFactory, AgentStore, HasCommand
 
 GROUP = "prong.agents"
+_PACKAGE = (".dist-info", ".egg-info")
 
 BUILT_IN: Mapping[str, str] = {
     "claude": "prong.agents.claude.store:ClaudeStore",
@@ -93,7 +95,7 @@ def _factory(target: str) -> AgentFactory:
 
 def _entry_points() -> list[tuple[str, str]]:
     wanted = os.environ.get("PRONG_PLUGINS")
-    if wanted == "none":
+    if wanted == "none" or not _has_plug_ins():
         return []
     from importlib.metadata import entry_points
 
@@ -103,3 +105,28 @@ def _entry_points() -> list[tuple[str, str]]:
         for point in entry_points(group=GROUP)
         if names is None or point.name in names
     ]
+
+
+def _has_plug_ins() -> bool:
+    """True when an installed package may have one: `importlib.metadata` takes long to load.
+
+    It is also True for what cannot be looked into so simply.
+    """
+    for folder in dict.fromkeys(sys.path):
+        try:
+            with os.scandir(folder or ".") as entries:
+                packages = [one.path for one in entries if one.name.endswith(_PACKAGE)]
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return True  # an archive, or nothing that may be read
+        for package in packages:
+            try:
+                with open(os.path.join(package, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123
+                    if f"[{GROUP}]".encode() in file.read():
+                        return True
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return True
+    return False

@@ -1,7 +1,6 @@
 """A plug-in is somebody else's code: it may add an agent, and must not break prong."""
 
 from collections.abc import Iterator, Sequence
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from prong.model import Conversation, Message, Scan, Session, SessionRef, Turn, TurnKind, View
 from prong.ports import ScanCache
 from tests.cli.shell import API, Shell
+from tests.packages import install
 
 HERE = "tests.cli.test_plug_ins"
 
@@ -89,14 +89,6 @@ class Nameless:
 
 def explode(roots: object = None) -> None:
     raise OSError("cannot start")
-
-
-def install(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
-    def entry_points(*, group: str) -> list[EntryPoint]:
-        assert group == "prong.agents"
-        return [EntryPoint(name, value, group) for name, value in points]
-
-    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
 
 
 def warnings(shell: Shell) -> list[str]:

@@ -1,24 +1,17 @@
 """Agents are found by name; built-ins come through the same door as plug-ins."""
 
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from prong.registry import BUILT_IN, PlugIn, Registry
 from prong.testing.home import IsolatedHome
+from tests.packages import install
 
 
 @pytest.fixture(autouse=True)
 def _home(isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PRONG_PLUGINS", raising=False)
-
-
-def install(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
-    def entry_points(*, group: str) -> list[EntryPoint]:
-        return [EntryPoint(name, value, group) for name, value in points]
-
-    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
 
 
 def test_built_ins_have_the_name_they_are_known_by() -> None:

@@ -1,45 +1,36 @@
-"""`App`: the composition root, and the Python API of prong."""
+"""`App`: the composition root, and the Python API of prong.
+
+What a use case needs is imported when it is asked for: most commands need few of them.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from prong import config, paths
-from prong.app import (
-    demo,
-    diffing,
-    doctor,
-    forking,
-    hooks,
-    lineage,
-    planning,
-    resolve,
-    resuming,
-    worktrees,
-)
-from prong.app.capture import Capture
-from prong.app.doctor import Finding
 from prong.app.garbage import no_collections
-from prong.app.hooks import HookPlan, HookStatus
-from prong.app.planning import ForkOptions
-from prong.app.programs import Programs
 from prong.app.reading import Readings
 from prong.app.sessions import Listing, Scanner, SessionFilter
-from prong.app.waiting import when_idle
-from prong.app.worktrees import PrunePlan, WorktreeStatus
 from prong.config import Config
-from prong.edits import Edit
 from prong.errors import NotFound, ProngError
 from prong.model import (
+    Attempt,
     Conversation,
     Fork,
     ForkPlan,
+    IndexProgress,
+    IndexState,
     Launch,
     Message,
+    Query,
+    SearchResult,
     Session,
     Snapshot,
     Turn,
@@ -47,10 +38,26 @@ from prong.model import (
 )
 from prong.ports import AgentStore, CanFork, ForkSource, HasProgram, HookScope, capable
 from prong.registry import Registry
-from prong.state.forks import ForkRecords, Health
 from prong.state.scan import NoCache, SqliteScanCache
 
+if TYPE_CHECKING:
+    from prong.app import demo, diffing, doctor, finding, lineage, resolve
+    from prong.app.capture import Capture
+    from prong.app.export import ExportPlan
+    from prong.app.hooks import HookPlan, HookStatus
+    from prong.app.last_search import LastSearch
+    from prong.app.planning import ForkOptions
+    from prong.app.programs import Programs
+    from prong.app.schedule import SchedulePlan, ScheduleStatus
+    from prong.app.worktrees import PrunePlan, WorktreeStatus
+    from prong.edits import Edit
+    from prong.state.forks import ForkRecords, Health
+
 T = TypeVar("T")
+
+
+def _nobody(_: IndexProgress) -> None:
+    """Told of progress."""
 
 
 class App:
@@ -99,6 +106,9 @@ class App:
     def close(self) -> None:
         """Let go of all files. The application can be used again; they are then opened anew."""
         self._readings.close()
+        if "_engines" in self.__dict__:
+            self._engines.close()
+            del self._engines
         if "_cache" in self.__dict__:
             self._cache.close()
             del self._cache
@@ -117,6 +127,8 @@ class App:
 
     @cached_property
     def _records(self) -> ForkRecords | None:
+        from prong.state.forks import ForkRecords
+
         return ForkRecords(self.state_dir / "state.db") if self._remember else None
 
     @property
@@ -133,8 +145,17 @@ class App:
         """The managed root: where worktrees are made."""
         return self.settings.workspace.root or paths.worktrees_dir()
 
+    @property
+    def last_search(self) -> LastSearch:
+        """The hits of the last search in this terminal, which `%N` names."""
+        from prong.app.last_search import LastSearch
+
+        return LastSearch(paths.cache_dir() / "searches")
+
     @cached_property
     def programs(self) -> Programs:
+        from prong.app.programs import Programs
+
         memory = paths.cache_dir() / "programs.json" if self._remember else None
         return Programs(memory, needed=self._needs_programs)
 
@@ -150,7 +171,9 @@ class App:
 
     def resolve(self, text: str) -> resolve.Found:
         """The session, and the turn if one is named, behind `claude:60309e1e@12` and the like."""
-        return resolve.Resolver(self.stores, self.sessions).find(text)
+        from prong.app import resolve
+
+        return resolve.Resolver(self.stores, self.sessions, self.last_search.hit).find(text)
 
     def session(self, text: str) -> Session:
         return self.resolve(text).session
@@ -179,31 +202,84 @@ class App:
 
     def turn(self, conversation: Conversation, text: str) -> Turn | None:
         """The turn that `12`, `-1` or an id prefix names; None for 0, before the first."""
+        from prong.app import resolve
+
         return resolve.find_turn(conversation, text)
 
     def tree(self, session: Session | None = None, *, everything: bool = False) -> lineage.Forest:
         """Who was forked from whom: of one session's family, or of all."""
+        from prong.app import lineage
+
         recorded = self._records.all() if self._records else ()
         return lineage.forest(self.sessions(), session, everything=everything, recorded=recorded)
+
+    # -- searching ---------------------------------------------------------------------------
+
+    @cached_property
+    def _engines(self) -> finding.Engines:
+        from prong.app import finding
+
+        folder = paths.cache_dir() / "search" if self._remember else None
+        return finding.engines(folder, self.stores, self._cache, self.settings.search)
+
+    def find(
+        self,
+        query: Query,
+        engine: str | None = None,
+        *,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+    ) -> SearchResult:
+        """The turns of past sessions that fit, best first. Brings the index up to date before."""
+        from prong.app import finding
+
+        return finding.find(self, self._engines, query, engine, on_progress or _nobody)
+
+    def index(
+        self,
+        *,
+        rebuild: bool = False,
+        vectors: bool = True,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+    ) -> IndexState:
+        """Bring the index up to date; with `vectors`, let the sentence model read what is new."""
+        from prong.app import finding
+
+        progress = on_progress or _nobody
+        return finding.index(self._engines, rebuild=rebuild, vectors=vectors, on_progress=progress)
+
+    def index_state(self) -> IndexState:
+        """What the index covers, as it is."""
+        from prong.app import finding
+
+        return finding.state(self._engines)
 
     # -- forking -----------------------------------------------------------------------------
 
     @no_collections()
     def plan_fork(self, point: str, options: ForkOptions | None = None) -> ForkPlan:
         """What a fork at `SESSION[@TURN]` would do. Writes nothing but what may be deleted."""
+        from prong.app import planning
+        from prong.app.planning import ForkOptions
+
         return planning.plan(self, point, options or ForkOptions())
 
     @no_collections()
     def fork(self, plan: ForkPlan) -> Fork:
         """Make the fork that a plan describes."""
+        from prong.app import forking
+
         return forking.fork(self, plan)
 
     def forks(self, plan: ForkPlan, count: int = 1) -> Iterator[Fork]:
         """Make several forks of one point, each with an id of its own; each is given when made."""
+        from prong.app import forking
+
         return forking.several(self, plan, count)
 
     def resume(self, session: Session, prompt: str | None = None) -> Launch:
         """How to go on with a session itself, in its own folder."""
+        from prong.app import resuming
+
         return resuming.launch(self, session, prompt)
 
     def when_idle(
@@ -217,6 +293,8 @@ class App:
 
         `Busy` as well when that takes longer than so many seconds.
         """
+        from prong.app.waiting import when_idle
+
         return when_idle(self, session, act, seconds, waiting)
 
     def reading(self, session: Session) -> ForkSource:
@@ -238,6 +316,8 @@ class App:
 
     def record(self, fork: Fork) -> Fork:
         """Remember a fork. The fork is there, so a failure here is no more than a warning."""
+        from prong.app import lineage
+
         if self._records is None:
             return fork
         try:
@@ -254,7 +334,15 @@ class App:
 
     @cached_property
     def _capture(self) -> Capture:
+        from prong.app.capture import Capture
+
         return Capture(self.state_dir, self.recorded_forks, self.settings.snapshots.limit)
+
+    def kept_turns(self) -> set[str]:
+        """The ids of the turns whose code was kept, of whatever session."""
+        # Where no code was ever kept, there is no need to load what keeps it.
+        known = self._remember and (self.state_dir / "state.db").exists()
+        return self._capture.turn_ids() if known else set()
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
         """The snapshots of a conversation's turns, by the ids of the turns."""
@@ -275,24 +363,34 @@ class App:
 
         Only what is in these files and folders, if there are any.
         """
+        from prong.app import diffing
+
         return diffing.diff(self, first, second, paths)
 
     def change_of(self, conversation: Conversation, turn: Turn) -> diffing.CodeDiff:
         """What a turn changed in the code."""
+        from prong.app import diffing
+
         return diffing.of_turn(self, conversation, turn)
 
     # -- worktrees ---------------------------------------------------------------------------
 
     def worktrees(self) -> list[WorktreeStatus]:
         """The worktrees that prong made, oldest first."""
+        from prong.app import worktrees
+
         return worktrees.listed(self)
 
     def plan_prune(self, names: Sequence[str] = (), *, force: bool = False) -> PrunePlan:
         """Which worktrees can go: those that are finished, or the named ones. Removes nothing."""
+        from prong.app import worktrees
+
         return worktrees.plan_prune(self, names, force=force)
 
     def prune(self, worktree: WorktreeStatus, *, force: bool = False) -> str | None:
         """Remove a worktree; the name of its branch comes back when that stays."""
+        from prong.app import worktrees
+
         return worktrees.prune(self, worktree, force=force)
 
     # -- hooks -------------------------------------------------------------------------------
@@ -301,6 +399,8 @@ class App:
         self, *, scope: HookScope = "user", folder: Path | None = None, agent: str | None = None
     ) -> list[HookStatus]:
         """Whether our hooks are in the settings of the agents."""
+        from prong.app import hooks
+
         return hooks.status(self, scope, folder or Path.cwd(), agent)
 
     def plan_hooks(
@@ -312,29 +412,98 @@ class App:
         remove: bool = False,
     ) -> list[HookPlan]:
         """What installing hooks, or removing them, would change. Writes nothing."""
+        from prong.app import hooks
+
         plan = hooks.plan_remove if remove else hooks.plan_install
         return plan(self, scope, folder or Path.cwd(), agent)
 
     def change_hooks(self, plan: HookPlan) -> None:
         """Change the settings of an agent as planned."""
+        from prong.app import hooks
+
         hooks.change(self, plan)
 
     def hook_backup(self, plan: HookPlan, edit: Edit) -> Path | None:
         """Where the bytes are that a settings file had before; None when there was no file."""
+        from prong.app import hooks
+
         return hooks.backup(self, plan, edit)
 
     def hooked(self, agent: str, launch: Launch) -> Launch:
         """A launch of an agent with our hooks, for this one run."""
+        from prong.app import hooks
+
         return hooks.for_one_run(self, agent, launch)
+
+    # -- exports -----------------------------------------------------------------------------
+
+    def plan_export(
+        self,
+        folder: Path,
+        wanted: SessionFilter | None = None,
+        *,
+        masked: bool = True,
+        prune: bool = False,
+    ) -> ExportPlan:
+        """Which sessions would be written as Markdown into a folder. Writes nothing."""
+        from prong.app import export
+
+        return export.plan(self, folder, wanted or SessionFilter(), masked=masked, prune=prune)
+
+    def export(
+        self, plan: ExportPlan, on_progress: Callable[[IndexProgress], None] = _nobody
+    ) -> ExportPlan:
+        """Write the sessions that a plan names; it comes back with what became of each."""
+        from prong.app import export
+
+        return export.export(self, plan, on_progress)
+
+    def refresh_qmd(self, folder: Path, collection: str) -> list[Attempt]:
+        """Have qmd read the exports in a folder."""
+        from prong.app import export_index
+
+        return export_index.refresh_qmd(folder, collection)
+
+    # -- schedules ---------------------------------------------------------------------------
+
+    def schedules(self) -> list[ScheduleStatus]:
+        """What is scheduled, for each scheduler."""
+        from prong.app import schedule
+
+        return schedule.status(self)
+
+    def plan_schedule(
+        self, every: timedelta, export: Path | None = None, scheduler: str | None = None
+    ) -> SchedulePlan:
+        """What having the index, and exports, brought up to date would write. Writes nothing."""
+        from prong.app import schedule
+
+        return schedule.plan_install(self, every, export, scheduler)
+
+    def plan_unschedule(self, scheduler: str | None = None) -> list[SchedulePlan]:
+        """What would be taken out again. Writes nothing."""
+        from prong.app import schedule
+
+        return schedule.plan_remove(self, scheduler)
+
+    def change_schedule(self, plan: SchedulePlan) -> None:
+        """Write what a plan says, and turn it on or off."""
+        from prong.app import schedule
+
+        schedule.change(self, plan)
 
     # -- the installation --------------------------------------------------------------------
 
     def doctor(self) -> doctor.Report:
         """What is installed, what is missing, what to type."""
+        from prong.app import doctor
+
         return doctor.examine(self)
 
-    def fix(self) -> list[Finding]:
+    def fix(self) -> list[doctor.Finding]:
         """Clean up after forks that a killed process left half done; what was done."""
+        from prong.app import doctor
+
         return list(doctor.fix(self))
 
     def state_health(self) -> Health | None:
@@ -343,6 +512,8 @@ class App:
 
     def demo(self, home: Path) -> demo.Demo:
         """Write sample sessions into an empty folder."""
+        from prong.app import demo
+
         return demo.write(self.registry, home)
 
     def roots(self, agent: str | None = None) -> list[Path]:
