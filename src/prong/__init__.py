@@ -2,6 +2,9 @@
 
     import prong
 
+    found = prong.find("add rate limiting to the public API")
+    print(found.hits[0].ref, found.hits[0].turn.prompt)
+
     fork = prong.fork("claude:60309e1e@12", into="/home/ada/experiment")
     print(fork.child, fork.launch.argv)
 
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from prong.app import App
-    from prong.app.functions import fork, plan_fork, sessions, turns
+    from prong.app.functions import find, fork, plan_fork, sessions, turns
     from prong.app.planning import ForkOptions
     from prong.errors import ProngError
     from prong.model import (
@@ -21,7 +24,10 @@ if TYPE_CHECKING:
         Fork,
         ForkPlan,
         ForkPoint,
+        Hit,
         Message,
+        Query,
+        SearchResult,
         Session,
         SessionRef,
         Turn,
@@ -36,12 +42,16 @@ __all__ = [
     "ForkOptions",
     "ForkPlan",
     "ForkPoint",
+    "Hit",
     "Message",
     "ProngError",
+    "Query",
+    "SearchResult",
     "Session",
     "SessionRef",
     "Turn",
     "__version__",
+    "find",
     "fork",
     "plan_fork",
     "sessions",
@@ -52,7 +62,7 @@ _HOME = {
     "App": "prong.app",
     "ForkOptions": "prong.app.planning",
     "ProngError": "prong.errors",
-    **dict.fromkeys(("fork", "plan_fork", "sessions", "turns"), "prong.app.functions"),
+    **dict.fromkeys(("find", "fork", "plan_fork", "sessions", "turns"), "prong.app.functions"),
 }
 
 

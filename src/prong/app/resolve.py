@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from prong.app.last_search import Place
 from prong.app.sessions import Project
 from prong.errors import Ambiguous, Corrupt, NotFound, UsageError
 from prong.model import Conversation, Session, Turn
@@ -32,10 +33,12 @@ class Resolver:
         self,
         stores: Mapping[str, AgentStore],
         sessions: Callable[[str | None], list[Session]],
+        hit: Callable[[int], Place],
     ) -> None:
-        """`sessions` gives those of one agent, or of all, newest first."""
+        """`sessions` gives those of one agent, or of all, newest first; `hit` one of a search."""
         self._stores = stores
         self._sessions = sessions
+        self._hit = hit
 
     def find(self, text: str) -> Found:
         if not text:
@@ -48,11 +51,27 @@ class Resolver:
             name, turn = text, ""
         if at and not turn:
             raise UsageError(f"no turn behind the @ in {text!r}", hint=f"prong turns {name}")
+        if name.startswith("%"):
+            return self._found_by_search(name, turn or None)
         return Found(self._session(name), turn or None)
 
+    def _found_by_search(self, name: str, turn: str | None) -> Found:
+        """`%2` is the turn that the second hit is about, `%2@5` another one of its session."""
+        number = name[1:]
+        if not re.fullmatch(r"[0-9]{1,9}", number):
+            raise NotFound(f"{name} is no hit of a search", hint="%1 is the first one")
+        place = self._hit(int(number))
+        if place.agent not in self._stores:
+            raise NotFound(f"{name}: there is no agent {place.agent!r} any more", hint="prong list")
+        try:
+            session = self._by_prefix(place.session, place.agent)
+        except NotFound as error:
+            raise NotFound(
+                f"{name} is gone since the search: {error.message}", hint=error.hint
+            ) from None
+        return Found(session, turn or place.turn)
+
     def _session(self, name: str) -> Session:
-        if name.startswith("%"):
-            raise NotFound(f"{name}: no search has been made yet", hint="prong list")
         agent, colon, id_ = name.partition(":")
         if colon and agent in self._stores:
             return self._by_prefix(id_, agent)
@@ -143,6 +162,7 @@ def find_turn(conversation: Conversation, text: str) -> Turn | None:
             raise NotFound(f"no turn {text}: {name} has {have}", hint=f"prong turns {name}")
     everywhere = (*conversation.turns, *conversation.abandoned)
     matches = [turn for turn in everywhere if turn.id.startswith(text)]
+    matches = [turn for turn in matches if turn.id == text] or matches
     if len(matches) == 1:
         return matches[0]
     if matches:

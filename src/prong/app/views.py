@@ -87,12 +87,12 @@ def turn(value: Turn) -> View:
         "tools": dict(value.tools),
         "tokens": value.tokens,
         "snapshot": value.snapshot,
-        "diffstat": _diffstat(value.changes),
+        "diffstat": diffstat(value.changes),
         "late": value.late,
     }
 
 
-def _diffstat(value: DiffStat | None) -> View | None:
+def diffstat(value: DiffStat | None) -> View | None:
     if value is None:
         return None
     return {"files": value.files, "added": value.added, "removed": value.removed}

@@ -1,22 +1,18 @@
 """Arguments that several commands take."""
 
 import re
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 from click.shell_completion import CompletionItem
 
-_SPAN = re.compile(r"(\d+)\s*(m|min|h|d|w|mo|y)", re.IGNORECASE)
-_UNITS = {
-    "m": timedelta(minutes=1),
-    "min": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-    "mo": timedelta(days=30),
-    "y": timedelta(days=365),
-}
+from prong.moments import EXAMPLES, moment
+
+if TYPE_CHECKING:
+    from prong.app import App
+
 _MOST_COMPLETIONS = 50
 _HELP_COLUMNS = 60
 
@@ -34,9 +30,17 @@ class SessionArgument(click.ParamType[str]):
         from prong.errors import ProngError
 
         try:
-            sessions = open_app().sessions()
+            app = open_app()
+            sessions = app.sessions()
         except ProngError:
             return []  # a shell is no place to complain; the command itself will
+        if incomplete.startswith("%"):
+            titles = {(session.agent, session.id): session.title for session in sessions}
+            return [
+                CompletionItem(f"%{number}", help=cut(clean(title), _HELP_COLUMNS))
+                for number, title in _hits(app, titles)
+                if f"%{number}".startswith(incomplete)
+            ]
         fitting = [
             session
             for session in sessions
@@ -48,6 +52,19 @@ class SessionArgument(click.ParamType[str]):
             CompletionItem(clean(str(session.ref)), help=cut(clean(session.title), _HELP_COLUMNS))
             for session in fitting[:_MOST_COMPLETIONS]
         ]
+
+
+def _hits(app: "App", titles: Mapping[tuple[str, str], str]) -> Iterator[tuple[int, str]]:
+    """The hits of the last search whose sessions are there, with the titles of these."""
+    from prong.errors import NotFound
+
+    for number in range(1, _MOST_COMPLETIONS + 1):
+        try:
+            place = app.last_search.hit(number)
+        except NotFound:
+            continue
+        if (place.agent, place.session) in titles:
+            yield number, titles[place.agent, place.session]
 
 
 class AgentArgument(click.ParamType[str]):
@@ -78,39 +95,29 @@ class SinceArgument(click.ParamType[datetime]):
     ) -> datetime:
         if isinstance(value, datetime):
             return value
-        text = str(value).strip()
         try:
-            return _moment(text)
-        except OverflowError:
-            return datetime.min.replace(tzinfo=UTC)
+            return moment(str(value))
         except ValueError:
-            self.fail(f"{value!r} is no time; try 3d, 12h, 2w, yesterday or 2026-11-01", param, ctx)
+            self.fail(f"{value!r} is no time; try {EXAMPLES}", param, ctx)
 
 
-def _moment(text: str) -> datetime:
-    now = datetime.now(UTC)
-    if found := _SPAN.fullmatch(text):
-        return now - int(found[1]) * _UNITS[found[2].lower()]
-    # Days begin at midnight of the person's own clock.
-    midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    if text.lower() in ("today", "yesterday"):
-        return (midnight - timedelta(days=text.lower() == "yesterday")).astimezone(UTC)
-    return datetime.fromisoformat(text).astimezone(UTC)
+class OptionalNumbers(click.Command):
+    """A command with options that may stand alone: `--wait` then means for ever.
 
-
-class OptionalSeconds(click.Command):
-    """A command whose `--wait` may stand alone: then it means for ever.
-
-    click would take the word behind it for the number, whatever it is.
+    click would take the word behind them for the number, whatever it is.
     """
+
+    ALONE: ClassVar = {"--wait": "inf", "--fork": "1"}
+    """What they mean without a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = [param for param in self.params if isinstance(param, click.Option)]
         taking = {name for option in options if not option.is_flag for name in option.opts}
         words: list[str] = []
         for before, word, following in zip(["", *args], args, [*args[1:], ""], strict=False):
-            alone = word == "--wait" and before not in taking - {"--wait"}
-            words.append("--wait=inf" if alone and not _is_number(following) else word)
+            alone = word in self.ALONE and word in taking and before not in taking - {*self.ALONE}
+            missing = alone and not _is_number(following)
+            words.append(f"{word}={self.ALONE[word]}" if missing else word)
         return super().parse_args(ctx, words)
 
 

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from prong.app.demo import Demo
 
+_INTENT = "share the request counters between workers"
+"""What the demo looks for."""
+
 
 @click.command()
 @click.option("--keep", is_flag=True, help="Keep the folder, to try the commands on it yourself.")
@@ -38,7 +41,7 @@ def demo(keep: bool, as_json: bool) -> None:
             _say_where(made)
         else:
             click.echo("The samples are gone again; prong demo --keep leaves them to you.")
-            click.echo("With your own sessions: prong list")
+            click.echo('With your own sessions: prong find "what you want to do"')
             click.echo("To keep the code of each turn from now on: prong hooks install")
     finally:
         if not keep:
@@ -58,14 +61,15 @@ def _tour(made: "Demo") -> None:
 def _steps(made: "Demo") -> "Iterator[tuple[list[str], str]]":
     """Commands, and what each of them shows."""
     session = f"{made.sessions[0].agent}:{made.sessions[0].id[:8]}"
+    yield ["find", _INTENT], "what was it about? the turns that fit best, by words and by meaning"
     yield ["list"], "every session of Claude Code and Codex, newest first"
     yield ["turns", session, "--all"], "the turns of one: what was asked, changed and left behind"
     yield ["show", f"{session}@2"], "one turn of it"
     if made.has_code:
         yield ["diff", f"{session}@2", "--no-pager"], "what that turn changed in the code"
-    fork = ["fork", f"{session}@2", "--title", "A token bucket in Redis"]
+    fork = ["fork", "%1", "--title", "A token bucket in Redis"]
     code = ", in a new worktree with the code as it stood then" if made.has_code else ""
-    yield fork, f"a new session of turns 1 and 2{code}"
+    yield fork, f"a new session of turns 1 and 2, which the first hit was about{code}"
     if made.has_code:
         yield ["worktrees"], "the worktrees of forks"
     yield ["tree"], "who was forked from whom, at which turn"

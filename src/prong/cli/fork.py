@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from prong.cli.arguments import AgentArgument, OptionalSeconds, session_argument
+from prong.cli.arguments import AgentArgument, OptionalNumbers, session_argument
 from prong.cli.fork_report import print_fork, print_plan
 from prong.cli.launch import become
 from prong.cli.output import (
@@ -33,7 +33,7 @@ _METHODS = ("copy", "native", "seed")
 _CODES = ("turn", "now", "head", "none")
 
 
-@click.command(cls=OptionalSeconds)
+@click.command(cls=OptionalNumbers)
 @session_argument
 @click.option(
     "--into", type=click.Path(path_type=Path), metavar="DIR", help="Run it in this folder."
@@ -80,6 +80,13 @@ def fork(session: str, **given: Any) -> None:
     In a git repository the fork gets a worktree of its own, with the code as it stood at that turn
     where that was captured. Afterwards the command is shown that runs the fork; --exec runs it.
     """
+    answer = fork_at(session, given)
+    if answer is not None:
+        print_json(answer)
+
+
+def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
+    """Fork as these options say, and tell of it; with `as_json` the answer comes back instead."""
     from prong.app import views
 
     options = _options(given)
@@ -91,7 +98,7 @@ def fork(session: str, **given: Any) -> None:
     app = open_app()
     if given["preview"]:
         _print_preview(app, session)
-        return
+        return None
     if not (given["yes"] or given["as_json"] or given["dry_run"] or given["method"] == "native"):
         from prong.cli import turn_choice
 
@@ -105,8 +112,10 @@ def fork(session: str, **given: Any) -> None:
 
     plan = _when_idle(app, session, wait, planned)
     if given["dry_run"]:
-        _show_plan(app, plan, count, as_json=given["as_json"])
-        return
+        if given["as_json"]:
+            return {"plan": views.plan(plan), "count": count}
+        print_plan(app, plan, count=count)
+        return None
     if not given["yes"]:
         asking = can_ask() and not given["as_json"]
         if not asking:
@@ -117,10 +126,11 @@ def fork(session: str, **given: Any) -> None:
     made = _when_idle(app, session, wait, make)
     if given["as_json"]:
         forks = [views.fork(one) for one in made]
-        print_json({"forks": forks} if count > 1 else {"fork": forks[0]})
+        return {"forks": forks} if count > 1 else {"fork": forks[0]}
     if run:
         assert made[0].launch is not None
         become(app, made[0].child.agent, made[0].launch)
+    return None
 
 
 def _options(given: dict[str, Any]) -> "ForkOptions":
@@ -211,15 +221,6 @@ def _print_preview(app: "App", session: str) -> None:
     if turn is None:
         raise UsageError("turn 0 is before the first prompt: there is nothing to show")
     turn_preview.show(turn_preview.read(app, conversation, turn))
-
-
-def _show_plan(app: "App", plan: "ForkPlan", count: int, *, as_json: bool) -> None:
-    from prong.app import views
-
-    if as_json:
-        print_json({"plan": views.plan(plan), "count": count})
-    else:
-        print_plan(app, plan, count=count)
 
 
 def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[Fork]":

@@ -72,11 +72,16 @@ def list_sessions(
     _notes(app, listing, agent)
 
 
+def say_no_sessions(app: "App", agent: str | None = None) -> None:
+    """There is nothing yet: where was looked, and what to do."""
+    note(f"no sessions under {', '.join(str(root) for root in app.roots(agent))}")
+    variables = " or ".join(app.root_variables(agent))
+    note(f"set {variables}, or run: prong demo" if variables else "run: prong demo")
+
+
 def _notes(app: "App", listing: "Listing", agent: str | None) -> None:
     if not listing.total:
-        note(f"no sessions under {', '.join(str(root) for root in app.roots(agent))}")
-        variables = " or ".join(app.root_variables(agent))
-        note(f"set {variables}, or run: prong demo" if variables else "run: prong demo")
+        say_no_sessions(app, agent)
     elif not (listing.sessions or listing.hidden or listing.more):
         note(f"none of {counted(listing.total, 'session')} fits")
     if listing.more:

@@ -14,11 +14,15 @@ from prong.cli.completion import completion
 from prong.cli.demo import demo
 from prong.cli.diff import diff
 from prong.cli.doctor import doctor
+from prong.cli.export import export
+from prong.cli.find import find
 from prong.cli.fork import fork
 from prong.cli.hooks import hooks
+from prong.cli.index import index
 from prong.cli.listing import list_sessions
 from prong.cli.output import fail
 from prong.cli.resume import resume
+from prong.cli.schedule import schedule
 from prong.cli.show import show
 from prong.cli.snapshot import snapshot
 from prong.cli.text import clean
@@ -130,15 +134,16 @@ def main(context: click.Context) -> None:
     Reads the sessions of Claude Code and Codex where they lie and changes none of them.
 
     SESSION is `claude:60309e1e` or any unique beginning of an id, a path to a session file, or
-    `last` for the newest one of this folder. `@12` behind it names a turn, `@-1` the last one.
+    `last` for the newest one of this folder. `@12` behind it names a turn, `@-1` the last one. `%1`
+    is the first hit of the last `prong find`.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 _COMMANDS = (
-    *(list_sessions, show, turns, diff, fork, resume, tree),
-    *(worktrees, snapshot, hooks, doctor, demo, completion),
+    *(find, list_sessions, show, turns, diff, fork, resume, tree),
+    *(worktrees, snapshot, hooks, index, export, schedule, doctor, demo, completion),
 )
 for _command in _COMMANDS:
     main.add_command(_command)

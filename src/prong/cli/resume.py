@@ -4,7 +4,7 @@ import click
 
 from prong.cli.arguments import SessionArgument
 from prong.cli.launch import become, command_line
-from prong.cli.output import json_option, open_app, patience, print_json, read_prompt, styled
+from prong.cli.output import json_option, note, open_app, patience, print_json, read_prompt, styled
 from prong.errors import UsageError
 
 
@@ -25,10 +25,13 @@ def resume(session: str, prompt: str | None, run: bool, as_json: bool) -> None:
     app = open_app()
     with patience():
         found = app.resolve(session)
-        if found.turn is not None:
+        is_hit = session.startswith("%") and "@" not in session
+        if found.turn is not None and not is_hit:
             hint = f"prong fork {session}"
             raise UsageError("a session is resumed at its end", hint=hint)
         launch = app.resume(found.session, read_prompt(prompt))
+    if found.turn is not None and not as_json:
+        note(f"it goes on at its end; prong fork {session} goes on at the turn that was found")
     if as_json:
         print_json({"session": str(found.session.ref), **views.launch(launch)})
     elif run:

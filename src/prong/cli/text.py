@@ -3,6 +3,7 @@
 import os
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _BREAK = re.compile("[\n\t\v\f\r\x85\u2028\u2029]+")
 _VARIANT = re.compile("[\ufe0e\ufe0f]")
 """Asks for the narrow or the wide form of a sign; terminals do not agree on how wide that is."""
+_LEAST = 8
+"""How many characters of an id are shown at least."""
 _WIDE = frozenset("WF")
 
 
@@ -119,31 +122,37 @@ def short_number(number: int | None) -> str:
     return f"{number / 1_000_000:.1f}M"
 
 
-def short_refs(refs: Iterable["SessionRef"]) -> dict["SessionRef", str]:
-    """Names to type: for each session the shortest that no other of its agent fits."""
+def short_refs(
+    refs: Iterable["SessionRef"], wanted: Iterable["SessionRef"] | None = None
+) -> dict["SessionRef", str]:
+    """Names to type: for each session the shortest that no other of its agent fits.
+
+    Only of the wanted ones, if that is told.
+    """
+    known = list(refs)
     by_agent: dict[str, list[SessionRef]] = {}
-    for ref in refs:
+    for ref in known if wanted is None else dict.fromkeys(wanted):
         by_agent.setdefault(ref.agent, []).append(ref)
     names: dict[SessionRef, str] = {}
     for agent, some in by_agent.items():
-        short = short_ids([ref.id for ref in some])
+        short = short_ids([ref.id for ref in known if ref.agent == agent], [ref.id for ref in some])
         names.update({ref: clean(f"{agent}:{short[ref.id]}") for ref in some})
     return names
 
 
-def short_ids(ids: Sequence[str], least: int = 8) -> dict[str, str]:
-    """For each id the shortest beginning that no other has.
+def short_ids(ids: Sequence[str], wanted: Sequence[str] | None = None) -> dict[str, str]:
+    """For each id, or each wanted one, the shortest beginning that no other has.
 
     Codex ids begin with the time, so those of one minute need more than eight characters.
     """
-    ordered = sorted(set(ids))
-    shared = [0] * (len(ordered) + 1)
-    for position in range(1, len(ordered)):
-        shared[position] = _common(ordered[position - 1], ordered[position])
-    return {
-        id_: id_[: max(least, shared[position] + 1, shared[position + 1] + 1)].rstrip("-")
-        for position, id_ in enumerate(ordered)
-    }
+    ordered = sorted({*ids, *(wanted or ())})
+    names: dict[str, str] = {}
+    for id_ in ordered if wanted is None else wanted:
+        position = bisect_left(ordered, id_)
+        beside = ordered[max(position - 1, 0) : position + 2]
+        shared = max((_common(id_, other) for other in beside if other != id_), default=0)
+        names[id_] = id_[: max(_LEAST, shared + 1)].rstrip("-")
+    return names
 
 
 def _common(one: str, other: str) -> int:

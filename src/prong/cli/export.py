@@ -1,0 +1,147 @@
+"""`prong export`."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from prong.cli.arguments import AgentArgument, SinceArgument
+from prong.cli.output import json_option, note, open_app, patience, print_json
+from prong.cli.text import counted, short_path
+from prong.errors import ProngError, UsageError
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.app.export import Export, ExportPlan
+    from prong.model import Attempt
+
+_SHOWN = 5
+"""So many of those that could not be exported are named."""
+
+
+@click.command()
+@click.argument("folder", type=click.Path(), metavar="DIR")
+@click.option("-a", "--agent", type=AgentArgument(), help="Sessions of this agent only.")
+@click.option(
+    "-p",
+    "--project",
+    metavar="FOLDER",
+    help="Sessions that were ever in this folder or below it.",
+)
+@click.option(
+    "-s", "--since", type=SinceArgument(), help="Changed since: 3d, 12h, yesterday, 2026-11-01."
+)
+@click.option("--all", "everything", is_flag=True, help="Also archived and headless sessions.")
+@click.option("--no-mask", is_flag=True, help="Leave keys and tokens as they are.")
+@click.option("--prune", is_flag=True, help="Remove exports of sessions that are gone.")
+@click.option("--index", "with_qmd", is_flag=True, help="Then run qmd update and qmd embed.")
+@click.option(
+    "--collection",
+    default="claude-sessions",
+    show_default=True,
+    metavar="NAME",
+    help="The collection of qmd.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be written, and do nothing.")
+@json_option
+def export(folder: str, **given: Any) -> None:
+    """Write sessions as Markdown into DIR, one file each.
+
+    Only what changed since the last time is read and written. Files that prong did not write, or
+    that somebody changed, stay as they are.
+    """
+    from prong.app.export import view
+    from prong.app.folder_names import project_folder
+    from prong.app.search_views import attempt
+    from prong.app.sessions import SessionFilter
+    from prong.cli.progress import progress
+
+    dry_run, as_json = given["dry_run"], given["as_json"]
+    since: datetime | None = given["since"]
+    if not folder:
+        raise UsageError("DIR is empty", hint="prong export ~/claude-sessions-md")
+    app = open_app()
+    notes: list[str] = []
+    with patience():
+        project = project_folder(app, Path(given["project"]), notes) if given["project"] else None
+        wanted = SessionFilter(given["agent"], project, since, everything=given["everything"])
+        plan = app.plan_export(
+            Path(folder), wanted, masked=not given["no_mask"], prune=given["prune"]
+        )
+    if not dry_run:
+        try:
+            with progress() as report:
+                plan = app.export(plan, report)
+        except KeyboardInterrupt:
+            note("stopped; what was written is whole, and prong export goes on from there")
+            raise
+    attempts: list[Attempt] = []
+    problem: ProngError | None = None
+    if given["with_qmd"] and not dry_run:
+        attempts, problem = _told_qmd(app, plan, given["collection"])
+    if as_json:
+        told = view(plan, dry_run=dry_run)
+        print_json({**told, "qmd": [attempt(one) for one in attempts]})
+    else:
+        for text in notes:
+            note(text)
+        _print(plan, attempts, dry_run=dry_run)
+    if problem is not None:
+        raise problem
+
+
+def _told_qmd(
+    app: "App", plan: "ExportPlan", collection: str
+) -> "tuple[list[Attempt], ProngError | None]":
+    """What is exported is worth telling, also when qmd fails."""
+    try:
+        with patience("qmd is reading the exports ..."):
+            return app.refresh_qmd(plan.folder, collection), None
+    except ProngError as error:
+        return [], error
+
+
+def _print(plan: "ExportPlan", attempts: "list[Attempt]", *, dry_run: bool) -> None:
+    from prong.app.export import ExportState
+
+    where = short_path(str(plan.folder))
+    if dry_run:
+        for one in plan.changed:
+            click.echo(f"{one.state.value:<8} {short_path(str(one.path))}")
+        for one in plan.pruned:
+            click.echo(f"{'remove':<8} {short_path(str(one.path))}")
+    sessions = counted(len(plan.exports), "session")
+    changed = f"{len(plan.changed)} {'would change' if dry_run else 'changed'}"
+    click.echo(f"{sessions} in {where}: {changed}")
+    _note_some("were left alone", plan.of(ExportState.REFUSED))
+    _note_some("could not be read", plan.of(ExportState.FAILED))
+    _note_gone(plan, dry_run=dry_run)
+    if plan.hidden:
+        note(f"{plan.hidden} left out, archived or headless: --all")
+    for one in attempts:
+        if one.skipped:
+            note(f"qmd {one.mode} was skipped: {one.error}")
+        else:
+            note(f"qmd {one.mode}: done")
+
+
+def _note_some(what: str, some: "tuple[Export, ...]") -> None:
+    if not some:
+        return
+    note(f"{len(some)} {what}:")
+    for one in some[:_SHOWN]:
+        note(f"  {short_path(str(one.path))}: {one.reason}")
+    if len(some) > _SHOWN:
+        note(f"  and {len(some) - _SHOWN} more: --json names them all")
+
+
+def _note_gone(plan: "ExportPlan", *, dry_run: bool) -> None:
+    pruned = len(plan.pruned)
+    kept = len(plan.stale) - pruned
+    if pruned and not dry_run:
+        note(f"{counted(pruned, 'export')} of sessions that are gone: removed")
+    if kept and plan.prune:
+        note(f"{counted(kept, 'export')} of sessions that are gone: changed by somebody, kept")
+    elif kept:
+        note(f"{counted(kept, 'export')} of sessions that are gone: kept; --prune removes them")

@@ -1,0 +1,109 @@
+"""`prong index`."""
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.output import json_option, note, open_app, print_json
+from prong.cli.text import counted
+from prong.errors import UsageError
+
+if TYPE_CHECKING:
+    from prong.model import IndexState
+
+_MEGABYTE = 1_000_000
+
+
+@click.command()
+@click.option("--rebuild", is_flag=True, help="Forget the index first, and read everything anew.")
+@click.option("--status", is_flag=True, help="Say what the index covers, and do nothing.")
+@click.option("--no-vectors", is_flag=True, help="Leave out what the sentence model would read.")
+@json_option
+def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
+    """Bring the search index up to date.
+
+    Every search does that by itself, for half a second. This reads all that is missing, and has
+    the sentence model read it, so that searches need not wait for it. It may be stopped at any
+    time: what was done is kept.
+    """
+    from prong.app import search_views
+    from prong.cli.progress import progress
+
+    if status and (rebuild or no_vectors):
+        raise UsageError("--status does nothing but tell", hint="prong index --status")
+    app = open_app()
+    if status:
+        state = app.index_state()
+    else:
+        try:
+            with progress() as report:
+                state = app.index(rebuild=rebuild, vectors=False, on_progress=report)
+                if not no_vectors:
+                    # From here on searches can do without it, so it must not be in the way.
+                    os.nice(10)
+                    state = app.index(on_progress=report)
+        except KeyboardInterrupt:
+            note("stopped; what was read can be searched, and prong index goes on from there")
+            raise
+    if as_json:
+        print_json({"index": search_views.index(state)})
+    elif status:
+        _print_status(state)
+    else:
+        _print_done(state)
+
+
+def _print_done(state: "IndexState") -> None:
+    click.echo(f"{_covered(state)}, {_size(state.size)}")
+    if state.busy:
+        note("another prong is writing to the index")
+    elif state.behind:
+        note(f"{counted(state.behind, 'file')} could not be read: prong doctor")
+
+
+def _print_status(state: "IndexState") -> None:
+    from prong.cli.progress import duration
+
+    if not state.kept:
+        click.echo("no index: the cache folder cannot be written to; prong index says more")
+        return
+    if state.age_s is None and not state.turns:
+        click.echo("no index yet: prong index, or the first prong find, makes it")
+        return
+    rows = [("covers", _covered(state)), ("size", _size(state.size))]
+    if state.age_s is not None:
+        rows.append(("as of", f"{duration(state.age_s)} ago"))
+    rows.append(("behind", _behind(state)))
+    if state.unread:
+        rows.append(("unread", f"{_many(state.unread, 'text')} for meaning: prong index"))
+    if state.busy:
+        rows.append(("busy", "another prong is writing to it"))
+    for name, text in rows:
+        click.echo(f"{name:<8}{text}")
+
+
+def _behind(state: "IndexState") -> str:
+    if state.behind:
+        return f"{counted(state.behind, 'file')} changed since: prong index"
+    if state.age_s is None:
+        return "it was never finished: prong index goes on with it"
+    return "nothing that is known of"
+
+
+def _covered(state: "IndexState") -> str:
+    texts = f", {state.vectors:,} texts read for meaning" if state.vectors else ""
+    sessions, turns = _many(state.sessions, "session"), _many(state.turns, "turn")
+    return f"{sessions}, {turns}{texts}"
+
+
+def _many(count: int, one: str) -> str:
+    return f"{count:,} {one if count == 1 else one + 's'}"
+
+
+def _size(size: int) -> str:
+    if size < _MEGABYTE:
+        return f"{max(round(size / 1000), 1)} kB" if size else "empty"
+    return (
+        f"{size / _MEGABYTE:,.1f} MB" if size < 100 * _MEGABYTE else f"{size / _MEGABYTE:,.0f} MB"
+    )

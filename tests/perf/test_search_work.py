@@ -1,0 +1,190 @@
+"""How much work a search is, counted: files opened, texts that the model reads, modules."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from benchmarks.store import StoreManifest, write_store
+from prong.agents.claude.sample import ClaudeSample
+from prong.app import App
+from prong.model import Query
+from prong.search.embedder import Embedder
+from prong.search.lexical import Lexical, LexicalWriter
+from prong.testing.home import IsolatedHome
+from tests.perf.test_work import opened_below
+
+pytestmark = pytest.mark.perf
+
+WORDS = "refactor the parser"
+ASKED, PRINTED = "quokka", "wombat"
+"""Words that stand only in the samples: in their prompts, and in what a tool printed."""
+SAMPLES = 6
+HEAVY = {"numpy", "onnxruntime", "tokenizers"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def store(
+    root: Path, isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch
+) -> StoreManifest:
+    manifest = write_store(root, sessions=40, megabytes=2)
+    for name, value in manifest.environment.items():
+        monkeypatch.setenv(name, value)
+    for number in range(SAMPLES):
+        sample = ClaudeSample(str(UUID(int=number)), "/code", datetime(2026, 5, 1, tzinfo=UTC))
+        sample.prompt(f"feed the {ASKED} number {number}")
+        sample.tools(("Bash", {"command": "feed"}, f"a {PRINTED} came instead"))
+        sample.answer(f"It has eaten {number} leaves.")
+        sample.write(root / "claude")
+    return manifest
+
+
+@pytest.fixture
+def app(store: StoreManifest) -> Iterator[App]:
+    """One that has indexed the words of everything, and has been closed and opened since."""
+    with closing(App(needs_programs=False)) as first:
+        first.index(vectors=False)
+    with closing(App(needs_programs=False)) as app:
+        yield app
+
+
+@pytest.fixture
+def writers(monkeypatch: pytest.MonkeyPatch) -> list[LexicalWriter]:
+    """The writers of the index of words that are opened."""
+    opened: list[LexicalWriter] = []
+    writer = Lexical.writer
+
+    def counted(self: Lexical) -> LexicalWriter:
+        opened.append(writer(self))
+        return opened[-1]
+
+    monkeypatch.setattr(Lexical, "writer", counted)
+    return opened
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that the model reads."""
+    texts: list[str] = []
+    embed = Embedder.embed
+
+    def counted(self: Embedder, some: Sequence[str]) -> Any:
+        texts.extend(some)
+        return embed(self, some)
+
+    monkeypatch.setattr(Embedder, "embed", counted)
+    return texts
+
+
+def sessions_in(opened: Sequence[str]) -> list[str]:
+    return [path for path in opened if not path.endswith("session_index.jsonl")]
+
+
+def test_when_nothing_changed_a_search_opens_no_session_and_writes_nothing(
+    root: Path, app: App, writers: list[LexicalWriter]
+) -> None:
+    with opened_below(root) as opened:
+        result = app.find(Query(ASKED, fast=True))
+    assert len(result.hits) == SAMPLES
+    assert (sessions_in(opened), writers) == ([], [])
+
+
+def test_nor_does_an_index_of_what_is_indexed(
+    root: Path, app: App, writers: list[LexicalWriter]
+) -> None:
+    with opened_below(root) as opened:
+        app.index(vectors=False)
+    assert (sessions_in(opened), writers) == ([], [])
+
+
+def test_of_many_sessions_only_the_one_that_changed_is_read(
+    root: Path, app: App, writers: list[LexicalWriter]
+) -> None:
+    hit = app.find(Query(ASKED, fast=True)).hits[0]
+    assert hit.session
+    with hit.session.path.open("ab") as file:
+        file.write(b'{"type":"mode","mode":"normal"}\n')
+    with opened_below(root) as opened:
+        result = app.find(Query(ASKED, fast=True))
+    assert sessions_in(opened) == [hit.session.file]
+    assert len(writers) == 1
+    assert result.index.complete
+
+
+def test_a_first_search_opens_each_session_once(root: Path, store: StoreManifest) -> None:
+    with closing(App(needs_programs=False)) as app, opened_below(root) as opened:
+        result = app.find(Query(ASKED, fast=True))
+    assert result.index.sessions == len(store.sessions) + SAMPLES
+    assert len(opened) == len(set(opened))
+
+
+@pytest.mark.parametrize("limit", [1, 4])
+def test_for_the_passages_no_more_sessions_are_opened_than_there_are_hits(
+    limit: int, root: Path, app: App
+) -> None:
+    with opened_below(root) as opened:
+        result = app.find(Query(PRINTED, fast=True, limit=limit))
+    assert len(result.hits) == limit < result.total
+    assert all(PRINTED in hit.passage.text for hit in result.hits)
+    assert 0 < len(sessions_in(opened)) <= limit
+
+
+def test_a_second_search_for_the_same_has_the_model_read_the_query_alone(
+    app: App, embedded: list[str]
+) -> None:
+    first = app.find(Query(WORDS, limit=5, agent="codex"))
+    assert len(embedded) > 1
+    embedded.clear()
+    app.find(Query(WORDS, limit=5, agent="codex"))
+    embedded.clear()
+    again = app.find(Query(WORDS, limit=5, agent="codex"))
+    assert embedded == [WORDS]
+    assert len(again.hits) == len(first.hits)
+
+
+def test_a_fast_search_has_the_model_read_nothing(app: App, embedded: list[str]) -> None:
+    assert app.find(Query(WORDS, fast=True)).hits
+    assert embedded == []
+
+
+def test_a_fast_search_does_not_load_what_the_model_needs(
+    app: App, isolated_home: IsolatedHome, store: StoreManifest
+) -> None:
+    loaded = _loaded(isolated_home, store, "find", "--fast", WORDS)
+    assert "tantivy" in loaded
+    assert not loaded & HEAVY
+
+
+def test_nor_does_an_index_without_vectors(
+    isolated_home: IsolatedHome, store: StoreManifest
+) -> None:
+    assert not _loaded(isolated_home, store, "index", "--no-vectors") & HEAVY
+
+
+def _loaded(home: IsolatedHome, store: StoreManifest, *arguments: str) -> set[str]:
+    """The modules that prong leaves behind, in a process of its own."""
+    script = (
+        f"import sys, prong.cli\ntry:\n    prong.cli.main({list(arguments)!r})\n"
+        "except SystemExit as end:\n    assert not end.code\n"
+        "print('modules', *sys.modules, sep='\\n')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", script],
+        env=home.env(store.environment),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return set(done.stdout.partition("\nmodules\n")[2].splitlines())
