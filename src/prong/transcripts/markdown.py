@@ -1,0 +1,202 @@
+"""A session as Markdown, for people and for search programs to read.
+
+    # Add rate limiting
+
+    Session ID: 60309e1e-c4ea-4d6d-8da1-21732781ce4d
+    Working Directory: /home/ada/api
+    Date: 2026-01-07T00:11:47.756Z
+    Agent: claude
+    Repo: api
+
+    ## Turn 1: Add rate limiting to the public API
+
+    Time: 2026-01-07T00:11:47.756Z
+
+    **Prompt**
+
+    > Add rate limiting to the public API
+
+    - `Bash` `make test` exit 1
+
+      ```
+      2 failed
+      ```
+
+    **Answer**
+
+    > Two tests fail.
+
+The time tells whether a turn of that number is still this one: after a rewind it is another.
+
+What comes from the session is quoted or indented, line for line, and what may not be is put on one
+line. So no line of it begins like one of ours, and no block of it, a fence that is never closed for
+example, goes on behind its end.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+
+from prong.model import Message, Session, Tool
+
+_HEAD_LINES = 12
+_TAIL_LINES = 6
+_LINE = 400
+_GIST = 200
+_TITLE = 120
+_LABELS = {
+    "user": "Prompt",
+    "assistant": "Answer",
+    "summary": "Summary of what came before",
+    "tool": "Result",
+}
+_ESCAPES = re.compile(
+    "\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\\\)|[ -/]*[0-~])"
+)
+_BREAKS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+"""What some reader or other takes for the end of a line."""
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_SURROGATES = re.compile("[\ud800-\udfff]+")
+_TICKS = re.compile("`+")
+_LIKE_HEADER = re.compile(
+    r"[\W_]*(?:session[ _-]?id|working[ _-]?directory|cwd|date|agent|repo)\W*[:|]", re.IGNORECASE
+)
+
+
+def document(
+    session: Session,
+    messages: Iterable[Message],
+    *,
+    repo: str | None = None,
+    mask: Callable[[str], str] = lambda text: text,
+) -> Iterator[str]:
+    """The pieces of the text. Tool calls come with their results; thoughts are left out."""
+    page = _Page(session, mask)
+    yield f"# {_title(page.line(session.title, _TITLE))}\n\n"
+    yield f"Session ID: {_one_line(session.id)}\n"
+    yield f"Working Directory: {_one_line(session.cwd or '')}\n"
+    yield f"Date: {_date(session.started or session.updated)}\n"
+    yield f"Agent: {_one_line(session.agent)}\n"
+    yield f"Repo: {_one_line(repo or '')}\n"
+    for message in messages:
+        yield from page.message(message)
+
+
+class _Page:
+    """Where in the session we are: a heading for each turn, a label where the speaker changes."""
+
+    def __init__(self, session: Session, mask: Callable[[str], str]) -> None:
+        self._mask = mask
+        self._below = f"{session.cwd}/" if session.cwd else ""
+        self._turn: int | None = None
+        self._begun = False
+        self._label = ""
+
+    def message(self, message: Message) -> Iterator[str]:
+        if message.role == "thinking":
+            return
+        text = self._text(message.text)
+        if message.turn is not None and message.turn != self._turn:
+            self._turn, self._begun, self._label = message.turn, True, ""
+            about = self.line(text, _TITLE) if message.role == "user" else ""
+            yield f"\n## Turn {message.turn}{': ' if about else ''}{about}\n"
+            if message.time is not None:
+                yield f"\nTime: {_date(message.time)}\n"
+        if not self._begun and (text or message.tool is not None):
+            self._begun = True
+            yield "\n## Before the first turn\n"
+        if message.tool is not None:
+            self._label = ""
+            yield from self._tool(message.tool)
+        elif text:
+            label = _LABELS[message.role]
+            if label != self._label:
+                yield f"\n**{label}**\n"
+            self._label = label
+            yield f"\n{_quoted(text)}\n"
+
+    def line(self, text: str, longest: int) -> str:
+        """Masked before it is cut: half a secret looks like none."""
+        return _cut(" ".join(self._text(text).split()), longest)
+
+    def _text(self, text: str) -> str:
+        return self._mask(plain(text)).strip("\n")
+
+    def _tool(self, tool: Tool) -> Iterator[str]:
+        gist = self.line(tool.gist.removeprefix(self._below), _GIST)
+        words = [_code(self.line(tool.name, _GIST) or "tool"), _code(gist), _outcome(tool)]
+        yield f"\n- {' '.join(word for word in words if word)}\n"
+        output = self._text(tool.output or "").rstrip()
+        if output.strip():
+            yield f"\n{_fenced(_shortened(output))}\n"
+
+
+def plain(text: str) -> str:
+    """The text without what a terminal would obey, and with one kind of line end."""
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    text = _CONTROLS.sub("", _BREAKS.sub("\n", text))
+    return _SURROGATES.sub(_characters, text)
+
+
+def _characters(found: re.Match[str]) -> str:
+    """Two surrogates that belong together are a character; one alone is none."""
+    return found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(plain(text).split("\n")).strip()
+
+
+def _title(text: str) -> str:
+    """Not to be taken for a line of the header by a reader that is not strict about headings."""
+    return f"Title: {text}" if _LIKE_HEADER.match(text) else text or "Untitled"
+
+
+def _date(time: datetime | None) -> str:
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z") if time else ""
+
+
+def _outcome(tool: Tool) -> str:
+    if tool.exit_code is not None:
+        return f"exit {tool.exit_code}"
+    if tool.output is None:
+        return "no result"
+    return "failed" if tool.failed else ""
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def _code(text: str) -> str:
+    """A piece of code inside of a line; the ticks around it are more than any in it."""
+    if not text:
+        return ""
+    ticks = "`" * (_longest(text) + 1)
+    room = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{ticks}{room}{text}{room}{ticks}"
+
+
+def _fenced(text: str) -> str:
+    """A block of code that belongs to the item of a list above it."""
+    fence = "`" * max(_longest(text) + 1, 3)
+    return "\n".join(f"  {line}".rstrip() for line in (fence, *text.split("\n"), fence))
+
+
+def _longest(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)
+
+
+def _shortened(text: str) -> str:
+    """The beginning and the end of a long output; the end is where errors stand."""
+    lines = text.split("\n")
+    left_out = len(lines) - _HEAD_LINES - _TAIL_LINES
+    if left_out > 1:
+        remark = f"[... {left_out:,} lines left out ...]"
+        lines[_HEAD_LINES:-_TAIL_LINES] = [remark]
+    return "\n".join(_cut(line, _LINE) for line in lines)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
