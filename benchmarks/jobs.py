@@ -100,11 +100,36 @@ def copy_replaced(path: str, target: str) -> Callable[[], int]:
     return lambda: peers.copy_replaced(Path(path), Path(target))
 
 
+def find_again(words: str, before: str) -> Callable[[], int]:
+    """A search in a process that has answered another one; the model has read what it needs."""
+    from prong.app import App
+    from prong.model import Query
+
+    app = App(needs_programs=False)
+    for text in (words, words, words, before):
+        app.find(Query(text))
+    return lambda: len(app.find(Query(words)).hits)
+
+
+def find_unread(words: str, count: str) -> Callable[[], int]:
+    """The same when the model has not read so many of the texts."""
+    import sqlite3
+
+    work = find_again(words, words)
+    path = Path(os.environ["XDG_CACHE_HOME"]) / "prong" / "search" / "vectors.db"
+    with sqlite3.connect(path) as vectors:
+        statement = "DELETE FROM vectors WHERE rowid IN (SELECT rowid FROM vectors LIMIT ?)"
+        removed = vectors.execute(statement, (int(count),)).rowcount
+    if removed < int(count):
+        raise ValueError(f"the model has read {removed} texts only")
+    return work
+
+
 JOBS: dict[str, Callable[..., Callable[[], int]]] = {
     job.__name__: job
     for job in (
         *(sessions, sessions_again, turns, turns_by_name, decode_store, decode_file),
-        *(fork, fork_cold, sdk_fork, copy_replaced),
+        *(fork, fork_cold, sdk_fork, copy_replaced, find_again, find_unread),
     )
 }
 

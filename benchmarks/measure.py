@@ -44,11 +44,19 @@ def job(name: str, *arguments: str, environment: Mapping[str, str]) -> Cost:
     return Cost(**json.loads(done.stdout))
 
 
-def program(argv: Sequence[str], *, environment: Mapping[str, str]) -> Cost:
-    """Run a whole program, start-up included; what it prints is dropped."""
+def program(argv: Sequence[str], *, environment: Mapping[str, str], notes: bool = True) -> Cost:
+    """Run a whole program, start-up included; what it prints is dropped.
+
+    Without `notes`, also what it says beside that.
+    """
+    nowhere = subprocess.DEVNULL
     began = time.perf_counter()
     with subprocess.Popen(
-        argv, env=dict(environment), stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+        argv,
+        env=dict(environment),
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=None if notes else nowhere,
     ) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

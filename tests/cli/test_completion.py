@@ -128,3 +128,12 @@ def test_bash_really_does_it(samples: Shell, bin_: Path) -> None:
         terminal.send_text("prong show claude:603")
         terminal.key("Tab")
         terminal.wait_for(f"$ prong show claude:{API}")
+
+
+def test_hits_of_the_last_search(samples: Shell) -> None:
+    pane = {"TMUX": "/s,1,0", "TMUX_PANE": "%7"}
+    assert asked(samples, "prong fork %", **pane) == []
+    samples.ok("find", "share the request counters", "--fast", "-n", "2", **pane)
+    offered = asked(samples, "prong fork %", **pane)
+    assert [one.partition(",")[2] for one in offered] == ["%1", "%2"]
+    assert len(asked(samples, "prong fork %2", **pane)) == 1

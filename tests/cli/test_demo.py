@@ -22,6 +22,7 @@ CodexStore.write_samples = write_samples
 from prong.cli import main
 main(["demo"])
 """
+AFTER_A_SEARCH = "go on from a hit: prong fork %1"
 VARIABLES = {
     *("CLAUDE_CONFIG_DIR", "CODEX_HOME"),
     *("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"),
@@ -60,7 +61,8 @@ def state_of(root: Path) -> dict[str, tuple[int, int]]:
 def test_it_shows_every_command_at_work_and_leaves_nothing(shell: Shell, temp: Path) -> None:
     text = shell.ok("demo")
     for command in (
-        *("list", "turns claude:60309e1e --all", "show claude:60309e1e@2"),
+        *("find 'share the request counters between workers'", "list"),
+        *("turns claude:60309e1e --all", "show claude:60309e1e@2"),
         *("diff claude:60309e1e@2 --no-pager", "worktrees", "tree"),
     ):
         assert f"$ prong {command}\n" in text
@@ -68,6 +70,16 @@ def test_it_shows_every_command_at_work_and_leaves_nothing(shell: Shell, temp: P
     assert "└─ @2 claude:7d1c44a2" in text
     assert "└─ @1 codex:01a1e5b2" in text
     assert list(temp.iterdir()) == []
+
+
+def test_it_finds_a_turn_and_forks_there(shell: Shell, temp: Path) -> None:
+    text = shell.ok("demo")
+    found = text.partition("$ prong find")[2].splitlines()
+    assert re.match(r"%1  [01]\.\d\d  claude:60309e1e@2  \d+h ago +\+10 -11  ", found[1])
+    assert found[2].strip() == "Keep the counters in Redis, so that all workers share them"
+    assert found[3].strip() == "also in claude:7d1c44a2@2"
+    fork = text.partition("$ prong fork %1 --title 'A token bucket in Redis'\n")[2]
+    assert fork.startswith(f"forked claude:{API}@2 into claude:")
 
 
 def test_keep(shell: Shell, temp: Path) -> None:
@@ -175,7 +187,7 @@ def test_it_works_with_a_git_that_fails(
     (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
     result = shell.run("demo")
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, f"{AFTER_A_SEARCH}\n")
 
 
 def test_an_error_leaves_nothing(shell: Shell, temp: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,6 +30,10 @@ def commands() -> Iterator[list[str]]:
     yield ["tree", "--all"]
     yield ["tree", claude]
     yield ["doctor"]
+    yield ["find", "prompt", "answer", "entry"]
+    yield ["find", EVIL, f"agent:{EVIL}", f"file:{EVIL}"]
+    yield ["find", "red", "--sessions", "--project", f"/srv/{EVIL}"]
+    yield ["find", f"project:{EVIL}", EVIL]
     for ref in (claude, codex):
         yield ["turns", ref, "--all"]
         yield ["show", ref]

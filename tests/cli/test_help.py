@@ -19,6 +19,10 @@ HEAVY = {
     "importlib.metadata",
     "subprocess",
     "tomllib",
+    "tantivy",
+    "numpy",
+    "onnxruntime",
+    "tokenizers",
 }
 
 
@@ -85,8 +89,8 @@ def test_commands_stand_in_the_order_of_use_with_whole_sentences(shell: Shell) -
     text = shell.ok("--help").partition("Commands:\n")[2]
     names = [line.split()[0] for line in text.splitlines()]
     assert names == [
-        *("list", "show", "turns", "diff", "fork", "resume", "tree"),
-        *("worktrees", "snapshot", "hooks"),
+        *("find", "list", "show", "turns", "diff", "fork", "resume", "tree"),
+        *("worktrees", "snapshot", "hooks", "index", "export", "schedule"),
         *("doctor", "demo", "completion"),
     ]
     assert "..." not in text

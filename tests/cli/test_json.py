@@ -41,7 +41,7 @@ MESSAGE = {"turn": (int, type(None)), "role": str, "text": str, "tool": (dict, t
 NODE = {"ref": str, "turn": (int, type(None)), "children": list}
 FINDING = {"topic": str, "level": str, "message": str, "hint": (str, type(None))}
 RFC3339_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-TIMES = {"started", "updated", "ended", "time"}
+TIMES = {"started", "updated", "ended", "time", "date"}
 
 
 def fits(value: dict[str, Any], shape: dict[str, Any]) -> bool:
@@ -61,7 +61,10 @@ def times(value: Any) -> Iterator[str]:
                 yield from times(one)
 
 
-COMMANDS = [["list"], ["show", API], ["turns", API], ["tree"], ["doctor"]]
+COMMANDS = [
+    *(["list"], ["find", "redis"], ["show", API], ["turns", API], ["tree"]),
+    *(["index"], ["doctor"]),
+]
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
@@ -74,7 +77,7 @@ def test_exactly_one_value_on_one_line_and_nothing_beside_it(
     assert isinstance(json.loads(result.stdout), dict)
 
 
-@pytest.mark.parametrize("words", COMMANDS[:-1], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", COMMANDS[:-2], ids=lambda words: words[0])
 def test_times_are_rfc_3339_in_utc(samples: Shell, words: list[str]) -> None:
     found = list(times(samples.json(*words, TZ="Asia/Tokyo")))
     assert found

@@ -22,6 +22,7 @@ COMMANDS = [
     ["tree", "--all"],
     ["doctor"],
 ]
+SEARCH = ["find", "redis", "counters"]
 
 FREEZE = """
 set -e
@@ -58,7 +59,7 @@ def frozen(shell: Shell, *words: str) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=shlex.join)
+@pytest.mark.parametrize("words", [*COMMANDS, SEARCH], ids=shlex.join)
 def test_every_command_works_on_a_read_only_mount(samples: Shell, words: list[str]) -> None:
     before = state_of(samples.home.claude, samples.home.codex)
     result = frozen(samples, *words)
@@ -74,7 +75,7 @@ def test_it_says_the_same_as_on_one_that_can_be_written(samples: Shell) -> None:
 
 def test_nothing_changes_where_it_could(samples: Shell) -> None:
     before = state_of(samples.home.claude, samples.home.codex)
-    for words in COMMANDS:
+    for words in [*COMMANDS, SEARCH]:
         assert samples.process(*words).returncode == 0
     assert state_of(samples.home.claude, samples.home.codex) == before
 

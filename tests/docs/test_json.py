@@ -9,21 +9,27 @@ from typing import Any
 
 import pytest
 
-from prong.app import views
+from prong.app import search_views, views
 from prong.app.doctor import Finding
 from prong.app.lineage import Forest, Node
 from prong.app.sessions import Listing
 from prong.app.worktrees import WorktreeState, WorktreeStatus
 from prong.model import (
+    Attempt,
     Command,
     Conversation,
     Fork,
     ForkPlan,
     ForkPoint,
+    Hit,
+    IndexState,
     Launch,
     LeftOut,
     Message,
     Method,
+    Passage,
+    Query,
+    SearchResult,
     Session,
     SessionRef,
     Skipped,
@@ -76,6 +82,21 @@ def test_fork() -> None:
     assert list(json.loads(planned)["plan"]) == list(views.plan(plan))
     assert list(json.loads(done)["fork"]) == list(views.fork(made))
     assert list(example("resume")) == ["session", *views.launch(launch)]
+
+
+def test_find() -> None:
+    found = Hit(SESSION, REF, TURN, 0.5, Passage("text"), "builtin")
+    attempt = Attempt("builtin", "words")
+    real = search_views.result(
+        SearchResult(Query("x"), (found,), "builtin", (attempt,), IndexState())
+    )
+    shown = example("find")
+    assert list(shown) == list(real)
+    for name in ("filters", "index"):
+        assert list(shown[name]) == list(real[name])
+    for name in ("attempts", "hits"):
+        assert list(shown[name][0]) == list(real[name][0])
+    assert list(example("index")["index"]) == list(search_views.index(IndexState()))
 
 
 def test_show() -> None:

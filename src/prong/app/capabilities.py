@@ -31,6 +31,9 @@ class Capability:
 
 
 CAPABILITIES = (
+    Capability("find turns", "find", "find"),
+    Capability("bring the index up to date", "index", "index"),
+    Capability("see what the index covers", "index_state", "index"),
     Capability("list sessions", "list_sessions", "list"),
     Capability("show a transcript", "messages", "show"),
     Capability("show the lines as written", "raw", "show"),
@@ -53,6 +56,13 @@ CAPABILITIES = (
     Capability("plan hooks", "plan_hooks", "hooks"),
     Capability("install and remove hooks", "change_hooks", "hooks"),
     Capability("start an agent with hooks", "hooked", "resume"),
+    Capability("plan an export", "plan_export", "export"),
+    Capability("export sessions as Markdown", "export", "export"),
+    Capability("have qmd read the exports", "refresh_qmd", "export"),
+    Capability("see what is scheduled", "schedules", "schedule"),
+    Capability("plan a schedule", "plan_schedule", "schedule"),
+    Capability("plan the end of a schedule", "plan_unschedule", "schedule"),
+    Capability("schedule index and exports", "change_schedule", "schedule"),
     Capability("check the installation", "doctor", "doctor"),
     Capability("clean up after a killed fork", "fix", "doctor"),
     Capability(
