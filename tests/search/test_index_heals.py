@@ -228,8 +228,11 @@ def test_all_files_are_private(lab: SearchLab) -> None:
     assert all(not path.stat().st_mode & 0o077 for path in folder().rglob("*"))
 
 
-def test_a_large_file_waits_for_prong_index(lab: SearchLab) -> None:
+def test_a_large_file_waits_for_prong_index(
+    lab: SearchLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A search may take half a second for what changed."""
+    monkeypatch.setattr("prong.app.finding._REFRESH_SECONDS", 0.5)
     lab.claude(GRIFFIN)
     lab.places("griffin")
     sample = lab.sample()
