@@ -19,7 +19,7 @@ SESSIONS = [
         SessionRef("claude", "60309e1e"),
         "/store/a.jsonl",
         "Limits",
-        cwd="/work/shop",
+        cwd="/home/me/shop",
         updated=datetime(2026, 1, 7, 0, 11, 47, 756000, tzinfo=UTC),
     ),
     Session(SessionRef("codex", "70309e1e"), "/store/b.jsonl", "Parser"),
@@ -51,7 +51,7 @@ def test_without_qmd(tmp_path: Path) -> None:
         {
             "session_id": "60309e1e",
             "agent": "claude",
-            "project_path": "/work/shop",
+            "project_path": "/home/me/shop",
             "last_modified": "2026-01-07T00:11:47.756Z",
         },
         {
