@@ -17,7 +17,13 @@ def shell(isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch) -> Shell
     for name in ("COLUMNS", "NO_COLOR", "PRONG_PLUGINS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(isolated_home.root)
+    # Most commands run inside of the tests, which are not to get slower by it.
+    monkeypatch.setattr("os.nice", _as_before)
     return Shell(isolated_home)
+
+
+def _as_before(_: int) -> int:
+    return 0
 
 
 @pytest.fixture

@@ -45,6 +45,15 @@ def test_without_the_model(samples: Shell) -> None:
     assert samples.json("index", "--no-vectors")["index"]["vectors"] == 0
 
 
+def test_the_model_is_in_nobodys_way(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered: list[int] = []
+    monkeypatch.setattr("os.nice", lowered.append)
+    samples.ok("index", "--no-vectors")
+    assert lowered == []
+    samples.ok("index")
+    assert lowered == [10]
+
+
 def test_what_is_new_comes_in(samples: Shell) -> None:
     before = samples.json("index", "--no-vectors")["index"]
     samples.simple(7, "Zyzzyva")

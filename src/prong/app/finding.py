@@ -185,7 +185,6 @@ def _find(
     budget = None if made.indexing.is_new else _REFRESH_SECONDS
     refreshed = made.indexing.refresh(seconds=budget, on_progress=on_progress)
     listing = refreshed.listing
-    made.index.words.reload()
     sessions = {(session.agent, session.id): session for session in listing.sessions}
     shelf = _Shelves(app, sessions).of(query)
     chain = Chain([_engine(name, made, shelf) for name in _order(app, engine)])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from prong.errors import ProngError
@@ -37,6 +39,11 @@ class Lookup:
         self._shelf = shelf
         self._marker = Marker(words_of(query.text))
 
+    @cached_property
+    def _kept(self) -> AbstractSet[str]:
+        """The turns whose code was kept: asked for once, not for each hit."""
+        return self._app.kept_turns()
+
     def hits(self, answer: Answer) -> Iterator[Hit]:
         for found in answer.found:
             session = self._session(found)
@@ -61,7 +68,7 @@ class Lookup:
         if not query.files and not query.has_snapshot:
             return True
         turns = [hit.turn] if hit.turn else self._turns(hit.session)
-        if query.has_snapshot and not any(turn.id in self._app.kept_turns() for turn in turns):
+        if query.has_snapshot and not any(turn.id in self._kept for turn in turns):
             return False
         names = [FileName(name) for name in query.files]
         return any(all(name.fits(turn.files) for name in names) for turn in turns)
@@ -116,7 +123,7 @@ class Lookup:
 
     def _with_code(self, session: Session, turn: Turn) -> Turn:
         """The turn as the session has it, when there is code to tell of."""
-        if turn.id not in self._app.kept_turns():
+        if turn.id not in self._kept:
             return turn
         try:
             conversation = self._app.with_code(self._app.conversation(session))

@@ -10,7 +10,9 @@ from prong.cli.text import counted
 from prong.errors import UsageError
 
 if TYPE_CHECKING:
-    from prong.model import IndexState
+    from collections.abc import Callable
+
+    from prong.model import IndexProgress, IndexState
 
 _MEGABYTE = 1_000_000
 
@@ -38,11 +40,8 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
     else:
         try:
             with progress() as report:
-                state = app.index(rebuild=rebuild, vectors=False, on_progress=report)
-                if not no_vectors:
-                    # From here on searches can do without it, so it must not be in the way.
-                    os.nice(10)
-                    state = app.index(on_progress=report)
+                told = _yielding(report)
+                state = app.index(rebuild=rebuild, vectors=not no_vectors, on_progress=told)
         except KeyboardInterrupt:
             note("stopped; what was read can be searched, and prong index goes on from there")
             raise
@@ -52,6 +51,20 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
         _print_status(state)
     else:
         _print_done(state)
+
+
+def _yielding(report: "Callable[[IndexProgress], None]") -> "Callable[[IndexProgress], None]":
+    """Report; once the model reads, be in nobody's way: searches need not wait for it."""
+    reading = False
+
+    def told(progress: "IndexProgress") -> None:
+        nonlocal reading
+        if progress.phase == "meaning" and not reading:
+            reading = True
+            os.nice(10)
+        report(progress)
+
+    return told
 
 
 def _print_done(state: "IndexState") -> None:
