@@ -16,6 +16,7 @@ from prong.app import App
 from prong.hits import IndexState
 from tests.cli.shell import Shell, prong
 from tests.cli.terminal import on_terminal
+from tests.interrupts import ending, unmeasured
 
 
 def folder(shell: Shell) -> Path:
@@ -154,18 +155,18 @@ def test_a_real_ctrl_c(shell: Shell) -> None:
         shell.simple(number, f"Prompt number {number} " + "about limits " * 200)
     screen, terminal = pty.openpty()
     process = subprocess.Popen(
-        prong("index"), env=shell.env(), stdout=subprocess.PIPE, stderr=terminal
+        prong("index"), env=unmeasured(shell.env()), stdout=subprocess.PIPE, stderr=terminal
     )
     os.close(terminal)
-    shown = b""
-    while b"reading" not in shown:
-        shown += os.read(screen, 1 << 16)
-    os.kill(process.pid, signal.SIGINT)
-    with suppress(OSError):  # how the other end of a terminal is closed
-        while piece := os.read(screen, 1 << 16):
-            shown += piece
-    os.close(screen)
-    assert process.communicate(timeout=60) == (b"", None)
+    with ending(process), os.fdopen(screen, "rb", buffering=0) as shows:
+        shown = b""
+        while b"reading" not in shown:
+            shown += shows.read(1 << 16)
+        process.send_signal(signal.SIGINT)
+        with suppress(OSError):  # how the other end of a terminal is closed
+            while piece := shows.read(1 << 16):
+                shown += piece
+        assert process.communicate(timeout=60) == (b"", None)
     assert process.returncode == 130
     assert b"prong index goes on from there" in shown
     # The next search has everything.

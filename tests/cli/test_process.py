@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.shell import API, Shell, prong
 from tests.cli.terminal import on_terminal, run_on_terminal
+from tests.interrupts import ending, unmeasured
 
 SLOW = """
 import sys, time
@@ -27,7 +28,7 @@ main(sys.argv[1:])
 def interrupted(shell: Shell, argv: list[str], signal_when: bytes) -> subprocess.Popen[bytes]:
     """A process that got a Ctrl-C after it had said something on stderr or stdout."""
     process = subprocess.Popen(
-        argv, env=shell.env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        argv, env=unmeasured(shell.env()), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     assert process.stdout
     said = b""
@@ -44,7 +45,8 @@ def interrupted(shell: Shell, argv: list[str], signal_when: bytes) -> subprocess
 )
 def test_ctrl_c_exits_with_130_and_no_traceback(shell: Shell, words: list[str]) -> None:
     process = interrupted(shell, [sys.executable, "-c", SLOW, *words], b"scanning")
-    rest, _ = process.communicate(timeout=30)
+    with ending(process):
+        rest, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     assert rest.strip() == b""
 

@@ -23,6 +23,7 @@ from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Hold, Reply, Text
 from tests.cli.shell import prong
 from tests.e2e.command_line import environment
+from tests.interrupts import ending, unmeasured
 
 WAITING = "waiting until"
 
@@ -150,15 +151,16 @@ def test_control_c_while_waiting(work: AtWork) -> None:
     before = sorted(work.path.parents[1].rglob("*.jsonl"))
     process = subprocess.Popen(
         work.command(work.session, "--wait"),
-        env=work.env,
+        env=unmeasured(work.env),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stderr is not None
-    assert WAITING in process.stderr.readline()
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=60)
+    with ending(process):
+        assert process.stderr is not None
+        assert WAITING in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, "")
     assert sorted(work.path.parents[1].rglob("*.jsonl")) == before
 

@@ -24,6 +24,7 @@ from prong.testing.script import Fail, Hold, Reply, Text, Thinking, say
 from prong.testing.server import Answer, FakeModelServer, Kind
 from tests.cli.shell import prong
 from tests.e2e.command_line import environment
+from tests.interrupts import ending, unmeasured
 
 READY = "Ready."
 DONE = "Fork created; context injected; waiting for your next prompt."
@@ -139,15 +140,16 @@ def test_control_c_while_the_seed_is_read(bench: Bench) -> None:
     before = [session["ref"] for session in bench.json("list", "--all")["sessions"]]
     process = subprocess.Popen(
         prong("fork", f"{bench.agent}:{bench.session}", "--method", "seed", "--yes"),
-        env=bench.env,
+        env=unmeasured(bench.env),
         cwd=bench.cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    bench.server.wait_for(lambda request: "PRONG_FORK_SEED" in json.dumps(request.body))
-    process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=PATIENCE)
+    with ending(process):
+        bench.server.wait_for(lambda request: "PRONG_FORK_SEED" in json.dumps(request.body))
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=PATIENCE)
     gate.set()
     assert (process.returncode, said) == (130, "")
     after = [session["ref"] for session in bench.json("list", "--all")["sessions"]]

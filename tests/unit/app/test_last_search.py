@@ -168,17 +168,25 @@ def test_panes_have_names_of_their_own() -> None:
 
 
 def test_elsewhere_it_is_the_session_of_processes() -> None:
-    code = "from prong.app.last_search import *; print(terminal_name({}))"
+    code = "from prong.app.last_search import *; print(terminal_name({}), end='')"
 
     def name(*, alone: bool) -> str:
         argv = [sys.executable, "-c", code]
         done = subprocess.run(
             argv, capture_output=True, text=True, check=True, start_new_session=alone
         )
-        return done.stdout.strip()
+        return done.stdout
 
     assert name(alone=False) == name(alone=False) == terminal_name({})
     assert name(alone=True) != terminal_name({})
+
+
+def test_a_session_whose_leader_cannot_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def outside(_: int) -> int:
+        return 0  # in a container the shell may be
+
+    monkeypatch.setattr(os, "getsid", outside)
+    assert terminal_name({}) == "session 0 "
 
 
 def test_what_is_kept_is_no_more_than_names(search: LastSearch, tmp_path: Path) -> None:
