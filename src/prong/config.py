@@ -22,13 +22,13 @@ tool_output = true                # whether what tools printed can be found
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from prong import paths
 from prong.errors import ConfigError
 from prong.limits import SNAPSHOT_LIMIT, in_bytes
+from prong.record import Record, field
 
 _HINT = (
     "the settings there are: agents.NAME.roots = [FOLDER, ...], agents.NAME.command = COMMAND, "
@@ -40,8 +40,7 @@ _PICKERS = ("builtin", "fzf")
 _ENGINES = ("builtin", "qmd")
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(Record, frozen=True):
     """What new worktrees are like."""
 
     root: Path | None = None
@@ -52,16 +51,14 @@ class Workspace:
     """The same of those that are linked."""
 
 
-@dataclass(frozen=True)
-class Snapshots:
+class Snapshots(Record, frozen=True):
     """What goes into them. Hooks read it with `prong.limits`."""
 
     limit: int = SNAPSHOT_LIMIT
     """In bytes. Larger files are left out and listed."""
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(Record, frozen=True):
     """How sessions are searched."""
 
     engines: tuple[str, ...] = ("builtin",)
@@ -70,8 +67,7 @@ class Search:
     """Whether what tools printed is in the index."""
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(Record, frozen=True):
     extra_roots: Mapping[str, tuple[Path, ...]] = field(default_factory=dict[str, tuple[Path, ...]])
     """Agent name -> folders besides its own: other accounts, copies from other machines."""
     commands: Mapping[str, str | tuple[str, ...]] = field(
@@ -132,7 +128,7 @@ class _Checker:
         output = table.get("tool_output", True)
         if not isinstance(output, bool):
             raise self._wrong("search.tool_output must be true or false")
-        given = table.get("engines", list(Search.engines))
+        given = table.get("engines", list(Search().engines))
         engines = cast(list[Any], given) if isinstance(given, list) else []
         if not engines or any(engine not in _ENGINES for engine in engines):
             raise self._wrong(f"search.engines must be a list of {' and '.join(_ENGINES)}")

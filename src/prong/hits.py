@@ -1,17 +1,17 @@
 """Searching, as values: a query, what an engine found, and the answer with its whole story."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from prong.record import Record, field
 
 if TYPE_CHECKING:
     from prong.model import Session, SessionRef, Turn
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(Record, frozen=True):
     """What is looked for. Filters leave out; `here` only lifts what belongs to a folder."""
 
     text: str
@@ -44,8 +44,7 @@ class Passage(NamedTuple):
     marks: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Record, frozen=True):
     """What an engine says about one place. An engine need not know more than the session's id."""
 
     score: float
@@ -71,8 +70,7 @@ class Found:
     """
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(Record, frozen=True):
     """One thing that was tried to get an answer."""
 
     engine: str
@@ -84,8 +82,7 @@ class Attempt:
     hits: int | None = None
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Record, frozen=True):
     """What an engine says to a query. Not `ok` when it could not answer: the next one is asked."""
 
     found: tuple[Found, ...]
@@ -95,8 +92,7 @@ class Answer:
     """How many it would give without a limit; None when it does not know."""
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(Record, frozen=True):
     """A turn to fork from, or a session where the engine knows no turn."""
 
     session: "Session | None"
@@ -121,8 +117,7 @@ class Hit:
         return self.session is not None and self.warning is None
 
 
-@dataclass(frozen=True)
-class IndexState:
+class IndexState(Record, frozen=True):
     """What the built-in index covers."""
 
     sessions: int = 0
@@ -150,8 +145,7 @@ class IndexState:
         return not unknown and not self.behind
 
 
-@dataclass(frozen=True)
-class SearchResult:
+class SearchResult(Record, frozen=True):
     """The answer to a query, and how it came about."""
 
     query: Query

@@ -1,11 +1,10 @@
-"""The vocabulary: frozen values that every layer shares. Standard library only.
+"""The vocabulary: frozen values that every layer shares.
 
 Words are those of docs/concepts.md. Nothing here reads a file.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +21,7 @@ from prong.hits import IndexState as IndexState
 from prong.hits import Passage as Passage
 from prong.hits import Query as Query
 from prong.hits import SearchResult as SearchResult
+from prong.record import Record, field
 from prong.snapshot import DiffStat as DiffStat
 from prong.snapshot import LeftOut as LeftOut
 from prong.snapshot import NestedSnapshot as NestedSnapshot
@@ -29,8 +29,7 @@ from prong.snapshot import Snapshot as Snapshot
 from prong.snapshot import TurnKey as TurnKey
 
 
-@dataclass(frozen=True, order=True)
-class SessionRef:
+class SessionRef(Record, frozen=True, order=True):
     """Names one session of one agent. The text form is `claude:60309e1e-...`."""
 
     agent: str
@@ -40,8 +39,7 @@ class SessionRef:
         return f"{self.agent}:{self.id}"
 
 
-@dataclass(frozen=True)
-class Session:
+class Session(Record, frozen=True):
     """What is known of a session without its transcript."""
 
     ref: SessionRef
@@ -99,16 +97,14 @@ class TurnState(StrEnum):
     RUNNING = "running"
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(Record, frozen=True):
     """A shell command the agent ran; the exit code is None when it was never written."""
 
     command: str
     exit_code: int | None
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(Record, frozen=True):
     """One real prompt and everything until the next."""
 
     index: int | None
@@ -138,8 +134,7 @@ class Turn:
     """The code was kept some time after the turn had ended: what was changed since is in it."""
 
 
-@dataclass(frozen=True)
-class Skipped:
+class Skipped(Record, frozen=True):
     """Something that could not be used, and why; a reader never drops silently."""
 
     path: Path
@@ -149,8 +144,7 @@ class Skipped:
     """True when nothing is lost by it: a file that holds no conversation."""
 
 
-@dataclass(frozen=True)
-class SubAgent:
+class SubAgent(Record, frozen=True):
     """A conversation that a turn started and that has its own file. Never a session."""
 
     id: str
@@ -161,8 +155,7 @@ class SubAgent:
     """The tool call that launched it."""
 
 
-@dataclass(frozen=True)
-class Conversation:
+class Conversation(Record, frozen=True):
     """The turns of one session: the active ones in order, and those left behind by rewinds."""
 
     session: Session
@@ -177,8 +170,7 @@ class Conversation:
 Role = Literal["user", "assistant", "thinking", "tool", "summary"]
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(Record, frozen=True):
     """A tool call, or its result. `output` is None on a call that has no result yet."""
 
     id: str
@@ -192,8 +184,7 @@ class Tool:
     """What the call is about: the command, the file, the pattern."""
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(Record, frozen=True):
     """One piece of a conversation: a text, a thought, a tool call or a tool's result."""
 
     role: Role
@@ -212,8 +203,7 @@ class View(StrEnum):
     """What the agent would send to the model if the session were resumed."""
 
 
-@dataclass(frozen=True)
-class ForkPoint:
+class ForkPoint(Record, frozen=True):
     """A place to fork from. The turn is included; number 0 is before the first."""
 
     session: SessionRef
@@ -247,8 +237,7 @@ class Code(StrEnum):
     """No code is touched and no workspace is made."""
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(Record, frozen=True):
     """Which part of a session a fork gets: everything up to and with one turn."""
 
     turn: str | None
@@ -257,8 +246,7 @@ class Cut:
     """Undo compactions: the words that were said instead of the summaries."""
 
 
-@dataclass(frozen=True)
-class Extent:
+class Extent(Record, frozen=True):
     """How much lies before a cut, as the model would get it."""
 
     turns: int
@@ -271,8 +259,7 @@ class Extent:
     """What a fork here will not have, or will have changed."""
 
 
-@dataclass(frozen=True)
-class Child:
+class Child(Record, frozen=True):
     """The session that a fork is going to be."""
 
     id: str | None
@@ -284,8 +271,7 @@ class Child:
     """The configuration folder that it will lie in; None: the agent's first one."""
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(Record, frozen=True):
     """How to start a program: an argument list, never a line for a shell."""
 
     argv: tuple[str, ...]
@@ -299,8 +285,7 @@ UNKNOWN_ID = "<new id>"
 """Stands in the command of a plan while only the agent can know the id."""
 
 
-@dataclass(frozen=True)
-class WorktreePlan:
+class WorktreePlan(Record, frozen=True):
     """The worktree that a fork would get: of which code, and where."""
 
     code: Code
@@ -319,8 +304,7 @@ class WorktreePlan:
     """How long after the turn its code was kept, where that was late."""
 
 
-@dataclass(frozen=True)
-class ForkPlan:
+class ForkPlan(Record, frozen=True):
     """What a fork would do. A pure value: making it wrote nothing."""
 
     point: ForkPoint
@@ -357,8 +341,7 @@ class ForkPlan:
         return Cut(self.point.turn_id, self.before_compaction)
 
 
-@dataclass(frozen=True)
-class Fork:
+class Fork(Record, frozen=True):
     """The fact that a session was forked, and, just after it was made, how to run the fork."""
 
     id: str
@@ -391,8 +374,7 @@ class Activity(StrEnum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True)
-class SeedHeader:
+class SeedHeader(Record, frozen=True):
     """The first line of a seed prompt: it says where the transcript came from.
 
     It stands in the session file of the fork, so lineage survives the loss of everything else.
@@ -417,8 +399,8 @@ class SeedHeader:
     @classmethod
     def parse(cls, text: str) -> "SeedHeader | None":
         """The header that a prompt begins with, if it is a seed."""
-        found = _SEED_HEADER.match(text)
-        if found is None:
+        found = text.startswith(_SEED) and re.match(_SEED_HEADER, text)
+        if not found:
             return None
         agent, id_, turn, digest = found.groups()
         number = int(turn) if turn.isdigit() and len(turn) < 9 else None
@@ -426,9 +408,8 @@ class SeedHeader:
         return cls(point, digest)
 
 
-_SEED_HEADER = re.compile(
-    r"\[PRONG_FORK_SEED\] ([\w-]+):([^\s@]+)@([\w-]+) sha256:([0-9a-f]{64})(?=\n|\Z)"
-)
+_SEED = "[PRONG_FORK_SEED] "
+_SEED_HEADER = rf"{re.escape(_SEED)}([\w-]+):([^\s@]+)@([\w-]+) sha256:([0-9a-f]{{64}})(?=\n|\Z)"
 
 
 class KnownFile(NamedTuple):
@@ -443,8 +424,7 @@ class KnownFile(NamedTuple):
     """Enough to continue reading a large file. A cache hands it out only when asked."""
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(Record, frozen=True):
     """The sessions of one agent, and what to remember for the next scan."""
 
     sessions: tuple[Session, ...]
@@ -461,8 +441,7 @@ class Scan:
     """Differs when any file differs; empty when the store has no such thing."""
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Record, frozen=True):
     """The agent's own command-line program, for `prong doctor`."""
 
     name: str
@@ -476,8 +455,7 @@ class Program:
     """A fork is also written without it."""
 
 
-@dataclass(frozen=True)
-class Retention:
+class Retention(Record, frozen=True):
     """After how many days the agent deletes its own session files, and who says so."""
 
     days: int

@@ -8,7 +8,6 @@ that every store must pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, runtime_checkable
@@ -34,6 +33,7 @@ from prong.model import (
     TurnKey,
     View,
 )
+from prong.record import Record
 
 if TYPE_CHECKING:
     from prong.publication import Publication
@@ -167,8 +167,7 @@ HookScope = Literal["user", "project"]
 """For all sessions of the user, or for those in one folder."""
 
 
-@dataclass(frozen=True)
-class HookedFiles:
+class HookedFiles(Record, frozen=True):
     """Settings files as they would be with our hooks, and what the user should know of it."""
 
     contents: Mapping[Path, bytes]

@@ -8,13 +8,13 @@ plug-in that fails to load is reported by `prong doctor` and otherwise ignored.
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import cast
 
 from prong.ports import AgentFactory, AgentStore, HasCommand
+from prong.record import Record
 
 GROUP = "prong.agents"
 _PACKAGE = (".dist-info", ".egg-info")
@@ -25,8 +25,7 @@ BUILT_IN: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class PlugIn:
+class PlugIn(Record, frozen=True):
     """An agent that came from elsewhere; `error` tells why it could not be loaded."""
 
     name: str

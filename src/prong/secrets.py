@@ -156,8 +156,8 @@ _MORE = (
 )
 _IS = rf"(?:{_QUOTE})?[ \t]{{0,8}}(?::=|=>|[:=])[ \t]{{0,8}}"
 _OTHER_WORDS = ("Authorization", "authorization", "Bearer", "bearer", "://")
-_SAYING = (*_NAMES, "key", "authorization", "bearer", "://")
-"""One of them is in every text, in small letters, that says so."""
+_SAYING = (*_NAMES, "key", "authorization", "bearer")
+"""One of them is in every text, in small letters, that says so; or it has an address."""
 
 
 def _any_saying() -> str:
@@ -165,8 +165,13 @@ def _any_saying() -> str:
 
 
 def _may_say(text: str) -> bool:
+    if "://" in text and "@" in text:
+        return True
     small = text.lower()
-    return any(word in small for word in _SAYING)
+    # What follows such a word is a secret only where letters and digits stand in turns.
+    return any(word in small for word in _SAYING) and bool(
+        _compiled(_LETTER_BESIDE_DIGIT).search(small)
+    )
 
 
 SAID = _Pattern(_any_saying, _may_say)

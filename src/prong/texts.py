@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from prong.record import Record
 
-@dataclass(frozen=True, slots=True)
-class TurnText:
+
+class TurnText(Record, frozen=True):
     """What was said and done in one turn. Texts as they are, not shortened."""
 
     id: str

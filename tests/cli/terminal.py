@@ -18,6 +18,11 @@ class Shown:
     output: str
     status: int
 
+    @property
+    def lines(self) -> list[str]:
+        """What stays there: of a line that was written over, what stands behind the last return."""
+        return [line.rpartition("\r")[2] for line in self.output.removesuffix("\r\n").split("\r\n")]
+
 
 def on_terminal(shell: Shell, *words: str, size: tuple[int, int] = (24, 80), **env: str) -> Shown:
     """Type a command in a terminal of this many lines and columns."""

@@ -4,7 +4,6 @@ import inspect
 import json
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 from prong.app import App
 from prong.errors import UsageError
 from prong.hits import IndexProgress, IndexState, SearchResult
+from prong.record import replace
 from tests.cli.shell import API, PARSER, SEARCH, WINDOW, Shell
 from tests.cli.shell import prong as prong_words
 from tests.cli.terminal import on_terminal, run_on_terminal
@@ -443,8 +443,8 @@ def many(shell: Shell) -> None:
 
 def test_the_best_hit_stays_on_the_screen(shell: Shell) -> None:
     many(shell)
-    shown_text = on_terminal(shell, "find", "limits", "--fast", size=(16, 80), NO_COLOR="1").output
-    lines = shown_text.split("\r\n")
+    shown_text = on_terminal(shell, "find", "limits", "--fast", size=(16, 80), NO_COLOR="1")
+    lines = shown_text.lines
     assert len(lines) <= 16
     assert lines[0].startswith("%1 ")
     shown = sum(line.startswith("%") for line in lines)

@@ -278,7 +278,7 @@ def test_a_warning_is_a_question_on_a_terminal(shop: Shell) -> None:
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
 def test_a_narrow_terminal(shop: Shell, columns: int) -> None:
     shown = on_terminal(shop, "fork", f"{API}@2", "--dry-run", size=(24, columns))
-    *rows, command = shown.output.splitlines()
+    *rows, command = shown.lines
     assert all(len(row) <= columns + 20 for row in rows)  # colours take no room
     assert "claude --resume" in command
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from prong.cli import main
+from prong.cli.main import COMMANDS
 from tests.cli.shell import Shell
 
 HEAVY = {
@@ -68,7 +68,7 @@ def test_importing_prong_imports_little_of_it(shell: Shell) -> None:
     assert "click" not in modules
 
 
-@pytest.mark.parametrize("name", [None, *main.commands])
+@pytest.mark.parametrize("name", [None, *COMMANDS])
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_help_of_every_command(shell: Shell, name: str | None, option: str) -> None:
     text = shell.ok(*([name] if name else []), option)

@@ -132,10 +132,8 @@ def test_no_sessions(shell: Shell) -> None:
 def test_on_a_terminal_nothing_of_the_bar_stays(samples: Shell) -> None:
     shown = on_terminal(samples, "index", "--no-vectors")
     assert shown.status == 0
-    # A terminal shows what stands behind the last return of a line.
-    lines = [line.rpartition("\r")[2] for line in shown.output.split("\r\n")]
-    assert [line for line in lines if line.strip()][-1].startswith("5 sessions")
-    assert not any("[" in line for line in lines)
+    assert [line for line in shown.lines if line.strip()][-1].startswith("5 sessions")
+    assert not any("[" in line for line in shown.lines)
 
 
 def test_ctrl_c_says_that_what_is_done_is_usable(

@@ -113,13 +113,13 @@ def test_no_color(samples: Shell) -> None:
 
 @pytest.mark.parametrize(("columns", "lines"), [(40, 10), (80, 5), (140, 5)])
 def test_the_size_of_the_terminal_counts(samples: Shell, columns: int, lines: int) -> None:
-    shown = on_terminal(samples, "list", size=(24, columns), NO_COLOR="1").output.splitlines()
+    shown = on_terminal(samples, "list", size=(24, columns), NO_COLOR="1").lines
     assert len(shown) == lines
     assert max(map(len, shown)) <= columns
 
 
 def test_a_terminal_that_does_not_know_its_size(samples: Shell) -> None:
-    shown = on_terminal(samples, "list", size=(0, 0), NO_COLOR="1").output.splitlines()
+    shown = on_terminal(samples, "list", size=(0, 0), NO_COLOR="1").lines
     assert len(shown) == 5
     assert max(map(len, shown)) <= 80
 
@@ -127,16 +127,16 @@ def test_a_terminal_that_does_not_know_its_size(samples: Shell) -> None:
 def test_on_a_terminal_a_list_has_an_end(shell: Shell) -> None:
     for number in range(60):
         shell.simple(number, age=number)
-    shown = on_terminal(shell, "list", NO_COLOR="1").output.splitlines()
+    shown = on_terminal(shell, "list", NO_COLOR="1").lines
     assert len(shown) == 51
     assert shown[-1] == "10 more: prong list --limit 60"
     assert len(shell.process("list").stdout.splitlines()) == 60
 
 
 def test_json_on_a_terminal_is_for_eyes_too(samples: Shell) -> None:
-    text = on_terminal(samples, "list", "--json").output
+    text = "\n".join(on_terminal(samples, "list", "--json").lines)
     assert len(json.loads(text)["sessions"]) == 5
-    assert '\n  "sessions": [' in text.replace("\r\n", "\n")
+    assert '\n  "sessions": [' in text
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])

@@ -55,8 +55,8 @@ def test_all_of_it_can_be_indexed(folder: Path, tmp_path: Path) -> None:
             update.add(store.name, texts, None)
     files = list(index.catalogue.files())
     assert len(files) == len(FORMATS)
-    keys = index.words.turns(words_of("the file test error fix"), Scope(), 10_000)
-    assert len(index.catalogue.turns(key for key, _ in keys)) == len(keys) > 100
+    found = index.words.turns(words_of("the file test error fix"), Scope(), 10_000)
+    assert len(index.catalogue.turns(turn.key for turn in found)) == len(found) > 100
     index.close()
 
 

@@ -15,7 +15,7 @@ import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from prong.app import App
 from prong.app.planning import ForkOptions
 from prong.model import Fork, Method, Turn, TurnKind
 from prong.ports import AgentStore
+from prong.record import replace
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.claude_cli import ClaudeCli
 from prong.testing.codex_cli import CodexCli, native_program

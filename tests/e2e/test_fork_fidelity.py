@@ -9,13 +9,13 @@ sent when the session was built (tests/e2e/native.py). What may differ is listed
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any, cast
 
 import pytest
 
 from prong.model import Turn, View
+from prong.record import replace
 from prong.testing.claude_terminal import ClaudeTerminal
 from prong.testing.codex_terminal import CodexTerminal
 from prong.testing.requests import CODEX_INJECTED as INJECTED

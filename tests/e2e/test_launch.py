@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import uuid
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from prong.agents.codex import seeding as codex_seeding
 from prong.agents.codex.store import CodexStore
 from prong.model import Child, ForkPoint, Launch, Session, View
 from prong.ports import AgentStore
+from prong.record import replace
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.claude_cli import ClaudeCli, read_lines
 from prong.testing.claude_terminal import ClaudeTerminal

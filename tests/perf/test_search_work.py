@@ -129,6 +129,23 @@ def test_a_first_search_opens_each_session_once(root: Path, store: StoreManifest
     assert len(opened) == len(set(opened))
 
 
+def test_a_first_index_is_committed_once_for_all_agents(
+    store: StoreManifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits: list[LexicalWriter] = []
+    commit = LexicalWriter.commit
+
+    def counted(self: LexicalWriter) -> None:
+        commits.append(self)
+        commit(self)
+
+    monkeypatch.setattr(LexicalWriter, "commit", counted)
+    with closing(App(needs_programs=False)) as app:
+        state = app.index(vectors=False)
+    assert (state.sessions, state.behind) == (len(store.sessions) + SAMPLES, 0)
+    assert len(commits) == 1
+
+
 @pytest.mark.parametrize("limit", [1, 4])
 def test_for_the_passages_no_more_sessions_are_opened_than_there_are_hits(
     limit: int, root: Path, app: App

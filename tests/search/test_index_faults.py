@@ -86,7 +86,7 @@ class Herd:
         for word, count in self.turns.items():
             found = index.words.turns(words_of(word), Scope(), 100_000)
             # Nothing is there twice, and nothing is left of a killed writer.
-            assert len(found) == len(index.catalogue.turns(key for key, _ in found)) == count
+            assert len(found) == len(index.catalogue.turns(turn.key for turn in found)) == count
         index.close()
         word = max(self.turns, key=self.turns.__getitem__)
         assert len(self.lab.find(word, by_session=True, limit=1_000).hits) > 1

@@ -1,6 +1,5 @@
 """The vocabulary: text forms, and that values are values."""
 
-import dataclasses
 import inspect
 from pathlib import Path
 
@@ -8,12 +7,13 @@ import pytest
 
 from prong import model
 from prong.model import ForkPoint, Session, SessionRef, TurnKind, TurnState
+from prong.record import Record
 
 REF = SessionRef("claude", "60309e1e")
 CLASSES = [
     cls
     for _, cls in inspect.getmembers(model, inspect.isclass)
-    if dataclasses.is_dataclass(cls) and cls.__module__.startswith("prong.")
+    if issubclass(cls, Record) and cls is not Record
 ]
 
 
@@ -24,8 +24,8 @@ def test_text_forms() -> None:
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_values_are_frozen_and_say_what_they_are(cls: type) -> None:
-    assert cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+def test_values_are_frozen_and_say_what_they_are(cls: type[Record]) -> None:
+    assert cls.__struct_config__.frozen
     assert cls.__doc__
 
 

@@ -1,20 +1,19 @@
 """What an agent's program prints without a terminal: JSON events, and the answer in them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
 
 from prong.agents import jsonl
+from prong.record import Record
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 NOTHING_SAID = "it ended without an answer"
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Record, frozen=True):
     """What came back from a program that was given a prompt."""
 
     session_id: str | None

@@ -7,13 +7,13 @@ the arguments of the agent's own program are changed; everything else stays as i
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from prong.agents import shell
 from prong.agents.shell import BLANK, Word
 from prong.errors import UsageError
 from prong.model import ForkPoint, Launch
+from prong.record import Record
 
 Command = str | Sequence[str]
 Change = Callable[[Sequence[Word]], Sequence[Word]]
@@ -38,8 +38,7 @@ def flags(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(Record, frozen=True):
     """A flag with its values; an operand when `flag` is None."""
 
     flag: str | None
@@ -54,8 +53,7 @@ class Argument:
         return text.removeprefix(self.flag).removeprefix("=")
 
 
-@dataclass(frozen=True)
-class Grammar:
+class Grammar(Record, frozen=True):
     """Which flags of a program take how many words. Others are kept with what follows them."""
 
     switches: frozenset[str]
@@ -162,8 +160,7 @@ def _changed(
     return place.run, words
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(Record, frozen=True):
     """Where the agent's program stands: which command, which word of it."""
 
     run: int

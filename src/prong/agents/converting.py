@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, Literal, cast
 from prong.errors import Corrupt, UsageError
 from prong.model import Message, Session, Tool
 from prong.publication import Publication, writer
+from prong.record import Record, field, replace
 
 NO_PROMPT = "[no prompt was recorded]"
 
@@ -33,8 +33,7 @@ _SHELL_OUTPUT = re.compile(r"\s*<((?:bash|local-command)-std(?:out|err))>(.*?)</
 Speaker = Literal["user", "assistant", "summary", "interrupt"]
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(Record, frozen=True):
     """A text that one side said. An interrupt is the person's, but asks nothing."""
 
     role: Speaker
@@ -42,8 +41,7 @@ class Piece:
     time: datetime
 
 
-@dataclass(frozen=True)
-class PlainTurn:
+class PlainTurn(Record, frozen=True):
     """A turn in words."""
 
     pieces: tuple[Piece, ...]
@@ -66,15 +64,13 @@ def plain_turns(messages: Iterable[Message], agent: str) -> Iterator[PlainTurn]:
 # -- turns -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Piece:
+class _Piece(Record, frozen=True):
     role: Speaker
     text: str
     time: datetime | None
 
 
-@dataclass
-class _Turn:
+class _Turn(Record):
     pieces: list[_Piece]
     context: list[_Piece] = field(default_factory=list[_Piece])
 

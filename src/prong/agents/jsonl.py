@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, BinaryIO, Generic, TypeVar, cast
@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Generic, TypeVar, cast
 import msgspec
 
 from prong.errors import Corrupt, NotFound
+from prong.record import Record, field
 
 T = TypeVar("T", bound=msgspec.Struct)
 V = TypeVar("V")
@@ -27,8 +28,7 @@ _BLANK = b" \t\r\n"
 _BUFFER = 1 << 16
 
 
-@dataclass(frozen=True)
-class Bad:
+class Bad(Record, frozen=True):
     """A piece of a file that is no record."""
 
     offset: int
@@ -88,8 +88,13 @@ def size_of(file: BinaryIO) -> int:
     return end
 
 
-@dataclass
-class Reader(Generic[T]):
+@cache
+def _decoder(type_: type[Any]) -> msgspec.json.Decoder[Any]:
+    """Made once: that takes longer than to decode a line."""
+    return msgspec.json.Decoder(type_)
+
+
+class Reader(Record, Generic[T], dict=True):
     """Reads the records of one type from an open file, once, in file order."""
 
     type: type[T]
@@ -98,7 +103,7 @@ class Reader(Generic[T]):
     """The offset behind the last whole record or line; behind it stands at most half a record."""
 
     def __post_init__(self) -> None:
-        self._decode: Callable[[bytes], T] = msgspec.json.Decoder(self.type).decode
+        self._decode: Callable[[bytes], T] = _decoder(self.type).decode
 
     def records(
         self, file: BinaryIO, *, start: int = 0, stop: int | None = None
@@ -239,12 +244,11 @@ def plain_json(value: Any) -> bytes:
 
 def decoded(decode: Callable[[bytes], V], raw: msgspec.Raw | bytes) -> V | None:
     """A piece that a record left undecoded; None when it is of another type than expected."""
-    data = bytes(raw)
     try:
-        return decode(data)
+        return decode(raw)
     except UnicodeDecodeError:
         # A damaged text is worth more than none.
-        return decoded(decode, _clean(data.decode("utf-8", "surrogateescape")).encode())
+        return decoded(decode, _clean(bytes(raw).decode("utf-8", "surrogateescape")).encode())
     except (ValueError, RecursionError):
         return None
 

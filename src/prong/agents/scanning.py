@@ -8,7 +8,6 @@ place is still the same; a file that was rewritten and grew again looks like gro
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Generic, Protocol, TypeVar
@@ -18,6 +17,7 @@ import msgspec
 from prong.agents import jsonl
 from prong.model import KnownFile, Scan, Session, Skipped
 from prong.ports import ScanCache
+from prong.record import Record, field
 
 CONTINUED_FROM = 4 << 20
 """Files up to this size are simply read again when they change."""
@@ -44,17 +44,23 @@ class _Bookmark(msgspec.Struct, array_like=True):
     state: msgspec.Raw
 
 
-@dataclass(frozen=True)
-class Kind(Generic[S, F]):
+class Reading(Record, Generic[S, F], frozen=True):
     """How one agent reads a file (to a state) and what of it a scan remembers (the facts)."""
 
-    agent: str
-    version: int
-    """Raised when the meaning of facts or states changes; older ones are then read anew."""
     state: type[S]
     facts: type[F]
     read: Callable[[BinaryIO, S | None], S]
     summarise: Callable[[S, str, os.stat_result], F]
+
+
+class Kind(Record, Generic[S, F], frozen=True):
+    """The session files of one agent."""
+
+    agent: str
+    version: int
+    """Raised when the meaning of facts or states changes; older ones are then read anew."""
+    reading: Callable[[], Reading[S, F]]
+    """Asked for when a file changed: most scans find that none did, and load nothing for it."""
 
 
 class Listener(Protocol[S, F_co]):
@@ -84,23 +90,34 @@ class _Result(msgspec.Struct, array_like=True):
     """Files without a conversation."""
 
 
-@dataclass
-class FileScan(Generic[S, F]):
+class FileScan(Record, Generic[S, F], dict=True):
     """One scan over the files of an agent."""
 
     kind: Kind[S, F]
     cache: ScanCache
     roots: Sequence[Path]
     """Only files below these can be found gone: a cache may know other roots too."""
-    listener: Listener[S, F] | None = None
+    listening: Callable[[], Listener[S, F]] | None = None
+    """Asked for when a file changed, too."""
     facts: dict[str, F] = field(default_factory=dict[str, F])
     changed: dict[str, KnownFile] = field(default_factory=dict[str, KnownFile])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     stats: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
 
     def __post_init__(self) -> None:
-        self._decode_facts = msgspec.msgpack.Decoder(self.kind.facts).decode
         self._version = bytes([self.kind.version])
+
+    @cached_property
+    def _reading(self) -> Reading[S, F]:
+        return self.kind.reading()
+
+    @cached_property
+    def _decode_facts(self) -> Callable[[memoryview], F]:
+        return msgspec.msgpack.Decoder(self._reading.facts).decode
+
+    @cached_property
+    def _listener(self) -> Listener[S, F] | None:
+        return self.listening() if self.listening is not None else None
 
     @cached_property
     def known(self) -> dict[str, KnownFile]:
@@ -177,8 +194,8 @@ class FileScan(Generic[S, F]):
                 changed.append((path, stat))
         # The newest first: they are what somebody who waits for words is most likely to want.
         changed.sort(key=lambda file: file[1].st_mtime_ns, reverse=True)
-        if self.listener is not None:
-            self.listener.expect(changed)
+        if changed and self._listener is not None:
+            self._listener.expect(changed)
         for path, stat in changed:
             read = self._read(path, stat, self.known.get(path))
             if read is not None:
@@ -194,7 +211,7 @@ class FileScan(Generic[S, F]):
             return None
 
     def _read(self, path: str, stat: os.stat_result, known: KnownFile | None) -> F | None:
-        heard = self.listener
+        heard = self._listener
         listener = heard if heard is not None and heard.wants(path, stat) else None
         try:
             with jsonl.open_file(Path(path)) as file:
@@ -206,7 +223,7 @@ class FileScan(Generic[S, F]):
         except OSError as error:
             self.skipped.append(Skipped(Path(path), error.strerror or str(error)))
             return None
-        facts = (listener or self.kind).summarise(state, path, stat)
+        facts = (listener or self._reading).summarise(state, path, stat)
         if (packed := _packed(facts)) is not None:
             self.changed[path] = KnownFile(
                 stat.st_size,
@@ -226,7 +243,7 @@ class FileScan(Generic[S, F]):
         listener: Listener[S, F] | None,
     ) -> tuple[S, bytes | None]:
         if stat.st_size <= CONTINUED_FROM or path.endswith(".zst"):
-            return listener.read(file) if listener else self.kind.read(file, None), None
+            return listener.read(file) if listener else self._reading.read(file, None), None
         prefix = _Prefix(file)
         if listener:
             state = listener.read(file)
@@ -234,7 +251,7 @@ class FileScan(Generic[S, F]):
             previous = self._continue(path, stat, known, prefix)
             if previous is None:
                 prefix = _Prefix(file)
-            state = self.kind.read(file, previous)
+            state = self._reading.read(file, previous)
         digest = prefix.digest(state.read_to)
         packed = _packed(state)
         if digest is None or packed is None:
@@ -274,7 +291,7 @@ def _bookmark(kind: Kind[S, F], known: KnownFile | None) -> _Bookmark | None:
 
 def _state(kind: Kind[S, F], bookmark: _Bookmark) -> S | None:
     try:
-        return msgspec.msgpack.decode(bookmark.state, type=kind.state)
+        return msgspec.msgpack.decode(bookmark.state, type=kind.reading().state)
     except ValueError:
         return None
 

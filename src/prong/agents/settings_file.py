@@ -11,12 +11,12 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from prong.agents import json_text
 from prong.errors import ConfigError
+from prong.record import Record
 
 NOTIFY = "notify"
 """The last word where a call of our program is not for an event."""
@@ -56,8 +56,7 @@ def is_call(words: list[str]) -> bool:
     return len(program) == 1 and program[0].rpartition("/")[2] == _PROGRAM
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(Record, frozen=True):
     """The content of a settings file, decoded so that nothing of it is lost."""
 
     text: str
@@ -75,8 +74,7 @@ class Text:
         return (codecs.BOM_UTF8 if self.bom else b"") + text.encode("utf-8")
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Record, frozen=True):
     """Where one of our hooks stands."""
 
     event: str

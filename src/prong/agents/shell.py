@@ -7,13 +7,12 @@ the rest as it was written: quotes, `$(...)`, operators, redirections, comments.
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from prong.errors import UsageError
+from prong.record import Record
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(Record, frozen=True):
     """A word as a program gets it, and as it stands in the line."""
 
     text: str
@@ -41,8 +40,7 @@ _EXPANDED_IN_QUOTES = re.compile(r"[$`]")
 _EXPANDED = re.compile(r"[*?\[{]|^~|^\w+=~")
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Record, frozen=True):
     """One of the commands of a line, and the operator that stands before it."""
 
     operator: str

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from math import inf
@@ -37,6 +36,7 @@ from prong.model import (
     View,
 )
 from prong.ports import AgentStore, CanFork, ForkSource, HasProgram, HookScope, capable
+from prong.record import replace
 from prong.registry import Registry
 from prong.state.scan import NoCache, SqliteScanCache
 

@@ -4,11 +4,10 @@ A cell is a name, or the reason why there is none. A test compares the table wit
 as they are, so none of them can grow something that the others do not know of.
 """
 
-from dataclasses import dataclass
+from prong.record import Record
 
 
-@dataclass(frozen=True)
-class Missing:
+class Missing(Record, frozen=True):
     """Why a front end has no such thing."""
 
     reason: str
@@ -19,8 +18,7 @@ _NO_WEB = Missing("there is no web front end yet")
 _NO_UI = Missing("the terminal UI comes with part 7")
 
 
-@dataclass(frozen=True)
-class Capability:
+class Capability(Record, frozen=True):
     name: str
     method: str
     """The method of `App`."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from prong import spool
 from prong.app import turn_code, whereabouts
 from prong.errors import Busy, NotFound, ProngError, UsageError
 from prong.limits import SNAPSHOT_LIMIT
+from prong.log import debug
 from prong.model import (
     Conversation,
     DiffStat,
@@ -23,6 +22,7 @@ from prong.model import (
     TurnKey,
     TurnState,
 )
+from prong.record import replace
 from prong.state import activity
 from prong.state.activity import ActivityRecords
 from prong.state.snapshots import SnapshotRecords
@@ -33,8 +33,6 @@ from prong.vcs.worktree_refs import is_for_a_worktree
 
 _SOON = timedelta(hours=1)
 """So long after a turn its code may still be caught up with."""
-
-_log = logging.getLogger(__name__)
 
 
 class Capture:
@@ -116,7 +114,7 @@ class Capture:
                 for event in left:
                     spool.append(event, self._spool)
         except (ProngError, OSError) as error:
-            _log.debug("what hooks told could not be taken in: %s", error)
+            debug(__name__, "what hooks told could not be taken in: %s", error)
 
     def _caught_up(self, conversation: Conversation) -> dict[str, Snapshot]:
         """The snapshots, with that of a last turn whose end no hook was told of.
@@ -131,7 +129,7 @@ class Capture:
         try:
             return {**found, last.id: self.keep(conversation, late=True)}
         except ProngError as error:
-            _log.debug("the code of %s was not kept: %s", conversation.session.ref, error)
+            debug(__name__, "the code of %s was not kept: %s", conversation.session.ref, error)
             return found
 
     def keep(
@@ -215,7 +213,7 @@ def _changes(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str
         try:
             stats = diffstats(repository, list(trees.values()))
         except ProngError as error:
-            _log.debug("nothing is known of the changes in %s: %s", repository, error)
+            debug(__name__, "nothing is known of the changes in %s: %s", repository, error)
         else:
             changes.update(zip(trees, stats, strict=True))
     return changes
@@ -245,7 +243,7 @@ def _told(
             there = snapshots.find(Path(repo), beside)
         except ProngError as error:
             # The others are not to suffer from one repository that git does not open.
-            _log.debug("what hooks kept in %s cannot be read: %s", repo, error)
+            debug(__name__, "what hooks kept in %s cannot be read: %s", repo, error)
             left += wanted.values()
         else:
             found += [one for one in there if one.ref in wanted]

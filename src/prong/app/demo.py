@@ -5,7 +5,6 @@ import shutil
 import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from prong.app.capture import Capture
 from prong.errors import ProngError
 from prong.model import SessionRef, TurnKey
 from prong.ports import AgentStore, HasProgram, HasSamples
+from prong.record import Record, field
 from prong.registry import BUILT_IN, Registry
 from prong.vcs import snapshots
 
@@ -25,8 +25,7 @@ _OWN = {"XDG_STATE_HOME": "state", "XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "c
 """The folders in which prong keeps forks, worktrees and what it has seen."""
 
 
-@dataclass(frozen=True)
-class Demo:
+class Demo(Record, frozen=True):
     """What was written."""
 
     repository: Path
@@ -68,8 +67,7 @@ def write(registry: Registry, home: Path) -> Demo:
     return Demo(shop.folder, stores, tuple(sessions), roots | own, has_code=count > 0)
 
 
-@dataclass
-class _Shop:
+class _Shop(Record):
     """The folder of the samples, in which their turns happen."""
 
     folder: Path

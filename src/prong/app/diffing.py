@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from prong.app import turn_code
 from prong.app.resolve import find_turn
 from prong.errors import NotFound, ProngError, UsageError
 from prong.model import Conversation, DiffStat, Session, Snapshot, Turn, TurnKey
+from prong.record import Record
 from prong.vcs import code_diff
 from prong.vcs.code_diff import FileChange, Sides
 from prong.vcs.git import Git
@@ -27,8 +27,7 @@ _RANGE = re.compile(r"(.+?)(?<![/.])\.\.(?!/)(.*)", re.DOTALL)
 _INSTALL = "prong hooks install captures every turn from now on"
 
 
-@dataclass(frozen=True)
-class CodePoint:
+class CodePoint(Record, frozen=True):
     """The code at the end of a turn."""
 
     session: Session
@@ -50,8 +49,7 @@ class CodePoint:
         return f"{self.session.ref}@{self.name}"
 
 
-@dataclass(frozen=True)
-class CodeDiff:
+class CodeDiff(Record, frozen=True):
     """What differs between two states of the code."""
 
     old: CodePoint

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from prong.app.hooks import HookState
 from prong.app.sessions import SessionFilter
 from prong.model import Session
 from prong.ports import AgentStore, HasHooks, HasProgram, HasRetention
+from prong.record import Record
 from prong.registry import BUILT_IN
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ _WARN_BEFORE = timedelta(days=7)
 _LEAVE_OUT = "PRONG_PLUGINS=none leaves plug-ins out"
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Record, frozen=True):
     findings: tuple[Finding, ...]
 
     @property

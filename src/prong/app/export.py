@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from hashlib import sha256
@@ -20,6 +19,7 @@ from prong.app.sessions import Listing, SessionFilter
 from prong.app.transcript import paired
 from prong.errors import External, ProngError, UsageError
 from prong.model import IndexProgress, Session, SessionRef
+from prong.record import Record, replace
 from prong.secrets import mask
 from prong.transcripts import markdown
 
@@ -45,8 +45,7 @@ class ExportState(StrEnum):
     """The session cannot be read."""
 
 
-@dataclass(frozen=True)
-class Export:
+class Export(Record, frozen=True):
     session: Session
     path: Path
     state: ExportState
@@ -54,8 +53,7 @@ class Export:
     """Why it was refused, or why it failed."""
 
 
-@dataclass(frozen=True)
-class Stale:
+class Stale(Record, frozen=True):
     """An export of a session that is gone."""
 
     ref: str
@@ -64,8 +62,7 @@ class Stale:
     """False when somebody changed it."""
 
 
-@dataclass(frozen=True)
-class ExportPlan:
+class ExportPlan(Record, frozen=True):
     """What an export would do. A pure value: making it wrote nothing, and read no session."""
 
     folder: Path

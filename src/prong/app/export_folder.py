@@ -13,7 +13,6 @@ import secrets
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -24,6 +23,7 @@ from prong.journal import sync_folder
 from prong.lock import locked
 from prong.model import Session
 from prong.paths import private_dir
+from prong.record import Record
 
 MANIFEST = ".prong-export.json"
 _VERSION = 1
@@ -37,8 +37,7 @@ _HEAD = 4096
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Record, frozen=True):
     """What is known of an export."""
 
     file: str

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -29,7 +25,9 @@ from prong.hits import (
     Query,
     SearchResult,
 )
+from prong.log import debug
 from prong.model import Session
+from prong.record import Record, replace
 from prong.search.builtin import BuiltIn, Name, Shelf, Standing
 from prong.search.chain import Chain
 from prong.search.embedder import Embedder
@@ -52,11 +50,8 @@ _TEXTS = 10_000
 _RECENT = 5
 """How many sessions are offered when the engine that was asked for cannot answer."""
 
-_log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class Engines:
+class Engines(Record, frozen=True):
     """What the engines are made of."""
 
     index: SearchIndex
@@ -72,6 +67,8 @@ class Engines:
         self.index.close()
         self.vectors.close()
         if self.scratch is not None:
+            import shutil
+
             shutil.rmtree(self.scratch, ignore_errors=True)
 
 
@@ -85,9 +82,11 @@ def engines(
         index = SearchIndex(folder, output=settings.output) if folder is not None else None
     except OSError as error:
         problem = f"the index cannot be kept in {folder}: {error.strerror or error}"
-        _log.debug("%s", problem)
+        debug(__name__, "%s", problem)
         index = None
     if index is None or folder is None:
+        import tempfile
+
         folder = scratch = Path(tempfile.mkdtemp(prefix="prong-search-"))
         index = SearchIndex(folder, output=settings.output)
     indexing = Indexing(index, stores, cache)

@@ -1,7 +1,8 @@
 """What `prong doctor` finds, line by line."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from prong.record import Record
 
 
 class Level(StrEnum):
@@ -10,8 +11,7 @@ class Level(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Record, frozen=True):
     """One line of the report."""
 
     topic: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -15,6 +14,7 @@ from prong.errors import Busy, Corrupt, NotFound, ProngError, UsageError
 from prong.model import Fork, ForkPlan, Method, Session, SessionRef
 from prong.ports import CanConvert, CanFork, CanForkNatively, ForkSource, capable
 from prong.publication import Publication
+from prong.record import replace
 
 if TYPE_CHECKING:
     from prong.app.application import App

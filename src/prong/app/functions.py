@@ -1,7 +1,6 @@
 """The few functions that most scripts need. Each opens an `App`, asks, and closes it again."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
@@ -12,6 +11,7 @@ from prong.app.planning import ForkOptions
 from prong.errors import UsageError
 from prong.model import Fork, ForkPlan, Method, Query, SearchResult, Session, Turn
 from prong.moments import EXAMPLES, moment
+from prong.record import replace
 
 
 class ForkArguments(TypedDict, total=False):

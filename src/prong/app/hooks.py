@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shlex
 import shutil
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,15 +15,15 @@ from typing import TYPE_CHECKING
 from prong import edits
 from prong.edits import Backups, Edit
 from prong.errors import ConfigError, ProngError, Unavailable, UsageError
+from prong.log import debug
 from prong.model import Launch
 from prong.ports import AgentHooks, CanBeTurnedOff, HasHooks, HookScope, capable
+from prong.record import Record
 from prong.vcs.ignored import ignored_among
 from prong.vcs.repository import Repository
 
 if TYPE_CHECKING:
     from prong.app.application import App
-
-_log = logging.getLogger(__name__)
 
 
 class HookState(StrEnum):
@@ -39,8 +37,7 @@ class HookState(StrEnum):
     """The settings cannot be read, or the agent cannot be asked."""
 
 
-@dataclass(frozen=True)
-class HookStatus:
+class HookStatus(Record, frozen=True):
     agent: str
     scope: HookScope
     state: HookState
@@ -53,8 +50,7 @@ class HookStatus:
     """What to do about the problem."""
 
 
-@dataclass(frozen=True)
-class HookPlan:
+class HookPlan(Record, frozen=True):
     """What installing or removing would do. A pure value: making it wrote nothing."""
 
     agent: str
@@ -72,8 +68,7 @@ class HookPlan:
         return tuple(edit for edit in self.edits if edit.before != edit.after)
 
 
-@dataclass(frozen=True)
-class _Desk:
+class _Desk(Record, frozen=True):
     """The settings files of one agent in one place, and what is known of them."""
 
     agent: str
@@ -188,7 +183,7 @@ def _shown_by_git(made: list[Path], folder: Path) -> list[str]:
         ]
         shown = set(names) - set(ignored_among(repository.top, names))
     except ProngError as error:
-        _log.debug("git does not say what it ignores: %s", error)
+        debug(__name__, "git does not say what it ignores: %s", error)
         return []
     exclude = shlex.quote(str(repository.common_dir / "info" / "exclude"))
     return [
@@ -258,7 +253,7 @@ def for_one_run(app: App, agent: str, launch: Launch) -> Launch:
         return store.hooks.for_one_run(launch, hook_command(), app.state_dir / "hooks")
     except (ProngError, OSError) as error:
         # Without hooks the agent works as well; and what is wrong with its settings, it says.
-        _log.debug("%s is started without hooks: %s", agent, error)
+        debug(__name__, "%s is started without hooks: %s", agent, error)
         return launch
 
 

@@ -1,10 +1,8 @@
 """Bringing the search index up to date: what a scan reads anyway goes in at once."""
 
-import logging
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,8 +10,10 @@ from prong.app.garbage import no_collections
 from prong.app.plain_texts import plain_texts
 from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.errors import ProngError
+from prong.log import debug
 from prong.model import IndexProgress, IndexState, Scan, Session
 from prong.ports import AgentStore, HasTexts, ScanCache
+from prong.record import Record, field
 from prong.registry import BUILT_IN
 from prong.search.index import FileSink, SearchIndex, Update, outdated
 from prong.texts import FileTexts, Stamp
@@ -30,11 +30,8 @@ _RATE = 20_000_000
 _MOMENT = 0.05
 """Somebody may just be asking whether anybody writes."""
 
-_log = logging.getLogger(__name__)
 
-
-@dataclass
-class _Work:
+class _Work(Record):
     """What a refresh has done so far."""
 
     deadline: float | None
@@ -255,7 +252,7 @@ class _AgentRun:
                 if self._agent in BUILT_IN and not isinstance(error, ProngError | OSError):
                     raise
                 # It is looked at again the next time; a plug-in must not hide the other agents.
-                _log.debug("the words of %s are not indexed: %s", path, error)
+                debug(__name__, "the words of %s are not indexed: %s", path, error)
                 left += 1
                 continue
             if texts is not None:

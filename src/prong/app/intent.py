@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong.app.folder_names import project_folder
 from prong.errors import UsageError
 from prong.hits import Query
+from prong.record import Record, replace
 from prong.search.query import parse
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 _EXAMPLE = 'prong find "add rate limiting to the public API"'
 
 
-@dataclass(frozen=True)
-class Intent:
+class Intent(Record, frozen=True):
     """A query, and what a person should know about how their words were understood."""
 
     query: Query

@@ -1,10 +1,10 @@
 """How a fork is run once it is there."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from prong.model import UNKNOWN_ID, Child, ForkPoint, Launch, Method, Session, SessionRef
 from prong.ports import AgentStore, CanFork, CanLaunch, capable
+from prong.record import replace
 
 
 def is_started(store: AgentStore, point: ForkPoint, method: Method) -> bool:

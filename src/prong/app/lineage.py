@@ -6,17 +6,16 @@ prong makes is drawn the same with state.db and without it, as long as the files
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from prong.model import Fork, ForkPoint, Method, Session, SessionRef
+from prong.record import Record, field
 
 _NOBODY_KNOWS = datetime.fromtimestamp(0, UTC)
 
 
-@dataclass
-class Node:
+class Node(Record):
     """A session in a tree. `session` is None when the agent has deleted it."""
 
     ref: SessionRef
@@ -26,8 +25,7 @@ class Node:
     children: list["Node"] = field(default_factory=list["Node"])
 
 
-@dataclass
-class Forest:
+class Forest(Record):
     roots: list[Node]
     refs: tuple[SessionRef, ...] = ()
     """All sessions, drawn or not: a short name must fit but one."""

@@ -1,8 +1,7 @@
 """Keys and tokens in what a search found, masked."""
 
-from dataclasses import replace
-
 from prong.hits import Hit, SearchResult
+from prong.record import replace
 from prong.secrets import mask, mask_passage
 
 

@@ -1,11 +1,11 @@
 """What came of a fork's method."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from prong.record import Record
 
-@dataclass(frozen=True)
-class Made:
+
+class Made(Record, frozen=True):
     id: str
     path: Path | None = None
     """None when the agent writes the file itself, with the first prompt."""

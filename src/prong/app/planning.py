@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,7 @@ from prong.ports import (
     HasProgram,
     capable,
 )
+from prong.record import Record, replace
 from prong.transcripts import budget, seed
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
 _FORKED = re.compile(r" \(fork @[\w-]+\)( \d+)?$")
 
 
-@dataclass(frozen=True)
-class ForkOptions:
+class ForkOptions(Record, frozen=True):
     """What a person may say about a fork."""
 
     agent: str | None = None

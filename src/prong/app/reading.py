@@ -1,16 +1,15 @@
 """The session that was read last, to be forked: a plan and its fork need one reading only."""
 
 import os
-from dataclasses import dataclass
 
 from prong.model import Session
 from prong.ports import CanFork, ForkSource, ScanCache
+from prong.record import Record
 
 Signature = tuple[int, int, int]
 
 
-@dataclass
-class _Reading:
+class _Reading(Record):
     session: Session
     source: ForkSource
     signature: Signature | None

@@ -6,7 +6,6 @@ Tried in this order: `%N`, `agent:id[@turn]`, a worker's name, a unique id prefi
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from prong.app.last_search import Place
@@ -14,14 +13,14 @@ from prong.app.sessions import Project
 from prong.errors import Ambiguous, Corrupt, NotFound, UsageError
 from prong.model import Conversation, Session, Turn
 from prong.ports import AgentStore
+from prong.record import Record
 from prong.registry import BUILT_IN
 
 _SHOWN = 5
 _WORDS = 60
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Record, frozen=True):
     """A session, and the text behind `@` when there was one."""
 
     session: Session

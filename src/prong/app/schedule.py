@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from prong.app import views
 from prong.edits import Edit
 from prong.errors import NotFound, ProngError, Taken, Unavailable
+from prong.record import Record
 from prong.schedulers.cron import Cron
 from prong.schedulers.job import Entry, Job, Scheduler
 from prong.schedulers.launchd import Launchd
@@ -38,8 +38,7 @@ class ScheduleState(StrEnum):
     """The scheduler does not say."""
 
 
-@dataclass(frozen=True)
-class ScheduleStatus:
+class ScheduleStatus(Record, frozen=True):
     scheduler: str
     state: ScheduleState
     every: timedelta | None = None
@@ -49,8 +48,7 @@ class ScheduleStatus:
     """Why the scheduler cannot be used here, or does not answer."""
 
 
-@dataclass(frozen=True)
-class SchedulePlan:
+class SchedulePlan(Record, frozen=True):
     """What would be written. A pure value: making it changed nothing."""
 
     scheduler: str

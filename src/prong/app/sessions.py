@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PureWindowsPath
 
@@ -11,13 +10,13 @@ from prong.app.garbage import no_collections
 from prong.errors import NotFound
 from prong.model import Scan, Session, SessionRef, Skipped
 from prong.ports import AgentStore, ScanCache
+from prong.record import Record, field
 from prong.registry import BUILT_IN
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class SessionFilter:
+class SessionFilter(Record, frozen=True):
     """Which sessions are wanted."""
 
     agent: str | None = None
@@ -29,8 +28,7 @@ class SessionFilter:
     """Also those that are archived or that no person took part in."""
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(Record, frozen=True):
     """Sessions that fit, and what was left out and why."""
 
     sessions: tuple[Session, ...]
@@ -114,6 +112,8 @@ def _time(session: Session) -> float:
 
 
 def _fitting(sessions: Iterable[Session], wanted: SessionFilter) -> list[Session]:
+    if wanted.since is None and wanted.project is None:
+        return list(sessions)
     since = wanted.since or _LONG_AGO
     here = Project(wanted.project) if wanted.project is not None else None
     return [
@@ -127,6 +127,8 @@ class Project:
     """A folder, by the name it was given and by its real one: an agent may have seen either."""
 
     def __init__(self, folder: Path) -> None:
+        self._known: dict[tuple[str, ...], bool] = {}
+        """Most sessions were where others were."""
         if is_windows(str(folder)):
             # From another system: only its name can be compared.
             self.name = str(folder)
@@ -143,9 +145,15 @@ class Project:
 
     def had(self, session: Session) -> bool:
         """True when the session was ever in the folder or below it."""
+        known = self._known.get(session.cwds)
+        if known is None:
+            known = self._known[session.cwds] = any(map(self._has, session.cwds))
+        return known
+
+    def _has(self, cwd: str) -> bool:
         if self._windows is not None:
-            return any(PureWindowsPath(cwd).is_relative_to(self._windows) for cwd in session.cwds)
-        return any(cwd in self._folders or cwd.startswith(self._below) for cwd in session.cwds)
+            return PureWindowsPath(cwd).is_relative_to(self._windows)
+        return cwd in self._folders or cwd.startswith(self._below)
 
 
 def _without_copies(sessions: Iterable[Session]) -> tuple[list[Session], list[Skipped]]:

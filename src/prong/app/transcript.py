@@ -1,9 +1,9 @@
 """Transcripts as people read them."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from prong.model import Message
+from prong.record import replace
 
 
 def paired(messages: Iterable[Message]) -> Iterator[Message]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong.model import Conversation, Session, Snapshot, Turn, TurnKey
+from prong.record import Record
 from prong.vcs import worktrees
 from prong.vcs.repository import Repository
 
@@ -20,8 +20,7 @@ _NAMED = 5
 """So many files that were left out are named."""
 
 
-@dataclass(frozen=True)
-class TurnCode:
+class TurnCode(Record, frozen=True):
     """The code of a turn: a snapshot, or a commit that comes near to it."""
 
     repo: Path

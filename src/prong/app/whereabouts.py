@@ -1,15 +1,13 @@
 """Where snapshots lie now: worktrees are removed, repositories are moved, refs are deleted."""
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from prong.errors import ProngError
+from prong.log import debug
 from prong.model import Fork, Session, Snapshot
 from prong.vcs import listing
 from prong.vcs.repository import Repository
-
-_log = logging.getLogger(__name__)
 
 
 def located(
@@ -66,5 +64,5 @@ def _present(folder: Path, commits: set[str]) -> set[str]:
     try:
         return listing.present(folder, commits)
     except ProngError as error:
-        _log.debug("nobody knows what %s has: %s", folder, error)
+        debug(__name__, "nobody knows what %s has: %s", folder, error)
         return commits  # git may open it again another day

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from prong.model import (
     Turn,
     WorktreePlan,
 )
+from prong.record import Record, replace
 from prong.vcs import snapshots, worktrees
 from prong.vcs.branch_names import refuse_unfit
 from prong.vcs.git import Git
@@ -151,8 +151,7 @@ def _fitting(conversation: Conversation, turn: Turn | None, found: TurnCode | No
     return Code.NOW if is_last and not is_known else Code.TURN
 
 
-@dataclass(frozen=True)
-class _Drafting:
+class _Drafting(Record, frozen=True):
     """What all plans of a fork have in common."""
 
     root: Path
@@ -268,8 +267,7 @@ def made(app: App, plan: WorktreePlan) -> Generator[Making]:
             raise
 
 
-@dataclass(frozen=True)
-class Making:
+class Making(Record, frozen=True):
     """A worktree whose fork is not there yet."""
 
     undo: Undo

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import repeat
@@ -18,6 +17,7 @@ from prong import paths
 from prong.errors import Ambiguous, Busy, Dirty, NotFound, ProngError
 from prong.model import Activity, Fork, ForkPoint, Method, Session, SessionRef
 from prong.ports import HasActivity
+from prong.record import Record, field
 from prong.vcs import worktree_state, worktrees
 from prong.vcs.worktree_journal import under_way
 from prong.vcs.worktree_record import Worktree
@@ -49,8 +49,7 @@ class WorktreeState(StrEnum):
     """Its folder is gone; only its repository still knows of it."""
 
 
-@dataclass(frozen=True)
-class WorktreeStatus:
+class WorktreeStatus(Record, frozen=True):
     """One worktree, and what is known of it."""
 
     worktree: Worktree
@@ -78,16 +77,14 @@ class WorktreeStatus:
         return self.worktree.path.name
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(Record, frozen=True):
     """A worktree that cannot go, and why."""
 
     worktree: WorktreeStatus
     error: ProngError
 
 
-@dataclass(frozen=True)
-class PrunePlan:
+class PrunePlan(Record, frozen=True):
     """Which worktrees would go, and which would not."""
 
     removed: tuple[WorktreeStatus, ...]
@@ -201,8 +198,7 @@ def _in_use(one: WorktreeStatus, where: dict[str, str]) -> Busy:
     return Busy(message, hint=f"{first}, or use --force", **where)
 
 
-@dataclass(frozen=True)
-class _Look:
+class _Look(Record, frozen=True):
     """What the folder of a worktree tells."""
 
     is_there: bool = True

@@ -79,7 +79,7 @@ def _run(words: list[str], made: "Demo") -> None:
     """Run a command as if it were typed, on the samples instead of the person's own sessions."""
     from prong.app import App
     from prong.cli import output
-    from prong.cli.main import main
+    from prong.cli.main import command_named
     from prong.config import Config
 
     def app() -> App:
@@ -87,7 +87,7 @@ def _run(words: list[str], made: "Demo") -> None:
         return App(Config(), stores=made.stores, needs_programs=False)
 
     with output.using(app), made.entered():
-        command = main.commands[words[0]]
+        command = command_named(words[0])
         root = click.get_current_context().find_root()
         with command.make_context(words[0], words[1:], parent=root) as context:
             command.invoke(context)

@@ -21,7 +21,7 @@ def doctor(fix: bool, as_json: bool) -> None:
         report = app.doctor()
     findings = [*fixed, *report.findings]
     if as_json:
-        from dataclasses import asdict
+        from prong.record import asdict
 
         print_json({"findings": [asdict(one) for one in findings]})
         return

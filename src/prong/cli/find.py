@@ -111,10 +111,9 @@ def _search(
     app: "App", words: tuple[str, ...], given: dict[str, Any]
 ) -> "tuple[SearchResult, bool]":
     """The answer, and whether `%N` names its hits from now on."""
-    from dataclasses import replace
-
     from prong.app import intent
     from prong.cli.progress import progress
+    from prong.record import replace
 
     understood = intent.understood(app, words, _options(given))
     is_reading = False

@@ -178,7 +178,7 @@ def _when_idle(app: "App", session: str, wait: float | None, act: Callable[[], T
 
 def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions") -> "ForkPlan":
     """The plan that the person agrees to."""
-    from dataclasses import replace
+    from prong.record import replace
 
     if options.retry and options.prompt is None:
         edited = click.edit(plan.prompt, extension=".md")

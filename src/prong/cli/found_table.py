@@ -1,8 +1,7 @@
 """The hits of a search, each as a few lines: what to type for it, its prompt, what matched."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -22,8 +21,7 @@ _TURN_ID = 8
 _COPIES = 3
 
 
-@dataclass(frozen=True)
-class _Head:
+class _Head(NamedTuple):
     """The first line of a hit, in columns."""
 
     label: str

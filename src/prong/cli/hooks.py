@@ -1,6 +1,5 @@
 """`prong hooks`: the settings of agents, changed only when asked, and given back."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -130,6 +129,8 @@ def _changed(app: "App", plan: "HookPlan", given: dict[str, Any]) -> "HookPlan":
             raise
         if not given["as_json"]:
             _note_problem(f"{plan.agent}: {error.message}", error.hint)
+        from prong.record import replace
+
         return replace(plan, error=error)
     if not given["as_json"]:
         _tell(app, plan)

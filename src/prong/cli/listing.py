@@ -1,9 +1,8 @@
 """`prong list`."""
 
 import sys
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -128,8 +127,7 @@ def _print_narrow(row: "_Row", room: int) -> None:
     click.echo(f"  {_titled(row, room - 2)}")
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
     ref: str
     when: str
     turns: str

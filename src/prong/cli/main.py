@@ -5,31 +5,42 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, TextIO
+from importlib import import_module
+from typing import Any, NoReturn, TextIO, cast
 
 import click
 
 from prong import __version__
-from prong.cli.completion import completion
-from prong.cli.demo import demo
-from prong.cli.diff import diff
-from prong.cli.doctor import doctor
-from prong.cli.export import export
-from prong.cli.find import find
-from prong.cli.fork import fork
-from prong.cli.hooks import hooks
-from prong.cli.index import index
-from prong.cli.listing import list_sessions
 from prong.cli.output import fail
-from prong.cli.resume import resume
-from prong.cli.schedule import schedule
-from prong.cli.show import show
-from prong.cli.snapshot import snapshot
 from prong.cli.text import clean
-from prong.cli.tree import tree
-from prong.cli.turns import turns
-from prong.cli.worktrees import worktrees
 from prong.errors import ProngError, UsageError
+
+COMMANDS = {
+    "find": "find.find",
+    "list": "listing.list_sessions",
+    "show": "show.show",
+    "turns": "turns.turns",
+    "diff": "diff.diff",
+    "fork": "fork.fork",
+    "resume": "resume.resume",
+    "tree": "tree.tree",
+    "worktrees": "worktrees.worktrees",
+    "snapshot": "snapshot.snapshot",
+    "hooks": "hooks.hooks",
+    "index": "index.index",
+    "export": "export.export",
+    "schedule": "schedule.schedule",
+    "doctor": "doctor.doctor",
+    "demo": "demo.demo",
+    "completion": "completion.completion",
+}
+"""In the order in which a newcomer wants them; each is loaded when it is asked for."""
+_OTHER_NAMES = {
+    **dict.fromkeys(("search", "grep", "query"), "find"),
+    **dict.fromkeys(("ls", "sessions"), "list"),
+    **dict.fromkeys(("view", "cat"), "show"),
+}
+"""What people may try, and what they mean."""
 
 
 class _ClosedPipe(Exception):
@@ -48,7 +59,10 @@ class _Main(click.Group):
     """A group whose errors look alike, whoever raised them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)  # in the order in which a newcomer wants them
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return command_named(cmd_name) if cmd_name in COMMANDS else None
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
         with _pipe():
@@ -81,8 +95,8 @@ class _Main(click.Group):
             _abandon(sys.stdout)
             status = 0
         except click.UsageError as error:
-            command = " ".join(["prong", *(word for word in words[:1] if word in self.commands)])
-            status = fail(UsageError(error.format_message(), hint=f"{command} --help"), words)
+            hint = " ".join(["prong", *_nearest(words[:1]), "--help"])
+            status = fail(UsageError(error.format_message(), hint=hint), words)
         except click.ClickException as error:
             status = fail(UsageError(error.format_message()), words)
         except ProngError as error:
@@ -94,6 +108,20 @@ class _Main(click.Group):
         except Exception as error:  # noqa: BLE001 -- the last place that can report it
             status = _report_bug(error, words)
         sys.exit(status)
+
+
+def command_named(name: str) -> click.Command:
+    """The command, loaded."""
+    module, _, attribute = COMMANDS[name].partition(".")
+    return cast(click.Command, getattr(import_module(f"prong.cli.{module}"), attribute))
+
+
+def _nearest(words: Sequence[str]) -> list[str]:
+    """The command that is meant by a word; none when it is like none."""
+    from difflib import get_close_matches
+
+    meant = [_OTHER_NAMES.get(word, word) for word in words]
+    return [name for word in meant for name in get_close_matches(word, COMMANDS, 1)]
 
 
 def _never_choke(stream: TextIO) -> None:
@@ -139,11 +167,3 @@ def main(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-_COMMANDS = (
-    *(find, list_sessions, show, turns, diff, fork, resume, tree),
-    *(worktrees, snapshot, hooks, index, export, schedule, doctor, demo, completion),
-)
-for _command in _COMMANDS:
-    main.add_command(_command)

@@ -56,6 +56,8 @@ def _unmarked(text: str) -> Passage:
 
 def _collapsed(passage: Passage) -> Passage:
     """With one space between two words, whatever was there."""
+    if passage.text == " ".join(passage.text.split()):
+        return passage
     kept: list[str] = []
     places: list[int] = []
     """Where each character went; one that is left out, where the next one went."""

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -51,7 +50,7 @@ class Picker:
         self._turns = turns
         rows = [row(turn, str(turn.index)) for turn in turns]
         # No screen is wider; some prompts are whole files.
-        self._rows = [replace(one, prompt=one.prompt[:_WIDEST]) for one in rows]
+        self._rows = [one._replace(prompt=one.prompt[:_WIDEST]) for one in rows]
         self._texts = [
             f"{one.label} {one.prompt} {clean(' '.join(turn.files))}".lower()
             for one, turn in zip(rows, turns, strict=True)

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from prong.model import SessionRef
 
-_INVISIBLE = re.compile(
+# Patterns are compiled when a text needs them: most do not.
+_INVISIBLE = (
     "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
 )
 """Characters that reorder or hide what stands beside them."""
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_CONTROL_BUT_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-_UNSAFE = re.compile(f"{_CONTROL_BUT_LINES.pattern}|{_INVISIBLE.pattern}|[\ud800-\udfff]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_BREAK = re.compile("[\n\t\v\f\r\x85\u2028\u2029]+")
-_VARIANT = re.compile("[\ufe0e\ufe0f]")
+_CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
+_CONTROL_BUT_LINES = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]"
+_SURROGATE = "[\ud800-\udfff]"
+_UNSAFE = f"{_CONTROL_BUT_LINES}|{_INVISIBLE}|{_SURROGATE}"
+_BREAK = "[\n\t\v\f\r\x85\u2028\u2029]+"
+_VARIANTS = ("\ufe0e", "\ufe0f")
 """Asks for the narrow or the wide form of a sign; terminals do not agree on how wide that is."""
 _LEAST = 8
 """How many characters of an id are shown at least."""
@@ -31,16 +32,23 @@ _WIDE = frozenset("WF")
 def clean(text: str, *, lines: bool = False) -> str:
     """The text with nothing in it that a terminal would obey. `lines` keeps newlines and tabs."""
     if lines:
-        text = _CONTROL_BUT_LINES.sub(_picture, text.replace("\r\n", "\n"))
+        text = text.replace("\r\n", "\n")
+        if text.replace("\n", "").isprintable():
+            return text
+        text = re.sub(_CONTROL_BUT_LINES, _picture, text)
     else:
-        pieces = (piece.strip() for piece in _BREAK.split(_VARIANT.sub("", text)))
-        text = _CONTROL.sub(_picture, " ".join(piece for piece in pieces if piece))
-    return _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", text))
+        for variant in _VARIANTS:
+            text = text.replace(variant, "")
+        if text.isprintable():
+            return text.strip()
+        pieces = (piece.strip() for piece in re.split(_BREAK, text))
+        text = re.sub(_CONTROL, _picture, " ".join(piece for piece in pieces if piece))
+    return re.sub(_SURROGATE, "\ufffd", re.sub(_INVISIBLE, "", text))
 
 
 def escaped(json_text: str) -> str:
     """JSON text with the same meaning, and nothing in it that a terminal would obey."""
-    return _UNSAFE.sub(_escape, json_text)
+    return re.sub(_UNSAFE, _escape, json_text)
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -60,6 +68,8 @@ def _picture(found: re.Match[str]) -> str:
 
 def cells(text: str) -> int:
     """How many columns a terminal gives to the text."""
+    if text.isascii():
+        return len(text)
     return sum(_cell(character) for character in text)
 
 

@@ -1,7 +1,6 @@
 """`prong tree`."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -36,8 +35,7 @@ def tree(session: str | None, everything: bool, as_json: bool) -> None:
         note("no session was ever forked; prong tree --all shows them all")
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """Where in the drawing a node stands."""
 
     lead: str = ""

@@ -2,8 +2,7 @@
 
 import os
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 _PIPE_WIDTH = 80
 
 
-@dataclass(frozen=True)
-class Preview:
+class Preview(NamedTuple):
     prompt: str
     answer: str
     code: "CodeDiff | None"

@@ -1,8 +1,7 @@
 """Turns as lines of a table: for `prong turns`, and to pick one of."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prong.cli.text import age, cells, clean, counted, cut, short_number
 
@@ -14,8 +13,7 @@ _WIDE = 100
 _MEDIUM = 66
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """What is told of a turn."""
 
     label: str

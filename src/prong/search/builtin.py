@@ -5,23 +5,24 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from prong.errors import ProngError
 from prong.hits import Answer, Attempt, Found, Query
 from prong.model import SessionRef, Turn, TurnKind
+from prong.record import Record, replace
 from prong.search import fuse
 from prong.search.analyzers import plain_words
-from prong.search.catalogue import ORDINAL_BITS, Heads, IndexedFile, IndexedTurn
+from prong.search.catalogue import ORDINAL_BITS, IndexedTurn
+from prong.search.copies import Name, Place, Standing, together
 from prong.search.file_names import FileName
+from prong.search.found_turn import NUMBERED, FoundTurn, number_of, place_of
 from prong.search.index import SearchIndex, milliseconds
 from prong.search.lexical import (
     Coverage,
     Scope,
     Words,
-    number_of,
     query_text,
     words_of,
 )
@@ -47,22 +48,7 @@ _PER_SESSION = 3
 """How many turns of one session a list has."""
 
 
-Name = tuple[str, str]
-"""Agent and id of a session."""
-
-
-class Standing(NamedTuple):
-    """What a session is to a query, besides its words."""
-
-    family: Name
-    """The session at the root of its lineage."""
-    here: bool = False
-    """It was in the folder that the person is in."""
-    headless: bool = False
-
-
-@dataclass(frozen=True)
-class Shelf:
+class Shelf(Record, frozen=True):
     """The sessions that may be found."""
 
     standing: Callable[[Name], Standing | None]
@@ -97,8 +83,8 @@ class BuiltIn:
         if words:
             search = _Search(self._index, words, query, self._shelf(query))
             turns = search.candidates()
-            lexical = Attempt(self.name, "words", seconds=time.monotonic() - started)
-            attempts.append(replace(lexical, hits=len(turns)))
+            seconds = time.monotonic() - started
+            attempts.append(Attempt(self.name, "words", seconds=seconds, hits=len(turns)))
             if len(turns) < _FEW:
                 turns += search.near(self._nearest(query), turns)
             similarity = self._similarity(query, turns, attempts)
@@ -141,23 +127,11 @@ class BuiltIn:
         return similarity
 
 
-class _Place(NamedTuple):
-    """A turn in a file."""
-
-    turn: IndexedTurn
-    file: IndexedFile
-    standing: Standing
-
-    @property
-    def session(self) -> SessionRef:
-        return SessionRef(self.file.agent, self.file.session)
-
-
 class _Candidate(NamedTuple):
     """A turn that has some of the words, with all of its copies."""
 
-    place: _Place
-    copies: tuple[_Place, ...]
+    place: Place
+    copies: tuple[Place, ...]
     numbers: fuse.Candidate
 
 
@@ -189,19 +163,19 @@ class _Search:
         sessions = self._lexical.sessions(self._words, scope, limit)
         titles = self._lexical.titles(self._words, scope, max(_TITLES, wanted))
         coverage = self._lexical.coverage(self._words, scope, fuse.rarity)
-        scores: dict[int, float] = {}
+        known: dict[int, FoundTurn] = {}
         while True:
             turns = self._lexical.turns(self._words, scope, limit)
-            scores |= turns
-            scores |= self._more(scope, scores, titles)
-            found = self._joined(scores, sessions, titles, coverage)
-            counts = Counter(one.place.session for one in found)
+            known |= {turn.key: turn for turn in turns}
+            known |= self._more(scope, known, titles)
+            found = self._joined(known.values(), sessions, titles, coverage)
+            counts = Counter([one.place.session for one in found])
             listed = sum(min(count, self._per_session) for count in counts.values())
             enough = len(found) >= _POOL // 2 and listed >= wanted
             if enough or len(turns) < limit or limit > 50 * _POOL:
                 return found
             # A session with very many such turns must not hide all others.
-            full = {one.place.file.mark for one in found if counts[one.place.session] >= _PLENTY}
+            full = {one.place.turn.mark for one in found if counts[one.place.session] >= _PLENTY}
             scope = scope._replace(without=tuple(full))
             limit *= 4
 
@@ -210,74 +184,106 @@ class _Search:
         seen = {one.turn.key for old in known for one in (old.place, *old.copies)}
         since = self._query.since
         start = int(since.timestamp() * 1000) if since else 0
-        turns = self._catalogue.turns(keys - seen)
-        wanted = {key: 0.0 for key, turn in turns.items() if milliseconds(turn.started) >= start}
-        return self._joined(wanted, {}, {}, Coverage({}, 0.0))
+        turns = self._catalogue.turns(keys - seen).values()
+        wanted = [turn for turn in turns if milliseconds(turn.started) >= start]
+        return self._joined(self._without_words(wanted), {}, {}, Coverage({}, 0.0))
+
+    @staticmethod
+    def _without_words(turns: Iterable[IndexedTurn]) -> list[FoundTurn]:
+        """Turns that were not found by their words."""
+        return [
+            FoundTurn(
+                0.0,
+                turn.key,
+                turn.fingerprint,
+                place_of(number_of(turn.id), turn.number, turn.kind),
+            )
+            for turn in turns
+        ]
 
     def _more(
-        self, scope: Scope, scores: Mapping[int, float], titles: Mapping[int, float]
-    ) -> dict[int, float]:
+        self, scope: Scope, known: Mapping[int, FoundTurn], titles: Mapping[int, float]
+    ) -> dict[int, FoundTurn]:
         """Turns of this folder, and of sessions with the words in their title."""
-        more: dict[int, float] = {}
+        more: list[FoundTurn] = []
         here = self._catalogue.marks_of(self._shelf.here)
         if here and scope.marks is None:
-            more = dict(self._lexical.turns(self._words, scope._replace(marks=here), _POOL // 2))
-        if not scope.files and scope.since is None:
+            more = self._lexical.turns(self._words, scope._replace(marks=here), _POOL // 2)
+        if titles and not scope.files and scope.since is None:
             # Only the title has the words: the session begins with what it is about.
-            known = {key >> ORDINAL_BITS for key in (*scores, *more)}
-            more |= {mark << ORDINAL_BITS: 0.0 for mark in titles if mark not in known}
-        return more
+            marks = {turn.mark for turn in (*known.values(), *more)}
+            firsts = [mark << ORDINAL_BITS for mark in titles if mark not in marks]
+            more += self._without_words(self._catalogue.turns(firsts).values())
+        return {turn.key: turn for turn in more}
 
     def _joined(
         self,
-        scores: Mapping[int, float],
+        turns: Collection[FoundTurn],
         sessions: Mapping[int, float],
         titles: Mapping[int, float],
         coverage: Coverage,
     ) -> list[_Candidate]:
-        turns = self._catalogue.turns(scores)
-        files = self._catalogue.files_of(turn.mark for turn in turns.values())
+        alone, groups = together(self._places(turns), self._catalogue)
         found: list[_Candidate] = []
-        for group in self._groups(turns.values(), files):
-            first = min(group, key=_age)
+        shares, rest = coverage
+        for one in alone:
+            # There are hundreds: what is done here is done often.
+            (score, key, _, place), _, (_, here, headless) = one
+            mark = key >> ORDINAL_BITS
             numbers = fuse.Candidate(
-                turn=max(scores[one.turn.key] for one in group),
-                session=max(sessions.get(one.file.mark, 0.0) for one in group),
-                title=max(titles.get(one.file.mark, 0.0) for one in group),
+                score,
+                sessions.get(mark, 0.0),
+                titles.get(mark, 0.0),
+                shares.get(key, rest),
+                here,
+                headless or place & 1 == 1,
+                not place & NUMBERED,
+            )
+            found.append(_Candidate(one, (), numbers))
+        for first, *copies in groups:
+            group = (first, *copies)
+            numbers = fuse.Candidate(
+                turn=max(one.turn.score for one in group),
+                session=max(sessions.get(one.turn.mark, 0.0) for one in group),
+                title=max(titles.get(one.turn.mark, 0.0) for one in group),
                 coverage=max(coverage.of(one.turn.key) for one in group),
                 here=any(one.standing.here for one in group),
-                aside=first.turn.kind == TurnKind.NOTIFICATION or first.standing.headless,
+                aside=first.turn.is_notification or first.standing.headless,
                 abandoned=all(one.turn.number is None for one in group),
             )
-            rest = sorted((one for one in group if one is not first), key=_age)
-            found.append(_Candidate(first, tuple(rest), numbers))
+            found.append(_Candidate(first, tuple(copies), numbers))
         return found
 
-    def _groups(
-        self, turns: Collection[IndexedTurn], files: Mapping[int, IndexedFile]
-    ) -> "Iterable[list[_Place]]":
-        """The turns that may be found, copies of one turn together."""
-        touched = self._touched(turn.key for turn in turns)
-        places: list[_Place] = []
+    def _places(self, turns: Collection[FoundTurn]) -> list[Place]:
+        """The turns that may be found."""
+        marks = {turn.key >> ORDINAL_BITS for turn in turns}
+        names = self._catalogue.names_of(marks)
+        standing = self._shelf.standing
+        standings = {mark: standing(names[mark]) for mark in marks if mark in names}
+        wanted = self._wanted(turns)
+        places: list[Place] = []
         for turn in turns:
-            file = files.get(turn.mark)
-            standing = self._shelf.standing((file.agent, file.session)) if file else None
-            if file is None or standing is None:
-                continue
-            if (touched is not None and turn.key not in touched) or (
-                self._shelf.turn_ids is not None and turn.id not in self._shelf.turn_ids
-            ):
-                continue
-            places.append(_Place(turn, file, standing))
-        return _together(places)
+            mark = turn.key >> ORDINAL_BITS
+            known = standings.get(mark)
+            if known is not None and (wanted is None or turn.key in wanted):
+                places.append(Place(turn, names[mark], known))
+        return places
 
-    def _touched(self, keys: Iterable[int]) -> AbstractSet[int] | None:
-        """The turns that touched the wanted files; None when all are wanted."""
-        names = [FileName(name) for name in self._query.files]
-        if not names:
+    def _wanted(self, turns: Iterable[FoundTurn]) -> AbstractSet[int] | None:
+        """The keys of the turns that fit the filters; None when all do."""
+        ids = self._shelf.turn_ids
+        if ids is None and not self._query.files:
             return None
-        touched = self._catalogue.files_touched(keys)
-        return {key for key, files in touched.items() if all(n.fits(files) for n in names)}
+        keys = [turn.key for turn in turns]
+        wanted: set[int] | None = None
+        if self._query.files:
+            names = [FileName(name) for name in self._query.files]
+            touched = self._catalogue.files_touched(keys)
+            wanted = {key for key, files in touched.items() if all(n.fits(files) for n in names)}
+        if ids is not None:
+            known = self._catalogue.turns(keys if wanted is None else wanted)
+            wanted = {key for key, turn in known.items() if turn.id in ids}
+        return wanted
 
     # -- which of them ---------------------------------------------------------------------------
 
@@ -293,102 +299,52 @@ class _Search:
         ranked = fuse.rank([candidate.numbers for candidate in candidates], near)
         marker = Marker(self._words)
         most = self._per_session
-        kept: list[tuple[_Candidate, float]] = []
-        total = 0
-        counts: dict[SessionRef, int] = defaultdict(int)
         least = self._query.min_score or 0
+        if least:
+            ranked = [one for one in ranked if one.score >= least]
+        counts = Counter([candidates[place].place.session for place, _ in ranked])
+        total = sum([min(count, most) for count in counts.values()])
+        kept: list[tuple[_Candidate, float]] = []
+        seen: dict[Name, int] = defaultdict(int)
         for place, score in ranked:
-            if score < least:
+            if len(kept) >= self._query.limit:
                 break
             candidate = candidates[place]
-            ref = candidate.place.session
-            counts[ref] += 1
-            if counts[ref] <= most:
-                total += 1
-                if len(kept) < self._query.limit:
-                    kept.append((candidate, score))
-        heads = self._catalogue.heads(candidate.place.turn.key for candidate, _ in kept)
-        found = [
-            replace(
-                self._as_found(candidate, heads[candidate.place.turn.key], score, marker),
-                more=max(counts[candidate.place.session] - most, 0),
+            seen[candidate.place.session] += 1
+            if seen[candidate.place.session] <= most:
+                kept.append((candidate, score))
+        keys = [candidate.place.turn.key for candidate, _ in kept]
+        turns, heads = self._catalogue.turns(keys), self._catalogue.heads(keys)
+        files = self._catalogue.files_of(key >> ORDINAL_BITS for key in keys)
+        found: list[Found] = []
+        for candidate, score in kept:
+            (_, key, _, _), (agent, session), _ = candidate.place
+            file = files.get(key >> ORDINAL_BITS)
+            if file is None or key not in turns or key not in heads:
+                continue  # Somebody has just taken it out.
+            # Before it is cut: half a key is not known for one.
+            texts = map(mask, heads[key]) if self._query.masked else heads[key]
+            found.append(
+                Found(
+                    score=score,
+                    session_id=session,
+                    agent=agent,
+                    turn=_turn(turns[key], heads[key].prompt),
+                    passage=marker.passage(texts),
+                    copies=_once_each(candidate),
+                    more=max(counts[agent, session] - most, 0),
+                    date=turns[key].started,
+                    source=file.path,
+                )
             )
-            for candidate, score in kept
-            if candidate.place.turn.key in heads
-        ]
         return found, total
-
-    def _as_found(self, candidate: _Candidate, heads: Heads, score: float, marker: Marker) -> Found:
-        turn, file, _ = candidate.place
-        # Before it is cut: half a key is not known for one.
-        texts = map(mask, heads) if self._query.masked else heads
-        return Found(
-            score=score,
-            session_id=file.session,
-            agent=file.agent,
-            turn=_turn(turn, heads.prompt),
-            passage=marker.passage(texts),
-            copies=_once_each(candidate),
-            date=turn.started,
-            source=file.path,
-        )
-
-
-def _together(places: Sequence[_Place]) -> list[list[_Place]]:
-    """Copies of one turn together; also those that only a third one shows to be copies."""
-    leaders = list(range(len(places)))
-
-    def leader(number: int) -> int:
-        while leaders[number] != number:
-            leaders[number] = number = leaders[leaders[number]]
-        return number
-
-    known: dict[object, int] = {}
-    for number, place in enumerate(places):
-        for sign in _signs(place):
-            other = known.setdefault(sign, number)
-            if other != number:
-                leaders[leader(number)] = leader(other)
-    groups: dict[int, list[_Place]] = defaultdict(list)
-    for number, place in enumerate(places):
-        groups[leader(number)].append(place)
-    return list(groups.values())
-
-
-def _signs(place: _Place) -> Iterable[object]:
-    """Turns that share one of these are copies of each other.
-
-    They have the same id, and the same words or the same origin: some agents number their turns.
-    Where a fork gave new ids, they have the same words, and either the same time or the same place
-    in one lineage. Turns of one session that say the same are not copies.
-    """
-    turn, file, (family, *_) = place
-    yield file.agent, turn.id, turn.fingerprint
-    if turn.number is not None:
-        yield turn.fingerprint, family, turn.number
-    if turn.started:
-        yield file.agent, turn.id, family, turn.started
-        yield turn.fingerprint, turn.started
 
 
 def _once_each(candidate: _Candidate) -> tuple[tuple[SessionRef, int | None], ...]:
     """The other sessions that have the turn. A session may be in two files."""
     copies = ((copy.session, copy.turn.number) for copy in candidate.copies)
-    return tuple(dict.fromkeys(copy for copy in copies if copy[0] != candidate.place.session))
-
-
-def _age(place: _Place) -> tuple[bool, bool, int, str]:
-    """The original first: it is in the session at the root, or in the oldest file.
-
-    The path decides between files of one time, so that the order is always the same.
-    """
-    name = (place.file.agent, place.file.session)
-    return (
-        place.turn.number is None,
-        place.standing.family != name,
-        place.file.stamp.mtime_ns,
-        place.file.path,
-    )
+    others = dict.fromkeys(copy for copy in copies if copy[0] != candidate.place.session)
+    return tuple((SessionRef(*session), number) for session, number in others)
 
 
 def _turn(turn: IndexedTurn, prompt: str) -> Turn:

@@ -6,7 +6,7 @@ interrupted writer left in the index belongs to no file, and is not found.
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,6 +109,10 @@ class Catalogue:
     def __init__(self, path: Path) -> None:
         """Open it, or make it. Raises `sqlite3.Error` when it is damaged."""
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        self._names: dict[int, tuple[str, str]] | None = None
+        """The session of every file, when that was asked for more than once."""
+        self._names_of = (0, 0)
+        """The state of the catalogue that they are of."""
         self._connection = sqlite3.connect(path, timeout=5, isolation_level=None)
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
@@ -176,11 +180,17 @@ class Catalogue:
         )
         rows = (
             (
-                *row.turn._replace(id=_as_text(row.turn.id), started=_as_text(row.turn.started)),
-                *row.heads,
-                row.files,
+                turn.key,
+                _as_text(turn.id),
+                turn.number,
+                turn.kind,
+                _as_text(turn.started),
+                turn.fingerprint,
+                heads.prompt,
+                heads.answer,
+                touched,
             )
-            for row in turns
+            for turn, heads, touched in turns
         )
         self._connection.executemany("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
@@ -216,8 +226,9 @@ class Catalogue:
         row = self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return row[0] if row else None
 
-    def note(self, name: str, value: bytes) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+    def note(self, facts: Mapping[str, bytes]) -> None:
+        """Remember facts by their names."""
+        self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -235,6 +246,21 @@ class Catalogue:
         rows = self._chunks("SELECT * FROM files WHERE mark IN", list(set(marks)))
         return {row[0]: _file(row) for row in rows}
 
+    def names_of(self, marks: Collection[int]) -> Mapping[int, tuple[str, str]]:
+        """The session that each of these files is of, agent and id; also those of others."""
+        (others,) = self._connection.execute("PRAGMA data_version").fetchone()
+        state = (others, self._connection.total_changes)
+        select = "SELECT mark, agent, session FROM files"
+        if self._names_of != state:
+            self._names, self._names_of = None, state
+            rows = self._chunks(f"{select} WHERE mark IN", list(marks))
+            return {mark: (agent, _as_name(name)) for mark, agent, name in rows}
+        if self._names is None:
+            # Who asks again will ask more often.
+            rows = self._connection.execute(select)
+            self._names = {mark: (agent, _as_name(name)) for mark, agent, name in rows}
+        return self._names
+
     def marks_of(self, sessions: Collection[tuple[str, str]]) -> list[int]:
         """The files of sessions, each named by agent and id."""
         if len(sessions) > _AT_ONCE:
@@ -249,7 +275,7 @@ class Catalogue:
     def turns(self, keys: Iterable[int]) -> dict[int, IndexedTurn]:
         """Turns by their keys; those that are not known are left out."""
         select = "SELECT key, id, number, kind, started, fingerprint FROM turns WHERE key IN"
-        return {row[0]: IndexedTurn(*row) for row in self._chunks(select, list(keys))}
+        return {row[0]: IndexedTurn._make(row) for row in self._chunks(select, list(keys))}
 
     def heads(self, keys: Iterable[int]) -> dict[int, Heads]:
         """The heads of turns by their keys."""
@@ -293,8 +319,7 @@ class Catalogue:
 def _file(row: Any) -> IndexedFile:
     mark, agent, path, size, mtime_ns, inode, session, title, turns = row
     stamp = Stamp(size, mtime_ns, inode)
-    name = session.decode("utf-8", "surrogatepass")
-    return IndexedFile(mark, agent, os.fsdecode(path), stamp, name, title, turns)
+    return IndexedFile(mark, agent, os.fsdecode(path), stamp, _as_name(session), title, turns)
 
 
 def _as_bytes(name: str) -> bytes:
@@ -302,6 +327,11 @@ def _as_bytes(name: str) -> bytes:
     return name.encode("utf-8", "surrogatepass")
 
 
+def _as_name(name: bytes) -> str:
+    return name.decode("utf-8", "surrogatepass")
+
+
 def _as_text(text: str | None) -> str:
     """Half a character is no text for a database."""
-    return (text or "").encode("utf-8", "replace").decode()
+    text = text or ""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,10 +1,10 @@
 """Engines one after another, until one has an answer."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from prong.model import Answer, Attempt, Query
 from prong.ports import SearchEngine
+from prong.record import replace
 
 FILTERS = "filters"
 """The mode of an attempt that found something, of which nothing was wanted."""

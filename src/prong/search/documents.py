@@ -1,13 +1,17 @@
 """One tantivy index in a folder: documents that hold words and say by a number what they are."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import tantivy
 from tantivy import Document, TextAnalyzer
+
+_TOGETHER = 8 << 20
+"""About so many characters are given to tantivy at a time. Its thread goes to sleep when it has
+nothing to do, and to be woken for each document costs both threads more than the document."""
 
 
 @contextmanager
@@ -17,6 +21,10 @@ def _as_os_error() -> Generator[None]:
         yield
     except ValueError as error:
         raise OSError(str(error)) from error
+
+
+_MOST_KNOWN = 10_000
+"""Words."""
 
 
 class Documents:
@@ -32,6 +40,7 @@ class Documents:
         for name, analyzer in analyzers.items():
             self._index.register_tokenizer(name, analyzer)
         self._index.config_reader("Manual")
+        self._having: dict[tuple[str, str], int] = {}
 
     @staticmethod
     def are_in(folder: Path) -> bool:
@@ -42,6 +51,7 @@ class Documents:
         with _as_os_error():
             self._index.reload()
         self.__dict__.pop("searcher", None)
+        self._having.clear()
 
     @cached_property
     def searcher(self) -> tantivy.Searcher:
@@ -50,16 +60,26 @@ class Documents:
     def term(self, name: str, word: str) -> tantivy.Query:
         return tantivy.Query.term_query(self.schema, name, word)
 
-    def found(self, query: tantivy.Query, limit: int, field: str) -> Iterator[tuple[int, float]]:
-        """The numbers that the best documents have in a field, each with its score."""
+    def having(self, name: str, word: str) -> int:
+        """How many documents have a word in a field."""
+        known = self._having.get((name, word))
+        if known is None:
+            if len(self._having) > _MOST_KNOWN:
+                self._having.clear()
+            known = self._having[name, word] = self.searcher.doc_freq(name, word)
+        return known
+
+    def found(
+        self, query: tantivy.Query, limit: int, fields: Sequence[str]
+    ) -> list[tuple[Any, ...]]:
+        """The best documents: their score, and the number that they have in each of the fields."""
         if not limit or not self.searcher.num_docs:
-            return
+            return []
         with _as_os_error():
             hits = self.searcher.search(query, limit, count=False).hits
-            numbers = self.searcher.fast_field_values(field, [address for _, address in hits])
-        for number, (score, _) in zip(numbers, hits, strict=True):
-            if number is not None:
-                yield int(number), float(score)
+            addresses = [address for _, address in hits]
+            numbers = [self.searcher.fast_field_values(field, addresses) for field in fields]
+        return list(zip([score for score, _ in hits], *numbers, strict=True))
 
     def writer(self, heap: int) -> "DocumentWriter":
         """Raises `ValueError` while another process writes."""
@@ -72,31 +92,46 @@ class DocumentWriter:
     def __init__(self, writer: tantivy.IndexWriter, schema: tantivy.Schema) -> None:
         self._writer = writer
         self._schema = schema
+        self._waiting: list[Document] = []
+        self._length = 0
+        """Of what is waiting."""
 
     def add(self, fields: Mapping[str, object]) -> None:
-        given = {name: value for name, value in fields.items() if value not in ("", [], ())}
         # Its type names no types of keys and values.
         make = cast(Callable[[Mapping[str, object], tantivy.Schema], Document], Document.from_dict)  # pyright: ignore[reportUnknownMemberType]
+        given = {name: value for name, value in fields.items() if value != ""}
         try:
             document = make(given, self._schema)
         except UnicodeEncodeError:
             document = make({n: _whole(value) for n, value in given.items()}, self._schema)
+        self._waiting.append(document)
+        self._length += sum(len(value) for value in given.values() if isinstance(value, str))
+        if self._length > _TOGETHER:
+            self._send()
+
+    def _send(self) -> None:
+        """Give tantivy what is waiting, in its order."""
+        waiting, self._waiting, self._length = self._waiting, [], 0
         with _as_os_error():
-            self._writer.add_document(document)
+            for document in waiting:
+                self._writer.add_document(document)
 
     def remove(self, name: str, number: int) -> None:
         """All documents that have this number in a field."""
         # By a query: `delete_documents_by_term` takes the number for a signed one, and finds none.
         query = tantivy.Query.term_query(self._schema, name, number)
+        self._send()
         with _as_os_error():
             self._writer.delete_documents_by_query(query)
 
     def clear(self) -> None:
         """Remove all documents."""
+        self._waiting, self._length = [], 0
         with _as_os_error():
             self._writer.delete_all_documents()
 
     def commit(self) -> None:
+        self._send()
         with _as_os_error():
             self._writer.commit()
 

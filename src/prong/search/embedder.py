@@ -7,14 +7,13 @@ import json
 import os
 import time
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from prong.errors import Corrupt, Unavailable
+from prong.record import Record
 from prong.search.pieces import Pieces
 
 if TYPE_CHECKING:
@@ -33,8 +32,7 @@ _ONLY_FATAL = 4  # of the levels of its log
 _HINT = "Install prong again. Until then, search goes by words alone."
 
 
-@dataclass(frozen=True)
-class _Loaded:
+class _Loaded(Record, frozen=True):
     pieces: Pieces
     session: Any
     """An `onnxruntime.InferenceSession`; that package says nothing of its types."""
@@ -100,6 +98,8 @@ class Embedder:
             yield from map(loaded.vector, texts)
             return
         # A text per thread is faster than threads inside the model, and than several texts at once.
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(self._threads, thread_name_prefix="embedder") as pool:
             yield from pool.map(loaded.vector, texts)
 

@@ -10,7 +10,7 @@ def head(text: str, length: int) -> str:
     if len(text) > length:
         text = text[: _end_of_word(text, length)]
     # A lone surrogate is no text for a database.
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _end_of_word(text: str, length: int) -> int:

@@ -8,7 +8,6 @@ next writer; a file whose old words are gone has still its old stamp, and is rea
 
 import hashlib
 import os
-import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from prong.errors import Busy, Unavailable
+from prong.errors import Busy
 from prong.lock import locked
 from prong.paths import private_dir
 from prong.search.catalogue import (
@@ -29,8 +28,10 @@ from prong.search.catalogue import (
     TurnRow,
     new_mark,
 )
+from prong.search.damage import is_damage, unavailable
+from prong.search.found_turn import number_of, place_of
 from prong.search.heads import head
-from prong.search.lexical import Lexical, LexicalWriter, TurnWords, number_of
+from prong.search.lexical import Lexical, LexicalWriter, TurnWords
 from prong.search.words import names_in, spelled
 from prong.texts import FileTexts, Stamp, TurnText
 
@@ -46,7 +47,6 @@ _CHECKPOINT = 5.0
 """Seconds after which a long run makes what it has usable."""
 _PATIENCE = 10.0
 _FAILURES = (sqlite3.Error, ValueError, OSError)
-_PASSING = ("lockfile", "too many open files", "no space", "permission denied", "read-only")
 
 
 class SearchIndex:
@@ -93,6 +93,8 @@ class SearchIndex:
             except _FAILURES as error:
                 if not is_damage(error) or not free:
                     raise unavailable(error) from error
+                import shutil
+
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._open()
 
@@ -164,6 +166,8 @@ class SearchIndex:
         """Remove what other versions have left."""
         for other in self._folder.parent.glob("v[0-9]*"):
             if other.is_dir() and other.name.removesuffix("-said") != f"v{VERSION}":
+                import shutil
+
                 shutil.rmtree(other, ignore_errors=True)
 
     def _make_private(self) -> None:
@@ -187,6 +191,7 @@ class Update:
         self._added: list[tuple[IndexedFile, list[TurnRow]]] = []
         self._removed: list[int] = []
         self._titles: dict[int, str] = {}
+        self._facts: dict[str, bytes] = {}
         self._next_commit = time.monotonic() + _CHECKPOINT
         self._failed = False
         self.turns = 0
@@ -233,7 +238,7 @@ class Update:
             key = mark << ORDINAL_BITS | ordinal
             words = _words_of(turn, key)
             writer.add_turn(mark, words)
-            turns.append(_indexed(turn, key))
+            turns.append(_indexed(turn, key, words.fingerprint))
             if length < _LONGEST_SESSION:
                 said += (words.prompt, words.answer)
                 names += words.names
@@ -261,20 +266,21 @@ class Update:
         self._writer.commit()
 
     def note(self, name: str, value: bytes) -> None:
-        """Remember a fact once all that was changed so far is in the index."""
-        self.commit()
-        self._catalogue.note(name, value)
+        """Remember a fact once all that was changed so far is in the index: with a commit."""
+        self._facts[name] = value
 
     def commit(self) -> None:
         """Make all changes seen."""
         try:
             if self._added or self._removed or self._titles:
                 self._commit(self._writer)
+            else:
+                self._catalogue.note(self._facts)
         except BaseException:
             self._failed = True
             self._catalogue.rollback()
             raise
-        self._added, self._removed, self._titles = [], [], {}
+        self._added, self._removed, self._titles, self._facts = [], [], {}, {}
         self._next_commit = time.monotonic() + _CHECKPOINT
 
     def _commit(self, writer: LexicalWriter) -> None:
@@ -290,6 +296,7 @@ class Update:
         for mark, title in self._titles.items():
             catalogue.give_title(mark, title)
         catalogue.finished()
+        catalogue.note(self._facts)
         catalogue.commit()
 
     def close(self) -> None:
@@ -298,24 +305,6 @@ class Update:
         writer, self._open_writer = self._open_writer, None
         if writer is not None and not self._failed:
             writer.close()
-
-
-def is_damage(error: Exception) -> bool:
-    """True when an index must be made anew; what others hold, or what the disk lacks, will pass."""
-    if isinstance(error, sqlite3.Error):
-        operational = isinstance(error, sqlite3.OperationalError)
-        return "no such" in str(error) if operational else isinstance(error, sqlite3.DatabaseError)
-    if isinstance(error, ValueError):
-        # All errors of tantivy are of this kind.
-        return not any(sign in str(error).lower() for sign in _PASSING)
-    return isinstance(error, FileNotFoundError)
-
-
-def unavailable(error: Exception) -> Exception:
-    """What to say of an index that cannot be opened; an `OSError` is one."""
-    if isinstance(error, OSError):
-        return error
-    return Unavailable(f"the search index cannot be used: {error}", hint="try again in a moment")
 
 
 class FileSink:
@@ -350,10 +339,13 @@ class FileSink:
 
 def _words_of(turn: TurnText, key: int) -> TurnWords:
     prompt, files = spelled(turn.prompt[:_LONGEST_TEXT]), spelled("\n".join(turn.files))
+    id_ = number_of(turn.id)
     return TurnWords(
         key,
-        number_of(turn.id),
+        id_,
         milliseconds(turn.started),
+        _fingerprint(turn),
+        place_of(id_, turn.index, turn.kind),
         prompt,
         spelled(turn.answer[:_LONGEST_TEXT]),
         files,
@@ -365,9 +357,9 @@ def _words_of(turn: TurnText, key: int) -> TurnWords:
     )
 
 
-def _indexed(turn: TurnText, key: int) -> TurnRow:
+def _indexed(turn: TurnText, key: int, fingerprint: int) -> TurnRow:
     return TurnRow(
-        IndexedTurn(key, turn.id, turn.index, turn.kind, turn.started, _fingerprint(turn)),
+        IndexedTurn(key, turn.id, turn.index, turn.kind, turn.started, fingerprint),
         Heads(head(turn.prompt, PROMPT_HEAD), head(turn.last_answer, ANSWER_HEAD)),
         head("\n".join(turn.files), _LONGEST_TEXT),
     )

@@ -2,22 +2,28 @@
 
 Sessions have an index of their own: BM25 asks how long a document is beside the others, and how
 many have a word, and for that turns are not sessions. Turns and titles share no field, so a query
-for one never meets the other. Documents hold no text, only a key; what a key means is in the
-catalogue.
+for one never meets the other. Documents hold no text, only a key and, of a turn, the two numbers
+that show copies of it; what a key means is in the catalogue.
 """
 
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import tantivy
 from tantivy import Occur
 
-from prong.search.analyzers import analyzers, plain, plain_words, stemmer
+from prong.search.analyzers import analyzers
+
+# By an alias, so that it counts as a part of this module.
+# ruff: noqa: PLC0414
+from prong.search.asked_words import Words as Words
+from prong.search.asked_words import query_text as query_text
+from prong.search.asked_words import words_of as words_of
 from prong.search.documents import Documents, DocumentWriter
-from prong.search.stopwords import STOP_WORDS
-from prong.search.words import names_in, spelled, unspaced_in, words_in
+from prong.search.found_turn import FoundTurn
+from prong.search.words import names_in, spelled
 
 TURN_FIELDS: Mapping[str, float] = {
     "prompt": 1.5,
@@ -38,34 +44,12 @@ _FEWEST_TYPED = 3
 """Words; fewer stand in many commands."""
 _HEAP = 96 << 20
 _SESSION_HEAP = 32 << 20
-_LONGEST_QUERY = 10_000
-_MOST_WORDS = 64
-"""How many words of a query are looked for."""
-_COVERED = 400
+_COVERED = 200
 """For how many turns it is told how much of a query they have."""
-_MOST_POSTINGS = 50_000
+_MOST_POSTINGS = 20_000
 """How many places of words are looked at for that."""
-
-
-_Any = TypeVar("_Any")
-
-
-class Words(NamedTuple):
-    """The words of a query, as the fields have them."""
-
-    stems: tuple[str, ...]
-    """Of prose, without those that say nothing."""
-    plain: tuple[str, ...]
-    """The same words as they were typed, and the parts and wholes of identifiers."""
-    typed: tuple[str, ...]
-    """The same words with their capitals, to be marked in a passage."""
-    telling: tuple[tuple[str, str], ...]
-    """Stem and plain form of each word that a turn can have or lack."""
-    sentence: tuple[str, ...] = ()
-    """All words in their order, also those that say nothing."""
-
-    def __bool__(self) -> bool:
-        return bool(self.stems or self.plain)
+_MOST_PRINTED = 10_000
+"""The same in what tools printed, to find turns."""
 
 
 class Scope(NamedTuple):
@@ -89,6 +73,10 @@ class TurnWords(NamedTuple):
     id: int
     """The `number_of` its id."""
     time: int
+    fingerprint: int
+    """Of its words: a copy in a fork has the same."""
+    place: int
+    """The `place_of` it."""
     # The texts are `spelled`.
     prompt: str
     answer: str
@@ -100,9 +88,7 @@ class TurnWords(NamedTuple):
     """Its `names_in`."""
 
 
-class Scored(NamedTuple):
-    key: int
-    score: float
+_FOUND = FoundTurn._fields[1:]
 
 
 class Coverage(NamedTuple):
@@ -141,27 +127,58 @@ class Lexical:
 
     # -- asking ------------------------------------------------------------------------------
 
-    def turns(self, words: Words, scope: Scope, limit: int) -> list[Scored]:
+    def turns(self, words: Words, scope: Scope, limit: int) -> list[FoundTurn]:
         """The turns that have some of the words, the best first."""
-        wanted = _terms(self._turns, TURN_FIELDS, words)
-        if len(words.sentence) >= _FEWEST_TYPED:
-            sentence = list[str | tuple[int, str]](words.sentence)
-            typed = tantivy.Query.phrase_query(self._turns.schema, "commands", sentence)
-            wanted.append(_boosted(typed, TYPED))
-        return self._search(wanted, scope, limit)
+        found = self._search(self._terms(words), scope, limit, _FOUND)
+        typed = self._typed(words, scope, limit)
+        if typed:
+            both = {row[1]: row for row in (*found, *typed)}
+            found = sorted(both.values(), key=itemgetter(0), reverse=True)[:limit]
+        return list(map(FoundTurn._make, found))
+
+    def _terms(self, words: Words) -> list[tantivy.Query]:
+        """Any of the words in any field of a turn.
+
+        What tools printed counts least and has most words: there only the rare ones are looked for.
+        """
+        terms = _terms(self._turns, TURN_FIELDS, words, without="output")
+        boost = TURN_FIELDS.get("output", 0.0)
+        printed = sorted((self._turns.having("output", word), word) for word in words.plain)
+        postings = 0
+        for count, word in printed if boost else ():
+            if count:
+                terms.append(_boosted(self._turns.term("output", word), boost))
+            postings += count
+            if postings > _MOST_PRINTED:
+                break
+        return terms
+
+    def _typed(self, words: Words, scope: Scope, limit: int) -> list[tuple[Any, ...]]:
+        """The turns that have the whole query in a command.
+
+        They are asked for alone: a query of nothing but words takes a quarter less time.
+        """
+        if len(words.sentence) < _FEWEST_TYPED or not TYPED:
+            return []
+        sentence = list[str | tuple[int, str]](words.sentence)
+        typed = tantivy.Query.phrase_query(self._turns.schema, "commands", sentence)
+        if not self._search([typed], scope, 1):
+            return []
+        both = [(Occur.Must, _boosted(typed, TYPED)), (Occur.Should, _any(self._terms(words)))]
+        return self._search([tantivy.Query.boolean_query(both)], scope, limit, _FOUND)
 
     def sessions(self, words: Words, scope: Scope, limit: int) -> dict[int, float]:
         """The marks of session files that have some of the words, and how well they fit."""
         wanted = _terms(self._sessions, SESSION_FIELDS, words)
-        # A session's files and time are those of its turns.
-        query = _within(self._sessions.schema, _any(wanted), Scope(scope.marks))
-        return dict(self._sessions.found(query, limit, "mark"))
+        found = _found(self._sessions, wanted, Scope(scope.marks), limit, ("mark",))
+        return {mark: score for score, mark in found}
 
     def titles(self, words: Words, scope: Scope, limit: int) -> dict[int, float]:
         """The same by title."""
+        # A session's files and time are those of its turns.
         wanted = _terms(self._turns, {"title": 1.0}, words)
-        query = _within(self._turns.schema, _any(wanted), Scope(scope.marks))
-        return dict(self._turns.found(query, limit, "mark"))
+        found = _found(self._turns, wanted, Scope(scope.marks), limit, ("mark",))
+        return {mark: score for score, mark in found}
 
     def coverage(
         self, words: Words, scope: Scope, worth: Callable[[int, int], float]
@@ -171,10 +188,8 @@ class Lexical:
         `worth` takes in how many turns a word is, and how many turns there are. Words that very
         many turns have are left out, as long as there are others: they cost most and say least.
         """
-        known = sorted(
-            ((self._frequencies(pair), pair) for pair in words.telling),
-            key=lambda one: sum(one[0].values()),
-        )
+        known = [(self._frequencies(pair), pair) for pair in words.telling]
+        known.sort(key=lambda one: sum(one[0].values()))
         counted: list[tantivy.Query] = []
         whole, postings = 0.0, 0
         for frequencies, pair in known:
@@ -184,28 +199,32 @@ class Lexical:
             rarity = worth(max(frequencies.values(), default=0), self.documents)
             whole += rarity
             terms = [
-                self._turns.term(name, word)
-                for name, word in _forms(*pair)
-                if frequencies.get(name)
+                self._turns.term(name, word) for name, word in _forms(*pair) if frequencies[name]
             ]
             if terms:
                 counted.append(tantivy.Query.const_score_query(_any(terms), rarity))
-        found = self._search(counted, scope, _COVERED) if counted else []
-        shares = {key: min(score / whole, 1.0) for key, score in found}
+        found = self._search(counted, scope, _COVERED)
+        shares = {key: min(score / whole, 1.0) for score, key in found}
         full = len(found) == _COVERED
-        return Coverage(shares, found[-1].score / whole if full else 0.0)
+        return Coverage(shares, found[-1][0] / whole if full else 0.0)
 
     def _frequencies(self, pair: tuple[str, str]) -> dict[str, int]:
         """In how many turns each field has a word."""
-        return {name: self._turns.searcher.doc_freq(name, word) for name, word in _forms(*pair)}
+        having = self._turns.having
+        return {name: having(name, word) for name, word in _forms(*pair)}
 
     @property
     def documents(self) -> int:
         return self._turns.searcher.num_docs
 
-    def _search(self, wanted: Sequence[tantivy.Query], scope: Scope, limit: int) -> list[Scored]:
-        query = _within(self._turns.schema, _any(wanted), scope)
-        return [Scored(*pair) for pair in self._turns.found(query, limit, "key")]
+    def _search(
+        self,
+        wanted: Sequence[tantivy.Query],
+        scope: Scope,
+        limit: int,
+        fields: Sequence[str] = ("key",),
+    ) -> list[tuple[Any, ...]]:
+        return _found(self._turns, wanted, scope, limit, fields)
 
 
 class LexicalWriter:
@@ -222,6 +241,8 @@ class LexicalWriter:
                 "key": turn.key,
                 "id": turn.id,
                 "time": turn.time,
+                "fingerprint": turn.fingerprint,
+                "place": turn.place,
                 "prompt": turn.prompt,
                 "answer": turn.answer,
                 "files": turn.files,
@@ -265,57 +286,12 @@ class LexicalWriter:
         self._turns.close()
 
 
-# -- words -------------------------------------------------------------------------------------
-
 _UNSTEMMED = frozenset({"names", "output", "files", "commands"})
-
-
-def words_of(text: str) -> Words:
-    """The words of a query that say something; all of them when none does.
-
-    Of a very long text the first ones: each word costs time, and nobody means so many.
-    """
-    text = query_text(text)
-    typed = words_in(text)
-    telling = _once(word for word in typed if word.lower() not in STOP_WORDS) or _once(typed)
-    telling = telling[:_MOST_WORDS]
-    pairs = _once(pair for word in telling for pair in _pairs(word))[:_MOST_WORDS]
-    sentence = plain_words(text)
-    return Words(
-        stems=_once(stem for stem, _ in pairs),
-        plain=_once((*(plain for _, plain in pairs), *names_in(spelled(text))[:_MOST_WORDS])),
-        typed=telling,
-        telling=pairs,
-        sentence=tuple(sentence) if len(sentence) <= _MOST_WORDS else (),
-    )
-
-
-def query_text(text: str) -> str:
-    """A query as far as it is read. A lone surrogate is no text for a tokenizer."""
-    return text[:_LONGEST_QUERY].encode("utf-8", "replace").decode()
-
-
-def _pairs(word: str) -> list[tuple[str, str]]:
-    """The stem and the plain form of a word; of one without spaces, its pairs of characters."""
-    unspaced = unspaced_in(word)
-    if unspaced:
-        return [(known, known) for pair in _once(unspaced) for known in plain().analyze(pair)]
-    stems, words = stemmer().analyze(word), plain().analyze(word)
-    return [(stems[0], words[0])] if stems and words else []
 
 
 def _forms(stem: str, plain: str) -> list[tuple[str, str]]:
     """The fields of a turn, each with the form in which it has the word."""
     return [(name, plain if name in _UNSTEMMED else stem) for name in TURN_FIELDS]
-
-
-def number_of(id_: str) -> int:
-    """A number for a turn's id, much smaller than the id. Others may have the same."""
-    return zlib.crc32(id_.encode("utf-8", "replace"))
-
-
-def _once(words: Iterable[_Any]) -> tuple[_Any, ...]:
-    return tuple(dict.fromkeys(words))
 
 
 # -- tantivy -----------------------------------------------------------------------------------
@@ -327,6 +303,9 @@ def _turn_schema() -> tantivy.Schema:
     builder.add_unsigned_field("named", indexed=True)
     builder.add_unsigned_field("key", indexed=True, fast=True)
     builder.add_unsigned_field("id", indexed=True)
+    # What a list needs to know of each turn, where hundreds of them are looked at.
+    builder.add_unsigned_field("fingerprint", fast=True)
+    builder.add_unsigned_field("place", fast=True)
     builder.add_integer_field("time", indexed=True, fast=True)
     for name in ("prompt", "answer", "aside", "title"):
         builder.add_text_field(name, tokenizer_name="prose", index_option="freq")
@@ -347,16 +326,35 @@ def _session_schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _terms(documents: Documents, fields: Mapping[str, float], words: Words) -> list[tantivy.Query]:
-    """Any of the words in any of the fields."""
+def _terms(
+    documents: Documents, fields: Mapping[str, float], words: Words, without: str = ""
+) -> list[tantivy.Query]:
+    """Any of the words in any of the fields, where there is one."""
     return [
         _boosted(documents.term(name, word), boost)
         for name, boost in fields.items()
+        if name != without
         for word in (words.plain if name in _UNSTEMMED else words.stems)
+        if documents.having(name, word)
     ]
 
 
+def _found(
+    documents: Documents,
+    wanted: Sequence[tantivy.Query],
+    scope: Scope,
+    limit: int,
+    fields: Sequence[str],
+) -> list[tuple[Any, ...]]:
+    """The scores of the best documents, and what they have in the fields."""
+    if not wanted:
+        return []
+    return documents.found(_within(documents.schema, _any(wanted), scope), limit, fields)
+
+
 def _any(wanted: Sequence[tantivy.Query]) -> tantivy.Query:
+    if len(wanted) == 1:
+        return wanted[0]
     return tantivy.Query.boolean_query([(Occur.Should, query) for query in wanted])
 
 

@@ -3,13 +3,13 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from prong.hits import Passage
 from prong.search.analyzers import stem
 from prong.search.lexical import Words
-from prong.search.words import SPACED, unspaced_in
+from prong.search.words import spaced, unspaced_in
 
 WIDTH = 240
 _LONGEST = 400_000
@@ -19,6 +19,7 @@ _BEFORE = 40
 _MOST = 2_000
 """How many matches of a text are looked at."""
 _SPACE = re.compile(r"\s+")
+_LETTERS = re.compile(r"[^\W_]*")
 
 
 class Marker:
@@ -27,21 +28,36 @@ class Marker:
     def __init__(self, words: Words) -> None:
         self._stems = set(words.stems)
         self._plain = set(words.plain)
-        starts = {_start(word) for word in (*words.typed, *words.plain)}
-        starts |= {_start(word) for word in words.stems}
+        starts = {_start(word) for word in (*words.typed, *words.plain, *words.stems)}
         starts.discard("")
-        unspaced = {word for word in starts if unspaced_in(word)}
-        # At the beginning of a word, or of a part of an identifier; anywhere without spaces.
-        pattern = rf"(?P<run>{_any_of(unspaced)})|(?P<start>{_any_of(starts - unspaced)}){SPACED}*"
-        self._pattern = re.compile(pattern, re.IGNORECASE) if starts else None
+        self._starts = starts
+
+    @cached_property
+    def _in_ascii(self) -> re.Pattern[str]:
+        """For texts in small letters: found and compiled in half the time of any letters."""
+        return re.compile(_any_of(word for word in self._starts if word.isascii()))
+
+    @cached_property
+    def _in_any(self) -> re.Pattern[str]:
+        """A group has what is written without spaces: that stands anywhere."""
+        unspaced = {word for word in self._starts if unspaced_in(word)}
+        pattern = f"({_any_of(unspaced)})|{_any_of(self._starts - unspaced)}"
+        return re.compile(pattern, re.IGNORECASE)
 
     def matches(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Where a word of the query stands, and which one."""
-        if self._pattern is None:
-            return
-        for match in self._pattern.finditer(text, 0, _LONGEST):
-            is_run = match["run"] is not None
-            start, end = match.span() if is_run or match["start"].isascii() else match.span("start")
+        """Where a word of the query stands, and which one.
+
+        At the beginning of a word, or of a part of an identifier; anywhere without spaces.
+        """
+        at = 0
+        is_ascii = text.isascii()
+        pattern, letters = (self._in_ascii, text.lower()) if is_ascii else (self._in_any, text)
+        while match := pattern.search(letters, at, _LONGEST):
+            is_run = match.lastindex is not None
+            start, end = match.span()
+            at = end if is_run else _end_of_word(text, end)
+            if not is_run and match[0].isascii():
+                end = at
             if start and not is_run and text[start - 1].isalnum() and text[start - 1].isascii():
                 # In the middle of a word: only a part of camelCase may begin there.
                 if not (text[start].isupper() and not text[start - 1].isupper()):
@@ -66,6 +82,10 @@ class Marker:
     def _unspaced(self, run: str) -> str | None:
         return next((word for word in self._plain if word in run), None)
 
+    def is_in(self, text: str) -> bool:
+        """True when a text has a word of the query."""
+        return next(self.matches(text), None) is not None
+
     def passage(self, texts: Iterable[str], width: int = WIDTH) -> Passage | None:
         """The piece of one of these texts with the most different words; None when none has any."""
         best: tuple[int, str, list[tuple[int, int, str]]] | None = None
@@ -79,6 +99,12 @@ class Marker:
         if best is None:
             return None
         return _cut(best[1], best[2], width)
+
+
+def _end_of_word(text: str, at: int) -> int:
+    """Where the word ends that goes on here."""
+    rest = _LETTERS.match(text, at, _LONGEST)
+    return at + len(spaced(rest[0])) if rest else at
 
 
 @lru_cache(maxsize=20_000)

@@ -14,10 +14,10 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from prong.model import Answer, Attempt, Found, Passage, Query
+from prong.record import Record
 from prong.search.bounded import Ended, run
 from prong.search.exported import TurnMark, header_in, id_in_name, readable, turn_at
 from prong.search.lexical import words_of
@@ -51,8 +51,7 @@ _COMMON = frozenset(_EVERYWHERE.split())
 """Words of nearly every session."""
 
 
-@dataclass(frozen=True)
-class Timeouts:
+class Timeouts(Record, frozen=True):
     """Seconds for each way to search. The models of the first two have to be loaded every time."""
 
     query: float = 20

@@ -8,10 +8,10 @@ time that is none. Nothing that was typed gets lost, and nothing that is typed i
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from prong.moments import EXAMPLES, moment
+from prong.record import Record, field
 
 _FILTER = re.compile(
     r"""(?<!\S)                             # at the beginning of a word
@@ -24,8 +24,7 @@ _FILTER = re.compile(
 _WHOLE = re.compile(r"(project|file):(?!//|:|\")(?=\S)", re.IGNORECASE)
 
 
-@dataclass
-class ParsedQuery:
+class ParsedQuery(Record):
     """The text, and the filters that stood in it."""
 
     text: str = ""

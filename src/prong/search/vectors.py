@@ -5,7 +5,6 @@ one; nothing is lost but time. Several processes may use it at once.
 """
 
 import heapq
-import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from prong.log import debug
 from prong.paths import private_dir
 from prong.search.embedder import DIMENSIONS, MODEL_ID, Embedder
 
@@ -31,8 +31,6 @@ _BATCH = 32
 """How many texts are embedded before they are written down: about a second of work."""
 
 _T = TypeVar("_T")
-
-_log = logging.getLogger(__name__)
 
 
 class VectorCache:
@@ -121,7 +119,7 @@ class VectorCache:
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            _log.debug("vectors not read: %s", error)
+            debug(__name__, "vectors not read: %s", error)
             self._replace_if_damaged(error)
             return []
 
@@ -132,14 +130,14 @@ class VectorCache:
             with self._connection:
                 self._connection.executemany(statement, rows)
         except sqlite3.Error as error:
-            _log.debug("vectors not written: %s", error)
+            debug(__name__, "vectors not written: %s", error)
             self._replace_if_damaged(error)
 
     def _open(self) -> sqlite3.Connection | None:
         try:
             return self._connect()
         except (sqlite3.Error, OSError) as error:
-            _log.debug("no vectors: %s", error)
+            debug(__name__, "no vectors: %s", error)
             return self._start_again() if _is_damage(error) else None
 
     def _replace_if_damaged(self, error: sqlite3.Error) -> None:
@@ -153,7 +151,7 @@ class VectorCache:
                 path.unlink(missing_ok=True)
             return self._connect()
         except (sqlite3.Error, OSError) as error:
-            _log.debug("no vectors: %s", error)
+            debug(__name__, "no vectors: %s", error)
             return None
 
     def _connect(self) -> sqlite3.Connection:

@@ -6,6 +6,7 @@ it is written without spaces, is spelled out before it gets there.
 """
 
 import re
+from functools import cache
 from itertools import pairwise
 
 _TELLING = re.compile(r"[_./:@#-]|[a-z][A-Z]|[A-Z]{2}[a-z]")
@@ -13,15 +14,14 @@ _BREAK = re.compile(r"[\W_]+")
 _COMPOUND = re.compile(r"[^\W_]+(?:(?:[_./:@#-]|::)+[^\W_]+)+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_WORD = re.compile(r"[^\W_]+")
 # Han, Hiragana, Katakana, Hangul, Thai: written without spaces, or so that parts matter.
 _CHARACTERS = (
     "\u0e00-\u0eff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003134f"
 )
-_UNSPACED = re.compile(f"[{_CHARACTERS}]+")
-SPACED = rf"[^\W_{_CHARACTERS}]"
-"""A letter or digit of a word between spaces, as a pattern."""
-_WORD = re.compile(f"[{_CHARACTERS}]+|{SPACED}+")
+_AROUND = ".,:;!?\"'`*_/#@()[]{}<>-"
+"""What stands at the ends of words and is of none."""
 _ASCII = bytes(range(128))
 _LONGEST = 100
 """Longer words are data, not names."""
@@ -30,24 +30,40 @@ _MOST_KNOWN = 200_000
 
 def names_in(text: str) -> list[str]:
     """Identifiers: compounds as a whole (`parse_json`, `src/a.py`), and the parts of camelCase."""
-    # Few words are identifiers and few are new, so this must be no more than a look for each.
+    # Few words are identifiers and few are new, so most must cost no more than a look.
     found: list[str] = []
-    for word in set(text.split()):
+    for word in set(text.split()) - _nameless:
         names = _known.get(word)
         if names is None:
-            if len(_known) > _MOST_KNOWN:
-                _known.clear()
-            names = _known[word] = _names_in_word(word)
-        if names:
-            found += names
+            names = _names_in_word(word)
+            _remember(word, names)
+        found += names
     return found
 
 
 _known: dict[str, tuple[str, ...]] = {}
+_nameless: set[str] = set()
+"""Words in which there is no identifier."""
+
+
+def _remember(word: str, names: tuple[str, ...]) -> None:
+    if len(_known) + len(_nameless) > _MOST_KNOWN:
+        _known.clear()
+        _nameless.clear()
+    if names:
+        _known[word] = names
+    else:
+        _nameless.add(word)
 
 
 def _names_in_word(word: str) -> tuple[str, ...]:
-    if len(word) > _LONGEST or not _TELLING.search(word, 1):
+    if len(word) > _LONGEST:
+        return ()
+    inner = word.strip(_AROUND)
+    if inner.isalpha() and (inner[1:].islower() or inner.isupper()):
+        # A plain word: most are, and to see that so is quickest.
+        return ()
+    if not _TELLING.search(word, 1):
         return ()
     names = [compound.lower() for compound in _COMPOUND.findall(word)]
     if _CAMEL.search(word):
@@ -59,7 +75,25 @@ def _names_in_word(word: str) -> tuple[str, ...]:
 
 def words_in(text: str) -> list[str]:
     """The words as they stand there. Text without spaces is a word from the first to the last."""
-    return _WORD.findall(text)
+    return _WORD.findall(text) if text.isascii() else _word().findall(text)
+
+
+# These sets of characters take long to compile, and most queries do not need them.
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{_CHARACTERS}]+")
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[{_CHARACTERS}]+|[^\W_{_CHARACTERS}]+")
+
+
+def spaced(word: str) -> str:
+    """The beginning of a word as far as it is written with spaces around it."""
+    return word if word.isascii() else _unspaced().split(word, 1)[0]
 
 
 def unspaced_in(text: str) -> list[str]:
@@ -67,7 +101,7 @@ def unspaced_in(text: str) -> list[str]:
     if text.isascii():
         return []
     pairs: list[str] = []
-    for run in _UNSPACED.findall(text):
+    for run in _unspaced().findall(text):
         pairs += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
     return pairs
 
@@ -81,7 +115,7 @@ def spelled(text: str) -> str:
     if text.isascii():
         return text
     others = text.encode("utf-8", "ignore").translate(None, _ASCII).decode()
-    return _UNSPACED.sub(_spelled_run, text) if _UNSPACED.search(others) else text
+    return _unspaced().sub(_spelled_run, text) if _unspaced().search(others) else text
 
 
 def _spelled_run(match: re.Match[str]) -> str:

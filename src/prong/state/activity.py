@@ -3,15 +3,15 @@
 Hooks tell it. One row for each session: what was told last counts, in whatever order it comes.
 """
 
-import logging
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from prong.log import debug
 from prong.model import SessionRef
+from prong.record import Record
 from prong.state.connection import reading, writing
 from prong.state.values import as_bytes, as_text
 
@@ -24,11 +24,8 @@ _ADD = f"""
 """  # noqa: S608 -- only the names above
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM activity"  # noqa: S608
 
-_log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class Activity:
+class Activity(Record, frozen=True):
     """What an agent has been doing in a session since a moment."""
 
     session: SessionRef
@@ -64,7 +61,7 @@ class ActivityRecords:
             try:
                 activity = _activity(dict(zip(_COLUMNS, row, strict=True)))
             except (ValueError, TypeError) as error:
-                _log.debug("a recorded activity is not readable: %s", error)
+                debug(__name__, "a recorded activity is not readable: %s", error)
             else:
                 found[activity.session] = activity
         return found

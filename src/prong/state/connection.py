@@ -6,9 +6,7 @@ made by one process only, and a damaged one is moved once.
 """
 
 import errno
-import logging
 import os
-import shutil
 import sqlite3
 import sys
 from collections.abc import Generator
@@ -17,6 +15,7 @@ from pathlib import Path
 
 from prong.errors import Busy, Corrupt, External, ProngError, Unsupported
 from prong.lock import locked
+from prong.log import debug
 from prong.paths import private_dir
 from prong.state.migrations import is_complete, migrate, refuse_newer
 
@@ -25,8 +24,6 @@ PATIENCE = 5.0
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 """What a question that every file of ours can answer fails with; a lock is none of them."""
-
-_log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -89,13 +86,15 @@ def _open_readable(path: Path, stack: ExitStack) -> sqlite3.Connection | None:
     except Unsupported:
         raise
     except ProngError as error:
-        _log.debug("reading a copy: %s", error)
+        debug(__name__, "reading a copy: %s", error)
     # In a folder that cannot be written sqlite cannot make the side files that it needs to read.
     import tempfile  # slow to load
 
     try:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="prong-"))
         copy = Path(folder) / path.name
+        import shutil
+
         shutil.copyfile(path, copy)
         with suppress(FileNotFoundError):
             shutil.copyfile(_beside(path, "-wal"), _beside(copy, "-wal"))
@@ -104,7 +103,7 @@ def _open_readable(path: Path, stack: ExitStack) -> sqlite3.Connection | None:
     except Unsupported:
         raise
     except (ProngError, OSError) as error:
-        _log.debug("no recorded forks: %s", error)
+        debug(__name__, "no recorded forks: %s", error)
         return None
 
 
@@ -114,7 +113,7 @@ def _open(path: Path) -> sqlite3.Connection:
         try:
             return _connect(path)
         except Corrupt as error:
-            _log.debug("%s is damaged: %s", path, error)
+            debug(__name__, "%s is damaged: %s", path, error)
         _move_aside(path)
         return _connect(path)
 

@@ -1,15 +1,15 @@
 """Forks that prong made, in state.db: which session came from which turn of which other one."""
 
-import logging
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from prong.errors import Unsupported
+from prong.log import debug
 from prong.model import Fork, ForkPoint, Method, SessionRef
+from prong.record import Record
 from prong.state.connection import problem_with, reading, set_aside, writing
 from prong.state.values import as_bytes, as_text
 
@@ -33,11 +33,8 @@ _COLUMNS = (
 _INTO = f"INTO forks ({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)})"
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM forks"  # noqa: S608 -- only the names above
 
-_log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class Health:
+class Health(Record, frozen=True):
     """What `prong doctor` tells of state.db."""
 
     forks: int
@@ -107,7 +104,7 @@ class ForkRecords:
             try:
                 found.append(_fork(dict(zip(_COLUMNS, row, strict=True))))
             except (ValueError, TypeError) as error:
-                _log.debug("a recorded fork is not readable: %s", error)
+                debug(__name__, "a recorded fork is not readable: %s", error)
         return found
 
 

@@ -4,13 +4,13 @@ It is only a cache. When it cannot be opened, is damaged or is of another versio
 without it or starts a new one; nobody is told, because nothing is lost but time.
 """
 
-import logging
 import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from prong.log import debug
 from prong.model import KnownFile, Scan
 from prong.paths import private_dir
 
@@ -36,8 +36,6 @@ CREATE TABLE results (
     result BLOB NOT NULL
 );
 """
-
-_log = logging.getLogger(__name__)
 
 
 class SqliteScanCache:
@@ -100,7 +98,7 @@ class SqliteScanCache:
                         "INSERT OR REPLACE INTO results VALUES (?, ?)", (agent, scan.result)
                     )
         except sqlite3.Error as error:
-            _log.debug("scan cache not written: %s", error)
+            debug(__name__, "scan cache not written: %s", error)
             self._replace_if_damaged(error)
 
     def _rows(self, query: str, *values: str | bytes) -> list[Any]:
@@ -109,7 +107,7 @@ class SqliteScanCache:
         try:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            _log.debug("scan cache not read: %s", error)
+            debug(__name__, "scan cache not read: %s", error)
             self._replace_if_damaged(error)
             return []
 
@@ -117,7 +115,7 @@ class SqliteScanCache:
         try:
             return self._connect()
         except (sqlite3.Error, OSError) as error:
-            _log.debug("no scan cache: %s", error)
+            debug(__name__, "no scan cache: %s", error)
             return self._start_again() if _is_damage(error) else None
 
     def _replace_if_damaged(self, error: sqlite3.Error) -> None:
@@ -130,7 +128,7 @@ class SqliteScanCache:
             self._path.unlink(missing_ok=True)
             return self._connect()
         except (sqlite3.Error, OSError) as error:
-            _log.debug("no scan cache: %s", error)
+            debug(__name__, "no scan cache: %s", error)
             return None
 
     def _connect(self) -> sqlite3.Connection:

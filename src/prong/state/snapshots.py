@@ -4,12 +4,12 @@ The commits say the same: this table is here because a list of turns must not as
 """
 
 import json
-import logging
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from prong.log import debug
 from prong.model import LeftOut, NestedSnapshot, SessionRef, Snapshot, TurnKey
 from prong.state.connection import reading, writing
 from prong.state.values import as_bytes, as_text
@@ -38,8 +38,6 @@ _INTO = f"INTO snapshots ({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)}
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM snapshots"  # noqa: S608 -- only the names above
 _AT_A_TIME = 500
 """Sqlite takes a limited number of values in one question."""
-
-_log = logging.getLogger(__name__)
 
 
 class SnapshotRecords:
@@ -105,7 +103,7 @@ class SnapshotRecords:
             try:
                 found.append(_snapshot(dict(zip(_COLUMNS, row, strict=True))))
             except (ValueError, TypeError) as error:
-                _log.debug("a recorded snapshot is not readable: %s", error)
+                debug(__name__, "a recorded snapshot is not readable: %s", error)
         return found
 
 

@@ -14,7 +14,6 @@ At least one of the sessions must have two turns.
 import hashlib
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from prong.app.plain_texts import plain_texts
 from prong.errors import Corrupt, NotFound
 from prong.model import KnownFile, Scan, Session, View
 from prong.ports import AgentStore, HasProgram, HasRetention, HasTexts
+from prong.record import replace
 from prong.texts import FileTexts, Stamp, TurnText
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast
+
+from prong.record import Record
 
 Role = Literal["user", "assistant", "thinking", "call", "result"]
 
@@ -20,8 +21,7 @@ REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 CODEX_INJECTED = ("<environment_context>", "<user_instructions>", "<skills_instructions>")
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Record, frozen=True):
     """One piece of history. For a call, `text` is the canonical JSON of the input."""
 
     role: Role

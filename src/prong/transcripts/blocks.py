@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from prong.model import Message, Role, Tool
+from prong.record import Record, replace
 
 BlockRole = Role | Literal["system", "error", "note"]
 """A note is prong's own word about the transcript."""
@@ -22,8 +22,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]+")
 _BRACKETS = {ord("["): "\\u005b", ord("]"): "\\u005d"}
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Record, frozen=True):
     """One block of a transcript. Unlike a message it can be of the roles that no store has."""
 
     role: BlockRole

@@ -22,13 +22,13 @@ conversation always gives the same seed.
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import count, zip_longest
 from typing import cast, get_args
 
 from prong.errors import UsageError
 from prong.model import ForkPoint, Message, Role, SeedHeader, Tool
+from prong.record import Record, replace
 from prong.transcripts import budget
 from prong.transcripts.acknowledgement import WORD
 from prong.transcripts.blocks import NONCE_LENGTH, Block, BlockRole, collect
@@ -39,8 +39,7 @@ _ATTRIBUTE = re.compile(r'([a-z]+)=("(?:[^"\\]|\\.)*"|\S+)')
 _ROLES = frozenset((*get_args(Role), "system", "error", "note"))
 
 
-@dataclass(frozen=True)
-class Seed:
+class Seed(Record, frozen=True):
     """A prompt that gives a new session the transcript of another one."""
 
     text: str
@@ -58,8 +57,7 @@ class Seed:
         return budget.estimate(len(self.text))
 
 
-@dataclass(frozen=True)
-class ReadSeed:
+class ReadSeed(Record, frozen=True):
     """A seed that was read back."""
 
     header: SeedHeader

@@ -2,10 +2,10 @@
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from prong.errors import UsageError
 from prong.model import Tool
+from prong.record import Record, replace
 from prong.transcripts.blocks import Block
 
 _LEAST = 200
@@ -20,8 +20,7 @@ _STEPS = 32
 of what is left of a text."""
 
 
-@dataclass(frozen=True)
-class Trimmed:
+class Trimmed(Record, frozen=True):
     """What is left of a transcript."""
 
     blocks: list[Block]
@@ -29,8 +28,7 @@ class Trimmed:
     """What is not there, in words; empty when everything is."""
 
 
-@dataclass(frozen=True)
-class _Turn:
+class _Turn(Record, frozen=True):
     number: int | None
     blocks: list[Block]
 

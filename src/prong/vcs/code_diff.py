@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from prong.errors import External
-from prong.model import Snapshot
+from prong.snapshot import Snapshot
 from prong.vcs import listing, messages
 from prong.vcs.git import Git
 from prong.vcs.worktree_questions import Commit

@@ -16,7 +16,7 @@ from time import sleep
 from typing import NamedTuple
 
 from prong.errors import External
-from prong.model import Snapshot
+from prong.snapshot import Snapshot
 from prong.vcs import worktree_record
 from prong.vcs.git import Git
 from prong.vcs.worktree_record import entry_of

@@ -9,7 +9,7 @@ import filecmp
 import os
 from pathlib import Path
 
-from prong.model import Snapshot
+from prong.snapshot import Snapshot
 from prong.vcs.git import Git
 from prong.vcs.ignored import copy_file
 from prong.vcs.worktree_checkout import settle

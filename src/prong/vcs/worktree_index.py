@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from prong.errors import Corrupt
-from prong.model import Snapshot
+from prong.snapshot import Snapshot
 from prong.vcs import messages
 from prong.vcs.git import Git
 from prong.vcs.worktree_checkout import is_on, settle

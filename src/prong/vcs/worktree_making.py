@@ -8,7 +8,7 @@ from pathlib import Path
 
 from prong.errors import NotFound, ProngError, Taken, UsageError
 from prong.journal import step
-from prong.model import Snapshot
+from prong.snapshot import Snapshot
 from prong.vcs import messages, worktree_record, worktree_state
 from prong.vcs.git import Git
 from prong.vcs.ignored import ignored_among

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from prong.model import Snapshot
+from prong.snapshot import Snapshot
 from prong.vcs.git import Git
 
 

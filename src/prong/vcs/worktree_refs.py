@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from prong.model import TurnKey
+from prong.snapshot import TurnKey
 from prong.vcs import listing, messages
 from prong.vcs.git import Git
 from prong.vcs.worktree_questions import Commit

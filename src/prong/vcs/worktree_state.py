@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prong.errors import NotFound
-from prong.model import Snapshot
+from prong.snapshot import Snapshot
 from prong.vcs import worktree_record
 from prong.vcs.git import Git
 from prong.vcs.worktree_changes import changed_files, looking_at_all, signature

@@ -14,7 +14,7 @@ from pathlib import Path
 from prong import paths
 from prong.errors import Busy, Dirty, External, NotFound, UsageError
 from prong.journal import step
-from prong.model import Snapshot
+from prong.snapshot import Snapshot
 from prong.vcs import worktree_record, worktree_refs, worktree_state
 from prong.vcs.git import Git
 from prong.vcs.ignored import IgnoredFiles, bring

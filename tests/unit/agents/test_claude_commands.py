@@ -1,7 +1,6 @@
 """How Claude Code is started. What the real program does with it is in tests/e2e/test_launch.py."""
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from prong.agents.claude import commands
 from prong.agents.claude.folders import project_folder
 from prong.errors import UsageError
 from prong.model import Child, ForkPoint, Launch, Session, SessionRef
+from prong.record import replace
 from prong.testing.home import IsolatedHome
 
 OLD = "60309e1e-1111-4111-8111-111111111111"

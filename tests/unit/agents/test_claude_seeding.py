@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from prong.agents.answers import NOTHING_SAID, Answer
 from prong.agents.claude import seeding
 from prong.model import Child, ForkPoint, SessionRef
+from prong.record import replace
 from prong.testing.home import IsolatedHome
 
 ID = "70309e1e-2222-4222-8222-222222222222"

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from prong.agents.codex import commands, seeding
 from prong.errors import External, Unavailable, Unsupported, UsageError
 from prong.model import Child, ForkPoint, Launch, Session, SessionRef
+from prong.record import replace
 from prong.testing.home import IsolatedHome
 
 OLD = "01a1e076-654d-7111-8111-111111111111"

@@ -1,21 +1,19 @@
 """One table of capabilities: what one front end can do, the others can, or say why not."""
 
-from dataclasses import fields
-
 import pytest
 
 from prong.app import App
 from prong.app.capabilities import CAPABILITIES, Capability, Missing
-from prong.cli import main
+from prong.cli.main import COMMANDS
 
 # Commands that are about the command line itself.
 NOT_CAPABILITIES = {"completion"}
-CELLS = [field.name for field in fields(Capability) if field.name not in ("name", "method")]
+CELLS = [name for name in Capability.__struct_fields__ if name not in ("name", "method")]
 
 
 def test_every_command_is_in_the_table() -> None:
     listed = {one.command for one in CAPABILITIES if isinstance(one.command, str)}
-    assert listed == set(main.commands) - NOT_CAPABILITIES
+    assert listed == set(COMMANDS) - NOT_CAPABILITIES
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda one: one.name)

@@ -4,7 +4,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from prong.app import App
 from prong.app.capture import Capture
 from prong.errors import NotFound, UsageError
 from prong.model import Conversation, DiffStat, SessionRef, Turn, TurnKey, TurnState
+from prong.record import replace
 from prong.testing.home import IsolatedHome
 from prong.vcs import snapshots
 

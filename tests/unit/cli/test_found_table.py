@@ -1,7 +1,6 @@
 """Hits as lines: on terminals of any width, in a pipe, and what is said beside them."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from prong.cli.found_table import FoundTable
 from prong.cli.text import cells
 from prong.hits import Attempt, Hit, IndexState, Passage, Query, SearchResult
 from prong.model import DiffStat, Session, SessionRef, Turn, TurnKind
+from prong.record import replace
 from prong.testing.home import IsolatedHome
 
 Lines = Callable[..., list[str]]

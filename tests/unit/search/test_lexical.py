@@ -15,6 +15,8 @@ def turn(key: int, said: str = "", *, commands: str = "") -> TurnWords:
         key=key,
         id=key,
         time=0,
+        fingerprint=key,
+        place=0,
         prompt=said,
         answer="",
         files="",
@@ -50,6 +52,32 @@ def test_what_a_session_is_worth_does_not_depend_on_how_many_turns_there_are(
     )
     words = words_of("cache number3")
     assert few.sessions(words, ANYWHERE, 10) == many.sessions(words, ANYWHERE, 10) != {}
+
+
+def test_what_was_added_before_is_removed_and_what_comes_after_is_not(tmp_path: Path) -> None:
+    lexical = Lexical(tmp_path / "words")
+    writer = lexical.writer()
+    writer.add_turn(1, turn(10, "an old cache"))
+    writer.add_turn(2, turn(20, "another cache"))
+    writer.remove(1)
+    writer.add_turn(1, turn(11, "a new cache"))
+    writer.commit()
+    writer.close()
+    lexical.reload()
+    found = lexical.turns(words_of("cache"), ANYWHERE, 10)
+    assert {one.key for one in found} == {11, 20}
+
+
+def test_after_all_is_removed_only_what_comes_after_is_there(tmp_path: Path) -> None:
+    lexical = Lexical(tmp_path / "words")
+    writer = lexical.writer()
+    writer.add_turn(1, turn(10, "an old cache"))
+    writer.clear()
+    writer.add_turn(1, turn(11, "a new cache"))
+    writer.commit()
+    writer.close()
+    lexical.reload()
+    assert [one.key for one in lexical.turns(words_of("cache"), ANYWHERE, 10)] == [11]
 
 
 def test_a_session_is_found_by_the_parts_of_a_name(tmp_path: Path) -> None:

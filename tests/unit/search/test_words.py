@@ -1,5 +1,7 @@
 """Identifiers and text without spaces, as words."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +25,21 @@ from prong.search.words import names_in, spelled, unspaced_in
 )
 def test_names(text: str, names: set[str]) -> None:
     assert set(names_in(text)) == names
+
+
+COMPOUND = re.compile(r"[^\W_]+(?:(?:[_./:@#-]|::)+[^\W_]+)+")
+CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+@given(st.lists(st.text("aAbB9_./:@#-'\"(É\xdf\u01c5\u4e2d", min_size=1, max_size=8), max_size=4))
+def test_what_is_quickly_seen_to_have_no_name_has_none(words: list[str]) -> None:
+    names: set[str] = set()
+    for word in words:
+        names |= {compound.lower() for compound in COMPOUND.findall(word)}
+        for part in filter(CAMEL.search, re.split(r"[\W_]+", word)):
+            names |= {piece.lower() for piece in PART.findall(part) if len(piece) > 1}
+    assert set(names_in(" ".join(words))) == names
 
 
 def test_a_word_that_is_data_is_no_name() -> None:

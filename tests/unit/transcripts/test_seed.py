@@ -3,12 +3,12 @@
 import hashlib
 import re
 import tracemalloc
-from dataclasses import replace
 
 import pytest
 
 from prong.errors import UsageError
 from prong.model import ForkPoint, Message, SeedHeader, SessionRef, Tool
+from prong.record import replace
 from prong.transcripts import seed
 from prong.transcripts.blocks import Block
 

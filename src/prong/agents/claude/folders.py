@@ -6,6 +6,9 @@ from pathlib import Path
 _LIMIT = 200
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
+SUBAGENT = "agent-"
+"""How the names of the files of sub-agents begin."""
+
 
 def default_root() -> Path:
     configured = os.environ.get("CLAUDE_CONFIG_DIR")

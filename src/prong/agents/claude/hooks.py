@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from prong.edits import read, write_private
 from prong.errors import ConfigError
 from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
+from prong.record import replace
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "Notification", "SessionEnd")
 _OFF = "disableAllHooks"

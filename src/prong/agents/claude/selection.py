@@ -6,7 +6,6 @@ compaction behind the last answer is part of it: it is what the model would see 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from prong.agents.claude import turns
 from prong.agents.claude.transcript import Node
@@ -14,10 +13,10 @@ from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span
 from prong.errors import NotFound
 from prong.model import Cut
+from prong.record import Record
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Record, frozen=True):
     """The lines of a fork."""
 
     nodes: list[Node]

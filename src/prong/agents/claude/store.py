@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -11,28 +10,8 @@ from uuid import UUID, uuid4
 import msgspec
 
 from prong.agents import jsonl
-from prong.agents.answers import Answer
-from prong.agents.argv import Command, executable
-from prong.agents.claude import (
-    commands,
-    lineage,
-    live,
-    seeding,
-    subagents,
-    texts,
-    transcript,
-    turns,
-)
-from prong.agents.claude.facts import Facts, key_of, keys_in, summarise
-from prong.agents.claude.folders import default_root
-from prong.agents.claude.messages import Renderer
-from prong.agents.claude.source import ClaudeSource
-from prong.agents.claude.transcript import Transcript
-from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import Span
-from prong.agents.ids import checked_id, is_uuid
-from prong.agents.scanning import FileScan, Kind, no_conversation, recall
-from prong.agents.texts import Kept
+from prong.agents.claude.folders import SUBAGENT, default_root
+from prong.agents.scanning import FileScan, Kind, Reading, no_conversation, recall
 from prong.errors import Corrupt, NotFound
 from prong.model import (
     Activity,
@@ -51,22 +30,41 @@ from prong.model import (
     View,
 )
 from prong.ports import ForkSource, ScanCache, TurnOver
-from prong.texts import FileTexts, TextSink
+from prong.record import replace
 
+# What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
 if TYPE_CHECKING:
+    from prong.agents.answers import Answer
+    from prong.agents.argv import Command
+    from prong.agents.claude.facts import Facts
     from prong.agents.claude.hooks import ClaudeHooks
+    from prong.agents.claude.lineage import Parent
+    from prong.agents.claude.source import ClaudeSource
+    from prong.agents.claude.texts import Listening
+    from prong.agents.claude.transcript import Transcript
+    from prong.agents.claude.tree import Tree
+    from prong.agents.claude.turns import Span
     from prong.publication import Publication
+    from prong.texts import FileTexts, TextSink
 
-_KIND = Kind(
-    agent="claude",
-    version=7,
-    state=Transcript,
-    facts=Facts,
-    read=lambda file, previous: transcript.read(file, previous=previous),
-    summarise=lambda read, path, stat: summarise(
-        Tree(read), SessionRef("claude", texts.session_id(path)), path, stat
-    ),
-)
+
+def _reading() -> "Reading[Transcript, Facts]":
+    from prong.agents.claude import texts, transcript
+    from prong.agents.claude.facts import Facts, summarise
+    from prong.agents.claude.transcript import Transcript
+    from prong.agents.claude.tree import Tree
+
+    return Reading(
+        state=Transcript,
+        facts=Facts,
+        read=lambda file, previous: transcript.read(file, previous=previous),
+        summarise=lambda read, path, stat: summarise(
+            Tree(read), SessionRef("claude", texts.session_id(path)), path, stat
+        ),
+    )
+
+
+_KIND = Kind(agent="claude", version=7, reading=_reading)
 
 _DEFAULT_RETENTION_DAYS = 30
 
@@ -84,10 +82,15 @@ class ClaudeStore:
     def scan(self, cache: ScanCache) -> Scan:
         return self._scan(FileScan(_KIND, cache, self.roots))
 
-    def scan_texts(self, cache: ScanCache, sink: TextSink) -> Scan:
-        return self._scan(FileScan(_KIND, cache, self.roots, texts.Listening(sink)))
+    def scan_texts(self, cache: ScanCache, sink: "TextSink") -> Scan:
+        def listening() -> "Listening":
+            from prong.agents.claude.texts import Listening
 
-    def _scan(self, files: FileScan[Transcript, Facts]) -> Scan:
+            return Listening(sink)
+
+        return self._scan(FileScan(_KIND, cache, self.roots, listening))
+
+    def _scan(self, files: "FileScan[Transcript, Facts]") -> Scan:
         complete = True
         for root in self.roots:
             listing = _Listing(root / "projects")
@@ -96,7 +99,11 @@ class ClaudeStore:
             complete = complete and not listing.failed and not lost
         return files.finish(lambda: self._assemble(files), complete=complete)
 
-    def _assemble(self, files: FileScan[Transcript, Facts]) -> tuple[list[Session], list[Skipped]]:
+    def _assemble(
+        self, files: "FileScan[Transcript, Facts]"
+    ) -> tuple[list[Session], list[Skipped]]:
+        from prong.agents.claude import lineage
+
         talks = [facts for facts in files.facts.values() if facts.conversation]
         skipped = [
             no_conversation(path) for path, facts in files.facts.items() if not facts.conversation
@@ -106,6 +113,9 @@ class ClaudeStore:
         return [_finished(facts, parents, titles) for facts in talks], skipped
 
     def session_at(self, path: Path) -> Session | None:
+        from prong.agents.claude.tree import Tree
+        from prong.agents.ids import is_uuid
+
         with jsonl.opened(path) as file:
             read = _read(file, path)
             stat = os.fstat(file.fileno())
@@ -119,13 +129,16 @@ class ClaudeStore:
         ref = SessionRef(self.name, inside or path.stem)
         return _session(ref, path, Tree(read), stat)
 
-    def file_texts(self, path: str, *, output: bool = True) -> FileTexts | None:
+    def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
+        from prong.agents.claude.texts import Listening
+        from prong.agents.texts import Kept
+
         try:
             file = jsonl.open_named(Path(path))
         except NotFound:
             return None
         kept = Kept(output=output)
-        listening = texts.Listening(kept)
+        listening = Listening(kept)
         with file:
             stat = os.fstat(file.fileno())
             read = listening.read(file)
@@ -144,6 +157,9 @@ class ClaudeStore:
     def messages(
         self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
     ) -> Iterator[Message]:
+        from prong.agents.claude.messages import Renderer
+        from prong.agents.claude.tree import Tree
+
         with jsonl.opened(session.path) as file:
             read = _read(file, session.path)
             tree = Tree(read)
@@ -154,6 +170,8 @@ class ClaudeStore:
                     yield Message("user", text, span.number)
 
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
+        from prong.agents.claude.tree import Tree
+
         with jsonl.opened(session.path) as file:
             tree = Tree(_read(file, session.path))
             for span in _parts(tree, View.HISTORY, turn):
@@ -164,10 +182,14 @@ class ClaudeStore:
     # -- forking -----------------------------------------------------------------------------
 
     def activity(self, session: Session) -> Activity:
+        from prong.agents.claude import live
+
         found = [live.activity(root, session.id) for root in self.roots]
         return next((a for a in (Activity.BUSY, Activity.IDLE) if a in found), Activity.CLOSED)
 
-    def source(self, session: Session, cache: ScanCache | None = None) -> ClaudeSource:
+    def source(self, session: Session, cache: ScanCache | None = None) -> "ClaudeSource":
+        from prong.agents.claude.source import ClaudeSource
+
         busy = self.activity(session) is Activity.BUSY
         file = jsonl.open_named(session.path)
         try:
@@ -184,6 +206,7 @@ class ClaudeStore:
         if wanted is None:
             return str(uuid4())
         from prong.agents.claude import copying
+        from prong.agents.ids import checked_id
 
         id_ = str(UUID(checked_id(wanted)))
         for root in self.roots:
@@ -193,7 +216,8 @@ class ClaudeStore:
     def copy(
         self, source: ForkSource, cut: Cut, child: Child, publication: "Publication"
     ) -> Session:
-        from prong.agents.claude import copying
+        from prong.agents.claude import commands, copying
+        from prong.agents.claude.source import ClaudeSource
 
         assert isinstance(source, ClaudeSource)
         root = child.root or commands.root_of(source.session.path, self.roots)
@@ -210,12 +234,20 @@ class ClaudeStore:
 
     # -- starting the program ----------------------------------------------------------------
 
-    command: Command = commands.PROGRAM
-    seed_flags = seeding.FLAGS
+    command: "Command" = name
     longest_seed = 3_000_000
 
     @property
+    def seed_flags(self) -> tuple[str, ...]:
+        from prong.agents.claude import seeding
+
+        return seeding.FLAGS
+
+    @property
     def program(self) -> Program:
+        from prong.agents.argv import executable
+        from prong.agents.claude import commands
+
         return Program(
             name=executable(self.command, commands.PROGRAM),
             flags=commands.FLAGS,
@@ -224,18 +256,28 @@ class ClaudeStore:
         )
 
     def start(self, child: Child, prompt: str | None = None) -> Launch:
+        from prong.agents.claude import commands
+
         return commands.start(self.command, self.roots, child, prompt)
 
     def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
+        from prong.agents.claude import commands
+
         return commands.resume(self.command, self.roots, session, cwd, prompt)
 
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
+        from prong.agents.claude import commands
+
         return commands.native_fork(self.command, self.roots, session, child, prompt)
 
     def seed(self, child: Child) -> Launch:
+        from prong.agents.claude import seeding
+
         return seeding.launch(self.command, self.roots, child)
 
-    def seeded(self, child: Child, output: Iterable[str]) -> Answer:
+    def seeded(self, child: Child, output: Iterable[str]) -> "Answer":
+        from prong.agents.claude import seeding
+
         return seeding.answer(output)
 
     # -- what only some agents have ------------------------------------------------------------
@@ -286,7 +328,7 @@ class _Listing:
                 continue
             for entry in self._entries(folder.path):
                 name = entry.name
-                if name.endswith(".jsonl") and not name.startswith(subagents.PREFIX):
+                if name.endswith(".jsonl") and not name.startswith(SUBAGENT):
                     try:
                         if entry.is_file():
                             yield entry.path, entry.stat()
@@ -306,8 +348,11 @@ class _Listing:
         return []
 
 
-def _parts(tree: Tree, view: View, turn: str | None) -> list[Span]:
+def _parts(tree: "Tree", view: View, turn: str | None) -> "list[Span]":
     """The lines to show, cut into turns."""
+    from prong.agents.claude import turns
+    from prong.agents.claude.turns import Span
+
     if turn is None and view is View.CONTEXT:
         return [Span(None, tree.context())]
     cut = turns.cut(tree)
@@ -317,17 +362,22 @@ def _parts(tree: Tree, view: View, turn: str | None) -> list[Span]:
     return [span for span in everywhere if span.opener and span.opener.uuid == turn]
 
 
-def _read(file: BinaryIO, path: Path) -> Transcript:
+def _read(file: BinaryIO, path: Path) -> "Transcript":
+    from prong.agents.claude import transcript
+
     read = transcript.read(file)
-    if path.name.startswith(subagents.PREFIX):
+    if path.name.startswith(SUBAGENT):
         # In the file of a sub-agent every line is beside the main conversation; here it is that.
         for node in read.nodes.values():
             node.sidechain = False
     return read
 
 
-def _session(ref: SessionRef, path: Path, tree: Tree, stat: os.stat_result) -> Session:
+def _session(ref: SessionRef, path: Path, tree: "Tree", stat: os.stat_result) -> Session:
     """A session as its own file tells it, without the others of the store."""
+    from prong.agents.claude import lineage
+    from prong.agents.claude.facts import summarise
+
     facts = summarise(tree, ref, str(path), stat)
     return _finished(facts, lineage.parents({ref.id: facts}), _titles_by_folder([facts]))
 
@@ -336,8 +386,10 @@ Titles = dict[str, dict[bytes, str]]
 """Project folder -> key of the line at which a session ended -> its title."""
 
 
-def _titles_by_folder(files: Iterable[Facts]) -> Titles:
+def _titles_by_folder(files: "Iterable[Facts]") -> Titles:
     """The titles that stand in `summary` lines, perhaps in another file of the project."""
+    from prong.agents.claude.facts import key_of
+
     titles: Titles = {}
     for facts in files:
         for leaf, title in facts.summaries.items():
@@ -345,8 +397,10 @@ def _titles_by_folder(files: Iterable[Facts]) -> Titles:
     return titles
 
 
-def _finished(facts: Facts, parents: dict[str, lineage.Parent], titles: Titles) -> Session:
+def _finished(facts: "Facts", parents: "dict[str, Parent]", titles: Titles) -> Session:
     """The session with what only the other files tell."""
+    from prong.agents.claude.facts import keys_in
+
     session = facts.session
     parent = parents.get(session.id)
     if parent:

@@ -5,10 +5,9 @@ from pathlib import Path
 import msgspec
 
 from prong.agents import jsonl
+from prong.agents.claude.folders import SUBAGENT
 from prong.agents.claude.transcript import LAUNCHERS, Transcript
 from prong.model import SubAgent
-
-PREFIX = "agent-"
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -32,7 +31,7 @@ def find(session_file: Path, transcript: Transcript) -> tuple[SubAgent, ...]:
                 calls[result.agent] = result.id
     found: dict[str, SubAgent] = {}
     for path in _files(session_file.with_suffix("") / "subagents"):
-        id_ = path.stem.removeprefix(PREFIX)
+        id_ = path.stem.removeprefix(SUBAGENT)
         call_id = calls.get(id_)
         kind = kinds.get(call_id or "")
         if call_id is None:
@@ -41,7 +40,7 @@ def find(session_file: Path, transcript: Transcript) -> tuple[SubAgent, ...]:
             call_id, kind = meta.tool_use_id, meta.agent_type
         found[id_] = SubAgent(id_, path, kind, call_id)
     for id_, call_id in calls.items():
-        beside = session_file.with_name(f"{PREFIX}{id_}.jsonl")
+        beside = session_file.with_name(f"{SUBAGENT}{id_}.jsonl")
         if id_ not in found and beside.is_file():
             found[id_] = SubAgent(id_, beside, kinds.get(call_id), call_id)
     return tuple(found.values())
@@ -52,7 +51,7 @@ def _files(folder: Path) -> list[Path]:
         files = sorted(folder.iterdir())
     except OSError:
         return []
-    return [file for file in files if file.name.startswith(PREFIX) and file.suffix == ".jsonl"]
+    return [file for file in files if file.name.startswith(SUBAGENT) and file.suffix == ".jsonl"]
 
 
 def _read_meta(path: Path) -> _Meta:

@@ -41,16 +41,16 @@ class Words:
         """What sub-agents were asked, by the call that launched them."""
 
     def hear(self, line: Line) -> None:
-        body, uuid = line.message, line.uuid
+        kind, body, uuid = line.type, line.message, line.uuid
         if body is None or not uuid:
             return
         content = body.content
-        if line.type == "assistant":
+        if kind == "assistant":
             said = self._heard(content)
             # A line that is written twice has its last content.
             if said or uuid in self.said:
                 self.said[uuid] = said
-        elif self.output and line.type == "user" and isinstance(content, list):
+        elif self.output and kind == "user" and isinstance(content, list):
             results: list[bytes] = []
             for block in content:
                 if block.type == "tool_result":

@@ -190,19 +190,57 @@ def read(
 
 
 class _Taker:
-    """Takes lines into a transcript, in file order."""
+    """Takes lines into a transcript, in file order.
+
+    This is what a scan does for each line of a store, so it calls little and looks at little.
+    """
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
+        self.nodes = transcript.nodes
         self.tools = {
             call.id: call.name for node in transcript.nodes.values() for call in node.calls
         }
 
     def take(self, line: Line, offset: int, length: int) -> None:
-        if line.type in CHAIN_TYPES and line.uuid:
-            self._take_node(line, offset, length)
-        else:
+        uuid, kind = line.uuid, line.type
+        if not uuid or kind not in CHAIN_TYPES:
             self._take_side_line(line)
+            return
+        nodes = self.nodes
+        known = nodes.get(uuid)
+        node = nodes[uuid] = Node(
+            uuid,
+            line.parent_uuid,
+            kind,
+            # A line that is written twice keeps its first place and its last content.
+            len(nodes) if known is None else known.order,
+            offset,
+            length,
+            line.timestamp,
+            line.is_sidechain,
+            line.is_meta,
+            line.is_compact_summary,
+        )
+        if kind == "assistant":
+            self._take_assistant(node, line)
+        elif kind == "user":
+            self._take_user(node, line)
+        elif kind == "attachment":
+            attachment = line.attachment
+            if (
+                attachment
+                and attachment.type == "queued_command"
+                and attachment.command_mode in (None, "prompt")
+            ):
+                node.queued = text_of(attachment.prompt) or None
+        elif kind == "system":
+            node.local = line.subtype == "local_command" and not line.is_display_only
+            node.closing = line.subtype == "turn_duration"
+            if line.subtype == "compact_boundary":
+                node.boundary = _boundary_of(line)
+        if not line.is_sidechain:
+            self._take_metadata(node, line)
 
     def _take_side_line(self, line: Line) -> None:
         transcript = self.transcript
@@ -230,56 +268,16 @@ class _Taker:
             case _:
                 pass
 
-    def _take_node(self, line: Line, offset: int, length: int) -> None:
-        transcript = self.transcript
-        uuid = line.uuid
-        assert uuid is not None
-        known = transcript.nodes.get(uuid)
-        node = Node(
-            uuid,
-            line.parent_uuid,
-            line.type,
-            # A line that is written twice keeps its first place and its last content.
-            known.order if known else len(transcript.nodes),
-            offset,
-            length,
-            line.timestamp,
-            line.is_sidechain,
-            line.is_meta,
-            line.is_compact_summary,
-        )
-        transcript.nodes[uuid] = node
-        match line.type:
-            case "assistant":
-                self._take_assistant(node, line)
-            case "user":
-                self._take_user(node, line)
-            case "attachment":
-                attachment = line.attachment
-                if (
-                    attachment
-                    and attachment.type == "queued_command"
-                    and attachment.command_mode in (None, "prompt")
-                ):
-                    node.queued = text_of(attachment.prompt) or None
-            case "system":
-                node.local = line.subtype == "local_command" and not line.is_display_only
-                node.closing = line.subtype == "turn_duration"
-                if line.subtype == "compact_boundary":
-                    node.boundary = _boundary_of(line)
-            case _:
-                pass
-        if not node.sidechain:
-            self._take_metadata(node, line)
-
     def _take_metadata(self, node: Node, line: Line) -> None:
         transcript = self.transcript
         if line.timestamp:
-            transcript.started = transcript.started or line.timestamp
+            if not transcript.started:
+                transcript.started = line.timestamp
             transcript.updated = line.timestamp
-        if line.cwd and (not transcript.cwds or transcript.cwds[-1] != line.cwd):
-            move(transcript.cwds, line.cwd)
-            transcript.moves.append((len(transcript.nodes) - 1, line.cwd))
+        cwd = line.cwd
+        if cwd and (not transcript.cwds or transcript.cwds[-1] != cwd):
+            move(transcript.cwds, cwd)
+            transcript.moves.append((len(transcript.nodes) - 1, cwd))
         if line.git_branch:
             transcript.branch = line.git_branch
         if line.entrypoint and line.entrypoint not in transcript.entrypoints:
@@ -294,22 +292,26 @@ class _Taker:
         if body is None:
             return
         node.message_id = body.id
-        node.error = line.is_api_error_message
-        node.synthetic = body.model == "<synthetic>"
-        if not node.synthetic:
-            if body.model and not node.sidechain:
-                self.transcript.model = body.model
+        if line.is_api_error_message:
+            node.error = True
+        model = body.model
+        if model == "<synthetic>":
+            node.synthetic = True
+        else:
+            if model and not line.is_sidechain:
+                self.transcript.model = model
             if body.usage:
                 node.tokens = body.usage.total() or None
         content = body.content
         node.size = size_of(content)
         if isinstance(content, list):
             for block in content:
-                if block.type == "tool_use":
+                kind = block.type
+                if kind == "tool_use":
                     call = _call_of(block)
                     self.tools[call.id] = call.name
                     node.calls += (call,)
-                elif is_hollow(block):
+                elif kind == "thinking" and is_hollow(block):
                     node.hollow += 1
             if not node.calls:
                 # A thought is never the last block of a message.

@@ -60,9 +60,15 @@ class Tree:
 
     def abandoned(self) -> list[Node]:
         """The lines of dead branches, in file order."""
-        active = {node.uuid for node in self.history}
+        return self._others(self.history)
+
+    def _others(self, chosen: list[Node]) -> list[Node]:
+        """The lines that are not among the chosen ones, in file order."""
+        if len(chosen) == len(self.nodes):
+            return []
+        known = {node.uuid for node in chosen}
         return [
-            node for node in self.nodes.values() if not node.sidechain and node.uuid not in active
+            node for node in self.nodes.values() if not node.sidechain and node.uuid not in known
         ]
 
     def parent_of(self, node: Node) -> Node | None:
@@ -157,10 +163,7 @@ class Tree:
 
     def _beside(self, chain: list[Node]) -> tuple[dict[str, list[Node]], dict[str, Node]]:
         """The lines of messages that do not stand whole in the chain; results beside it by call."""
-        on_chain = {node.uuid for node in chain}
-        beside = [
-            node for node in self.nodes.values() if node.uuid not in on_chain and not node.sidechain
-        ]
+        beside = self._others(chain)
         strays = {result.id: node for node in reversed(beside) for result in node.results}
         if strays:
             for node in chain:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from prong.agents.claude import queue
@@ -10,10 +9,10 @@ from prong.agents.claude.transcript import EDITORS, SHELL, Call, Node, Result, T
 from prong.agents.claude.tree import Tree
 from prong.agents.times import parse_time
 from prong.model import Command, Turn, TurnState
+from prong.record import Record, field
 
 
-@dataclass
-class Span:
+class Span(Record):
     """The lines of one turn. The first span of a conversation may have no opener."""
 
     opener: Node | None
@@ -38,9 +37,10 @@ def is_opener(node: Node, transcript: Transcript) -> bool:
 def spans(nodes: Iterable[Node], transcript: Transcript) -> list[Span]:
     """Cut the active conversation into turns; `[0]` is what stands before the first prompt."""
     cut = [Span(None, [])]
+    append = cut[-1].nodes.append
     for node in nodes:
         if node.prompt is None or not is_opener(node, transcript) or _goes_along(node, cut[-1]):
-            cut[-1].nodes.append(node)
+            append(node)
             continue
         # Bash mode writes its input, and commands a caveat, just before the opener.
         before = cut[-1].nodes
@@ -53,6 +53,7 @@ def spans(nodes: Iterable[Node], transcript: Transcript) -> list[Span]:
                 break
             lead.insert(0, before.pop())
         cut.append(Span(node, [*lead, node]))
+        append = cut[-1].nodes.append
     return cut
 
 
@@ -72,6 +73,8 @@ def abandoned_spans(tree: Tree) -> list[Span]:
     found: dict[str, Span] = {}
     owners: dict[str, str | None] = {}
     dead = tree.abandoned()
+    if not dead:
+        return []
     dead_uuids = {node.uuid for node in dead}
 
     def owner_of(node: Node) -> str | None:
@@ -102,8 +105,7 @@ def abandoned_spans(tree: Tree) -> list[Span]:
     return list(found.values())
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(Record, frozen=True):
     """A conversation cut into turns: `active[0]` is what stands before the first prompt."""
 
     active: list[Span]

@@ -1,23 +1,18 @@
 """Sessions from the facts of all files: a thread may own several, and a fork needs its parents."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 
-import msgspec
-
-from prong.agents.codex import history
 from prong.agents.codex.facts import Facts, TurnMark
-from prong.agents.codex.history import Library
+from prong.agents.codex.library import FileName, Library, rollout_id
 from prong.agents.scanning import no_conversation
 from prong.agents.times import parse_time
 from prong.model import SeedHeader, Session, SessionRef, Skipped
+from prong.record import Record
 
 
-@dataclass
-class Assembly:
+class Assembly(Record, dict=True):
     """Puts the facts of all files together."""
 
     agent: str
@@ -47,12 +42,12 @@ class Assembly:
         The times in the names are local ones and may go back; those in the files do not.
         """
         continued = {self.facts[path].header.base for path in paths}
-        ends = [path for path in paths if history.rollout_id(path) not in continued]
+        ends = [path for path in paths if rollout_id(path) not in continued]
         return max(ends or paths, key=lambda path: (self.facts[path].started or "", path))
 
     def numbers(self, path: str) -> dict[str, int]:
         """The numbers in their session of the turns that stand in a file and are active, by id."""
-        name = history.FileName.parse(os.path.basename(path))
+        name = FileName.parse(os.path.basename(path))
         paths = self.library.thread(name.thread, beside=path) if name else []
         own = [p for p in paths if p in self.facts and not self.facts[p].header.subagent]
         chain = self._chain(self._live(own) if path in own else path)
@@ -161,27 +156,3 @@ class Assembly:
                 break
             count += 1
         return count
-
-
-class _Name(msgspec.Struct):
-    id: str
-    thread_name: str | None = None
-
-
-def names(roots: Sequence[Path]) -> dict[str, str]:
-    """Names that people or Codex gave to threads; the last line for an id counts."""
-    names: dict[str, str] = {}
-    decode = msgspec.json.Decoder(_Name).decode
-    for root in roots:
-        try:
-            lines = (root / "session_index.jsonl").read_bytes().split(b"\n")
-        except OSError:
-            continue
-        for line in lines:
-            try:
-                name = decode(line)
-            except (ValueError, RecursionError):
-                continue
-            if name.thread_name:
-                names[name.id] = name.thread_name
-    return names

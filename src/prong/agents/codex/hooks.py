@@ -12,7 +12,6 @@ import shutil
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +24,7 @@ from prong.agents.shell import Word
 from prong.errors import ConfigError, External, Unavailable
 from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
+from prong.record import Record, replace
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
 _TIMEOUTS = {"SessionEnd": 3}
@@ -223,8 +223,7 @@ def _group_counts(path: Path, content: bytes | None) -> dict[str, int]:
     return {event: len(groups) for event, groups in hooks.items()}
 
 
-@dataclass(frozen=True)
-class _Places:
+class _Places(Record, frozen=True):
     """The places of hooks in one hooks.json, which config.toml names, while ours go away."""
 
     prefix: str

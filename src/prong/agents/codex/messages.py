@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any, cast
 
 from prong.agents import jsonl
@@ -13,6 +12,7 @@ from prong.agents.codex.turns import Span
 from prong.agents.gist import gist
 from prong.agents.times import parse_time
 from prong.model import Message, Role, Tool, View
+from prong.record import replace
 
 Content = tuple[Role, str, Tool | None]
 

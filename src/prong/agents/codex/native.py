@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from prong.agents.codex import history, turns
 from prong.agents.codex.app_server import AppServer, Refused
-from prong.agents.codex.history import FileName
+from prong.agents.codex.library import FileName
 from prong.agents.codex.rollout import Kind
 from prong.agents.codex.source import Branch, CodexSource
 from prong.errors import Busy, Corrupt, External

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from prong.agents.codex.history import Shelf
+from prong.agents.codex.library import Shelf
 from prong.agents.common import alone
 from prong.errors import Taken
 

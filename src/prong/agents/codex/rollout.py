@@ -137,7 +137,8 @@ class _Taker:
     def take(self, line: Line, place: jsonl.Place) -> None:
         rollout = self.rollout
         if line.timestamp:
-            rollout.started = rollout.started or line.timestamp
+            if not rollout.started:
+                rollout.started = line.timestamp
             rollout.updated = line.timestamp
         payload = line.payload
         if payload is None:

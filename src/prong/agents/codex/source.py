@@ -1,13 +1,13 @@
 """One reading of a session: its turns, and what a fork at any of them would hold."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from prong.agents.codex import compaction, history, turns
 from prong.agents.codex.compaction import Gap
-from prong.agents.codex.history import Library, OpenFiles, Piece, Segment
+from prong.agents.codex.history import OpenFiles, Piece, Segment
+from prong.agents.codex.library import Library
 from prong.agents.codex.messages import Renderer, context_spans
 from prong.agents.codex.rollout import Kind
 from prong.agents.codex.turns import Span
@@ -23,10 +23,10 @@ from prong.model import (
     TurnState,
     View,
 )
+from prong.record import Record
 
 
-@dataclass(frozen=True)
-class Branch:
+class Branch(Record, frozen=True):
     """The way to a turn, from the beginning of the session."""
 
     chain: Sequence[Segment]

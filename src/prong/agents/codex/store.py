@@ -1,31 +1,16 @@
 """The sessions of Codex, behind the `AgentStore` port. Its sqlite files are never opened."""
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from prong.agents.answers import Answer
-from prong.agents.argv import Command, executable
-from prong.agents.codex import commands, live, rollout, seeding, texts
-from prong.agents.codex.assembly import Assembly, names
-from prong.agents.codex.facts import Facts, summarise
 from prong.agents.codex.folders import default_root
-from prong.agents.codex.history import FileName, Library, OpenFiles
-from prong.agents.codex.messages import Renderer, context_spans
-from prong.agents.codex.rollout import Rollout
-from prong.agents.codex.source import CodexSource
-from prong.agents.codex.turns import Span
-from prong.agents.codex.uuid7 import uuid7
-from prong.agents.ids import checked_id
-from prong.agents.scanning import FileScan, recall
-from prong.agents.scanning import Kind as FileKind
-from prong.agents.texts import Kept
+from prong.agents.codex.library import FileName, Library, names
+from prong.agents.scanning import FileScan, Kind, Reading, recall
 from prong.errors import Corrupt, NotFound, ProngError, UsageError
 from prong.model import (
     Activity,
@@ -44,20 +29,38 @@ from prong.model import (
     View,
 )
 from prong.ports import ForkSource, ScanCache, TurnOver
-from prong.texts import FileTexts, TextSink
+from prong.record import replace
 
+# What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
 if TYPE_CHECKING:
+    from prong.agents.answers import Answer
+    from prong.agents.argv import Command
+    from prong.agents.codex.assembly import Assembly
+    from prong.agents.codex.facts import Facts
+    from prong.agents.codex.history import OpenFiles
     from prong.agents.codex.hooks import CodexHooks
+    from prong.agents.codex.rollout import Rollout
+    from prong.agents.codex.source import CodexSource
+    from prong.agents.codex.texts import Listening
+    from prong.agents.codex.turns import Span
     from prong.publication import Publication
+    from prong.texts import FileTexts, TextSink
 
-_FILE_KIND = FileKind(
-    agent="codex",
-    version=5,
-    state=Rollout,
-    facts=Facts,
-    read=lambda file, previous: rollout.read(file, previous=previous),
-    summarise=lambda read, _path, _stat: summarise(read),
-)
+
+def _reading() -> "Reading[Rollout, Facts]":
+    from prong.agents.codex import rollout
+    from prong.agents.codex.facts import Facts, summarise
+    from prong.agents.codex.rollout import Rollout
+
+    return Reading(
+        state=Rollout,
+        facts=Facts,
+        read=lambda file, previous: rollout.read(file, previous=previous),
+        summarise=lambda read, _path, _stat: summarise(read),
+    )
+
+
+_KIND = Kind(agent="codex", version=5, reading=_reading)
 
 
 class CodexStore:
@@ -74,13 +77,21 @@ class CodexStore:
     def scan(self, cache: ScanCache) -> Scan:
         return self._scan(cache, None)
 
-    def scan_texts(self, cache: ScanCache, sink: TextSink) -> Scan:
+    def scan_texts(self, cache: ScanCache, sink: "TextSink") -> Scan:
         return self._scan(cache, sink)
 
-    def _scan(self, cache: ScanCache, sink: TextSink | None) -> Scan:
+    def _scan(self, cache: ScanCache, sink: "TextSink | None") -> Scan:
         library = self._listed = Library(self.roots)
-        listening = texts.Listening(sink, library) if sink is not None else None
-        files = FileScan(_FILE_KIND, cache, self.roots, listening)
+        heard: list[Listening] = []
+
+        def listening() -> "Listening":
+            from prong.agents.codex.texts import Listening
+
+            assert sink is not None
+            heard.append(Listening(sink, library))
+            return heard[0]
+
+        files = FileScan(_KIND, cache, self.roots, None if sink is None else listening)
         files.visit(library.files())
         lost = any(
             path.startswith(f"{root}/")
@@ -92,16 +103,18 @@ class CodexStore:
         given = names(self.roots)
 
         def assemble() -> tuple[list[Session], list[Skipped]]:
+            from prong.agents.codex.assembly import Assembly
+
             assembly = Assembly(self.name, library, files.facts, given)
             sessions = list(assembly.sessions())
-            if listening is not None:
-                listening.finish(assembly)
-                self._hear_again(listening.renumbered(files.known), listening.sink)
+            for one in heard:
+                one.finish(assembly)
+                self._hear_again(one.renumbered(files.known), one.sink)
             return sessions, assembly.skipped
 
         return files.finish(assemble, complete=complete, more=given)
 
-    def _hear_again(self, paths: Iterable[str], sink: TextSink) -> None:
+    def _hear_again(self, paths: Iterable[str], sink: "TextSink") -> None:
         for path in paths:
             try:
                 if heard := self.file_texts(path, output=sink.output):
@@ -109,13 +122,17 @@ class CodexStore:
             except Corrupt:
                 continue  # It was readable when it changed last: what is known of it stays.
 
-    def file_texts(self, path: str, *, output: bool = True) -> FileTexts | None:
+    def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
+        from prong.agents.codex.history import OpenFiles
+        from prong.agents.codex.texts import Listening
+        from prong.agents.texts import Kept
+
         kept = Kept(output=output)
         file = Path(path)
         # The list of the last scan is good enough: nobody asks for a file that none has seen.
         listed = self._listed if self._listed and self._listed.shelf_of(path) else None
         library = listed or self._library(file)
-        listening = texts.Listening(kept, library)
+        listening = Listening(kept, library)
         with closing(OpenFiles()) as files:
             try:
                 stat = file.stat()
@@ -128,8 +145,10 @@ class CodexStore:
                 listening.finish(self._relatives(path, files, library))
         return kept.texts
 
-    def _relatives(self, path: str, files: OpenFiles, library: Library) -> Assembly:
+    def _relatives(self, path: str, files: "OpenFiles", library: Library) -> "Assembly":
         """What the files say that tell the numbers of a file's turns."""
+        from prong.agents.codex.assembly import Assembly
+
         facts: dict[str, Facts] = {}
         name = FileName.parse(os.path.basename(path))
         others = library.thread(name.thread, beside=path) if name else []
@@ -141,10 +160,14 @@ class CodexStore:
         return Assembly(self.name, library, facts, {})
 
     def session_at(self, path: Path) -> Session | None:
+        from prong.agents.codex.history import OpenFiles
+
         with closing(OpenFiles()) as files:
             return self._session(path, files)
 
-    def _session(self, path: Path, files: OpenFiles) -> Session | None:
+    def _session(self, path: Path, files: "OpenFiles") -> Session | None:
+        from prong.agents.codex.assembly import Assembly
+
         own = files.named(path)
         if own.header is None and not own.entries:
             if own.bad:
@@ -183,12 +206,16 @@ class CodexStore:
     def messages(
         self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
     ) -> Iterator[Message]:
+        from prong.agents.codex.messages import Renderer
+
         with closing(self.source(session)) as source:
             renderer = Renderer(view, source.files)
             for number, span in _parts(source, view, turn):
                 yield from renderer.render(span, number)
 
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
+        from prong.agents.codex.messages import Renderer
+
         with closing(self.source(session)) as source:
             renderer = Renderer(View.HISTORY, source.files)
             for _, span in _parts(source, View.HISTORY, turn):
@@ -198,6 +225,8 @@ class CodexStore:
     # -- forking -----------------------------------------------------------------------------
 
     def activity(self, session: Session) -> Activity:
+        from prong.agents.codex import live
+
         if not self._is_open(session):
             return Activity.CLOSED
         # A rewind since the session was listed goes on in another file.
@@ -209,9 +238,14 @@ class CodexStore:
         )
 
     def _is_open(self, session: Session) -> bool:
+        from prong.agents.codex import live
+
         return any(live.is_open(root, session.id) for root in self.roots)
 
-    def source(self, session: Session, cache: ScanCache | None = None) -> CodexSource:
+    def source(self, session: Session, cache: ScanCache | None = None) -> "CodexSource":
+        from prong.agents.codex.history import OpenFiles
+        from prong.agents.codex.source import CodexSource
+
         # Asked first: a turn that ends meanwhile is not taken for one that was interrupted.
         is_open = self._is_open(session)
         files = OpenFiles(partial(_recalled, cache) if cache else None)
@@ -222,6 +256,10 @@ class CodexStore:
     def fork_id(
         self, method: Method, source: ForkSource, cut: Cut, wanted: str | None
     ) -> str | None:
+        from prong.agents.codex.source import CodexSource
+        from prong.agents.codex.uuid7 import uuid7
+        from prong.agents.ids import checked_id
+
         if method is not Method.COPY:
             if wanted is not None:
                 message = f"Codex chooses the id of a {method} fork"
@@ -243,7 +281,9 @@ class CodexStore:
     def copy(
         self, source: ForkSource, cut: Cut, child: Child, publication: "Publication"
     ) -> Session:
-        from prong.agents.codex import copying, native
+        from prong.agents.codex import commands, copying, native
+        from prong.agents.codex.source import CodexSource
+        from prong.agents.codex.uuid7 import uuid7
 
         assert isinstance(source, CodexSource)
         running = [t.id for t in source.conversation.turns if t.state is TurnState.RUNNING]
@@ -267,7 +307,7 @@ class CodexStore:
 
     def _give_name(self, id_: str | None, child: Child) -> None:
         """Tell Codex the title of a fork."""
-        from prong.agents.codex import native
+        from prong.agents.codex import commands, native
 
         if id_ and child.title and self._codex():
             root = child.root or self.roots[0]
@@ -275,9 +315,11 @@ class CodexStore:
 
     def _codex(self) -> str | None:
         """The path of the program, if there is one."""
+        import shutil
+
         return shutil.which(self.program.name)
 
-    def _own_root(self, source: CodexSource) -> Path | None:
+    def _own_root(self, source: "CodexSource") -> Path | None:
         """The root of the store that a session lies in."""
         shelf = source.library.shelf_of(source.session.file)
         return next((root for root in self.roots if source.library.shelves[root] is shelf), None)
@@ -294,12 +336,20 @@ class CodexStore:
 
     # -- starting the program ----------------------------------------------------------------
 
-    command: Command = commands.PROGRAM
-    seed_flags = seeding.FLAGS
+    command: "Command" = name
     longest_seed = 1 << 20
 
     @property
+    def seed_flags(self) -> tuple[str, ...]:
+        from prong.agents.codex import seeding
+
+        return seeding.FLAGS
+
+    @property
     def program(self) -> Program:
+        from prong.agents.argv import executable
+        from prong.agents.codex import commands
+
         return Program(
             name=executable(self.command, commands.PROGRAM),
             flags=commands.FLAGS,
@@ -309,17 +359,25 @@ class CodexStore:
         )
 
     def start(self, child: Child, prompt: str | None = None) -> Launch:
+        from prong.agents.codex import commands
+
         return commands.start(self.command, self.roots, child, prompt)
 
     def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
+        from prong.agents.codex import commands
+
         return commands.resume(self.command, self.roots, session, cwd, prompt)
 
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
+        from prong.agents.codex import commands
+
         if child.id is None:
             self._check_unpacked(session)
         return commands.native_fork(self.command, self.roots, session, child, prompt)
 
     def fork_natively(self, session: Session, child: Child) -> str:
+        from prong.agents.codex import commands
+
         self._check_unpacked(session)
         root = commands.native_root(session, child, self.roots)
         id_ = commands.fork_natively(self.command, self.roots, session, child)
@@ -328,6 +386,8 @@ class CodexStore:
 
     def _check_unpacked(self, session: Session) -> None:
         """Raise `UsageError` when Codex would change the source's files to fork it."""
+        from prong.agents.codex import commands
+
         with closing(self.source(session)) as source:
             packed = [one.path for one in source.chain if one.path.suffix == ".zst"]
         if packed or session.archived:
@@ -336,9 +396,13 @@ class CodexStore:
             raise UsageError(message, hint=commands.COPY_INSTEAD)
 
     def seed(self, child: Child) -> Launch:
+        from prong.agents.codex import seeding
+
         return seeding.launch(self.command, self.roots, child)
 
-    def seeded(self, child: Child, output: Iterable[str]) -> Answer:
+    def seeded(self, child: Child, output: Iterable[str]) -> "Answer":
+        from prong.agents.codex import seeding
+
         answer = seeding.answer(output)
         if answer.error is None:
             self._give_name(answer.session_id, child)
@@ -359,14 +423,16 @@ class CodexStore:
         return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
 
 
-def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> Rollout | None:
+def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> "Rollout | None":
     if path.suffix == ".zst":
         return None
-    return recall(_FILE_KIND, cache, str(path), os.fstat(file.fileno()))
+    return recall(_KIND, cache, str(path), os.fstat(file.fileno()))
 
 
-def _collect(path: str, files: OpenFiles, library: Library, facts: dict[str, Facts]) -> None:
+def _collect(path: str, files: "OpenFiles", library: Library, facts: "dict[str, Facts]") -> None:
     """The facts of a file and of those that it continues."""
+    from prong.agents.codex.facts import summarise
+
     at: str | None = path
     while at is not None and at not in facts:
         facts[at] = summarise(files.named(Path(at)))
@@ -374,7 +440,11 @@ def _collect(path: str, files: OpenFiles, library: Library, facts: dict[str, Fac
         at = library.find(base, beside=path) if base else None
 
 
-def _parts(source: CodexSource, view: View, turn: str | None) -> Iterator[tuple[int | None, Span]]:
+def _parts(
+    source: "CodexSource", view: View, turn: str | None
+) -> "Iterator[tuple[int | None, Span]]":
+    from prong.agents.codex.messages import context_spans
+
     active = source.whole.active
     if turn is None:
         if view is View.CONTEXT:

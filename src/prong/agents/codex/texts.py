@@ -18,7 +18,7 @@ from prong.agents import jsonl, texts
 from prong.agents.codex import rollout, tools, turns
 from prong.agents.codex.assembly import Assembly
 from prong.agents.codex.facts import Facts, own_turns, summarise
-from prong.agents.codex.history import FileName, Library
+from prong.agents.codex.library import FileName, Library
 from prong.agents.codex.records import BARE_ITEMS, Line, Payload
 from prong.agents.codex.rollout import Entry, Kind, Rollout
 from prong.agents.codex.turns import Cut, Span

@@ -13,7 +13,7 @@ PATCH = "apply_patch"
 
 _EXIT_AT_START = re.compile(rb"(?:Process exited with code|Exit code:) (-?\d+)")
 _EXIT_AT_END = re.compile(rb'\\?"exit_code\\?"\s*:\s*(-?\d+)')
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
 
 
 class _Arguments(Struct, gc=False):
@@ -43,10 +43,10 @@ def command_of_event(raw: Raw) -> str:
 
 def exit_code_of(output: Raw) -> int | None:
     """The exit code that a shell tool told: in the first lines, or as JSON at the end."""
-    data = bytes(output)
-    found = _EXIT_AT_START.search(data[:400])
+    view = memoryview(output)
+    found = _EXIT_AT_START.search(bytes(view[:400]))
     if found is None:
-        at_end = list(_EXIT_AT_END.finditer(data[-300:]))
+        at_end = list(_EXIT_AT_END.finditer(bytes(view[-300:])))
         found = at_end[-1] if at_end else None
     return int(found[1]) if found else None
 
@@ -60,4 +60,7 @@ def patch_of_call(given: Raw, arguments: Raw) -> str:
 
 def patched_files(text: str) -> list[str]:
     """The files named in a patch, which may stand in a command line."""
-    return [name.strip() for name in _PATCHED.findall(text)] if "*** Begin Patch" in text else []
+    if "*** Begin Patch" not in text:
+        return []
+    named = (line.partition(": ")[2] for line in text.split("\n") if line.startswith(_PATCHED))
+    return [name.strip() for name in named if name]

@@ -3,17 +3,16 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from prong.agents.codex.history import Piece, Segment, pieces
 from prong.agents.codex.rollout import Entry, Kind
 from prong.agents.times import parse_time
 from prong.model import Command, Turn, TurnKind, TurnState
+from prong.record import Record, field
 
 
-@dataclass
-class Span:
+class Span(Record):
     """What belongs to one turn. The first span of a session may have no prompt."""
 
     id: str
@@ -27,8 +26,7 @@ class Span:
         return [entry for _, entry in self.pieces]
 
 
-@dataclass
-class Cut:
+class Cut(Record):
     """A session cut into turns: `active[0]` is what stands before the first prompt."""
 
     active: list[Span]

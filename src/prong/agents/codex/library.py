@@ -1,0 +1,141 @@
+"""The rollout files that there are, by their names."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from prong.record import Record
+
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_NAME = re.compile(
+    rf"rollout-(\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d)-({_UUID})(?:_({_UUID}))?\.jsonl(\.zst)?"
+)
+
+
+class FileName(Record, frozen=True):
+    """What the name of a rollout file says."""
+
+    time: str
+    thread: str
+    rollout: str
+    """The segment's own id after a rewind, else the thread's."""
+    packed: bool
+
+    @classmethod
+    def parse(cls, name: str) -> "FileName | None":
+        found = _NAME.fullmatch(name)
+        if found is None:
+            return None
+        return cls(found[1], found[2], found[3] or found[2], bool(found[4]))
+
+
+class Library:
+    """The rollout files under some roots. Knows names only; opens nothing.
+
+    A root may be a copy of another one, from another machine or a backup: files of one thread
+    belong together only within a root.
+    """
+
+    def __init__(self, roots: Iterable[Path]) -> None:
+        self.complete = True
+        self.shelves = {root: Shelf(root) for root in roots}
+        for shelf in self.shelves.values():
+            self.complete = shelf.complete and self.complete
+
+    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+        for shelf in self.shelves.values():
+            yield from shelf.stats.items()
+
+    def shelf_of(self, path: str) -> "Shelf | None":
+        return next((shelf for shelf in self.shelves.values() if path in shelf.stats), None)
+
+    def find(self, rollout: str, beside: str) -> str | None:
+        """The file of a rollout: of the same root as another file, else of any."""
+        own = self.shelf_of(beside)
+        shelves = [own, *self.shelves.values()] if own else list(self.shelves.values())
+        return next((s.by_rollout[rollout] for s in shelves if rollout in s.by_rollout), None)
+
+    def thread(self, thread: str, beside: str) -> list[str]:
+        """The files of a thread in the root of another file."""
+        shelf = self.shelf_of(beside)
+        return shelf.by_thread.get(thread, []) if shelf else []
+
+
+class Shelf:
+    """The rollout files of one root."""
+
+    def __init__(self, root: Path) -> None:
+        self.complete = True
+        self.found = False
+        self.by_rollout: dict[str, str] = {}
+        self.by_thread: dict[str, list[str]] = {}
+        self.stats: dict[str, os.stat_result] = {}
+        for folder in ("sessions", "archived_sessions"):
+            self._walk(str(root / folder))
+
+    def add(self, path: str, name: FileName, stat: os.stat_result) -> None:
+        twin = path.removesuffix(".zst") if name.packed else f"{path}.zst"
+        if twin in self.stats:
+            # Codex unpacks an archive beside it and then removes it; the plain file is the truth.
+            if name.packed:
+                return
+            del self.stats[twin]
+            self.by_thread[name.thread].remove(twin)
+            self.by_rollout.pop(name.rollout, None)
+        self.by_rollout.setdefault(name.rollout, path)
+        self.by_thread.setdefault(name.thread, []).append(path)
+        self.stats[path] = stat
+
+    def _walk(self, folder: str) -> None:
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except FileNotFoundError:
+            return
+        except OSError:
+            self.complete = False
+            return
+        self.found = True
+        for entry in entries:
+            try:
+                if entry.is_dir():
+                    self._walk(entry.path)
+                elif name := FileName.parse(entry.name):
+                    self.add(entry.path, name, entry.stat())
+            except FileNotFoundError:
+                continue
+            except OSError:
+                self.complete = False
+
+
+def rollout_id(path: str) -> str:
+    """The rollout id in a file's name; the name itself when it is of another kind."""
+    name = FileName.parse(os.path.basename(path))
+    return name.rollout if name else os.path.basename(path)
+
+
+class _Name(msgspec.Struct):
+    id: str
+    thread_name: str | None = None
+
+
+def names(roots: Sequence[Path]) -> dict[str, str]:
+    """Names that people or Codex gave to threads; the last line for an id counts."""
+    names: dict[str, str] = {}
+    decode = msgspec.json.Decoder(_Name).decode
+    for root in roots:
+        try:
+            lines = (root / "session_index.jsonl").read_bytes().split(b"\n")
+        except OSError:
+            continue
+        for line in lines:
+            try:
+                name = decode(line)
+            except (ValueError, RecursionError):
+                continue
+            if name.thread_name:
+                names[name.id] = name.thread_name
+    return names
