@@ -93,6 +93,7 @@ VARIANTS = (
     Variant("without the title", WEIGHTS._replace(title=0)),
     Variant("without coverage", WEIGHTS._replace(coverage=0)),
     Variant("without the query in a command", typed=0),
+    Variant("without company", WEIGHTS._replace(company=0)),
     Variant("without the names of the session", session_fields={"all": 1.0}),
     Variant(
         "without files, commands, names",

@@ -118,7 +118,7 @@ def _any_shape() -> str:
 
 
 def _may_have_shape(text: str) -> bool:
-    return any(sign in text for sign in _SIGNS) or _may_have_bare(text)
+    return any(map(text.__contains__, _SIGNS)) or _may_have_bare(text)
 
 
 def _may_have_bare(text: str) -> bool:
@@ -169,7 +169,7 @@ def _may_say(text: str) -> bool:
         return True
     small = text.lower()
     # What follows such a word is a secret only where letters and digits stand in turns.
-    return any(word in small for word in _SAYING) and bool(
+    return any(map(small.__contains__, _SAYING)) and bool(
         _compiled(_LETTER_BESIDE_DIGIT).search(small)
     )
 

@@ -20,6 +20,7 @@ class Engine:
     def __init__(self, folder: Path) -> None:
         self.index = SearchIndex(folder)
         self.family: Callable[[Name], Name] = lambda name: name
+        self.folders: Callable[[Name], tuple[str, ...]] = lambda _: ()
         self._files = itertools.count()
 
     def add(self, session: str, *turns: TurnText, agent: str = "claude") -> None:
@@ -30,7 +31,9 @@ class Engine:
             update.add(agent, texts, None)
 
     def find(self, text: str, *, ids: set[str] | None = None, limit: int = 10) -> list[Found]:
-        shelf = Shelf(lambda name: Standing(self.family(name)), turn_ids=ids)
+        shelf = Shelf(
+            lambda name: Standing(self.family(name), folders=self.folders(name)), turn_ids=ids
+        )
         query = Query(text, fast=True, limit=limit, has_snapshot=ids is not None)
         return list(BuiltIn(self.index, lambda _: shelf, None).search(query).found)
 
@@ -120,3 +123,28 @@ def test_a_session_with_very_many_turns_hides_no_other(
     engine.add("a", *turns)
     engine.add("b", turn("last", "the griffin, at last, in many more words than there", FEBRUARY))
     assert sorted(str(hit.session_id) for hit in engine.find("griffin")) == ["a", "a", "a", "b"]
+
+
+def test_the_turn_that_made_a_commit_is_found_by_its_subject(engine: Engine) -> None:
+    """Others speak of it; this one has nothing but the command."""
+    subject = "fix(io): remove the old cache"
+    commit = TurnText(
+        "c", 1, "human", JANUARY, "ship it", "", "", commands=(f'git commit -m "{subject}"',)
+    )
+    engine.add("maker", turn("m", "tests of the parser"), commit)
+    for name in ("one", "two", "three"):
+        engine.add(name, turn(name, "remove the old cache, fix the io of the old cache", FEBRUARY))
+    assert engine.find(subject)[0].session_id == "maker"
+    assert engine.find("remove cache")[0].session_id != "maker"
+
+
+def test_a_session_beside_the_best_one_is_listed_before_others(engine: Engine) -> None:
+    cases = {"best": JANUARY, "later": FEBRUARY, "beside": "2026-01-01T02:00:00Z"}
+    for name, started in cases.items():
+        said = "a queue for slow uploads" if name == "best" else "a queue"
+        engine.add(name, turn(name, said, started))
+    _, one, other = engine.find("queue for slow uploads")
+    assert one.score == other.score
+    engine.folders = lambda _: ("/shop",)
+    found = [hit.session_id for hit in engine.find("queue for slow uploads")]
+    assert found == ["best", "beside", "later"]

@@ -11,7 +11,7 @@ import pytest
 
 from prong import paths
 from prong.model import IndexProgress, Query, Scan
-from prong.search.index import SearchIndex, Update
+from prong.search.index import VERSION, SearchIndex, Update
 from prong.texts import FileTexts
 from tests.search.lab import START, SearchLab, places
 
@@ -128,7 +128,7 @@ def test_an_index_of_another_version_is_replaced(
         assert lab.places("hippogriff") == ["1@1"]
     assert [one.name for one in folder().glob("v[0-9]*")] == ["v0"]
     assert lab.places("hippogriff") == ["1@1"]
-    assert [one.name for one in folder().glob("v[0-9]*")] == ["v1"]
+    assert [one.name for one in folder().glob("v[0-9]*")] == [f"v{VERSION}"]
 
 
 def test_while_another_process_writes_a_search_answers_from_what_there_is(lab: SearchLab) -> None:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -30,15 +30,15 @@ from prong.model import Session
 from prong.record import Record, replace
 from prong.search.builtin import BuiltIn, Name, Shelf, Standing
 from prong.search.chain import Chain
-from prong.search.embedder import Embedder
 from prong.search.index import SearchIndex, is_damage, unavailable
-from prong.search.meaning import Meaning
-from prong.search.vectors import VectorCache, fill
 
 if TYPE_CHECKING:
     from prong.app.application import App
     from prong.config import Search
     from prong.ports import AgentStore, ScanCache, SearchEngine
+    from prong.search.embedder import Embedder
+    from prong.search.meaning import Meaning
+    from prong.search.vectors import VectorCache
 
 ENGINES = ("auto", "builtin", "qmd")
 _REFRESH_SECONDS = 0.5
@@ -51,21 +51,41 @@ _RECENT = 5
 """How many sessions are offered when the engine that was asked for cannot answer."""
 
 
-class Engines(Record, frozen=True):
+class Engines(Record, frozen=True, dict=True):
     """What the engines are made of."""
 
     index: SearchIndex
     indexing: Indexing
-    embedder: Embedder
-    vectors: VectorCache
+    folder: Path
     scratch: Path | None = None
     """A folder that nobody will look into again."""
     problem: str | None = None
     """Why the index cannot be kept where it should be."""
 
+    # The model and what it has read are loaded when a search asks for them.
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        from prong.search.embedder import Embedder
+
+        return Embedder(threads=os.cpu_count() or 1)
+
+    @cached_property
+    def vectors(self) -> VectorCache:
+        from prong.search.vectors import VectorCache
+
+        return VectorCache(self.folder / "vectors.db")
+
+    @cached_property
+    def meaning(self) -> Meaning:
+        from prong.search.meaning import Meaning
+
+        return Meaning(self.embedder, self.vectors)
+
     def close(self) -> None:
         self.index.close()
-        self.vectors.close()
+        if "vectors" in self.__dict__:
+            self.vectors.close()
         if self.scratch is not None:
             import shutil
 
@@ -90,10 +110,7 @@ def engines(
         folder = scratch = Path(tempfile.mkdtemp(prefix="prong-search-"))
         index = SearchIndex(folder, output=settings.output)
     indexing = Indexing(index, stores, cache)
-    vectors = VectorCache(folder / "vectors.db")
-    return Engines(
-        index, indexing, Embedder(threads=os.cpu_count() or 1), vectors, scratch, problem
-    )
+    return Engines(index, indexing, folder, scratch, problem)
 
 
 def index(made: Engines, *, rebuild: bool, vectors: bool, on_progress: OnProgress) -> IndexState:
@@ -118,6 +135,8 @@ def index(made: Engines, *, rebuild: bool, vectors: bool, on_progress: OnProgres
 
 def _read_all(made: Engines, on_progress: OnProgress) -> None:
     """Let the sentence model read what it has not read yet, the newest sessions first."""
+    from prong.search.vectors import fill
+
     heads = made.index.catalogue.all_heads
     keys = _keys(made)
     made.vectors.keep_only(keys)
@@ -135,6 +154,8 @@ def _read_all(made: Engines, on_progress: OnProgress) -> None:
 
 def _keys(made: Engines) -> set[bytes]:
     """Of all that the sentence model should have read."""
+    from prong.search.vectors import VectorCache
+
     heads = made.index.catalogue.all_heads()
     return {VectorCache.key_of(text) for _, some in heads for text in some if text}
 
@@ -184,9 +205,9 @@ def _find(
     budget = None if made.indexing.is_new else _REFRESH_SECONDS
     refreshed = made.indexing.refresh(seconds=budget, on_progress=on_progress)
     listing = refreshed.listing
-    sessions = {(session.agent, session.id): session for session in listing.sessions}
+    sessions = {(one.ref.agent, one.ref.id): one for one in listing.sessions}
     shelf = _Shelves(app, sessions).of(query)
-    chain = Chain([_engine(name, made, shelf) for name in _order(app, engine)])
+    chain = Chain([_engine(name, made, shelf, query) for name in _order(app, engine)])
 
     def hits_of(answer: Answer, engine: str) -> Iterator[Hit]:
         return Lookup(app, query, engine, sessions, shelf).hits(answer)
@@ -200,7 +221,7 @@ def _find(
         attempts=answer.attempts,
         index=replace(made.indexing.state(), busy=refreshed.busy, kept=made.scratch is None),
         total=max(answer.total or 0, len(hits)),
-        refs=tuple(session.ref for session in listing.sessions),
+        refs=tuple([session.ref for session in listing.sessions]),
         guidance=_guidance(answer, query, listing.sessions),
         notes=tuple(_notes(made, listing.failed)),
     )
@@ -221,12 +242,12 @@ def _order(app: App, engine: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys((engine or "", "builtin")))
 
 
-def _engine(name: str, made: Engines, shelf: Shelf) -> SearchEngine:
+def _engine(name: str, made: Engines, shelf: Shelf, query: Query) -> SearchEngine:
     if name == "qmd":
         from prong.search.qmd import QmdEngine
 
         return QmdEngine()
-    return BuiltIn(made.index, lambda _: shelf, Meaning(made.embedder, made.vectors))
+    return BuiltIn(made.index, lambda _: shelf, None if query.fast else made.meaning)
 
 
 def _guidance(
@@ -281,7 +302,7 @@ class _Shelves:
         session = self._sessions.get(name)
         if session is None or (only is not None and name not in only):
             return None
-        return Standing(self._family(session), name in here, session.headless)
+        return Standing(self._family(session), name in here, session.headless, session.cwds)
 
     def _family(self, session: Session) -> Name:
         """The session at the root of the lineage."""

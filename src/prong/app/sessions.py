@@ -87,7 +87,7 @@ class Scanner:
             skipped.extend(scan.skipped)
         sessions, copies = _without_copies(found)
         fitting = _fitting(sessions, wanted)
-        shown = [s for s in fitting if wanted.everything or not _is_hidden(s)]
+        shown = fitting if wanted.everything else [s for s in fitting if not _is_hidden(s)]
         shown.sort(key=_time, reverse=True)
         limited = shown if wanted.limit is None else shown[: wanted.limit]
         return Listing(
@@ -97,7 +97,7 @@ class Scanner:
             hidden=len(fitting) - len(shown),
             more=len(shown) - len(limited),
             copies=tuple(copies),
-            refs=tuple(session.ref for session in sessions),
+            refs=tuple([session.ref for session in sessions]),
             failed=failed,
         )
 

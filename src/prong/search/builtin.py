@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prong.errors import ProngError
 from prong.hits import Answer, Attempt, Found, Query
 from prong.model import SessionRef, Turn, TurnKind
 from prong.record import Record, replace
-from prong.search import fuse
+from prong.search import company, fuse
 from prong.search.analyzers import plain_words
 from prong.search.catalogue import ORDINAL_BITS, IndexedTurn
 from prong.search.copies import Name, Place, Standing, together
@@ -26,11 +26,13 @@ from prong.search.lexical import (
     query_text,
     words_of,
 )
-from prong.search.meaning import Meaning
 from prong.search.passages import Marker
 from prong.secrets import mask
 
-_POOL = 200
+if TYPE_CHECKING:
+    from prong.search.meaning import Meaning
+
+_POOL = 100
 """How many turns are looked at. Copies of one turn count once, so there may be more to get."""
 _TITLES = 10
 """How many sessions are looked at for their title alone."""
@@ -67,7 +69,7 @@ class BuiltIn:
     name = "builtin"
 
     def __init__(
-        self, index: SearchIndex, shelf: Callable[[Query], Shelf], meaning: Meaning | None
+        self, index: SearchIndex, shelf: Callable[[Query], Shelf], meaning: "Meaning | None"
     ) -> None:
         """`shelf` tells which sessions a query is about; `meaning` is None without the model."""
         self._index = index
@@ -163,12 +165,14 @@ class _Search:
         sessions = self._lexical.sessions(self._words, scope, limit)
         titles = self._lexical.titles(self._words, scope, max(_TITLES, wanted))
         coverage = self._lexical.coverage(self._words, scope, fuse.rarity)
+        typed = {turn.key: turn for turn in self._lexical.typed(self._words, scope, limit)}
         known: dict[int, FoundTurn] = {}
         while True:
             turns = self._lexical.turns(self._words, scope, limit)
             known |= {turn.key: turn for turn in turns}
             known |= self._more(scope, known, titles)
-            found = self._joined(known.values(), sessions, titles, coverage)
+            known |= typed
+            found = self._joined(known.values(), sessions, titles, coverage, typed)
             counts = Counter([one.place.session for one in found])
             listed = sum(min(count, self._per_session) for count in counts.values())
             enough = len(found) >= _POOL // 2 and listed >= wanted
@@ -222,13 +226,14 @@ class _Search:
         sessions: Mapping[int, float],
         titles: Mapping[int, float],
         coverage: Coverage,
+        typed: Collection[int] = (),
     ) -> list[_Candidate]:
         alone, groups = together(self._places(turns), self._catalogue)
         found: list[_Candidate] = []
         shares, rest = coverage
         for one in alone:
             # There are hundreds: what is done here is done often.
-            (score, key, _, place), _, (_, here, headless) = one
+            (score, key, _, place), _, (_, here, headless, _) = one
             mark = key >> ORDINAL_BITS
             numbers = fuse.Candidate(
                 score,
@@ -238,6 +243,7 @@ class _Search:
                 here,
                 headless or place & 1 == 1,
                 not place & NUMBERED,
+                key in typed,
             )
             found.append(_Candidate(one, (), numbers))
         for first, *copies in groups:
@@ -250,6 +256,7 @@ class _Search:
                 here=any(one.standing.here for one in group),
                 aside=first.turn.is_notification or first.standing.headless,
                 abandoned=all(one.turn.number is None for one in group),
+                typed=any(one.turn.key in typed for one in group),
             )
             found.append(_Candidate(first, tuple(copies), numbers))
         return found
@@ -297,6 +304,7 @@ class _Search:
             else [similarity.get(candidate.place.turn.key) for candidate in candidates]
         )
         ranked = fuse.rank([candidate.numbers for candidate in candidates], near)
+        ranked = self._lifted(ranked, candidates)
         marker = Marker(self._words)
         most = self._per_session
         least = self._query.min_score or 0
@@ -338,6 +346,25 @@ class _Search:
                 )
             )
         return found, total
+
+    def _lifted(
+        self, ranked: list[fuse.Ranked], candidates: Sequence[_Candidate]
+    ) -> list[fuse.Ranked]:
+        """The same, with those higher that were at work beside the best one."""
+        if not ranked or not candidates[ranked[0].place].place.standing.folders:
+            return ranked
+        works = [
+            company.Work(candidate.place.session, candidate.place.standing.folders)
+            for candidate in candidates
+        ]
+        places = {
+            place: candidates[place].place.turn.key for place in company.beside(ranked, works)
+        }
+        turns = self._catalogue.turns(places.values())
+        times = {
+            place: milliseconds(turns[key].started) for place, key in places.items() if key in turns
+        }
+        return company.lifted(ranked, works, times)
 
 
 def _once_each(candidate: _Candidate) -> tuple[tuple[SessionRef, int | None], ...]:

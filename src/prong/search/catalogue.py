@@ -32,7 +32,7 @@ CREATE TABLE files (
     turns INTEGER NOT NULL,
     UNIQUE (agent, path)
 );
-CREATE INDEX by_session ON files (agent, session);
+CREATE INDEX by_session ON files (agent, session, turns);
 CREATE TABLE turns (
     key INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -303,8 +303,8 @@ class Catalogue:
     def counts(self) -> tuple[int, int]:
         """How many sessions and how many turns there are."""
         query = """
-            SELECT count(DISTINCT agent || ':' || hex(session)), coalesce(sum(turns), 0)
-            FROM files WHERE turns > 0
+            SELECT count(*), coalesce(sum(turns), 0)
+            FROM (SELECT sum(turns) AS turns FROM files WHERE turns > 0 GROUP BY agent, session)
         """
         sessions, turns = self._connection.execute(query).fetchone()
         return sessions, turns

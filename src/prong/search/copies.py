@@ -19,6 +19,8 @@ class Standing(NamedTuple):
     here: bool = False
     """It was in the folder that the person is in."""
     headless: bool = False
+    folders: tuple[str, ...] = ()
+    """All that it was in."""
 
 
 class Place(NamedTuple):

@@ -34,6 +34,8 @@ class Candidate(NamedTuple):
     """No person asked for it: a notification, or a program's own session."""
     abandoned: bool = False
     """It is on a branch that was left."""
+    typed: bool = False
+    """One of its commands has the whole query."""
 
 
 class Weights(NamedTuple):
@@ -51,9 +53,13 @@ class Weights(NamedTuple):
     here: float = 1.2
     aside: float = 0.8
     abandoned: float = 0.85
+    company: float = 0.25
+    """How much a session beside the best one makes up for of what it is behind (`company`)."""
 
 
 WEIGHTS = Weights()
+_FEW_TYPED = 10
+"""What more turns have in a command is what everybody types, and tells nothing."""
 
 
 class Ranked(NamedTuple):
@@ -98,18 +104,25 @@ def _scores(
     floor, unread = weights.floor, weights.unread
     of_turn, of_session, of_title = weights.turn, weights.session, weights.title
     of_words, of_meaning = weights.coverage, weights.meaning
-    whole = (floor + of_turn + of_session + of_title) * (of_words + of_meaning)
+    most = floor + of_turn + of_session + of_title
+    whole = most * (of_words + of_meaning)
+    few_typed = sum([one.typed for one in candidates]) <= _FEW_TYPED
     scores: list[float] = []
-    for (turn, session, title, coverage, here, aside, abandoned), near in zip(
+    for (turn, session, title, coverage, here, aside, abandoned, typed), near in zip(
         candidates, nearness, strict=True
     ):
-        # Between `floor` and the whole, for the candidate that is the best in every way.
-        standing = (
-            floor
-            + of_turn * (turn / best_turn)
-            + of_session * (session / best_session)
-            + of_title * (title / best_title)
-        )
+        if typed and few_typed:
+            # This is what was asked for, whatever else its session was about: a commit is made at
+            # the end of one, with a subject that the session may never have spoken of.
+            standing = most
+        else:
+            # Between `floor` and the most, for the candidate that is the best in every way.
+            standing = (
+                floor
+                + of_turn * (turn / best_turn)
+                + of_session * (session / best_session)
+                + of_title * (title / best_title)
+            )
         # How many of the words are there, and how near the meaning is.
         known = unread if near is None else min(max(near, 0.0), 1.0)
         score = standing * (of_words * coverage + of_meaning * known) / whole

@@ -35,7 +35,7 @@ from prong.search.lexical import Lexical, LexicalWriter, TurnWords
 from prong.search.words import names_in, spelled
 from prong.texts import FileTexts, Stamp, TurnText
 
-VERSION = 1
+VERSION = 2
 """Raised when the index of another version would answer otherwise; it is then built anew."""
 PROMPT_HEAD = 500
 ANSWER_HEAD = 700
@@ -44,7 +44,8 @@ _LONGEST_TEXT = 200_000
 """Of one field of one turn. What is longer was pasted or printed, not said."""
 _LONGEST_SESSION = 2_000_000
 _CHECKPOINT = 5.0
-"""Seconds after which a long run makes what it has usable."""
+"""Seconds after which a long run makes what it has usable. Then twice as many, and so on: what
+could be lost stays a part of what is kept, and each time leaves a piece that searches look into."""
 _PATIENCE = 10.0
 _FAILURES = (sqlite3.Error, ValueError, OSError)
 
@@ -153,14 +154,15 @@ class SearchIndex:
             if not free:
                 yield None
                 return
-            self._sweep()
             update = Update(self)
             try:
                 yield update
             finally:
                 update.close()
-                self._make_private()
-                self.words.reload()
+                if update.wrote:
+                    self._sweep()
+                    self._make_private()
+                    self.words.reload()
 
     def _sweep(self) -> None:
         """Remove what other versions have left."""
@@ -188,10 +190,13 @@ class Update:
         self._index = index
         self._catalogue = index.catalogue
         self._open_writer: LexicalWriter | None = None
+        self.wrote = False
+        """Something in the words was changed, or may have been."""
         self._added: list[tuple[IndexedFile, list[TurnRow]]] = []
         self._removed: list[int] = []
         self._titles: dict[int, str] = {}
         self._facts: dict[str, bytes] = {}
+        self._patience = _CHECKPOINT
         self._next_commit = time.monotonic() + _CHECKPOINT
         self._failed = False
         self.turns = 0
@@ -201,6 +206,7 @@ class Update:
     def _writer(self) -> LexicalWriter:
         """Opened when there is something to write: that starts threads."""
         if self._open_writer is None:
+            self.wrote = True
             self._open_writer = self._index.words.writer()
             for mark in self._catalogue.unfinished():
                 # The catalogue hides such files, so they are read anew, and get other marks.
@@ -223,6 +229,7 @@ class Update:
         self._added.append((file, turns))
         self.turns += len(turns)
         if time.monotonic() > self._next_commit:
+            self._patience *= 2
             self.commit()
         return file
 
@@ -281,7 +288,7 @@ class Update:
             self._catalogue.rollback()
             raise
         self._added, self._removed, self._titles, self._facts = [], [], {}, {}
-        self._next_commit = time.monotonic() + _CHECKPOINT
+        self._next_commit = time.monotonic() + self._patience
 
     def _commit(self, writer: LexicalWriter) -> None:
         catalogue = self._catalogue

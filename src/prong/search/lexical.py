@@ -7,7 +7,6 @@ that show copies of it; what a key means is in the catalogue.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,10 +129,6 @@ class Lexical:
     def turns(self, words: Words, scope: Scope, limit: int) -> list[FoundTurn]:
         """The turns that have some of the words, the best first."""
         found = self._search(self._terms(words), scope, limit, _FOUND)
-        typed = self._typed(words, scope, limit)
-        if typed:
-            both = {row[1]: row for row in (*found, *typed)}
-            found = sorted(both.values(), key=itemgetter(0), reverse=True)[:limit]
         return list(map(FoundTurn._make, found))
 
     def _terms(self, words: Words) -> list[tantivy.Query]:
@@ -153,8 +148,8 @@ class Lexical:
                 break
         return terms
 
-    def _typed(self, words: Words, scope: Scope, limit: int) -> list[tuple[Any, ...]]:
-        """The turns that have the whole query in a command.
+    def typed(self, words: Words, scope: Scope, limit: int) -> list[FoundTurn]:
+        """The turns that have the whole query in a command, which counts besides its words.
 
         They are asked for alone: a query of nothing but words takes a quarter less time.
         """
@@ -165,7 +160,8 @@ class Lexical:
         if not self._search([typed], scope, 1):
             return []
         both = [(Occur.Must, _boosted(typed, TYPED)), (Occur.Should, _any(self._terms(words)))]
-        return self._search([tantivy.Query.boolean_query(both)], scope, limit, _FOUND)
+        found = self._search([tantivy.Query.boolean_query(both)], scope, limit, _FOUND)
+        return list(map(FoundTurn._make, found))
 
     def sessions(self, words: Words, scope: Scope, limit: int) -> dict[int, float]:
         """The marks of session files that have some of the words, and how well they fit."""

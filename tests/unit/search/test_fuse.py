@@ -16,6 +16,7 @@ candidates = st.builds(
     here=st.booleans(),
     aside=st.booleans(),
     abandoned=st.booleans(),
+    typed=st.booleans(),
 )
 GOOD = Candidate(turn=10, session=10, title=0, coverage=1)
 
@@ -63,6 +64,14 @@ def test_the_folder_lifts_and_does_not_filter() -> None:
     poor = Candidate(turn=2, session=2, title=0, coverage=0.2, here=True)
     assert first(poor, GOOD) == 1
     assert len(rank([poor, GOOD])) == 2
+
+
+def test_a_turn_that_typed_the_query_is_what_it_asks_for() -> None:
+    typed = Candidate(turn=8, session=2, title=0, coverage=1, typed=True)
+    assert first(GOOD, typed) == 1
+    assert first(GOOD, typed._replace(typed=False)) == 0
+    # What everybody types tells nothing.
+    assert first(GOOD, *[typed] * 20) == 0
 
 
 def test_an_unread_turn_is_between_a_near_one_and_a_far_one() -> None:

@@ -86,7 +86,7 @@ def test_a_session_is_found_by_the_parts_of_a_name(tmp_path: Path) -> None:
     assert list(lexical.sessions(words_of("header"), ANYWHERE, 10)) == [1]
 
 
-def test_a_command_that_has_the_whole_query_decides(tmp_path: Path) -> None:
+def test_turns_that_have_the_whole_query_in_a_command(tmp_path: Path) -> None:
     said = "remove the old cache, remove the old cache"
     lexical = filled(
         tmp_path / "words",
@@ -94,8 +94,14 @@ def test_a_command_that_has_the_whole_query_decides(tmp_path: Path) -> None:
         turn(2, "done", commands='git commit -m "fix(io): remove the old cache"'),
         turn(3, said, commands="cache --old && remove the"),
     )
-    assert lexical.turns(words_of("fix(io): remove the old cache"), ANYWHERE, 3)[0].key == 2
-    assert lexical.turns(words_of("old cache"), ANYWHERE, 3)[0].key != 2
+
+    def typed(text: str) -> list[int]:
+        return [found.key for found in lexical.typed(words_of(text), ANYWHERE, 3)]
+
+    assert typed("fix(io): remove the old cache") == [2]
+    assert typed("remove old cache") == []
+    # So few words stand in many commands.
+    assert typed("old cache") == []
 
 
 def test_nothing_is_found_by_no_words(tmp_path: Path) -> None:
