@@ -1,4 +1,4 @@
-"""What values are made of: a `Record` is a frozen dataclass that is made without generated code.
+"""What values are made of: a `Record` is like a dataclass, but made without generated code.
 
 Every command makes some sixty types before it does anything. A dataclass compiles six functions
 for each, which is a third of the time that a short command takes; a struct compiles none

@@ -22,8 +22,10 @@ def commands(
         return
     if name and group.invoke_without_command:
         yield " ".join(name), group
-    for word, command in group.commands.items():
-        if not command.hidden:
+    context = click.Context(group)
+    for word in group.list_commands(context):
+        command = group.get_command(context, word)
+        if command is not None and not command.hidden:
             yield from commands(command, (*name, word))
 
 

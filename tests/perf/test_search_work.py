@@ -189,6 +189,17 @@ def test_nor_does_an_index_without_vectors(
     assert not _loaded(isolated_home, store, "index", "--no-vectors") & HEAVY
 
 
+def test_a_search_in_what_did_not_change_loads_nothing_to_read_it_with(
+    store: StoreManifest, isolated_home: IsolatedHome
+) -> None:
+    _loaded(isolated_home, store, "index", "--no-vectors")
+    modules = _loaded(isolated_home, store, "find", "--fast", ASKED)
+    # Types are made without generated code, and what goes wrong is told by nobody.
+    assert not modules & {"dataclasses", "logging", "shutil", "subprocess", "zstandard"}
+    readers = {name for name in modules if name.startswith("prong.agents.")}
+    assert not {name for name in readers if name.endswith((".texts", ".turns", ".records"))}
+
+
 def _loaded(home: IsolatedHome, store: StoreManifest, *arguments: str) -> set[str]:
     """The modules that prong leaves behind, in a process of its own."""
     script = (

@@ -2,17 +2,19 @@
 
 import json
 import shutil
+import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from prong import paths
 from prong.model import IndexProgress, Query, Scan
 from prong.search.index import VERSION, SearchIndex, Update
-from prong.texts import FileTexts
+from prong.texts import FileTexts, Stamp, TurnText
 from tests.search.lab import START, SearchLab, places
 
 
@@ -143,6 +145,48 @@ def test_while_another_process_writes_a_search_answers_from_what_there_is(lab: S
         assert result.index.busy
     other.close()
     assert sorted(lab.places("hippogriff")) == ["1@1", "2@1"]
+
+
+def test_who_waited_for_another_process_sees_what_it_wrote(lab: SearchLab) -> None:
+    lab.claude(("Paint the hippogriff", "Painted."))
+    assert lab.places("hippogriff") == ["1@1"]
+    ours = SearchIndex(folder())
+    before = ours.words.documents
+    begun, go_on = threading.Event(), threading.Event()
+
+    def write() -> None:
+        other = SearchIndex(folder())
+        with closing(other), other.writing() as update:
+            assert update is not None
+            begun.set()
+            assert go_on.wait(60)
+            turn = TurnText("t", 1, "human", None, "a griffin", "", "")
+            update.add("claude", FileTexts("/x.jsonl", Stamp(1, 2, 3), "x", [turn]), None)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert begun.wait(60)
+    threading.Timer(0.1, go_on.set).start()
+    with ours.writing(patience=60) as update:
+        assert update is not None
+    writer.join()
+    assert ours.words.documents == before + 1
+    ours.close()
+
+
+def test_an_interrupt_right_after_a_commit(lab: SearchLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.claude(("Paint the hippogriff", "Painted."))
+    real: Any = Update._commit
+
+    def interrupted(update: Update, writer: Any) -> None:
+        real(update, writer)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Update, "_commit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lab.places("hippogriff")
+    assert lab.places("hippogriff") == ["1@1"]
 
 
 def test_a_search_brings_the_index_up_to_date_for_a_moment_only(

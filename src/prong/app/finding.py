@@ -76,7 +76,6 @@ class Engines(Record, frozen=True, dict=True):
 
         return VectorCache(self.folder / "vectors.db")
 
-    @cached_property
     def meaning(self) -> Meaning:
         from prong.search.meaning import Meaning
 
@@ -247,7 +246,7 @@ def _engine(name: str, made: Engines, shelf: Shelf, query: Query) -> SearchEngin
         from prong.search.qmd import QmdEngine
 
         return QmdEngine()
-    return BuiltIn(made.index, lambda _: shelf, None if query.fast else made.meaning)
+    return BuiltIn(made.index, lambda _: shelf, None if query.fast else made.meaning())
 
 
 def _guidance(

@@ -145,9 +145,10 @@ class Project:
 
     def had(self, session: Session) -> bool:
         """True when the session was ever in the folder or below it."""
-        known = self._known.get(session.cwds)
+        cwds = tuple(session.cwds)  # a plug-in may have made a list of it
+        known = self._known.get(cwds)
         if known is None:
-            known = self._known[session.cwds] = any(map(self._has, session.cwds))
+            known = self._known[cwds] = any(map(self._has, cwds))
         return known
 
     def _has(self, cwd: str) -> bool:

@@ -49,19 +49,19 @@ def lifted(
     """
     scores = dict(ranked)
     best = ranked[0].place if ranked else 0
-    shares: dict[tuple[str, str], float] = {}
-    """By how much of its score each turn of a session is lifted."""
+    gains: dict[tuple[str, str], tuple[float, float]] = {}
+    """What the best turn of a session makes up for, and its score."""
     for place, time in times.items():
         behind = scores[best] - scores[place]
         if behind > 0 and scores[place] > 0:
             gain = fuse.WEIGHTS.company * _nearness(times.get(best, 0), time) * behind
-            shares[works[place].session] = gain / scores[place]
-    if not shares:
+            gains[works[place].session] = (gain, scores[place])
+    if not gains:
         return list(ranked)
-    found = [
-        Ranked(place, score + score * shares.get(works[place].session, 0.0))
-        for place, score in ranked
-    ]
+    found: list[Ranked] = []
+    for place, score in ranked:
+        gain, most = gains.get(works[place].session, (0.0, 1.0))
+        found.append(Ranked(place, score + gain * (score / most)))
     return sorted(found, key=lambda one: -one.score)
 
 

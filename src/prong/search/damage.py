@@ -9,6 +9,8 @@ _PASSING = ("lockfile", "too many open files", "no space", "permission denied", 
 
 def is_damage(error: Exception) -> bool:
     """True when an index must be made anew; what others hold, or what the disk lacks, will pass."""
+    if isinstance(error, sqlite3.IntegrityError):
+        return False  # what we wrote was wrong, not what is there
     if isinstance(error, sqlite3.Error):
         operational = isinstance(error, sqlite3.OperationalError)
         return "no such" in str(error) if operational else isinstance(error, sqlite3.DatabaseError)

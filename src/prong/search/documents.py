@@ -1,5 +1,6 @@
 """One tantivy index in a folder: documents that hold words and say by a number what they are."""
 
+from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -92,7 +93,7 @@ class DocumentWriter:
     def __init__(self, writer: tantivy.IndexWriter, schema: tantivy.Schema) -> None:
         self._writer = writer
         self._schema = schema
-        self._waiting: list[Document] = []
+        self._waiting: deque[Document] = deque()
         self._length = 0
         """Of what is waiting."""
 
@@ -110,11 +111,12 @@ class DocumentWriter:
             self._send()
 
     def _send(self) -> None:
-        """Give tantivy what is waiting, in its order."""
-        waiting, self._waiting, self._length = self._waiting, [], 0
+        """Give tantivy what is waiting, in its order. After an interrupt the rest still waits."""
+        self._length = 0
         with _as_os_error():
-            for document in waiting:
-                self._writer.add_document(document)
+            while self._waiting:
+                self._writer.add_document(self._waiting[0])
+                self._waiting.popleft()
 
     def remove(self, name: str, number: int) -> None:
         """All documents that have this number in a field."""
@@ -126,7 +128,8 @@ class DocumentWriter:
 
     def clear(self) -> None:
         """Remove all documents."""
-        self._waiting, self._length = [], 0
+        self._waiting.clear()
+        self._length = 0
         with _as_os_error():
             self._writer.delete_all_documents()
 

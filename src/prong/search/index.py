@@ -44,8 +44,7 @@ _LONGEST_TEXT = 200_000
 """Of one field of one turn. What is longer was pasted or printed, not said."""
 _LONGEST_SESSION = 2_000_000
 _CHECKPOINT = 5.0
-"""Seconds after which a long run makes what it has usable. Then twice as many, and so on: what
-could be lost stays a part of what is kept, and each time leaves a piece that searches look into."""
+"""Seconds after which a long run makes what it has usable."""
 _PATIENCE = 10.0
 _FAILURES = (sqlite3.Error, ValueError, OSError)
 
@@ -151,6 +150,8 @@ class SearchIndex:
         """An update, committed at the end, also of an interrupted one; None while others write."""
         self.reload()
         with self._lock(patience) as free:
+            # Others may have written while we waited.
+            self.words.reload()
             if not free:
                 yield None
                 return
@@ -196,7 +197,6 @@ class Update:
         self._removed: list[int] = []
         self._titles: dict[int, str] = {}
         self._facts: dict[str, bytes] = {}
-        self._patience = _CHECKPOINT
         self._next_commit = time.monotonic() + _CHECKPOINT
         self._failed = False
         self.turns = 0
@@ -229,7 +229,6 @@ class Update:
         self._added.append((file, turns))
         self.turns += len(turns)
         if time.monotonic() > self._next_commit:
-            self._patience *= 2
             self.commit()
         return file
 
@@ -283,12 +282,13 @@ class Update:
                 self._commit(self._writer)
             else:
                 self._catalogue.note(self._facts)
+            # Here, so that what was committed is never committed again, whatever interrupts us.
+            self._added, self._removed, self._titles, self._facts = [], [], {}, {}
         except BaseException:
             self._failed = True
             self._catalogue.rollback()
             raise
-        self._added, self._removed, self._titles, self._facts = [], [], {}, {}
-        self._next_commit = time.monotonic() + self._patience
+        self._next_commit = time.monotonic() + _CHECKPOINT
 
     def _commit(self, writer: LexicalWriter) -> None:
         catalogue = self._catalogue

@@ -12,6 +12,7 @@ from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.errors import NotFound
 from prong.model import Scan, Session, SessionRef, Skipped
 from prong.ports import AgentStore, ScanCache
+from prong.record import replace
 from prong.state.scan import NoCache
 from prong.testing.home import IsolatedHome
 
@@ -75,6 +76,12 @@ def test_counts() -> None:
 )
 def test_project(folder: str, fits: bool) -> None:
     assert bool(listing(session("a"), project=Path(folder)).sessions) is fits
+
+
+def test_a_plug_in_that_gives_a_list_of_folders() -> None:
+    given: Any = ["/srv", "/srv/x"]
+    found = listing(replace(session("a"), cwds=given), project=Path("/srv"))
+    assert len(found.sessions) == 1
 
 
 def test_the_newest_copy_counts_then_the_larger_one() -> None:

@@ -90,5 +90,10 @@ def test_only_the_times_of_those_in_the_folder_are_asked_for() -> None:
     assert beside(ranked, [work("b")[0]] * 4) == []
 
 
+def test_a_score_of_next_to_nothing() -> None:
+    found = lift([Ranked(0, 1.0), Ranked(1, 5e-324)], [work("a"), work("b")])
+    assert [score for _, score in found] == [1.0, 0.25]
+
+
 def test_nothing_to_lift() -> None:
     assert lift([], []) == []
