@@ -5,8 +5,8 @@ again. A large one is continued where the last scan stopped, if a hash of everyt
 place is still the same; a file that was rewritten and grew again looks like growth, and is not.
 """
 
-import hashlib
 import os
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -165,8 +165,11 @@ class FileScan(Record, Generic[S, F], dict=True):
             f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino}"
             for path, stat in self.stats.items()
         ]
-        text = "\n".join([*map(str, self.roots), repr(more), *lines])
-        return self._version + hashlib.sha256(os.fsencode(text)).digest()
+        text = os.fsencode("\n".join([*map(str, self.roots), repr(more), *lines]))
+        # Two checksums tell what changed as well as a hash does, and need no library of ciphers,
+        # which takes longer to load than all else here.
+        sums = (zlib.crc32(text), zlib.adler32(text), len(text))
+        return self._version + b"%08x%08x%x" % sums
 
     def _sealed(self, seal: bytes) -> _Result | None:
         stored = self.cache.result(self.kind.agent)
@@ -300,6 +303,8 @@ class _Prefix:
     """The hash of the beginning of a file, for ends that only move forward."""
 
     def __init__(self, file: BinaryIO) -> None:
+        import hashlib
+
         self._file = file
         self._hash = hashlib.sha256()
         self._at = 0

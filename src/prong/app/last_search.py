@@ -4,10 +4,10 @@ Each terminal has a file of its own, so that a search in one does not change wha
 another. The files may be deleted at any time.
 """
 
-import hashlib
 import json
 import os
 import time
+import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -89,8 +89,8 @@ class LastSearch:
 
     def _path(self) -> Path:
         terminal = self._terminal or terminal_name(os.environ)
-        digest = hashlib.sha256(terminal.encode("utf-8", "surrogateescape")).hexdigest()
-        return self._folder / f"{digest[:24]}.json"
+        name = terminal.encode("utf-8", "surrogateescape")
+        return self._folder / f"{zlib.crc32(name):08x}{zlib.adler32(name):08x}.json"
 
     def _read(self) -> list[Place | None] | None:
         try:

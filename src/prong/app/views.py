@@ -1,13 +1,10 @@
 """The shapes that scripts may rely on. Fields are added, never renamed (docs/reference/json.md)."""
 
-from datetime import UTC, datetime
-from typing import Any
+from __future__ import annotations
 
-from prong.app.demo import Demo
-from prong.app.diffing import CodeDiff
-from prong.app.lineage import Forest, Node
-from prong.app.sessions import Listing
-from prong.app.worktrees import WorktreeStatus
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
 from prong.model import (
     Conversation,
     DiffStat,
@@ -20,6 +17,13 @@ from prong.model import (
     Snapshot,
     Turn,
 )
+
+if TYPE_CHECKING:  # each is loaded by who has one; the others need not wait for it
+    from prong.app.demo import Demo
+    from prong.app.diffing import CodeDiff
+    from prong.app.lineage import Forest, Node
+    from prong.app.sessions import Listing
+    from prong.app.worktrees import WorktreeStatus
 
 View = dict[str, Any]
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from prong.cli.listing import say_no_sessions
 from prong.cli.output import note, styled
 from prong.cli.progress import duration
 from prong.cli.text import clean, counted, short_path
@@ -112,6 +111,8 @@ def _print_nothing(app: "App", result: "SearchResult") -> None:
         return  # nothing was searched; why was said
     state, query = result.index, result.query
     if not state.sessions and not app.sessions(query.agent):
+        from prong.cli.listing import say_no_sessions
+
         say_no_sessions(app, query.agent)
         return
     filters = list(_filters(query))

@@ -288,7 +288,12 @@ class Catalogue:
         return {row[0]: row[1].split("\n") for row in rows}
 
     def all_heads(self) -> Iterator[tuple[int, Heads]]:
-        """The heads of every turn by its key, the newest files first."""
+        """The heads of every turn by its key, in no order."""
+        rows = self._connection.execute("SELECT key, prompt, answer FROM turns")
+        yield from ((key, Heads(prompt, answer)) for key, prompt, answer in rows)
+
+    def newest_heads(self) -> Iterator[tuple[int, Heads]]:
+        """The same, the newest files first."""
         # By file, so that memory does not grow with the index.
         for (mark,) in self._connection.execute(
             "SELECT mark FROM files ORDER BY mtime_ns DESC"

@@ -6,7 +6,6 @@ catalogue says what they mean. Words that nobody explains are never found, and a
 next writer; a file whose old words are gone has still its old stamp, and is read again.
 """
 
-import hashlib
 import os
 import sqlite3
 import time
@@ -373,6 +372,8 @@ def _indexed(turn: TurnText, key: int, fingerprint: int) -> TurnRow:
 
 
 def _fingerprint(turn: TurnText) -> int:
+    import hashlib  # takes long to load, and a search that finds nothing new needs none
+
     said = f"{turn.prompt}\0{turn.answer}".encode("utf-8", "replace")
     return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest()) >> 1
 

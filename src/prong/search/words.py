@@ -63,7 +63,7 @@ def _names_in_word(word: str) -> tuple[str, ...]:
     if inner.isalpha() and (inner[1:].islower() or inner.isupper()):
         # A plain word: most are, and to see that so is quickest.
         return ()
-    if not _TELLING.search(word, 1):
+    if not _TELLING.search(word, 1) and not _CAMEL.match(word):
         return ()
     names = [compound.lower() for compound in _COMPOUND.findall(word)]
     if _CAMEL.search(word):
