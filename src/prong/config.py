@@ -18,6 +18,16 @@ limit_mb = 50                     # larger files are left out of snapshots, and 
 [search]
 engines = ["builtin"]             # asked one after the other until one has an answer
 tool_output = true                # whether what tools printed can be found
+
+[terminal]
+default = "tmux"                  # where workers run, instead of the terminal that one is in
+place = "tab"                     # or "split", beside what one sees, or "window"
+tmux_socket = "~/.tmux/prong"     # the socket of another tmux server than the usual one
+kitty_socket = "unix:/tmp/kitty"  # what listen_on is in kitty.conf, for use from outside of kitty
+
+[mcp]
+allow_skip_permissions = false    # whether an agent may start workers that ask for no permission
+allow_trust = false               # whether it may say that they may work in their folders
 """
 
 import os
@@ -34,10 +44,15 @@ _HINT = (
     "the settings there are: agents.NAME.roots = [FOLDER, ...], agents.NAME.command = COMMAND, "
     "workspace.root = FOLDER, workspace.copy = [PATTERN, ...], workspace.link = [PATTERN, ...], "
     'picker.program = "builtin" or "fzf", snapshots.limit_mb = NUMBER, '
-    'search.engines = ["builtin" or "qmd", ...], search.tool_output = true or false'
+    'search.engines = ["builtin" or "qmd", ...], search.tool_output = true or false, '
+    'terminal.default = NAME, terminal.place = "split", "tab" or "window", '
+    "terminal.tmux_socket = FILE, terminal.kitty_socket = ADDRESS, "
+    "mcp.allow_skip_permissions = true or false, mcp.allow_trust = true or false"
 )
 _PICKERS = ("builtin", "fzf")
 _ENGINES = ("builtin", "qmd")
+_PLACES = ("split", "tab", "window")
+_TABLES = ("agents", "workspace", "picker", "snapshots", "search", "terminal", "mcp")
 
 
 class Workspace(Record, frozen=True):
@@ -67,6 +82,25 @@ class Search(Record, frozen=True):
     """Whether what tools printed is in the index."""
 
 
+class McpSettings(Record, frozen=True):
+    """What agents may do that call the MCP server."""
+
+    allow_skip_permissions: bool = False
+    """Start workers that ask nobody for permission."""
+    allow_trust: bool = False
+    """Record that an agent may work in the folder of a new worker, as the agent itself would."""
+
+
+class TerminalSettings(Record, frozen=True):
+    """Where workers run."""
+
+    default: str | None = None
+    """The name of a terminal; None: the one that the person is in."""
+    place: str = "tab"
+    tmux_socket: Path | None = None
+    kitty_socket: str | None = None
+
+
 class Config(Record, frozen=True):
     extra_roots: Mapping[str, tuple[Path, ...]] = field(default_factory=dict[str, tuple[Path, ...]])
     """Agent name -> folders besides its own: other accounts, copies from other machines."""
@@ -79,6 +113,8 @@ class Config(Record, frozen=True):
     """What turns are picked with."""
     snapshots: Snapshots = field(default_factory=Snapshots)
     search: Search = field(default_factory=Search)
+    terminal: TerminalSettings = field(default_factory=TerminalSettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
 
 
 def load(path: Path | None = None) -> Config:
@@ -105,7 +141,7 @@ class _Checker:
         self.path = path
 
     def config(self, table: dict[str, Any]) -> Config:
-        self._only(table, {"agents", "workspace", "picker", "snapshots", "search"}, "")
+        self._only(table, {*_TABLES}, "")
         agents = self._table(table.get("agents", {}), "agents")
         roots: dict[str, tuple[Path, ...]] = {}
         commands: dict[str, str | tuple[str, ...]] = {}
@@ -120,7 +156,34 @@ class _Checker:
         picker = self._picker(table.get("picker", {}))
         snapshots = self._snapshots(table.get("snapshots", {}))
         search = self._search(table.get("search", {}))
-        return Config(roots, commands, workspace, picker, snapshots, search)
+        terminal = self._terminal(table.get("terminal", {}))
+        mcp = self._mcp(table.get("mcp", {}))
+        return Config(roots, commands, workspace, picker, snapshots, search, terminal, mcp)
+
+    def _mcp(self, value: Any) -> McpSettings:
+        table = self._table(value, "mcp")
+        self._only(table, {"allow_skip_permissions", "allow_trust"}, "mcp")
+        for name, setting in table.items():
+            if not isinstance(setting, bool):
+                raise self._wrong(f"mcp.{name} must be true or false")
+        return McpSettings(**table)
+
+    def _terminal(self, value: Any) -> TerminalSettings:
+        table = self._table(value, "terminal")
+        self._only(table, {"default", "place", "tmux_socket", "kitty_socket"}, "terminal")
+        for name, setting in table.items():
+            if not isinstance(setting, str) or not setting.strip():
+                raise self._wrong(f"terminal.{name} must be a text")
+        place = table.get("place", TerminalSettings().place)
+        if place not in _PLACES:
+            raise self._wrong(f"terminal.place must be one of {', '.join(_PLACES)}")
+        socket = table.get("tmux_socket")
+        return TerminalSettings(
+            table.get("default"),
+            place,
+            self._folder(socket, "terminal.tmux_socket") if socket else None,
+            table.get("kitty_socket"),
+        )
 
     def _search(self, value: Any) -> Search:
         table = self._table(value, "search")

@@ -1,15 +1,13 @@
 """Changes to files that belong to the user: shown before, backed up, and taken back exactly.
 
-The only such files are the settings in which agents keep their hooks. What a file was before prong
-changed it is kept in the state folder; as long as nobody else touched the file since, taking the
-change back gives the very same bytes.
+Such files are the settings in which agents keep their hooks, and those in which they note which
+folders they may work in. What a settings file was before prong changed it is kept in the state
+folder; as long as nobody else touched the file since, taking the change back gives the very same
+bytes.
 """
 
-import difflib
-import hashlib
 import json
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -40,6 +38,8 @@ class Edit:
 
     def diff(self) -> str:
         """For people to read; a file that is not text shows what can be shown of it."""
+        import difflib
+
         name = str(self.path)
         old, new = _lines(self.before), _lines(self.after)
         was = name if self.before is not None else "/dev/null"
@@ -141,12 +141,16 @@ class Backups:
         return self._name(path, "before")
 
     def _name(self, path: Path, kind: str) -> Path:
+        import hashlib
+
         key = os.fsencode(f"{self._owner}\0{path.absolute()}")
         name = hashlib.sha256(key).hexdigest()[:16]
         return self._folder / f"{name}.{kind}"
 
 
 def _digest(content: bytes | None) -> str | None:
+    import hashlib
+
     return None if content is None else hashlib.sha256(content).hexdigest()
 
 
@@ -206,6 +210,12 @@ def _replace(edit: Edit) -> None:
     sync_folder(target.parent)
 
 
+def change(edit: Edit) -> None:
+    """Change one file. Raises `Dirty` when it is no longer what it was."""
+    _check(edit)
+    _replace(edit)
+
+
 def write_private(path: Path, content: bytes) -> None:
     """A file of our own, whole or not at all."""
     private_dir(path.parent)
@@ -214,7 +224,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 def _write(path: Path, content: bytes, mode: int | None) -> None:
     """Whole or not at all; a file that was there keeps its owner and its mode."""
-    staged = path.with_name(f".{path.name}.{secrets.token_hex(4)}.prong")
+    staged = path.with_name(f".{path.name}.{os.urandom(4).hex()}.prong")
     descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -7,21 +7,36 @@ plug-in that fails to load is reported by `prong doctor` and otherwise ignored.
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
+from prong.errors import NotFound, Unavailable
 from prong.ports import AgentFactory, AgentStore, HasCommand
 from prong.record import Record
 
+if TYPE_CHECKING:  # most commands start nothing
+    from prong.worker_ports import Terminal, TerminalFactory
+
 GROUP = "prong.agents"
+TERMINALS = "prong.terminals"
+WORKERS = "prong.workers"
+"""The group of worker types, which only the daemon makes."""
 _PACKAGE = (".dist-info", ".egg-info")
 
 BUILT_IN: Mapping[str, str] = {
     "claude": "prong.agents.claude.store:ClaudeStore",
     "codex": "prong.agents.codex.store:CodexStore",
+}
+BUILT_IN_TERMINALS: Mapping[str, str] = {
+    "tmux": "prong.terminals.tmux:Tmux",
+    "kitty": "prong.terminals.kitty:Kitty",
+    "wezterm": "prong.terminals.wezterm:WezTerm",
+    "iterm2": "prong.terminals.iterm2:ITerm2",
+    "exec": "prong.terminals.exec:Exec",
+    "print": "prong.terminals.print:Print",
 }
 
 
@@ -62,6 +77,31 @@ class Registry:
         """A built-in agent that looks at other folders than its own."""
         return _factory(BUILT_IN[name])(roots)
 
+    def terminal(self, name: str, environ: Mapping[str, str]) -> "Terminal":
+        """A terminal, as the environment has it."""
+        target = BUILT_IN_TERMINALS.get(name) or dict(_entry_points(TERMINALS)).get(name)
+        if target is None:
+            names = ", ".join(self.terminal_names())
+            raise NotFound(f"there is no terminal {name!r}", hint=f"one of {names}")
+        try:
+            return cast("TerminalFactory", _loaded(target))(environ)
+        except Exception as error:
+            raise Unavailable(f"the terminal {name} cannot be loaded: {error!r}") from error
+
+    def terminal_names(self) -> list[str]:
+        return list(dict.fromkeys([*BUILT_IN_TERMINALS, *dict(_entry_points(TERMINALS))]))
+
+    def worker_type(self, name: str) -> Callable[..., object]:
+        """What makes workers of a kind that prong does not have itself."""
+        found = dict(_entry_points(WORKERS))
+        if name not in found:
+            types = ", ".join(found) or "there are none: see docs/internals/daemon.md"
+            raise NotFound(f"there is no worker type {name!r}", hint=types)
+        try:
+            return cast(Callable[..., object], _loaded(found[name]))
+        except Exception as error:
+            raise Unavailable(f"the worker type {name} cannot be loaded: {error!r}") from error
+
     def _make(self, target: str) -> AgentStore:
         factory = _factory(target)
         store = factory()
@@ -88,25 +128,29 @@ def _distinct(roots: Sequence[Path]) -> list[Path]:
 
 
 def _factory(target: str) -> AgentFactory:
+    return cast(AgentFactory, _loaded(target))
+
+
+def _loaded(target: str) -> object:
     module, _, attribute = target.partition(":")
-    return cast(AgentFactory, getattr(import_module(module), attribute))
+    return getattr(import_module(module), attribute)
 
 
-def _entry_points() -> list[tuple[str, str]]:
+def _entry_points(group: str = GROUP) -> list[tuple[str, str]]:
     wanted = os.environ.get("PRONG_PLUGINS")
-    if wanted == "none" or not _has_plug_ins():
+    if wanted == "none" or not _has_plug_ins(group):
         return []
     from importlib.metadata import entry_points
 
     names = None if wanted is None else {name.strip() for name in wanted.split(",")}
     return [
         (point.name, point.value)
-        for point in entry_points(group=GROUP)
+        for point in entry_points(group=group)
         if names is None or point.name in names
     ]
 
 
-def _has_plug_ins() -> bool:
+def _has_plug_ins(group: str) -> bool:
     """True when an installed package may have one: `importlib.metadata` takes long to load.
 
     It is also True for what cannot be looked into so simply.
@@ -122,7 +166,7 @@ def _has_plug_ins() -> bool:
         for package in packages:
             try:
                 with open(os.path.join(package, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123
-                    if f"[{GROUP}]".encode() in file.read():
+                    if f"[{group}]".encode() in file.read():
                         return True
             except FileNotFoundError:
                 continue

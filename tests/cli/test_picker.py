@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -161,8 +160,12 @@ class TestScreen:
         tmux = start("fork", API, size=(160, 48))
         wait_chosen(tmux, "4")
         tmux.key("Home")
-        screen = tmux.wait_for("1 file changed, +1 -0")
-        assert all(" │ " in f"{line} " for line in screen.splitlines()[1:47])
+
+        def is_drawn(screen: str) -> bool:
+            beside = (" │ " in f"{line} " for line in screen.splitlines()[1:47])
+            return "1 file changed, +1 -0" in screen and all(beside)
+
+        screen = tmux.wait_for(is_drawn, what="the turn beside the list")
         left, _, right = screen.splitlines()[1].partition("│")
         assert left.startswith(">   1")
         assert right.strip().startswith("Add rate limiting to the public API")
@@ -177,8 +180,7 @@ class TestScreen:
     def test_it_grows_with_the_terminal(self, code: CodeLab, start: Start) -> None:
         tmux = start("fork", API, size=(60, 10))
         wait_chosen(tmux, "4")
-        resize = ("resize-window", "-t", "main", "-x", "130", "-y", "30")
-        subprocess.run(["tmux", "-L", tmux.socket, *resize], check=True, capture_output=True)
+        tmux.resize(130, 30)
         tmux.wait_for("│")
         tmux.key("Up")
         wait_chosen(tmux, "3")

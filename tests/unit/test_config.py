@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prong import config
-from prong.config import Config, Snapshots, Workspace
+from prong.config import Config, McpSettings, Snapshots, TerminalSettings, Workspace
 from prong.errors import ConfigError
 from prong.limits import SNAPSHOT_LIMIT, snapshot_limit
 from prong.testing.home import IsolatedHome
@@ -45,6 +45,8 @@ def test_the_example_of_the_reference_is_right(tmp_path: Path, isolated_home: Is
         isolated_home.root / "worktrees", (".env", "/config/*.local.toml"), ("node_modules",)
     )
     assert load(tmp_path, example).snapshots == Snapshots(200_000_000)
+    assert load(tmp_path, example).terminal == TerminalSettings("tmux", "split")
+    assert load(tmp_path, example).mcp == McpSettings(allow_skip_permissions=True, allow_trust=True)
 
 
 def test_commands(tmp_path: Path) -> None:
@@ -113,3 +115,39 @@ def test_anything_else_is_an_error_that_names_the_file(tmp_path: Path, text: str
         load(tmp_path, text)
     assert caught.value.message.startswith(f"{tmp_path / 'config.toml'}: ")
     assert caught.value.hint
+
+
+def test_terminals(tmp_path: Path, isolated_home: IsolatedHome) -> None:
+    assert load(tmp_path, "[terminal]").terminal == TerminalSettings()
+    sockets = "tmux_socket = '~/s'\nkitty_socket = 'unix:/run/k'\n"
+    assert load(tmp_path, f"[terminal]\n{sockets}").terminal == TerminalSettings(
+        None, "tab", isolated_home.root / "s", "unix:/run/k"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("place = 'pane'", "terminal.place must be one of split, tab, window"),
+        ("default = 1", "terminal.default must be a text"),
+        ("default = ''", "terminal.default must be a text"),
+        ("tmux_socket = 'x'", "must begin with / or ~"),
+        ("name = 'tmux'", "unknown setting terminal.name"),
+    ],
+)
+def test_wrong_terminals(line: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(tmp_path, f"[terminal]\n{line}\n")
+
+
+def test_what_agents_may_ask_for(tmp_path: Path) -> None:
+    assert load(tmp_path, "").mcp == McpSettings()
+    assert not McpSettings().allow_skip_permissions
+    assert load(tmp_path, "[mcp]\nallow_trust = true\n").mcp == McpSettings(allow_trust=True)
+    for line, message in (
+        ("allow_trust = 1", "mcp.allow_trust must be true or false"),
+        ("allow_skip_permissions = 'yes'", "mcp.allow_skip_permissions must be true or false"),
+        ("read_only = true", "unknown setting mcp.read_only"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load(tmp_path, f"[mcp]\n{line}\n")

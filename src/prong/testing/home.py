@@ -78,7 +78,13 @@ class IsolatedHome:
 
     def variables(self) -> dict[str, str]:
         """What has to be set so that programs use this home."""
-        return {"HOME": str(self.root), "CODEX_HOME": str(self.codex), **self.xdg()}
+        return {
+            "HOME": str(self.root),
+            "CODEX_HOME": str(self.codex),
+            # Panes go into a tmux of its own, never into that of the person.
+            "TMUX_TMPDIR": str(self.tmp),
+            **self.xdg(),
+        }
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """A whole environment for a child process: nothing of ours leaks into it (`env -i` style).

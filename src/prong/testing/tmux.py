@@ -65,6 +65,10 @@ class Tmux:
         self._run("set-buffer", "--", text)
         self._run("paste-buffer", "-p", "-t", "main")
 
+    def resize(self, width: int, height: int) -> None:
+        """Make the terminal as large as this."""
+        self._run("resize-window", "-t", "main", "-x", str(width), "-y", str(height))
+
     def capture(self, *, history: bool = False) -> str:
         """The screen as text; with `history`, what has scrolled away too. "" when it is gone."""
         extra = ["-S", "-"] if history else []

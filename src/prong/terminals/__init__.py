@@ -1,0 +1,1 @@
+"""Where agents run that a person can see: one module for each terminal."""

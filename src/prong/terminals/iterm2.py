@@ -1,0 +1,177 @@
+"""iTerm2, by its Python API: the package `iterm2`, which people install who want it.
+
+It takes a line for its own shell-like reading, so only the launcher's words go through it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import shlex
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from prong.errors import External, NotFound, ProngError, Unavailable
+from prong.model import Launch
+from prong.terminals import detect, keys
+from prong.terminals.handover import handed_over
+from prong.worker import LivePane, Pane, Placement
+
+T = TypeVar("T")
+Task = Callable[[Any], Awaitable[T]]
+"""Is given the application, with its windows, tabs and sessions."""
+
+_INSTALL = f"{sys.executable} -m pip install iterm2"
+_ALLOW = "iTerm2 > Settings > General > Magic > Enable Python API"
+
+
+class ITerm2:
+    name = "iterm2"
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    @property
+    def is_here(self) -> bool:
+        return self.name in detect.inside(self._environ)
+
+    def problem(self) -> str | None:
+        try:
+            self._asked(_nothing)
+        except ProngError as error:
+            return f"{error.message}; {error.hint}" if error.hint else error.message
+        return None
+
+    def open(self, launch: Launch, place: Placement) -> Pane:
+        title = launch.title or Path(launch.argv[0]).name
+        with handed_over(launch) as words:
+            line = shlex.join(words)
+
+            async def opened(app: Any) -> str:
+                session = await self._new_session(app, line, place)
+                await session.async_set_name(title)
+                return str(session.session_id)
+
+            return Pane(self.name, self._asked(opened))
+
+    def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
+        async def living(app: Any) -> dict[Pane, LivePane]:
+            found: dict[Pane, LivePane] = {}
+            for pane in panes:
+                session = app.get_session_by_id(pane.id)
+                if session is not None:
+                    with suppress(Exception):  # it has ended since
+                        pid = await session.async_get_variable("pid")
+                        found[pane] = LivePane(int(pid) if pid else None)
+            return found
+
+        if not panes:
+            return {}
+        try:
+            return self._asked(living)
+        except Unavailable:
+            return {}
+
+    def close(self, pane: Pane) -> None:
+        async def closed(app: Any) -> None:
+            session = app.get_session_by_id(pane.id)
+            if session is not None:
+                await session.async_close(force=True)
+
+        try:
+            self._asked(closed)
+        except (External, Unavailable):
+            if pane in self.alive([pane]):
+                raise
+
+    def send(self, pane: Pane, text: str) -> None:
+        self._typed(pane, keys.pasted(text))
+
+    def key(self, pane: Pane, *names: str) -> None:
+        self._typed(pane, "".join(map(keys.typed, names)))
+
+    def capture(self, pane: Pane, *, history: bool = False) -> str:
+        async def read(app: Any) -> list[str]:
+            session = _session(app, pane)
+            if not history:
+                screen = await session.async_get_screen_contents()
+                return [screen.line(number).string for number in range(screen.number_of_lines)]
+            info = await session.async_get_line_info()
+            count = info.scrollback_buffer_height + info.mutable_area_height
+            lines = await session.async_get_contents(info.overflow, count)
+            return [line.string for line in lines]
+
+        # An empty cell is a NUL.
+        lines = [line.replace("\0", " ").rstrip() for line in self._asked(read)]
+        return "\n".join(lines).rstrip("\n")
+
+    def focus(self, pane: Pane) -> None:
+        async def focused(app: Any) -> None:
+            await _session(app, pane).async_activate()
+            await app.async_activate()
+
+        self._asked(focused)
+
+    def _typed(self, pane: Pane, text: str) -> None:
+        async def typed(app: Any) -> None:
+            await _session(app, pane).async_send_text(text, suppress_broadcast=True)
+
+        if text:
+            self._asked(typed)
+
+    async def _new_session(self, app: Any, line: str, place: Placement) -> Any:
+        api = _api()
+        here = app.get_session_by_id(self._environ.get("ITERM_SESSION_ID", "").rpartition(":")[2])
+        if place is Placement.SPLIT and here is not None:
+            profile = api.LocalWriteOnlyProfile()
+            profile.set_use_custom_command("Yes")
+            profile.set_command(line)
+            return await here.async_split_pane(vertical=True, profile_customizations=profile)
+        window = here.window if here is not None else app.current_terminal_window
+        if place is not Placement.WINDOW and window is not None:
+            tab = await window.async_create_tab(command=line, select=False)
+            return tab.current_session
+        window = await api.Window.async_create(app.connection, command=line)
+        return window.current_tab.current_session
+
+    def _asked(self, task: Task[T]) -> T:
+        api = _api()
+
+        async def asked() -> T:
+            connection = await api.Connection.async_create()
+            # The application that it keeps belongs to a connection that is closed.
+            api.app.invalidate_app()
+            return await task(await api.async_get_app(connection))
+
+        try:
+            return asyncio.run(asked())
+        except ProngError:
+            raise
+        except OSError as error:
+            said = error.strerror or str(error)
+            raise Unavailable(f"no iTerm2 answers: {said}", hint=f"switch on: {_ALLOW}") from None
+        except Exception as error:  # noqa: BLE001 -- whatever its package raises
+            message = f"iTerm2 failed: {type(error).__name__}: {error}"
+            raise External(message, hint=f"look at: {_ALLOW}") from None
+
+
+async def _nothing(_: Any) -> None:
+    """Asks only whether it answers."""
+
+
+def _session(app: Any, pane: Pane) -> Any:
+    session = app.get_session_by_id(pane.id)
+    if session is None:
+        raise NotFound(f"there is no pane {pane} any more", hint="prong ps")
+    return session
+
+
+def _api() -> Any:
+    try:
+        return importlib.import_module("iterm2")
+    except ImportError:
+        message = "the Python package `iterm2` is not installed"
+        raise Unavailable(message, hint=f"{_INSTALL}, and switch on: {_ALLOW}") from None

@@ -1,0 +1,47 @@
+"""The program that the terminal suite runs in panes: it tells what it was given.
+
+    python terminal_probe.py FILE MODE WORD...
+
+It writes the words, its folder, environment and pid to FILE. Then, by MODE: `stay` until it is
+ended; `end7` with that status; `read` what comes from the terminal, byte by byte as it is, into
+FILE.read; `paste` the same after asking for bracketed pastes; `print` the words, and stay.
+"""
+
+import json
+import os
+import signal
+import sys
+import tty
+
+
+def main(path: str, mode: str, *words: str) -> None:
+    if mode in {"read", "paste"}:
+        tty.setraw(0)
+        with open(f"{path}.read", "wb"):  # noqa: PTH123
+            pass
+    if mode == "paste":
+        os.write(1, b"\x1b[?2004h")
+    if mode == "print":
+        for word in words:
+            os.write(1, os.fsencode(word) + b"\n")
+    told = {
+        "argv": words,
+        "cwd": os.getcwd(),  # noqa: PTH109
+        "env": dict(os.environ),
+        "pid": os.getpid(),
+    }
+    with open(f"{path}.new", "w", encoding="ascii") as file:  # noqa: PTH123
+        json.dump(told, file)
+    os.rename(f"{path}.new", path)  # noqa: PTH104 -- it is there whole or not at all
+    if mode.startswith("end"):
+        sys.exit(int(mode[3:]))
+    if mode in {"read", "paste"}:
+        with open(f"{path}.read", "ab", buffering=0) as file:  # noqa: PTH123
+            while piece := os.read(0, 1 << 16):
+                file.write(piece)
+    while True:
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
