@@ -8,6 +8,9 @@ It runs inside somebody's turn. So it prints nothing, ends with status 0 whateve
 up after PRONG_HOOK_SECONDS (5): the spool then says that the snapshot is missing, and the next
 prompt takes it. PRONG_HOOK=off turns it off. It imports the standard library, `vcs` and what these
 need.
+
+Workers have PRONG_WORKER, their name. With PRONG_COMMIT_TURNS=1 each turn becomes a commit on the
+branch of a worktree that prong made, and with PRONG_PUSH=REMOTE that is pushed; nowhere else.
 """
 
 import json
@@ -43,6 +46,9 @@ _START = "start"
 """The name of what a fork begins with: `TurnKey.START`."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 """What may be a part of a ref."""
+_ENDS = ("Stop", "StopFailure", "agent-turn-complete")
+"""Events at the end of a turn."""
+_ASKS_FIRST = "PermissionRequest"
 
 _STATES = {
     "SessionStart": "idle",
@@ -96,14 +102,26 @@ class Call:
     def transcript(self) -> Path | None:
         path = self.text("transcript_path")
         if path is None and self.event == "agent-turn-complete":
-            return _rollout(self.session or "")
+            return tails.codex_file(self.session or "")
         return Path(path) if path else None
+
+    @cached_property
+    def worker(self) -> str | None:
+        if "PRONG_WORKER" not in os.environ:
+            return None
+        from prong.worker_name import worker_name
+
+        return worker_name()
 
     @property
     def state(self) -> str | None:
         """What the agent does from now on; None when that stays as it is."""
         if self.event == "Notification":
             return "waiting" if self.text("notification_type") in _ASKS else None
+        if self.event == _ASKS_FIRST:
+            # Without a terminal there is nobody to ask: it is refused at once.
+            alone = os.environ.get("CLAUDE_CODE_ENTRYPOINT") == "sdk-cli"
+            return None if alone and self.agent == "claude" else "waiting"
         if self.event == "SessionStart" and self.text("source") == "compact":
             return None  # in the middle of a turn
         return _STATES.get(self.event)
@@ -119,6 +137,7 @@ class Wanted(NamedTuple):
     """The turn ended some time ago; nobody told us."""
     ended: bool = False
     """The agent says that this very turn ends now, perhaps for the second time."""
+    prompt: str = ""
 
 
 class Result:
@@ -128,6 +147,7 @@ class Result:
         self.wanted: Wanted | None = None
         self.snapshot: Snapshot | None = None
         self.degraded: str | None = None
+        self.commit: dict[str, str | None] | None = None
 
 
 def main() -> None:
@@ -155,7 +175,7 @@ def handle(call: Call) -> None:
     """Take the snapshot that the event asks for, and write down what happened."""
     if not _ID.fullmatch(call.agent) or not _ID.fullmatch(call.session or ""):
         return  # nothing that a snapshot could be kept under
-    if call.text("agent_id"):
+    if call.text("agent_id") and call.event != _ASKS_FIRST:
         return  # an event of a sub-agent
     if call.event == "agent-turn-complete" and call.transcript is None:
         return  # Codex asks the model for a title in a thread of its own, which is never written
@@ -177,6 +197,8 @@ def _capture(call: Call, result: Result) -> None:
     if wanted is not None and _ID.fullmatch(wanted.turn):
         result.wanted = wanted
         result.snapshot = _taken(call, wanted)
+        if os.environ.get("PRONG_COMMIT_TURNS") == "1" and call.worker and call.event in _ENDS:
+            _commit(call, result)
     elif call.event in ("Stop", "StopFailure") and call.transcript and call.transcript.exists():
         result.degraded = "the turn is not in the session file yet"
 
@@ -185,7 +207,7 @@ def _wanted(call: Call) -> Wanted | None:
     """Which turn the code belongs to that lies there now."""
     path = call.transcript
     match call.event:
-        case "Stop" | "StopFailure" | "agent-turn-complete":
+        case event if event in _ENDS:
             if call.turn:
                 answer, said = tails.codex_answer(path, call.turn) if path else (None, "")
                 is_last = _is_same(said, call.said)
@@ -208,7 +230,8 @@ def _ended(call: Call, path: Path) -> Wanted | None:
             is_last = _is_same(last.said, said)
             if over or is_last or said is None:
                 answer = last.message if is_last else None
-                return Wanted(last.id, answer, last.number, ended=prompt in last.prompt_ids)
+                ended = prompt in last.prompt_ids
+                return Wanted(last.id, answer, last.number, ended=ended, prompt=last.prompt)
         elif over:
             return None
         time.sleep(_PAUSE)
@@ -272,6 +295,29 @@ def _taken(call: Call, wanted: Wanted) -> "Snapshot | None":
     return None
 
 
+def _commit(call: Call, result: Result) -> None:
+    """Make the turn a commit on the worker's own branch. Says what came of it."""
+    shot, wanted = result.snapshot, result.wanted
+    if shot is None or wanted is None:
+        return  # it has one from the first time that this end was told
+    from prong import turn_commit
+
+    result.commit = turn_commit.nothing("there was not enough time")
+    # The snapshot is there in any case.
+    with suppress(_OutOfTime):
+        remote = os.environ.get("PRONG_PUSH") or None
+        result.commit = turn_commit.make(shot, _prompt(call, wanted), wanted.number, remote)
+
+
+def _prompt(call: Call, wanted: Wanted) -> str:
+    given: Any = call.payload.get("input-messages")
+    if isinstance(given, list) and given:
+        return "\n".join(str(one) for one in cast(list[Any], given))
+    if call.turn and call.transcript:
+        return tails.codex_prompt(call.transcript, call.turn)
+    return wanted.prompt
+
+
 def _went_on(kept: "Snapshot", wanted: Wanted) -> bool:
     """True when the turn has an answer from after its end, and nobody told us of the second end.
 
@@ -300,21 +346,6 @@ def _folders(call: Call) -> list[Path]:
     return folders
 
 
-def _rollout(thread: str) -> Path | None:
-    """The file of a Codex thread, found without a search: its id begins with the time."""
-    if not _ID.fullmatch(thread):
-        return None
-    root = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "sessions"
-    try:
-        made = int(thread.replace("-", "")[:12], 16) / 1000
-        days = [datetime.fromtimestamp(made + day * 86400, UTC) for day in (-1, 0, 1)]
-    except (ValueError, OverflowError, OSError):
-        return None
-    names = [f"{day:%Y/%m/%d}/rollout-*{thread}*.jsonl" for day in days]
-    files = [path for name in names for path in root.glob(name)]
-    return max(files, key=lambda path: path.stat().st_mtime_ns, default=None)
-
-
 def _line(call: Call, result: Result) -> dict[str, Any]:
     about = call.turn
     if about is None and result.wanted and not result.wanted.late:
@@ -324,12 +355,14 @@ def _line(call: Call, result: Result) -> dict[str, Any]:
         "agent": call.agent,
         "session": call.session,
         "event": call.event,
-        "detail": call.text("source", "reason", "notification_type", "error"),
+        "detail": call.text("source", "reason", "notification_type", "error", "tool_name"),
         "state": call.state,
         "turn": about,
         "cwd": call.text("cwd"),
         "transcript": str(call.transcript) if call.transcript else None,
+        "worker": call.worker,
         "snapshot": _told(result),
+        "commit": result.commit,
         "degraded": result.degraded,
         "seconds": round(time.monotonic() - call.began, 3),
     }

@@ -3,12 +3,15 @@
     {"version": 1, "time": "2026-11-16T04:44:33.120Z", "agent": "claude", "session": "60309e1e-...",
      "event": "Stop", "detail": null, "state": "idle", "turn": "1f0d2c7a-...",
      "cwd": "/home/ada/shop", "transcript": "/home/ada/.claude/projects/.../60309e1e-....jsonl",
+     "worker": null,
      "snapshot": {"turn", "message", "repo", "ref", "commit", "changed", "late", "degraded"},
-     "degraded": null, "seconds": 0.081}
+     "commit": {"commit", "reason", "push"}, "degraded": null, "seconds": 0.081}
 
 `state` is busy, idle, waiting (wants a person) or gone; null when the event does not change it.
 `turn` is null where the agent does not tell. `snapshot` is null when none was taken; a late one is
-of a turn that ended earlier. `degraded` says why something is missing.
+of a turn that ended earlier. `degraded` says why something is missing. `worker` is the name of the
+worker that the agent is, or null. `commit` says what became of a turn that was to be committed and
+to which remote it is being pushed; null when nobody asked for that.
 
 Many hooks write at the same time, so each line is one write under a lock. Whoever takes the lines
 in moves the file aside first: a line is taken in at least once, whatever happens in between.
@@ -59,7 +62,7 @@ def taken(where: Path | None = None) -> Generator[list[dict[str, Any]]]:
     """The lines so far. They are gone when the block ends well, and stay when it fails."""
     spool = where or folder()
     _move_aside(spool)
-    files = sorted(spool.glob(_TAKEN), key=lambda path: path.stat().st_mtime_ns)
+    files = sorted(spool.glob(_TAKEN), key=_modified)
     yield [event for path in files for event in _events(path)]
     for path in files:
         path.unlink(missing_ok=True)
@@ -68,8 +71,16 @@ def taken(where: Path | None = None) -> Generator[list[dict[str, Any]]]:
 def waiting(where: Path | None = None) -> list[dict[str, Any]]:
     """The lines so far; they stay."""
     spool = where or folder()
-    files = sorted(spool.glob(_TAKEN), key=lambda path: path.stat().st_mtime_ns)
-    return [event for path in (*files, spool / _NAME) for event in _events(path)]
+    # The newest first: who takes the lines in moves them from here to there, never back.
+    newest = _events(spool / _NAME)
+    files = sorted(spool.glob(_TAKEN), key=_modified)
+    return [*(event for path in files for event in _events(path)), *newest]
+
+
+def _modified(path: Path) -> int:
+    with suppress(FileNotFoundError):  # somebody else has just taken them in
+        return path.stat().st_mtime_ns
+    return 0
 
 
 def _move_aside(spool: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -42,6 +43,11 @@ MACHINE_TEXT = (
 
 WRAPPERS = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
 
+_COMMAND_NAME = re.compile(r"<command-name>([^<]*)</command-name>")
+_COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+
+_THREAD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+
 Line = dict[str, Any]
 
 
@@ -60,6 +66,8 @@ class LastTurn(NamedTuple):
     """Which turn it is, as the agent counts; None when it does not tell."""
     is_inherited: bool = False
     """It was made in the session that this one was forked from."""
+    prompt: str = ""
+    """What was asked in it, as it was typed."""
 
     def has_prompt(self, prompt_id: str | None) -> bool:
         """False when it is another prompt's turn; who knows no id cannot say that."""
@@ -134,6 +142,38 @@ def codex_answer(path: Path, turn: str) -> tuple[str | None, str]:
     return None, ""
 
 
+def codex_prompt(path: Path, turn: str) -> str:
+    """What was asked in a turn near the end of the file, where a compaction may come behind it."""
+    found = ""
+    for line, _ in _backwards(path):
+        payload = _table(line.get("payload"))
+        if payload.get("type") == "task_started":
+            if payload.get("turn_id") == turn:
+                return found.strip()
+            found = ""
+        item = _table(payload.get("item"))
+        if item.get("type") == "UserMessage":
+            found = _words(item)
+        elif payload.get("type") == "user_message":
+            found = _text(payload.get("message")) or ""
+    return ""
+
+
+def codex_file(thread: str) -> Path | None:
+    """The file of a thread, found without a search: its id begins with the time."""
+    if not _THREAD.fullmatch(thread):
+        return None
+    root = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "sessions"
+    try:
+        made = int(thread.replace("-", "")[:12], 16) / 1000
+        days = [datetime.fromtimestamp(made + day * 86400, UTC) for day in (-1, 0, 1)]
+    except (ValueError, OverflowError, OSError):
+        return None
+    names = [f"{day:%Y/%m/%d}/rollout-*{thread}*.jsonl" for day in days]
+    files = [path for name in names for path in root.glob(name)]
+    return max(files, key=lambda path: path.stat().st_mtime_ns, default=None)
+
+
 def codex_folder(path: Path) -> str | None:
     """Where a thread began."""
     return _text(_table(_first(path).get("payload")).get("cwd"))
@@ -150,7 +190,16 @@ def _claude_turn(openers: list[Line], message: Line | None) -> LastTurn:
         _words(_table(message.get("message"))) if message else "",
         number if isinstance(number, int) else None,
         is_inherited,
+        "\n".join(_typed(_words(_table(one.get("message")))) for one in reversed(openers)),
     )
+
+
+def _typed(words: str) -> str:
+    """A prompt without what the program puts around it."""
+    name, given = _COMMAND_NAME.search(words), _COMMAND_ARGS.search(words)
+    if name is not None:
+        return f"{name[1]} {given[1] if given else ''}".strip()
+    return WRAPPERS.sub("", words).strip()
 
 
 def _group(path: Path, opener: Line, begin: int) -> list[Line]:

@@ -78,7 +78,7 @@ def test_files_with_little_in_them_come_back_exactly(shell: Shell, content: byte
     if content is not None:
         path.write_bytes(content)
     install(shell)
-    assert len(json.loads(path.read_bytes().decode("utf-8-sig"))["hooks"]) == 6
+    assert len(json.loads(path.read_bytes().decode("utf-8-sig"))["hooks"]) == 7
     remove(shell)
     assert (path.read_bytes() if path.exists() else None) == content
 
@@ -102,6 +102,16 @@ def test_a_file_that_the_agent_wrote_anew_is_taken_as_it_is(shell: Shell, settin
     install(shell)
     remove(shell)
     assert settings.read_text() == '{"theme": "dark"}'
+
+
+def test_hooks_that_know_fewer_events_are_outdated(shell: Shell, settings: Path) -> None:
+    install(shell)
+    data = json.loads(settings.read_text())
+    del data["hooks"]["PermissionRequest"]
+    settings.write_text(json.dumps(data, indent=2))
+    assert state(shell) == "outdated"
+    install(shell)
+    assert state(shell) == "installed"
 
 
 def test_hooks_of_another_prong_are_replaced(shell: Shell, settings: Path) -> None:
@@ -159,7 +169,7 @@ def test_a_link_stays_a_link(shell: Shell, settings: Path) -> None:
     settings.symlink_to(real)
     install(shell)
     assert settings.is_symlink()
-    assert len(json.loads(real.read_text())["hooks"]) == 6
+    assert len(json.loads(real.read_text())["hooks"]) == 7
     remove(shell)
     assert settings.is_symlink()
     assert real.read_text() == SETTINGS

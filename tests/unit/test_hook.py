@@ -14,6 +14,7 @@ from prong.agents.claude.sample import ClaudeSample
 from prong.agents.codex.sample import CodexSample
 from prong.model import TurnKey
 from prong.testing.home import IsolatedHome
+from prong.vcs import worktrees
 from tests.unit.agents.stores import START, uuid
 from tests.unit.hook_agent import SOURCE, THREAD, Agent, answer_of, prompt_id
 
@@ -382,3 +383,105 @@ def test_little_is_imported(agent: Agent, sample: ClaudeSample) -> None:
 
 def test_the_name_of_the_baseline() -> None:
     assert hook._BASELINE == TurnKey.BASELINE
+
+
+class TestWorkers:
+    """What the environment of a worker adds."""
+
+    def worktree(self, agent: Agent) -> Path:
+        """One that prong made, which the agent works in from now on."""
+        root = agent.home.root / "managed"
+        made = worktrees.create_at(agent.project, "HEAD", root / "w" / "w", "prong/w", root=root)
+        agent.project = made.path
+        return made.path
+
+    def git(self, folder: Path, *words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=folder, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    def test_their_name_is_told(self, agent: Agent) -> None:
+        path = agent.home.root / "s.jsonl"
+        assert agent.claude("SessionStart", path)["worker"] is None
+        agent.env["PRONG_WORKER"] = "calm-otter"
+        assert agent.claude("SessionStart", path)["worker"] == "calm-otter"
+        agent.env["PRONG_WORKER"] = "../x"
+        assert agent.claude("SessionStart", path)["worker"] is None
+
+    def test_a_question_for_a_person(self, agent: Agent) -> None:
+        path = agent.home.root / "s.jsonl"
+        told = agent.claude(
+            "PermissionRequest", path, tool_name="Bash", tool_input={"command": "x"}
+        )
+        assert (told["state"], told["detail"], told["snapshot"]) == ("waiting", "Bash", None)
+        # Also that of a sub-agent; and without a terminal nobody is asked.
+        told = agent.claude("PermissionRequest", path, tool_name="Edit", agent_id="a")
+        assert (told["state"], told["detail"]) == ("waiting", "Edit")
+        agent.env["CLAUDE_CODE_ENTRYPOINT"] = "sdk-cli"
+        assert agent.claude("PermissionRequest", path, tool_name="Bash")["state"] is None
+        assert agent.codex("PermissionRequest", tool_name="Bash")["state"] == "waiting"
+
+    def test_turns_become_commits(self, agent: Agent, sample: ClaudeSample) -> None:
+        top = self.worktree(agent)
+        agent.env |= {"PRONG_WORKER": "w", "PRONG_COMMIT_TURNS": "1", "PRONG_PUSH": "nowhere"}
+        (top / "a.txt").write_text("one")
+        sample.prompt("make a.txt\nplease")
+        sample.answer("Done.")
+        path = sample.write(agent.home.claude)
+        said = {"prompt_id": prompt_id(sample), "last_assistant_message": "Done."}
+        told = agent.claude("Stop", path, **said)
+        head = self.git(top, "rev-parse", "HEAD")
+        assert told["commit"] == {
+            "commit": head,
+            "reason": "there is no remote nowhere",
+            "push": None,
+        }
+        assert self.git(top, "log", "-1", "--format=%s") == "Turn 1: make a.txt"
+        assert self.git(top, "show", "HEAD:a.txt") == "one"
+        again = agent.claude("Stop", path, **said, stop_hook_active=True)
+        assert (again["commit"]["commit"], again["commit"]["reason"]) == (None, "nothing changed")
+        assert agent.claude("UserPromptSubmit", path, prompt_id="new")["commit"] is None
+        del agent.env["PRONG_COMMIT_TURNS"]
+        (top / "a.txt").write_text("two")
+        assert agent.claude("Stop", path, **said)["commit"] is None
+        assert self.git(top, "rev-parse", "HEAD") == head
+
+    def test_turns_of_codex_by_notify(self, agent: Agent) -> None:
+        top = self.worktree(agent)
+        agent.env |= {"PRONG_WORKER": "w", "PRONG_COMMIT_TURNS": "1"}
+        sample = CodexSample(THREAD, str(top), START)
+        turn = sample.turn("make a.txt", "Done.")
+        path = sample.write(agent.home.codex)
+        day = agent.home.codex / "sessions/2026/11/16"
+        day.mkdir(parents=True, exist_ok=True)
+        path.replace(day / path.name)
+        (top / "a.txt").write_text("one")
+        told = {
+            "type": "agent-turn-complete",
+            "thread-id": THREAD,
+            "turn-id": turn,
+            "cwd": str(top),
+            "input-messages": ["make a.txt"],
+            "last-assistant-message": "Done.",
+        }
+        agent.hook("codex", "notify", json.dumps(told))
+        [event] = spool.waiting()
+        assert event["commit"]["commit"] == self.git(top, "rev-parse", "HEAD")
+        assert self.git(top, "log", "-1", "--format=%s").endswith(": make a.txt")
+
+    def test_only_where_prong_made_the_worktree(self, agent: Agent, sample: ClaudeSample) -> None:
+        agent.env |= {"PRONG_WORKER": "w", "PRONG_COMMIT_TURNS": "1"}
+        head = self.git(agent.project, "rev-parse", "HEAD")
+        other = agent.home.root / "other"
+        self.git(agent.project, "worktree", "add", "--quiet", str(other))
+        sample.prompt("make a.txt")
+        sample.answer("Done.")
+        path = sample.write(agent.home.claude)
+        said = {"prompt_id": prompt_id(sample), "last_assistant_message": "Done."}
+        for folder in (agent.project, other):
+            (folder / "a.txt").write_text("one")
+            told = agent.claude("Stop", path, **said, cwd=str(folder))
+            assert told["commit"]["commit"] is None
+            assert told["commit"]["reason"]
+            assert self.git(folder, "rev-parse", "HEAD") == head

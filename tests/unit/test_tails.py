@@ -40,6 +40,7 @@ def test_claude(story: Story, half: bytes) -> None:
     begin = next(at for at, line in enumerate(lines) if line.get("uuid") == found.id)
     after = [line["uuid"] for line in lines[begin:] if line["type"] == "assistant"]
     assert found.message == (after[-1] if after else None)
+    assert found.prompt == list(story.prompts.values())[-1].strip()
 
 
 @given(threads())
@@ -49,6 +50,8 @@ def test_codex(thread: Thread) -> None:
     found = last_turn(data, tails.codex)
     assert found is not None
     assert found.id == turns[-1]
+    prompt = last_turn(data, partial(tails.codex_prompt, turn=turns[-1]))
+    assert prompt == dict(thread.turns)[turns[-1]]
     before = last_turn(data, partial(tails.codex, running=turns[-1]))
     assert (before.id if before else None) == (turns[-2] if len(turns) > 1 else None)
 

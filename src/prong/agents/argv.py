@@ -216,6 +216,21 @@ def _script(words: Sequence[Word], at: int) -> int | None:
     return None
 
 
+def extra_flags(
+    words: Sequence[str], grammar: Grammar, program: str, own: frozenset[str]
+) -> list[Argument]:
+    """Flags that a person typed for this run. Raises `UsageError` for what is not theirs to say."""
+    found = list(grammar.arguments([Word.of(word) for word in words]))
+    for one in found:
+        if one.flag is None:
+            message = f"{one.value!r} is no flag of {program}: a prompt stands before --"
+            raise UsageError(message, hint="prong run PROMPT -- FLAGS")
+        if one.flag in own:
+            message = f"{one.flag} is set by prong"
+            raise UsageError(message, hint="use --id, --resume, --fork, --continue or --headless")
+    return [one for one in found if one.flag != "--"]
+
+
 # -- what every launch has in common --------------------------------------------------------------
 
 
@@ -262,7 +277,11 @@ def root_variable(name: str, root: Path, default: Path) -> dict[str, str]:
     return {} if same else {name: str(root.absolute())}
 
 
-_FOREIGN = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID")
+_FOREIGN = (
+    *("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "AI_AGENT"),
+    *("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN"),
+    *("CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_EFFORT"),
+)
 """Set by an agent for the programs that it starts: another agent must not take them for its own."""
 
 

@@ -44,7 +44,7 @@ def start(path: Path, remote: str) -> None:
         raise NotFound(f"there is no remote {remote}", hint="git remote -v", remote=remote)
     _started[:] = [process for process in _started if process.poll() is None]
     process = subprocess.Popen(
-        (sys.executable, "-m", "prong.vcs.worktree_push", str(path), remote),
+        (sys.executable, "-P", "-m", "prong.vcs.worktree_push", str(path), remote),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -147,12 +147,12 @@ def _rebuilt(
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
         kept = [one for one in GRAMMAR.arguments(words) if one.flag not in dropped]
-        return argv.with_prompt(kept, own, _operand(prompt))
+        return argv.with_prompt(kept, own, operand(prompt))
 
     return argv.rebuilt(command, PROGRAM, change)
 
 
-def _operand(prompt: str | None) -> str | None:
+def operand(prompt: str | None) -> str | None:
     """A prompt of one word may be the name of a subcommand (`doctor`), and `--` is no help there.
 
     The space keeps it a prompt; Claude Code takes it away again.

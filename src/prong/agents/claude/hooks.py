@@ -16,7 +16,10 @@ from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
 from prong.record import replace
 
-EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "Notification", "SessionEnd")
+EVENTS = (
+    *("SessionStart", "UserPromptSubmit", "PermissionRequest", "Stop", "StopFailure"),
+    *("Notification", "SessionEnd"),
+)
 _OFF = "disableAllHooks"
 _KEPT_DAYS = 30
 """For so long after its last start, the settings of a run are kept."""

@@ -7,12 +7,11 @@ session is one of `claude -p`, so the picker of Claude Code does not list it; it
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import msgspec
-
 from prong.agents import argv
 from prong.agents.answers import NOTHING_SAID, Answer, events
 from prong.agents.argv import Command, flags
 from prong.agents.claude.commands import GRAMMAR, PROGRAM, environment
+from prong.agents.claude.printed import Event
 from prong.agents.shell import Word
 from prong.model import Child, Launch
 
@@ -55,34 +54,12 @@ def _changed(words: Sequence[Word], own: Sequence[str]) -> Sequence[Word]:
     return argv.with_prompt(kept, [*own, *quiet], None)
 
 
-class _Block(msgspec.Struct):
-    type: str = ""
-    text: str = ""
-
-
-class _Message(msgspec.Struct):
-    id: str | None = None
-    model: str | None = None
-    content: list[_Block] = []
-
-
-class _Event(msgspec.Struct):
-    type: str = ""
-    subtype: str | None = None
-    session_id: str | None = None
-    parent_tool_use_id: str | None = None
-    message: _Message | None = None
-    is_error: bool = False
-    result: str | None = None
-    errors: list[str] = []
-
-
 def answer(output: Iterable[str]) -> Answer:
     """What the lines of `--output-format stream-json` say."""
     session_id: str | None = None
-    end: _Event | None = None
+    end: Event | None = None
     messages: dict[str | None, str] = {}
-    for event in events(output, _Event):
+    for event in events(output, Event):
         session_id = session_id or event.session_id
         if event.type == "result":
             end = event
@@ -95,7 +72,7 @@ def answer(output: Iterable[str]) -> Answer:
     return Answer(session_id, text, _error(end, text))
 
 
-def _error(end: _Event | None, text: str) -> str | None:
+def _error(end: Event | None, text: str) -> str | None:
     if end is None:
         return NOTHING_SAID
     if end.is_error:

@@ -12,6 +12,7 @@ import msgspec
 from prong.agents import jsonl
 from prong.agents.claude.folders import SUBAGENT, default_root
 from prong.agents.scanning import FileScan, Kind, Reading, no_conversation, recall
+from prong.agents.worker_store import Trust, WorkerStore, Working
 from prong.errors import Corrupt, NotFound
 from prong.model import (
     Activity,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from prong.agents.claude.facts import Facts
     from prong.agents.claude.hooks import ClaudeHooks
     from prong.agents.claude.lineage import Parent
+    from prong.agents.claude.mcp_servers import ClaudeMcp
     from prong.agents.claude.source import ClaudeSource
     from prong.agents.claude.texts import Listening
     from prong.agents.claude.transcript import Transcript
@@ -69,7 +71,7 @@ _KIND = Kind(agent="claude", version=7, reading=_reading)
 _DEFAULT_RETENTION_DAYS = 30
 
 
-class ClaudeStore:
+class ClaudeStore(WorkerStore):
     """Reads `<root>/projects/*/*.jsonl`."""
 
     name = "claude"
@@ -187,6 +189,9 @@ class ClaudeStore:
         found = [live.activity(root, session.id) for root in self.roots]
         return next((a for a in (Activity.BUSY, Activity.IDLE) if a in found), Activity.CLOSED)
 
+    def live_folders(self, _: Iterable[str], /) -> Iterable[Path]:
+        return [root / "sessions" for root in self.roots]
+
     def source(self, session: Session, cache: ScanCache | None = None) -> "ClaudeSource":
         from prong.agents.claude.source import ClaudeSource
 
@@ -280,6 +285,22 @@ class ClaudeStore:
 
         return seeding.answer(output)
 
+    # -- workers -------------------------------------------------------------------------------
+
+    chooses_ids = False
+
+    @property
+    def _working(self) -> Working:
+        from prong.agents.claude import working
+
+        return working
+
+    @property
+    def _trust(self) -> Trust:
+        from prong.agents.claude import trust
+
+        return trust
+
     # -- what only some agents have ------------------------------------------------------------
 
     def retention(self, root: Path) -> Retention | None:
@@ -297,6 +318,12 @@ class ClaudeStore:
         from prong.agents.claude.hooks import ClaudeHooks
 
         return ClaudeHooks(self.roots[0])
+
+    @property
+    def mcp_servers(self) -> "ClaudeMcp":
+        from prong.agents.claude.mcp_servers import ClaudeMcp
+
+        return ClaudeMcp(self.roots[0], self.program.name)
 
     def write_samples(
         self, cwd: str, now: datetime, turn_over: TurnOver | None = None, /

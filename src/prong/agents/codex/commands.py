@@ -40,7 +40,7 @@ GRAMMAR = Grammar(
     many=frozenset({"-i", "--image"}),
 )
 
-_SESSION_FLAGS = frozenset({"--last", "--all", "--include-non-interactive", "-C", "--cd"})
+SESSION_FLAGS = frozenset({"--last", "--all", "--include-non-interactive", "-C", "--cd"})
 _SUBCOMMANDS = frozenset({"resume", "fork"})
 _HEADLESS = frozenset({"exec", "e", "review"})
 _EXEC_FLAGS = flags(
@@ -75,7 +75,7 @@ def resume(
     """The thread itself. It may be one that is yet to be written."""
     root = root_of(session.path, roots)
     made_by_exec_in = root if session.headless else None
-    id_ = _checked(session.id)
+    id_ = checked(session.id)
     words = _rebuilt(command, cwd, id_, prompt, made_by_exec_in=made_by_exec_in)
     return argv.launch(words, cwd, environment(root), f"{session.agent}:{session.id[:8]}")
 
@@ -89,8 +89,8 @@ def native_fork(
 ) -> Launch:
     """How to run what `fork_natively` has made."""
     root = native_root(session, child, roots)
-    _checked(session.id)
-    id_ = _checked(child.id or UNKNOWN_ID)
+    checked(session.id)
+    id_ = checked(child.id or UNKNOWN_ID)
     words = _rebuilt(command, child.cwd, id_, prompt, made_by_exec_in=root)
     return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
 
@@ -103,7 +103,7 @@ def fork_natively(command: Command, roots: Sequence[Path], session: Session, chi
     import subprocess
 
     root = native_root(session, child, roots)
-    words = exec_argv(command, child.cwd, ["fork", "--json", _checked(session.id)])
+    words = exec_argv(command, child.cwd, ["fork", "--json", checked(session.id)])
     try:
         done = subprocess.run(
             words,
@@ -183,7 +183,7 @@ def environment(root: Path) -> dict[str, str]:
     return argv.root_variable("CODEX_HOME", root, default_root())
 
 
-def _checked(id_: str) -> str:
+def checked(id_: str) -> str:
     """An id that may stand among arguments: a file from elsewhere may have a flag for an id."""
     if id_ != UNKNOWN_ID and not is_uuid(id_):
         raise Unsupported(
@@ -202,29 +202,33 @@ def _rebuilt(
     made_by_exec_in: Path | None = None,
 ) -> tuple[str, ...]:
     def change(words: Sequence[Word]) -> Sequence[Word]:
-        kept = [one for one in _arguments(words) if one.flag not in _SESSION_FLAGS]
+        kept = without_session(arguments(words))
         # First, or `-i FILE...` would take it for another file.
         first = ["resume"] if thread else []
         if made_by_exec_in:
-            first += permissions.settings(made_by_exec_in, cwd, _profile(kept))
+            first += permissions.settings(made_by_exec_in, cwd, profile_of(kept))
         own = ["-C", str(cwd), *([thread] if thread else [])]
         return [*map(Word.of, first), *argv.with_prompt(kept, own, prompt)]
 
     return argv.rebuilt(command, PROGRAM, change)
 
 
+def without_session(given: Sequence[Argument]) -> list[Argument]:
+    return [one for one in given if one.flag not in SESSION_FLAGS]
+
+
 def _flags_among(words: Sequence[Word], wanted: frozenset[str]) -> list[Word]:
-    return [word for one in _arguments(words) if one.flag in wanted for word in one.words]
+    return [word for one in arguments(words) if one.flag in wanted for word in one.words]
 
 
-def _profile(arguments: Sequence[Argument]) -> str | None:
-    for one in arguments:
+def profile_of(given: Sequence[Argument]) -> str | None:
+    for one in given:
         if one.flag in ("-p", "--profile"):
             return one.value
     return None
 
 
-def _arguments(words: Sequence[Word]) -> list[Argument]:
+def arguments(words: Sequence[Word]) -> list[Argument]:
     """The arguments without an old subcommand and the thread that it named."""
     found = list(GRAMMAR.arguments(words))
     ends = [at for at, one in enumerate(found) if one.flag == "--"]

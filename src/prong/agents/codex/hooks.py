@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from prong.agents import argv, settings_file
 from prong.agents.argv import Command
+from prong.agents.codex import run_hooks
 from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.commands import GRAMMAR, PROGRAM, server_argv
 from prong.agents.settings_file import NOTIFY, Text
@@ -26,7 +27,7 @@ from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
 from prong.record import Record, replace
 
-EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+EVENTS = ("SessionStart", "UserPromptSubmit", "PermissionRequest", "Stop", "SessionEnd")
 _TIMEOUTS = {"SessionEnd": 3}
 """Codex allows no more, and would warn of it at every start."""
 _MARK = "# prong"
@@ -110,25 +111,39 @@ class CodexHooks:
         return result
 
     def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
-        """By a `notify` for this run; as it is where the user has one, which would not run then.
+        """By settings on the command line: hooks, the trust in them, and a `notify`.
 
-        Codex would want to trust hooks first, so it tells of the ends of turns only.
+        A `notify` of the user stays, and ours would not run then.
         """
         from prong.edits import read
 
-        config = Path(launch.env.get("CODEX_HOME") or self._root) / "config.toml"
+        root = Path(launch.env.get("CODEX_HOME") or self._root)
+        config = root / "config.toml"
         theirs: Any = _table(config, read(config)).get(NOTIFY)
         own = json.dumps([*command, self.agent, NOTIFY], ensure_ascii=False)
-        setting = [Word.of("-c"), Word.of(f"{NOTIFY}={own}")]
+        there = CodexHooks(root, self._program).installed(launch.cwd)
+        events = [event for event in EVENTS if event not in there]
+        line, server = [*command, self.agent], server_argv(self._program)
+        settings = run_hooks.settings(line, events, _TIMEOUTS, server, folder, self._hashes)
 
         def change(words: Sequence[Word]) -> Sequence[Word]:
             given = [one for one in GRAMMAR.arguments(words) if one.flag in ("-c", "--config")]
             taken = any(one.value.partition("=")[0].strip() == NOTIFY for one in given)
-            return words if taken else [*setting, *words]
+            taken = taken or (theirs is not None and not _is_ours(theirs))
+            wanted = [*settings, *([] if taken else [f"{NOTIFY}={own}"])]
+            return [*(Word.of(text) for one in wanted for text in ("-c", one)), *words]
 
-        if theirs is not None and not _is_ours(theirs):
-            return launch
         return replace(launch, argv=argv.rebuilt(launch.argv, PROGRAM, change))
+
+    def installed(self, folder: Path) -> set[str]:
+        """The events of which Codex tells us in a folder anyway."""
+        from prong.edits import read
+
+        there: set[str] = set()
+        for scope in ("user", "project"):
+            found = self.found({path: read(path) for path in self.files(scope, folder)})
+            there |= {one for one in EVENTS if found.get(f"trust of {one}", "none") != "none"}
+        return there
 
     def _is_for_all_folders(self, hooks: Path) -> bool:
         return _real(hooks).parent == Path(os.path.realpath(self._root))
@@ -151,7 +166,7 @@ class CodexHooks:
             key, hash_, line = (str(hook.get(one)) for one in ("key", "currentHash", "command"))
             if settings_file.is_ours(line) and key.startswith(f"{path}:"):
                 found[key.removeprefix(f"{path}:")] = hash_
-        if len(found) != len(EVENTS):
+        if len(found) != len(settings_file.places(path, content)):
             raise External(
                 "codex does not understand the hooks that prong would write",
                 hint="update it: npm install -g @openai/codex",

@@ -5,6 +5,8 @@ The lock says that it is open; whether a turn runs is said by the last mark in i
 
 import fcntl
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,12 +14,15 @@ import msgspec
 
 from prong.agents import jsonl
 from prong.agents.codex.records import Line
+from prong.agents.times import parse_time
 from prong.model import Activity
 
 _LOCKS = Path("/proc/locks")
 _BLOCK = 1 << 16
 _MARKS = {"task_started": Activity.BUSY, "task_complete": Activity.IDLE}
 _MARKS["turn_aborted"] = Activity.IDLE
+_RESULTS = ("function_call_output", "custom_tool_call_output")
+_SOUGHT = tuple(name.encode() for name in (*_MARKS, *_RESULTS))
 _line = msgspec.json.Decoder(Line).decode
 
 
@@ -33,10 +38,22 @@ def is_open(root: Path, thread_id: str) -> bool:
     except OSError:
         return _is_locked(path)
     # Looking must not lock: a Codex that starts at that instant would think it is too late.
-    return any(
-        " FLOCK " in line and line.split()[5].rpartition(":")[2] == str(inode)
-        for line in locks.splitlines()
-    )
+    return any(held == inode for held, _ in _flocks(locks))
+
+
+def locks() -> Iterator[tuple[int, int]]:
+    """All files that are locked now, by inode, and who holds each; nothing where none can tell."""
+    with suppress(OSError):
+        yield from _flocks(_LOCKS.read_text())
+
+
+def _flocks(text: str) -> Iterator[tuple[int, int]]:
+    for line in text.splitlines():
+        # One that waits for a lock has `->` before the kind, and so one word more.
+        if " FLOCK " in line and " -> " not in line:
+            words = line.split()
+            with suppress(ValueError, IndexError):
+                yield int(words[5].rpartition(":")[2]), int(words[4])
 
 
 def _is_locked(path: Path) -> bool:
@@ -52,19 +69,36 @@ def _is_locked(path: Path) -> bool:
 
 def activity(path: Path) -> Activity:
     """What an open thread is doing: the last mark of a turn in its file tells."""
+    return last_mark(path)[0]
+
+
+def last_mark(path: Path) -> tuple[Activity, datetime | None]:
+    """What an open thread is doing, and the time of the last line that shows it.
+
+    In a turn that is the last result of a tool: the line before a tool runs does not show whether
+    Codex has asked a person first.
+    """
+    since: datetime | None = None
     try:
         with jsonl.open_file(path) as file:
             for line in _from_behind(file):
                 # Most lines are no marks, and some are large.
-                if any(mark.encode() in line for mark in _MARKS):
-                    record = jsonl.decoded(_line, line)
-                    payload = record.payload if record else None
-                    if record and payload and record.type == "event_msg" and payload.type in _MARKS:
-                        return _MARKS[payload.type]
+                if not any(mark in line for mark in _SOUGHT):
+                    continue
+                record = jsonl.decoded(_line, line)
+                payload = record.payload if record else None
+                if record is None or payload is None:
+                    continue
+                if record.type == "response_item" and payload.type in _RESULTS:
+                    since = since or parse_time(record.timestamp)
+                if record.type == "event_msg" and payload.type in _MARKS:
+                    activity = _MARKS[payload.type]
+                    own = parse_time(record.timestamp)
+                    return activity, (since or own) if activity is Activity.BUSY else own
     except OSError:
         pass
     # Opened, and nothing asked yet.
-    return Activity.IDLE
+    return Activity.IDLE, None
 
 
 def _from_behind(file: BinaryIO) -> Iterator[bytes]:

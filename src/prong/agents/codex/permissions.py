@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from prong.agents import jsonl
+from prong.agents.codex import trust
 
 _ASKS = "on-request"
 """The default of Codex."""
@@ -54,8 +55,6 @@ def _merged(files: list[Path]) -> dict[str, Any]:
 
 
 def _is_trusted(config: _Config, cwd: Path) -> bool:
-    """Codex looks for the folder itself, then for the repository that it lies in."""
-    folders = [cwd.resolve(), *cwd.resolve().parents]
-    repository = next((folder for folder in folders if (folder / ".git").exists()), folders[0])
-    levels = [config.projects.get(str(folder), _Project()) for folder in (folders[0], repository)]
+    """Also by the repository that it lies in, or is a worktree of."""
+    levels = [config.projects.get(str(one), _Project()) for one in trust.folders(cwd)]
     return any(project.trust_level == "trusted" for project in levels)

@@ -16,6 +16,7 @@ from prong.agents import argv, jsonl
 from prong.agents.answers import NOTHING_SAID, Answer, events
 from prong.agents.argv import Command
 from prong.agents.codex.commands import environment, exec_argv
+from prong.agents.codex.printed import Event, Failure
 from prong.model import Child, Launch
 
 FLAGS = ("exec", "--sandbox")
@@ -68,27 +69,10 @@ def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
         yield f"mcp_servers={{{off}}}"
 
 
-class _Item(msgspec.Struct):
-    type: str = ""
-    text: str = ""
-
-
-class _Error(msgspec.Struct):
-    message: str = ""
-
-
-class _Event(msgspec.Struct):
-    type: str = ""
-    thread_id: str | None = None
-    item: _Item | None = None
-    error: _Error | None = None
-    message: str = ""
-
-
 class _Refusal(msgspec.Struct):
     """How the API puts it; Codex hands it on as text."""
 
-    error: _Error
+    error: Failure
 
 
 _refusal = msgspec.json.Decoder(_Refusal).decode
@@ -100,7 +84,7 @@ def answer(output: Iterable[str]) -> Answer:
     text = ""
     failure = ""
     ended = False
-    for event in events(output, _Event):
+    for event in events(output, Event):
         match event.type:
             case "thread.started":
                 thread = event.thread_id

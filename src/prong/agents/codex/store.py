@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from prong.agents.codex.folders import default_root
 from prong.agents.codex.library import FileName, Library, names
 from prong.agents.scanning import FileScan, Kind, Reading, recall
+from prong.agents.worker_store import Trust, WorkerStore, Working
 from prong.errors import Corrupt, NotFound, ProngError, UsageError
 from prong.model import (
     Activity,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from prong.agents.codex.facts import Facts
     from prong.agents.codex.history import OpenFiles
     from prong.agents.codex.hooks import CodexHooks
+    from prong.agents.codex.mcp_servers import CodexMcp
     from prong.agents.codex.rollout import Rollout
     from prong.agents.codex.source import CodexSource
     from prong.agents.codex.texts import Listening
@@ -63,7 +65,7 @@ def _reading() -> "Reading[Rollout, Facts]":
 _KIND = Kind(agent="codex", version=5, reading=_reading)
 
 
-class CodexStore:
+class CodexStore(WorkerStore):
     """Reads `<root>/sessions/**` and `<root>/archived_sessions/`."""
 
     name = "codex"
@@ -242,6 +244,11 @@ class CodexStore:
 
         return any(live.is_open(root, session.id) for root in self.roots)
 
+    def live_folders(self, sessions: Iterable[str]) -> Iterable[Path]:
+        from prong.agents.codex.live_folders import live_folders
+
+        return live_folders(self.roots, sessions)
+
     def source(self, session: Session, cache: ScanCache | None = None) -> "CodexSource":
         from prong.agents.codex.history import OpenFiles
         from prong.agents.codex.source import CodexSource
@@ -408,6 +415,22 @@ class CodexStore:
             self._give_name(answer.session_id, child)
         return answer
 
+    # -- workers -------------------------------------------------------------------------------
+
+    chooses_ids = True
+
+    @property
+    def _working(self) -> Working:
+        from prong.agents.codex import working
+
+        return working
+
+    @property
+    def _trust(self) -> Trust:
+        from prong.agents.codex import trust
+
+        return trust
+
     # -- what only some agents have ------------------------------------------------------------
 
     @property
@@ -415,6 +438,12 @@ class CodexStore:
         from prong.agents.codex.hooks import CodexHooks
 
         return CodexHooks(self.roots[0], self.command)
+
+    @property
+    def mcp_servers(self) -> "CodexMcp":
+        from prong.agents.codex.mcp_servers import CodexMcp
+
+        return CodexMcp(self.roots[0], self.command, self.program.name)
 
     def write_samples(self, cwd: str, now: datetime, _: TurnOver | None = None, /) -> SessionRef:
         # As if made before hooks were installed: nobody kept the code of these turns.

@@ -3,6 +3,7 @@
 import json
 import shlex
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,9 @@ def test_a_notify_of_the_user_stays_alone(desk: Desk) -> None:
         b'notify = ["mine"]\n'
     )
     (desk.config).write_text('notify = ["mine"]\n')
-    assert one_run(desk, "codex resume x") == ["codex", "resume", "x"]
+    words = one_run(desk, "codex resume x")
+    assert words[-2:] == ["resume", "x"]
+    assert not any(word.startswith("notify") for word in words)
 
 
 @pytest.mark.parametrize("words", ['["say", "prong-hook codex"]', '["sh", "prong-hook", "codex"]'])
@@ -112,20 +115,67 @@ def one_run(desk: Desk, line: str) -> list[str]:
     return list(desk.hooks.for_one_run(launch, COMMAND, desk.config.parent).argv)
 
 
+def settings(words: list[str]) -> dict[str, Any]:
+    """What the command line sets, all together."""
+    found: dict[str, Any] = {}
+    for flag, setting in pairwise(words):
+        if flag == "-c":
+            table = tomllib.loads(setting)
+            found = {
+                **found,
+                **table,
+                "hooks": {**found.get("hooks", {}), **table.get("hooks", {})},
+            }
+    return found
+
+
 @pytest.mark.parametrize("line", ["codex resume x -- -p", "timeout 5 codex -m y resume x"])
 def test_hooks_for_one_run(desk: Desk, line: str) -> None:
     words = one_run(desk, line)
     at = words.index("codex") + 1
-    flag, setting = words[at : at + 2]
-    assert flag == "-c"
-    assert tomllib.loads(setting) == {"notify": [*COMMAND, "codex", "notify"]}
-    assert [*words[:at], *words[at + 2 :]] == shlex.split(line)
+    added = 2 * (len(EVENTS) + 2)
+    assert [*words[:at], *words[at + added :]] == shlex.split(line)
+    told = settings(words)
+    assert told["notify"] == [*COMMAND, "codex", "notify"]
+    hooks = told["hooks"]
+    for event in EVENTS:
+        [group] = hooks[event]
+        assert group["hooks"][0]["command"] == LINE
+        place = f"/<session-flags>/config.toml:{hook_server.snake(event)}:0:0"
+        assert hooks["state"][place] == {"trusted_hash": hook_server.hash_of(event, LINE)}
+
+
+def test_codex_is_asked_once_for_what_it_calls_the_hooks(desk: Desk) -> None:
+    first = one_run(desk, "codex resume x")
+    [kept] = desk.config.parent.glob("codex-*.json")
+    kept.write_text(kept.read_text().replace("sha256:", "sha256:kept"))
+    assert one_run(desk, "codex resume x") != first
+
+
+def test_what_is_installed_is_not_called_twice(desk: Desk) -> None:
+    for path, content in desk.added(desk.files(None, CONFIG)).items():
+        path.write_bytes(content or b"")
+    assert settings(one_run(desk, "codex resume x")).keys() == {"notify", "hooks"}
+    assert settings(one_run(desk, "codex resume x"))["hooks"] == {}
+    # An older installation knew fewer events, and Codex runs none that nobody trusts.
+    text = desk.config.read_text()
+    desk.config.write_text(text.replace(":permission_request:", ":something_else:"))
+    hooks = settings(one_run(desk, "codex resume x"))["hooks"]
+    assert hooks.keys() == {"PermissionRequest", "state"}
+
+
+def test_without_hooks_there_is_still_notify(desk: Desk) -> None:
+    (desk.config.parent.parent / "codex").unlink()
+    told = settings(one_run(desk, "codex resume x"))
+    assert told == {"notify": [*COMMAND, "codex", "notify"], "hooks": {}}
 
 
 @pytest.mark.parametrize("given", ["-c notify=['mine']", "--config=notify=['mine']"])
 def test_a_notify_of_the_command_stays(desk: Desk, given: str) -> None:
     line = f"codex {given} resume x"
-    assert one_run(desk, line) == shlex.split(line)
+    words = one_run(desk, line)
+    assert words[-len(shlex.split(line)) + 1 :] == shlex.split(line)[1:]
+    assert sum(word.partition("=")[0] == "notify" for word in words) == given.startswith("-c")
 
 
 def test_codex_has_changed_its_settings_since(desk: Desk) -> None:

@@ -1,0 +1,27 @@
+"""What `claude --print --output-format stream-json` prints, as far as prong reads it."""
+
+import msgspec
+
+
+class Block(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+
+
+class Message(msgspec.Struct):
+    id: str | None = None
+    model: str | None = None
+    content: list[Block] = []
+
+
+class Event(msgspec.Struct):
+    """One line. That of a sub-agent has the call that launched it."""
+
+    type: str = ""
+    subtype: str | None = None
+    session_id: str | None = None
+    parent_tool_use_id: str | None = None
+    message: Message | None = None
+    is_error: bool = False
+    result: str | None = None
+    errors: list[str] = []
