@@ -330,6 +330,12 @@ class ForkPlan(Record, frozen=True):
     """None when no code is touched and no worktree is made."""
     unopened: str | None = None
     """Why there is no worktree although there is code: git does not give it."""
+    command: str | tuple[str, ...] | None = None
+    """The base command that it is run with, where that is not the configured one."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the source worker was started with: its fork goes the same way to the model."""
+    worker: str | None = None
+    """The name of the worker that has the source open, or had it."""
     warnings: tuple[str, ...] = ()
 
     @property

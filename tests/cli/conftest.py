@@ -1,5 +1,6 @@
 """Every test here has a throw-away home; `samples` fills it with the sessions of `prong demo`."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from prong.agents.claude import sample as claude
 from prong.agents.codex import sample as codex
 from prong.testing.home import IsolatedHome
-from tests.cli import agents
+from tests.cli import agents, worker_lab
 from tests.cli.shell import Shell
+from tests.cli.worker_lab import WorkerLab
 
 
 @pytest.fixture
@@ -43,3 +45,10 @@ def shop(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
     (samples.home.projects / "shop").mkdir(parents=True, exist_ok=True)
     agents.install_both(samples, monkeypatch)
     return samples
+
+
+@pytest.fixture
+def lab(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerLab]:
+    """An agent to run in panes, and a project for it."""
+    with worker_lab.made(shell, monkeypatch) as made:
+        yield made

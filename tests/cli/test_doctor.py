@@ -55,7 +55,9 @@ def test_all_is_well(samples: Shell, bin_: Path) -> None:
     assert f"{samples.home.codex}: 2 sessions, 4 turns" in text
     assert "deletes sessions after 30 days (the default of Claude Code)" in text
     assert text.endswith("\n\nall is well\n")
-    assert text.count("try:") == text.count("try: prong hooks install") == 2
+    assert text.count("try: prong hooks install") == 2
+    assert text.count("try: prong mcp install --agent c") == 2
+    assert text.count("try:") == 4
 
 
 def test_an_agent_that_is_missing_comes_with_its_installation(shell: Shell, bin_: Path) -> None:

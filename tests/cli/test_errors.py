@@ -27,6 +27,10 @@ def config(shell: Shell) -> Path:
         (["list", "--limit", "many"], "'many' is not a valid integer", "prong list --help"),
         (["list", "--agent"], "requires an argument", "prong list --help"),
         (["completion", "tcsh"], "'tcsh' is not one of", "prong completion --help"),
+        (["spawn"], "No such command 'spawn'", "prong run --help"),
+        (["kill"], "No such command 'kill'", "prong stop --help"),
+        (["workers"], "No such command 'workers'", "prong ps --help"),
+        (["send", "parser"], "Missing argument 'TEXT|-'", "prong send --help"),
     ],
 )
 def test_wrong_words(shell: Shell, words: list[str], message: str, hint: str) -> None:

@@ -90,8 +90,10 @@ def test_commands_stand_in_the_order_of_use_with_whole_sentences(shell: Shell) -
     names = [line.split()[0] for line in text.splitlines()]
     assert names == [
         *("find", "list", "show", "turns", "diff", "fork", "resume", "tree"),
-        *("worktrees", "snapshot", "hooks", "index", "export", "schedule"),
-        *("doctor", "demo", "completion"),
+        *("run", "ps", "status", "send", "wait", "attach", "log", "key"),
+        *("clone", "stop", "restart", "rename"),
+        *("worktrees", "snapshot", "hooks", "index", "export", "schedule", "mcp"),
+        *("serve", "doctor", "demo", "completion"),
     ]
     assert "..." not in text
 

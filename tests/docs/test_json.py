@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from prong.app import search_views, views
+from prong.app import search_views, views, worker_views
 from prong.app.doctor import Finding
 from prong.app.lineage import Forest, Node
+from prong.app.mcp_setup import McpPlan, plan_view
 from prong.app.sessions import Listing
+from prong.app.worker_planning import WorkerOptions, WorkerPlan
 from prong.app.worktrees import WorktreeState, WorktreeStatus
 from prong.model import (
     Attempt,
@@ -39,6 +41,7 @@ from prong.model import (
     TurnKind,
 )
 from prong.vcs.worktree_record import Worktree
+from prong.worker import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 REF = SessionRef("claude", "60309e1e-7f1b-4c8e-9d0a-1b2c3d4e5f60")
@@ -116,6 +119,22 @@ def test_worktrees() -> None:
     assert list(example("worktrees")["worktrees"][0]) == list(real)
 
 
+def test_workers() -> None:
+    info = WorkerInfo("a", "claude", Path("/w"), "claude", datetime.now(UTC), pane=Pane("t", "%1"))
+    real = WorkerStatus(info, Evidence(WorkerState.IDLE, "hook"))
+    shown = example("ps")["workers"][0]
+    assert list(shown) == list(worker_views.worker(real))
+    assert list(shown["pane"]) == list(worker_views.worker(real)["pane"])
+    first = list(example("status"))
+    assert list(worker_views.status(real))[: len(first)] == first
+    assert {*worker_views.status(real)} == {*first, *shown} - {"name"}
+
+
+def test_run() -> None:
+    plan = WorkerPlan(WorkerOptions(), "a", "claude", "claude", Path("/w"), None)
+    assert list(example("run")["plan"]) == list(worker_views.plan(plan))
+
+
 def test_doctor() -> None:
     fields = list(Finding.__struct_fields__)
     assert list(example("doctor")["findings"][0]) == fields
@@ -144,3 +163,8 @@ def test_skipped() -> None:
 @pytest.mark.parametrize("text", re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL))
 def test_every_example_is_json(text: str) -> None:
     assert json.loads(text)
+
+
+def test_mcp() -> None:
+    plan = plan_view(McpPlan("claude", None), done=False)
+    assert list(example("mcp")["mcp"][0]) == list(plan)

@@ -85,7 +85,11 @@ def test_every_section_is_about_a_command_that_exists() -> None:
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_no_section_describes_an_option_that_does_not_exist(name: str) -> None:
     described = set(re.findall(r"^\| `(--[a-z-]+)", sections()[name], flags=re.MULTILINE))
-    existing = {text for parameter in COMMANDS[name].params for text in parameter.opts}
+    existing = {
+        text
+        for parameter in COMMANDS[name].params
+        for text in (*parameter.opts, *parameter.secondary_opts)
+    }
     assert described <= existing
 
 

@@ -43,15 +43,20 @@ from prong.state.scan import NoCache, SqliteScanCache
 if TYPE_CHECKING:
     from prong.app import demo, diffing, doctor, finding, lineage, resolve
     from prong.app.capture import Capture
+    from prong.app.daemon import Daemon
     from prong.app.export import ExportPlan
     from prong.app.hooks import HookPlan, HookStatus
     from prong.app.last_search import LastSearch
+    from prong.app.mcp_setup import McpSetup
     from prong.app.planning import ForkOptions
     from prong.app.programs import Programs
     from prong.app.schedule import SchedulePlan, ScheduleStatus
+    from prong.app.terminals import Terminals
+    from prong.app.workers import Workers
     from prong.app.worktrees import PrunePlan, WorktreeStatus
     from prong.edits import Edit
     from prong.state.forks import ForkRecords, Health
+    from prong.worker import WorkerInfo
 
 T = TypeVar("T")
 
@@ -159,6 +164,25 @@ class App:
         memory = paths.cache_dir() / "programs.json" if self._remember else None
         return Programs(memory, needed=self._needs_programs)
 
+    @cached_property
+    def daemon(self) -> Daemon:
+        from prong.app.daemon import Daemon
+
+        return Daemon(self.state_dir)
+
+    @cached_property
+    def terminals(self) -> Terminals:
+        from prong.app.terminals import Terminals
+
+        return Terminals(self.registry, self.settings.terminal)
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Agents that run: starting, looking at, talking to and ending them."""
+        from prong.app.workers import Workers
+
+        return Workers(self)
+
     # -- looking -----------------------------------------------------------------------------
 
     def list_sessions(self, wanted: SessionFilter | None = None) -> Listing:
@@ -173,7 +197,12 @@ class App:
         """The session, and the turn if one is named, behind `claude:60309e1e@12` and the like."""
         from prong.app import resolve
 
-        return resolve.Resolver(self.stores, self.sessions, self.last_search.hit).find(text)
+        hit, worker = self.last_search.hit, self._worker
+        return resolve.Resolver(self.stores, self.sessions, hit, worker).find(text)
+
+    def _worker(self, name: str) -> WorkerInfo | None:
+        # When there may be one: most commands need nothing of workers.
+        return self.workers.current(name)
 
     def session(self, text: str) -> Session:
         return self.resolve(text).session
@@ -252,6 +281,11 @@ class App:
         from prong.app import finding
 
         return finding.state(self._engines)
+
+    def rest(self) -> None:
+        """Give memory back that no search has needed for a while. For what runs long."""
+        if "_engines" in self.__dict__:
+            self._engines.rest()
 
     # -- forking -----------------------------------------------------------------------------
 
@@ -434,6 +468,13 @@ class App:
         from prong.app import hooks
 
         return hooks.for_one_run(self, agent, launch)
+
+    @cached_property
+    def mcp_setup(self) -> McpSetup:
+        """The MCP server of prong, in the settings of the agents."""
+        from prong.app.mcp_setup import McpSetup
+
+        return McpSetup(self)
 
     # -- exports -----------------------------------------------------------------------------
 

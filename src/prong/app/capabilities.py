@@ -13,7 +13,7 @@ class Missing(Record, frozen=True):
     reason: str
 
 
-_NO_MCP = Missing("the MCP server comes with part 6")
+_A_PERSON = Missing("a person decides this, or does it by hand")
 _NO_WEB = Missing("there is no web front end yet")
 _NO_UI = Missing("the terminal UI comes with part 7")
 
@@ -21,39 +21,92 @@ _NO_UI = Missing("the terminal UI comes with part 7")
 class Capability(Record, frozen=True):
     name: str
     method: str
-    """The method of `App`."""
+    """The method of `App`; `workers.start` is one of `App.workers`."""
     command: str | Missing
-    tool: str | Missing = _NO_MCP
+    tool: str | Missing = _A_PERSON
     route: str | Missing = _NO_WEB
     key: str | Missing = _NO_UI
 
 
 CAPABILITIES = (
-    Capability("find turns", "find", "find"),
-    Capability("bring the index up to date", "index", "index"),
-    Capability("see what the index covers", "index_state", "index"),
-    Capability("list sessions", "list_sessions", "list"),
-    Capability("show a transcript", "messages", "show"),
-    Capability("show the lines as written", "raw", "show"),
-    Capability("list turns", "conversation", "turns"),
-    Capability("see the code of turns", "with_code", "turns"),
-    Capability("find the snapshots of turns", "snapshots", "turns"),
-    Capability("keep the code of a turn", "keep_code", "snapshot"),
-    Capability("show what changed in the code", "diff_code", "diff"),
-    Capability("see what a turn changed", "change_of", "fork"),
-    Capability("plan a fork", "plan_fork", "fork"),
-    Capability("fork a session", "fork", "fork"),
-    Capability("fork a session several times", "forks", "fork"),
-    Capability("wait for an agent", "when_idle", "fork"),
-    Capability("resume a session", "resume", "resume"),
-    Capability("show lineage", "tree", "tree"),
+    Capability("find turns", "find", "find", tool="smart_fork"),
+    Capability(
+        "bring the index up to date", "index", "index", tool=Missing("every search does it")
+    ),
+    Capability(
+        "see what the index covers", "index_state", "index", tool=Missing("a search tells it")
+    ),
+    Capability("list sessions", "list_sessions", "list", tool="find_sessions"),
+    Capability("show a transcript", "messages", "show", tool="read_session"),
+    Capability(
+        "show the lines as written", "raw", "show", tool=Missing("read_session gives what was said")
+    ),
+    Capability("list turns", "conversation", "turns", tool="list_turns"),
+    Capability("see the code of turns", "with_code", "turns", tool="list_turns"),
+    Capability("find the snapshots of turns", "snapshots", "turns", tool="list_turns"),
+    Capability(
+        "keep the code of a turn",
+        "keep_code",
+        "snapshot",
+        tool=Missing("hooks do it after every turn"),
+    ),
+    Capability(
+        "show what changed in the code",
+        "diff_code",
+        "diff",
+        tool=Missing("an agent has git: worktrees and snapshots are commits"),
+    ),
+    Capability(
+        "see what a turn changed",
+        "change_of",
+        "fork",
+        tool=Missing("an agent has git: worktrees and snapshots are commits"),
+    ),
+    Capability("plan a fork", "plan_fork", "fork", tool="fork_session"),
+    Capability("fork a session", "fork", "fork", tool="fork_session"),
+    Capability(
+        "fork a session several times",
+        "forks",
+        "fork",
+        tool=Missing("fork_session, called several times"),
+    ),
+    Capability("wait for an agent", "when_idle", "fork", tool="clone_worker"),
+    Capability("resume a session", "resume", "resume", tool="spawn_workers"),
+    Capability(
+        "show lineage",
+        "tree",
+        "tree",
+        tool=Missing("find_sessions tells the parent of each session"),
+    ),
+    Capability("plan a worker", "workers.plan", "run", tool="spawn_workers"),
+    Capability("start a worker", "workers.start", "run", tool="spawn_workers"),
+    Capability("see that a worker has started", "workers.ready", "run", tool="spawn_workers"),
+    Capability("fork a worker", "workers.fork", "fork", tool="fork_session"),
+    Capability("run a fork in a pane", "workers.open_fork", "fork", tool="smart_fork"),
+    Capability("list workers", "workers.all", "ps", tool="list_workers"),
+    Capability("tell what a worker does", "workers.status", "status", tool="worker_status"),
+    Capability("give a worker a prompt", "workers.send", "send", tool="send_to_worker"),
+    Capability("get the answer of a worker", "workers.reply", "send", tool="send_to_worker"),
+    Capability("wait for workers", "workers.wait", "wait", tool="wait_workers"),
+    Capability("show a worker's pane", "workers.attach", "attach"),
+    Capability("read what was said in a worker", "workers.log", "log", tool="read_session"),
+    Capability("press keys in a worker's pane", "workers.press", "key"),
+    Capability("clone a worker", "workers.clone", "clone", tool="clone_worker"),
+    Capability("stop a worker", "workers.stop", "stop", tool="stop_worker"),
+    Capability("forget a worker", "workers.forget", "stop"),
+    Capability("restart a worker", "workers.restart", "restart"),
+    Capability("rename a worker", "workers.rename", "rename"),
     Capability("list worktrees", "worktrees", "worktrees"),
     Capability("plan the removal of worktrees", "plan_prune", "worktrees"),
     Capability("remove worktrees", "prune", "worktrees"),
     Capability("see whether hooks are installed", "hooks", "hooks"),
     Capability("plan hooks", "plan_hooks", "hooks"),
     Capability("install and remove hooks", "change_hooks", "hooks"),
-    Capability("start an agent with hooks", "hooked", "resume"),
+    Capability("start an agent with hooks", "hooked", "resume", tool="spawn_workers"),
+    Capability("see whether agents know the MCP server", "mcp_setup.status", "doctor"),
+    Capability("plan the MCP server of an agent", "mcp_setup.plan_install", "mcp"),
+    Capability("plan to take the MCP server out", "mcp_setup.plan_remove", "mcp"),
+    Capability("tell an agent of the MCP server", "mcp_setup.change", "mcp"),
     Capability("plan an export", "plan_export", "export"),
     Capability("export sessions as Markdown", "export", "export"),
     Capability("have qmd read the exports", "refresh_qmd", "export"),
@@ -61,7 +114,7 @@ CAPABILITIES = (
     Capability("plan a schedule", "plan_schedule", "schedule"),
     Capability("plan the end of a schedule", "plan_unschedule", "schedule"),
     Capability("schedule index and exports", "change_schedule", "schedule"),
-    Capability("check the installation", "doctor", "doctor"),
+    Capability("check the installation", "doctor", "doctor", tool="prong_doctor"),
     Capability("clean up after a killed fork", "fix", "doctor"),
     Capability(
         "try it on samples",
@@ -74,5 +127,6 @@ CAPABILITIES = (
         "resolve a session and a turn",
         "resolve",
         Missing("every command that takes a SESSION does this"),
+        tool=Missing("every tool that takes a session does this"),
     ),
 )

@@ -12,7 +12,10 @@ from prong import __version__, paths, publication
 from prong.app import doctor_code, programs
 from prong.app.findings import Finding, Level, counted
 from prong.app.hooks import HookState
+from prong.app.mcp_setup import McpState
 from prong.app.sessions import SessionFilter
+from prong.errors import ProngError
+from prong.mcp_ports import HasMcp
 from prong.model import Session
 from prong.ports import AgentStore, HasHooks, HasProgram, HasRetention
 from prong.record import Record
@@ -52,7 +55,8 @@ def examine(app: App) -> Report:
 
 def _agent(app: App, name: str, store: AgentStore, sessions: list[Session]) -> list[Finding]:
     try:
-        return [*_program(name, store), *_roots(name, store, sessions), *_hooks(app, name, store)]
+        findings = [*_program(name, store), *_roots(name, store, sessions)]
+        return [*findings, *_hooks(app, name, store), *_mcp(app, name, store)]
     except Exception as error:
         if name in BUILT_IN:
             raise
@@ -143,6 +147,28 @@ def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
     else:
         message = "hooks are not installed: turns do not keep their code"
         yield Finding(agent, Level.NOTE, message, "prong hooks install")
+
+
+def _mcp(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
+    if not isinstance(store, HasMcp) or not any(root.is_dir() for root in store.roots):
+        return
+    install = f"prong mcp install --agent {agent}"
+    try:
+        found = app.mcp_setup.status(agent)
+    except ProngError as error:
+        yield Finding(agent, Level.WARNING, f"MCP: {error.message}", error.hint)
+        return
+    scope = found.entry.scope if found.entry else "user"
+    again = f"{install} --scope {scope}" if scope != "user" else install
+    if found.state is McpState.NONE:
+        message = "the MCP server is not installed: the agent cannot search and fork by itself"
+        yield Finding(agent, Level.NOTE, message, install)
+    elif found.state is McpState.OUTDATED:
+        message = "the MCP server is outdated: it is another prong, or gets too little environment"
+        yield Finding(agent, Level.WARNING, message, again)
+    else:
+        where = f"by the plug-in {found.plug_in}" if found.plug_in else scope
+        yield Finding(agent, Level.OK, f"the MCP server is installed ({where})")
 
 
 def _unfinished(app: App) -> Iterable[Finding]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from prong.app import planning, seeding, workspaces
-from prong.app.launching import is_started, launch_of
+from prong.app.launching import is_started, launch_of_plan, store_of
 from prong.app.outcome import Made
 from prong.errors import Busy, Corrupt, NotFound, ProngError, UsageError
 from prong.model import Fork, ForkPlan, Method, Session, SessionRef
@@ -26,25 +26,31 @@ class _Grew(Exception):
     """The turn got longer while it was copied."""
 
 
-def fork(app: App, plan: ForkPlan) -> Fork:
-    """Make it. Either all of it is there afterwards, or nothing."""
+def _nothing() -> None:
+    """Is in the way."""
+
+
+def fork(app: App, plan: ForkPlan, check: Callable[[], None] = _nothing) -> Fork:
+    """Make it. Either all of it is there afterwards, or nothing.
+
+    `check` is the last chance to say no: it is called when a copy is written, before it is there.
+    """
     if plan.worktree is None:
-        return _forked(app, plan)
+        return _forked(app, plan, check)
     # A worktree takes its time: not for an agent that is at work.
     _refuse_running(app.reading(plan.source), plan)
     with workspaces.made(app, plan.worktree) as making:
-        done = _forked(app, plan)
+        done = _forked(app, plan, check)
         making.belongs_to(done.child)
     told = (*done.warnings, *making.warnings)
     return replace(done, branch=making.worktree.branch, warnings=told)
 
 
-def _forked(app: App, plan: ForkPlan) -> Fork:
-    made = _made(app, plan)
+def _forked(app: App, plan: ForkPlan, check: Callable[[], None]) -> Fork:
+    made = _made(app, plan, check)
     launch = plan.launch
     if plan.new_id is None:
-        child = replace(plan.child, id=made.id)
-        launch = launch_of(app.store(plan.agent), child, plan.source, plan.method, plan.prompt)
+        launch = launch_of_plan(app, replace(plan, new_id=made.id))
     return app.record(
         Fork(
             id=str(uuid4()),
@@ -82,7 +88,7 @@ def several(app: App, plan: ForkPlan, count: int) -> Iterator[Fork]:
         yield done
 
 
-def _made(app: App, plan: ForkPlan) -> Made:
+def _made(app: App, plan: ForkPlan, check: Callable[[], None]) -> Made:
     for _ in range(_ATTEMPTS):
         source = app.reading(plan.source)
         _refuse_running(source, plan)
@@ -93,7 +99,7 @@ def _made(app: App, plan: ForkPlan) -> Made:
                 case Method.NATIVE:
                     return _native(app, plan)
                 case Method.COPY:
-                    return _copied(app, plan, source)
+                    return _copied(app, plan, source, check)
         except _Grew:
             continue
     raise Busy(
@@ -119,12 +125,12 @@ def _native(app: App, plan: ForkPlan) -> Made:
     if plan.new_id is not None:
         # The agent writes the file with the first prompt, under the id that the launch gives.
         return Made(plan.new_id)
-    store = capable(app.store(plan.agent), CanForkNatively, "be forked by its own program")
+    store = capable(store_of(app, plan), CanForkNatively, "be forked by its own program")
     id_ = store.fork_natively(plan.source, plan.child)
     return Made(id_, app.path_of(plan.agent, id_))
 
 
-def _copied(app: App, plan: ForkPlan, source: ForkSource) -> Made:
+def _copied(app: App, plan: ForkPlan, source: ForkSource, last_check: Callable[[], None]) -> Made:
     store = app.store(plan.agent)
     if is_started(store, plan.point, plan.method):
         assert plan.new_id is not None
@@ -133,6 +139,7 @@ def _copied(app: App, plan: ForkPlan, source: ForkSource) -> Made:
 
     def check() -> None:
         """The source may have grown meanwhile; that must not concern the turn that was copied."""
+        last_check()
         if app.is_current(source):
             return
         again = app.reading(plan.source)

@@ -1,10 +1,29 @@
 """How a fork is run once it is there."""
 
-from pathlib import Path
+from __future__ import annotations
 
-from prong.model import UNKNOWN_ID, Child, ForkPoint, Launch, Method, Session, SessionRef
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.app.worker_launching import commanded
+from prong.model import UNKNOWN_ID, Child, ForkPlan, ForkPoint, Launch, Method, Session, SessionRef
 from prong.ports import AgentStore, CanFork, CanLaunch, capable
 from prong.record import replace
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+
+def store_of(app: App, plan: ForkPlan) -> AgentStore:
+    """The agent of a fork, started by the command that the plan says."""
+    return commanded(app.store(plan.agent), plan.command)
+
+
+def launch_of_plan(app: App, plan: ForkPlan) -> Launch:
+    """The command for the fork that a plan describes."""
+    store = store_of(app, plan)
+    return launch_of(store, plan.child, plan.source, plan.method, plan.prompt, plan.env)
 
 
 def is_started(store: AgentStore, point: ForkPoint, method: Method) -> bool:
@@ -22,9 +41,21 @@ def root_of(store: AgentStore, source: Session, agent: str) -> Path:
 
 
 def launch_of(
+    store: AgentStore,
+    child: Child,
+    source: Session,
+    method: Method,
+    prompt: str | None,
+    env: Mapping[str, str],
+) -> Launch:
+    """The command for a fork that is not made yet, in this environment."""
+    launch = _launch_of(store, child, source, method, prompt)
+    return replace(launch, env={**env, **launch.env})
+
+
+def _launch_of(
     store: AgentStore, child: Child, source: Session, method: Method, prompt: str | None
 ) -> Launch:
-    """The command for a fork that is not made yet."""
     launcher = capable(store, CanLaunch, "be started")
     if method is Method.NATIVE:
         return launcher.native_fork(source, child, prompt)

@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong.app import workspaces
-from prong.app.launching import launch_of, root_of
+from prong.app.launching import launch_of_plan, root_of
 from prong.app.resolve import find_turn
 from prong.app.windows import window_of
+from prong.app.worker_launching import commanded
 from prong.errors import Busy, NotFound, Unavailable, UsageError
 from prong.model import (
     Activity,
-    Child,
     Code,
     Conversation,
     Cut,
     ForkPlan,
     ForkPoint,
+    Launch,
     Method,
     Session,
     Turn,
@@ -36,11 +38,13 @@ from prong.ports import (
     HasProgram,
     capable,
 )
-from prong.record import Record, replace
+from prong.record import Record, field, replace
 from prong.transcripts import budget, seed
+from prong.worker_ports import CanWork
 
 if TYPE_CHECKING:
     from prong.app.application import App
+    from prong.worker import RunOptions, WorkerInfo
 
 
 _FORKED = re.compile(r" \(fork @[\w-]+\)( \d+)?$")
@@ -70,6 +74,12 @@ class ForkOptions(Record, frozen=True):
     """The name of the new worktree's branch."""
     count: int = 1
     """How many forks are to be made of the plan: as many names of branches must be free."""
+    command: str | tuple[str, ...] | None = None
+    """The base command to run it with; that of the source worker when nothing is said."""
+    run: RunOptions | None = None
+    """Added to that command."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Set beside what the source worker was started with."""
 
 
 def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
@@ -87,7 +97,10 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     if agent != session.agent:
         # Another agent knows nothing of this one's summaries: it gets all that was said.
         options = replace(options, before_compaction=True)
-    child_store = app.store(agent)
+    worker = found.worker or worker_of(app, session)
+    kept = worker if worker is not None and worker.agent == agent else None
+    command = _command(app, agent, kept, options)
+    child_store = commanded(app.store(agent), command)
     _check_method(conversation, turn, agent, options)
     worktree, unopened = _worktree(app, conversation, turn, options)
     workspace = worktree.folder if worktree else _workspace(point, session, options.into)
@@ -96,7 +109,6 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     new_id = ids.fork_id(options.method, source, cut, options.id)
     title = _title(conversation, place, options)
     root = root_of(child_store, session, agent)
-    child = Child(new_id, workspace, place, title, root)
     draft = ForkPlan(
         point=place,
         source=session,
@@ -104,7 +116,7 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         method=options.method,
         new_id=new_id,
         workspace=workspace,
-        launch=launch_of(child_store, child, session, options.method, options.prompt),
+        launch=Launch((), workspace),
         tokens=0,
         window=None,
         title=title,
@@ -115,7 +127,11 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         code=worktree.code if worktree else Code.NONE,
         worktree=worktree,
         unopened=unopened,
+        command=command,
+        env={**(kept.env if kept else {}), **options.env},
+        worker=worker.name if worker else None,
     )
+    draft = replace(draft, launch=launch_of_plan(app, draft))
     missing = _check_program(app, child_store, options.method)
     draft = _measured(source, child_store, draft)
     activity = source_store.activity(session) if isinstance(source_store, HasActivity) else None
@@ -124,6 +140,27 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     if unopened is not None:
         warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
     return replace(draft, warnings=(*warnings, missing) if missing else tuple(warnings))
+
+
+def worker_of(app: App, session: Session) -> WorkerInfo | None:
+    """The worker that was started last of those that have, or had, the session open."""
+    fitting = [
+        worker
+        for worker in app.workers.records.all()
+        if (worker.agent, worker.session) == (session.agent, session.id)
+    ]
+    return max(fitting, key=lambda worker: worker.started or worker.created, default=None)
+
+
+def _command(
+    app: App, agent: str, worker: WorkerInfo | None, options: ForkOptions
+) -> str | tuple[str, ...] | None:
+    """The base command of the fork; None for the configured one."""
+    command = options.command or (worker.command if worker else None) or None
+    if options.run is None:
+        return command
+    store = commanded(app.store(agent), command)
+    return capable(store, CanWork, "be a worker").command_with(options.run)
 
 
 def _worktree(
@@ -139,17 +176,21 @@ def _worktree(
 
 def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
     """The same fork once more, under another id and name."""
-    store = app.store(first.agent)
     source = app.reading(first.source)
-    ids = capable(store, CanFork, "be the fork of another one")
+    ids = capable(app.store(first.agent), CanFork, "be the fork of another one")
     new_id = ids.fork_id(first.method, source, first.cut, None)
     title = f"{first.title} {number}" if first.title else None
     plan = replace(first, new_id=new_id, title=title)
     if first.worktree is not None:
         worktree = workspaces.again(first.worktree, number)
         plan = replace(plan, worktree=worktree, workspace=worktree.folder)
-    launch = launch_of(store, plan.child, first.source, first.method, first.prompt)
-    return replace(plan, launch=launch)
+    return replace(plan, launch=launch_of_plan(app, plan))
+
+
+def asking(app: App, plan: ForkPlan, prompt: str | None) -> ForkPlan:
+    """The same fork with another first prompt."""
+    plan = replace(plan, prompt=prompt)
+    return replace(plan, launch=launch_of_plan(app, plan))
 
 
 def _chosen(conversation: Conversation, text: str | None) -> Turn | None:

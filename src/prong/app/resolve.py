@@ -3,10 +3,13 @@
 Tried in this order: `%N`, `agent:id[@turn]`, a worker's name, a unique id prefix, a path, `last`.
 """
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prong.app.last_search import Place
 from prong.app.sessions import Project
@@ -16,8 +19,13 @@ from prong.ports import AgentStore
 from prong.record import Record
 from prong.registry import BUILT_IN
 
+if TYPE_CHECKING:
+    from prong.worker import WorkerInfo
+
 _SHOWN = 5
 _WORDS = 60
+_WORKER = re.compile(r"(?![0-9a-f-]+$)(?!last$)[a-z0-9][a-z0-9-]*")
+"""What may be the name of a worker: never what may be the beginning of an id."""
 
 
 class Found(Record, frozen=True):
@@ -25,6 +33,8 @@ class Found(Record, frozen=True):
 
     session: Session
     turn: str | None
+    worker: WorkerInfo | None = None
+    """Whose name was typed."""
 
 
 class Resolver:
@@ -33,11 +43,16 @@ class Resolver:
         stores: Mapping[str, AgentStore],
         sessions: Callable[[str | None], list[Session]],
         hit: Callable[[int], Place],
+        worker: Callable[[str], WorkerInfo | None],
     ) -> None:
-        """`sessions` gives those of one agent, or of all, newest first; `hit` one of a search."""
+        """`sessions` gives those of one agent, or of all, newest first; `hit` one of a search.
+
+        `worker` gives the one of a name, with the session that it has open now.
+        """
         self._stores = stores
         self._sessions = sessions
         self._hit = hit
+        self._worker = worker
 
     def find(self, text: str) -> Found:
         if not text:
@@ -52,7 +67,25 @@ class Resolver:
             raise UsageError(f"no turn behind the @ in {text!r}", hint=f"prong turns {name}")
         if name.startswith("%"):
             return self._found_by_search(name, turn or None)
+        worker = self._worker(name) if _WORKER.fullmatch(name) else None
+        if worker is not None:
+            return Found(self._of_worker(worker), turn or None, worker)
         return Found(self._session(name), turn or None)
+
+    def _of_worker(self, worker: WorkerInfo) -> Session:
+        name = worker.name
+        if worker.session is None:
+            raise NotFound(
+                f"the session of {name} is not known: {worker.agent} has not told its id yet",
+                hint=f'prong send {name} "..." first, or see what it does: prong status {name}',
+            )
+        for session in self._sessions(worker.agent):
+            if session.id == worker.session:
+                return session
+        raise NotFound(
+            f"{name} has no conversation yet: there is no session {worker.agent}:{worker.session}",
+            hint=f'prong send {name} "..." first, or see what it does: prong status {name}',
+        )
 
     def _found_by_search(self, name: str, turn: str | None) -> Found:
         """`%2` is the turn that the second hit is about, `%2@5` another one of its session."""

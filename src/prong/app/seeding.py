@@ -6,11 +6,13 @@ import shutil
 from typing import TYPE_CHECKING
 
 from prong.app import planning
+from prong.app.launching import store_of
 from prong.app.outcome import Made
 from prong.app.running import Running
 from prong.errors import External
 from prong.model import ForkPlan
 from prong.ports import CanSeed, ForkSource, SeedReply, capable
+from prong.record import replace
 from prong.transcripts.acknowledgement import is_ready
 
 if TYPE_CHECKING:
@@ -21,10 +23,11 @@ _SAID = 300
 
 def seeded(app: App, plan: ForkPlan, source: ForkSource) -> Made:
     """Submit the seed; the agent makes a session of it and says that it is ready."""
-    agent = app.store(plan.agent)
+    agent = store_of(app, plan)
     store = capable(agent, CanSeed, "be seeded")
     made = planning.seed_of(source, agent, plan)
     launch = store.seed(plan.child)
+    launch = replace(launch, env={**plan.env, **launch.env})
     try:
         with Running(launch, made.text) as running:
             reply = store.seeded(plan.child, running.lines())

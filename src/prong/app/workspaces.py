@@ -184,7 +184,7 @@ class _Drafting(Record, frozen=True):
             code=code,
             repo=of.repo,
             path=path,
-            branch=_branch(of.repo, name) if branch is None else branch,
+            branch=branch_for(of.repo, name) if branch is None else branch,
             folder=path / self._depth(of.repo),
             snapshot=of.snapshot,
             commit=of.commit,
@@ -205,10 +205,22 @@ class _Drafting(Record, frozen=True):
         return next((depth for depth in depths if depth is not None), "")
 
 
-def _branch(repository: Path, name: str) -> str:
-    """There is no `prong/1a2b` where there is a branch `prong`."""
+def branch_for(repository: Path, name: str) -> str:
+    """The branch of a worktree that nobody has named.
+
+    There is no `prong/1a2b` where there is a branch `prong`.
+    """
     taken = Git(repository).ask("show-ref", "--verify", "--quiet", "refs/heads/prong").ok
     return f"prong-{name}" if taken else f"prong/{name}"
+
+
+def free_branch(repository: Path, name: str) -> str:
+    """The same, for a name that an earlier worktree may have had: its branch has stayed."""
+    branch = branch_for(repository, name)
+    listed = Git(repository).run("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads")
+    taken = set(os.fsdecode(listed).splitlines())
+    more = (f"{branch}-{number}" for number in range(2, len(taken) + 3))
+    return branch if branch not in taken else next(one for one in more if one not in taken)
 
 
 def _below(top: Path, folder: str) -> str | None:
@@ -217,8 +229,11 @@ def _below(top: Path, folder: str) -> str | None:
     return None if inside.parts[:1] == ("..",) else str(inside)
 
 
-def warnings(worktree: WorktreePlan | None) -> list[str]:
-    """What a person should know of the code before the fork is made."""
+def warnings(worktree: WorktreePlan | None, other_way: str = "--code now") -> list[str]:
+    """What a person should know of the code before the fork is made.
+
+    `other_way` takes along what is not committed.
+    """
     if worktree is None:
         return []
     found: list[str] = []
@@ -232,7 +247,7 @@ def warnings(worktree: WorktreePlan | None) -> list[str]:
         changed = changed_files(Git(worktree.repo))
         if changed:
             names = ", ".join(changed[:_NAMED]) + (" ..." if len(changed) > _NAMED else "")
-            found.append(f"not committed, so not in it: {names}; commit first, or --code now")
+            found.append(f"not committed, so not in it: {names}; commit first, or {other_way}")
     return found
 
 

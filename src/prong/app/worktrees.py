@@ -110,8 +110,11 @@ def listed(app: App) -> list[WorktreeStatus]:
 
 
 def is_used(app: App, path: Path) -> bool:
-    """Whether there is a session that ran, or is to run, in a worktree."""
+    """Whether there is a session that ran, or is to run, in a worktree; or a worker's program."""
     top = os.path.realpath(path)
+    workers = (one for one in app.workers.records.all() if one.pane or one.process)
+    if any(_in(os.path.realpath(one.workspace), top) for one in workers):
+        return True
     return any(_in(one, top) for session in app.sessions() for one in _real_folders(session))
 
 
@@ -231,6 +234,11 @@ class _Survey:
         self._forks = {fork.child: fork for fork in app.recorded_forks()}
         self._under_way = {path for root in roots(app) for path in under_way(root)}
         self._running = _running()
+        self._headless = {
+            os.path.realpath(worker.worktree)
+            for worker in app.workers.records.all()
+            if worker.headless and worker.worktree and not worker.stopped
+        }
 
     def folders(self) -> list[Path]:
         """Where sessions ran: their repositories may know of worktrees that are gone."""
@@ -269,6 +277,8 @@ class _Survey:
             return WorktreeState.MISSING
         if any(self._is_open(ref) for ref in {*here, *([own] if own else [])}):
             return WorktreeState.OPEN
+        if os.path.realpath(worktree.path) in self._headless:
+            return WorktreeState.OPEN  # between two prompts it has no process
         if here:
             ran = any(_has_run(self._sessions[ref], self._forks.get(ref)) for ref in here)
         else:

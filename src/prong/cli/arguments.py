@@ -46,12 +46,15 @@ class SessionArgument(click.ParamType[str]):
             for session in sessions
             if str(session.ref).startswith(incomplete) or session.id.startswith(incomplete)
         ]
-        if not fitting:
+        # A worker's name is the name of its session as well.
+        workers = _workers(app, incomplete) if incomplete else []
+        if not (fitting or workers):
             return [CompletionItem(incomplete, type="file")]
-        return [
+        named = [
             CompletionItem(clean(str(session.ref)), help=cut(clean(session.title), _HELP_COLUMNS))
             for session in fitting[:_MOST_COMPLETIONS]
         ]
+        return [*workers, *named]
 
 
 def _hits(app: "App", titles: Mapping[tuple[str, str], str]) -> Iterator[tuple[int, str]]:
@@ -65,6 +68,57 @@ def _hits(app: "App", titles: Mapping[tuple[str, str], str]) -> Iterator[tuple[i
             continue
         if (place.agent, place.session) in titles:
             yield number, titles[place.agent, place.session]
+
+
+class WorkerArgument(click.ParamType[str]):
+    """The name of a worker; shells complete it from those that are recorded."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from prong.cli.output import open_app
+        from prong.errors import ProngError
+
+        try:
+            return _workers(open_app(), incomplete)
+        except ProngError:
+            return []
+
+
+def _workers(app: "App", incomplete: str) -> list[CompletionItem]:
+    """Where no worker was ever started, there is nothing to load."""
+    from prong.cli.text import clean, cut, short_path
+
+    if not (app.state_dir / "state.db").exists():
+        return []
+    return [
+        CompletionItem(
+            clean(one.name),
+            help=cut(f"{one.agent} in {short_path(str(one.workspace))}", _HELP_COLUMNS),
+        )
+        for one in app.workers.records.all()
+        if one.name.startswith(incomplete)
+    ]
+
+
+class TerminalArgument(click.ParamType[str]):
+    """The name of a terminal."""
+
+    name = "name"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from prong.cli.output import open_app
+        from prong.errors import ProngError
+
+        try:
+            names = open_app().terminals.names()
+        except ProngError:
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 class AgentArgument(click.ParamType[str]):
@@ -126,4 +180,5 @@ def _is_number(word: str) -> bool:
     return re.fullmatch(r"\d{1,6}(\.\d*)?", word) is not None
 
 
+worker_argument = click.argument("name", type=WorkerArgument(), metavar="NAME")
 session_argument = click.argument("session", type=SessionArgument(), metavar="SESSION[@TURN]")

@@ -1,5 +1,6 @@
 """`prong fork`."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from prong.cli import fork_panes
 from prong.cli.arguments import AgentArgument, OptionalNumbers, session_argument
 from prong.cli.fork_report import print_fork, print_plan
 from prong.cli.launch import become
@@ -19,6 +21,7 @@ from prong.cli.output import (
     print_json,
     read_prompt,
 )
+from prong.cli.panes import pane_options
 from prong.cli.text import clean
 from prong.errors import NotFound, UsageError
 
@@ -33,7 +36,22 @@ _METHODS = ("copy", "native", "seed")
 _CODES = ("turn", "now", "head", "none")
 
 
-@click.command(cls=OptionalNumbers)
+class _Fork(OptionalNumbers):
+    """A command that tells how a turn is named to who types it as a word of its own."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        session = ctx.params.get("session")
+        if rest and session and re.fullmatch(r"@?-?\d{1,4}", rest[0]):
+            named = f"{session}@{rest[0].removeprefix('@')}"
+            raise UsageError(f"turn {rest[0]} is named behind @", hint=f"prong fork {named}")
+        if rest:
+            ctx.fail(f"Got unexpected extra argument ({rest[0]})")
+        return rest
+
+
+@click.command(cls=_Fork)
 @session_argument
 @click.option(
     "--into", type=click.Path(path_type=Path), metavar="DIR", help="Run it in this folder."
@@ -55,6 +73,13 @@ _CODES = ("turn", "now", "head", "none")
 @click.option(
     "--prompt", "-p", metavar="TEXT", help="The fork's first prompt; - reads it from stdin."
 )
+@click.option(
+    "--prompt-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    multiple=True,
+    help="The same from a file; several start as many forks, each in a pane.",
+)
 @click.option("--retry", is_flag=True, help="Fork before the turn and edit its prompt anew.")
 @click.option("--count", "-n", type=click.IntRange(1, 100), default=1, help="Make so many forks.")
 @click.option(
@@ -67,6 +92,9 @@ _CODES = ("turn", "now", "head", "none")
     metavar="[SECONDS]",
     help="Wait while the agent is at work on the session.",
 )
+@click.option("--name", metavar="NAME", help="Run it as a worker of this name.")
+@pane_options
+@click.option("--no-open", is_flag=True, help="Open no pane, only show the command.")
 @click.option("--exec", "run", is_flag=True, help="Become the agent, on the fork.")
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
@@ -75,10 +103,13 @@ _CODES = ("turn", "now", "head", "none")
 def fork(session: str, **given: Any) -> None:
     """Make a new session of the turns up to TURN.
 
-    On a terminal the turn is picked from a list when none is named; elsewhere it is the last one.
-    The fork includes the turn; `@0` is before the first. The source stays as it is, byte for byte.
-    In a git repository the fork gets a worktree of its own, with the code as it stood at that turn
-    where that was captured. Afterwards the command is shown that runs the fork; --exec runs it.
+    On a terminal the turn is picked from a list when none is named; elsewhere, and of a worker, it
+    is the last one. The fork includes the turn; `@0` is before the first. The source stays as it
+    is, byte for byte. In a git repository the fork gets a worktree of its own, with the code as it
+    stood at that turn where that was captured.
+
+    In a terminal that can open panes, the fork runs in a new one, as a worker; elsewhere the
+    command is shown that runs it. --exec runs it here.
     """
     answer = fork_at(session, given)
     if answer is not None:
@@ -90,12 +121,10 @@ def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
     from prong.app import views
 
     options = _options(given)
-    count, run = given["count"], given["run"]
-    if run and (count > 1 or given["as_json"]):
-        raise UsageError("--exec runs one fork, in this terminal", hint="leave --exec out")
-    if options.id and count > 1:
-        raise UsageError("--id names one fork", hint="leave --id or --count out")
+    _check(given, options)
     app = open_app()
+    opens = fork_panes.opens(app, given)
+    count = max(given["count"], len(given["prompt_file"]))
     if given["preview"]:
         _print_preview(app, session)
         return None
@@ -108,6 +137,8 @@ def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
 
     def planned() -> "ForkPlan":
         with patience():
+            if opens:
+                return fork_panes.planned(app, session, options)
             return app.plan_fork(session, options)
 
     plan = _when_idle(app, session, wait, planned)
@@ -122,35 +153,52 @@ def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
             _refuse_unasked(plan)
         else:
             plan = _confirmed(app, session, plan, options)
+    if opens:
+        _when_idle(app, session, wait, partial(fork_panes.run, app, plan, given, options))
+        return None
     make = partial(_made, app, plan, count, quiet=given["as_json"])
     made = _when_idle(app, session, wait, make)
     if given["as_json"]:
         forks = [views.fork(one) for one in made]
         return {"forks": forks} if count > 1 else {"fork": forks[0]}
-    if run:
+    if given["run"]:
         assert made[0].launch is not None
         become(app, made[0].child.agent, made[0].launch)
     return None
+
+
+def _check(given: dict[str, Any], options: "ForkOptions") -> None:
+    """What cannot go together."""
+    count, files = given["count"], len(given["prompt_file"])
+    if given["run"] and (max(count, files) > 1 or given["as_json"]):
+        raise UsageError("--exec runs one fork, in this terminal", hint="leave --exec out")
+    if options.id and max(count, files) > 1:
+        raise UsageError("--id names one fork", hint="leave --id or --count out")
+    if files and given["prompt"] is not None:
+        raise UsageError("--prompt or --prompt-file, not both", hint="leave --prompt out")
+    if files > 1 and count not in (1, files):
+        raise UsageError(f"{count} forks and {files} prompts", hint=f"--count {files}")
 
 
 def _options(given: dict[str, Any]) -> "ForkOptions":
     from prong.app.planning import ForkOptions
     from prong.model import Method
 
+    first = next(iter(fork_panes.prompts(given["prompt_file"][:1])), None)
     return ForkOptions(
         agent=given["agent"],
         into=given["into"],
         method=Method(given["method"]),
         id=given["new_id"],
         title=given["title"],
-        prompt=read_prompt(given["prompt"]),
+        prompt=first or read_prompt(given["prompt"]),
         retry=given["retry"],
         before_compaction=given["before_compaction"],
         trim=given["trim"],
         code=_code(given["code"], no_worktree=given["no_worktree"]),
         code_at=given["code_at"],
         branch=given["branch"],
-        count=given["count"],
+        count=max(given["count"], len(given["prompt_file"])),
     )
 
 

@@ -92,7 +92,8 @@ def _as_captured(app: "App", plan: "ForkPlan", snapshot: "Snapshot") -> str:
     return f"{name} ({summary(change) if change.files else 'nothing changed'})"
 
 
-def print_fork(app: "App", plan: "ForkPlan", made: "Fork") -> None:
+def print_fork(app: "App", plan: "ForkPlan", made: "Fork", *, runs: bool = False) -> None:
+    """What was made, and how to run it, unless it runs already."""
     parent, child = clean(str(made.parent)), clean(str(made.child))
     click.echo(f"{styled('forked', fg='green')} {parent} into {styled(child, fg='cyan')}")
     if made.method == "seed":
@@ -107,7 +108,7 @@ def print_fork(app: "App", plan: "ForkPlan", made: "Fork") -> None:
             ("branch", made.branch or ""),
         ):
             click.echo(f"  {styled(name.ljust(_NAME), dim=True)}{clean(text)}")
-    if made.launch is not None:
+    if made.launch is not None and not runs:
         click.echo(f"  {styled(command_line(made.launch), bold=True)}")
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from prong.cli.arguments import AgentArgument
+from prong.cli.edit_report import print_edit
 from prong.cli.output import can_ask, json_option, note, open_app, patience, print_json, styled
 from prong.cli.text import clean, short_path
 from prong.errors import ProngError, UsageError
@@ -151,9 +152,7 @@ def _show(plan: "HookPlan") -> None:
         said = "there are no hooks of ours" if plan.remove else "the hooks are installed already"
         click.echo(f"{clean(plan.agent)}: {said}")
     for edit in plan.changes:
-        for line in edit.diff().split("\n"):
-            colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-            click.echo(styled(clean(line), fg=colour))
+        print_edit(edit)
     for words in plan.notes:
         note(f"note: {words}")
 

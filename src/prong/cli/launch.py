@@ -45,13 +45,17 @@ def _is_here(folder: "Path") -> bool:
 
 def become(app: "App", agent: str, launch: "Launch") -> NoReturn:
     """Replace this process with the agent. It gets our hooks for this run."""
+    run_here(app.hooked(agent, launch))
+
+
+def run_here(launch: "Launch") -> NoReturn:
+    """Replace this process with the program."""
     import os
     import sys
 
     from prong.app.running import environment
     from prong.errors import Unavailable
 
-    launch = app.hooked(agent, launch)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # `prong >&-`
             stream.flush()

@@ -24,12 +24,26 @@ COMMANDS = {
     "fork": "fork.fork",
     "resume": "resume.resume",
     "tree": "tree.tree",
+    "run": "run.run",
+    "ps": "ps.ps",
+    "status": "status.status",
+    "send": "send.send",
+    "wait": "wait.wait",
+    "attach": "attach.attach",
+    "log": "log.log",
+    "key": "key.key",
+    "clone": "clone.clone",
+    "stop": "stop.stop",
+    "restart": "restart.restart",
+    "rename": "rename.rename",
     "worktrees": "worktrees.worktrees",
     "snapshot": "snapshot.snapshot",
     "hooks": "hooks.hooks",
     "index": "index.index",
     "export": "export.export",
     "schedule": "schedule.schedule",
+    "mcp": "mcp.mcp",
+    "serve": "serve.serve",
     "doctor": "doctor.doctor",
     "demo": "demo.demo",
     "completion": "completion.completion",
@@ -39,6 +53,17 @@ _OTHER_NAMES = {
     **dict.fromkeys(("search", "grep", "query"), "find"),
     **dict.fromkeys(("ls", "sessions"), "list"),
     **dict.fromkeys(("view", "cat"), "show"),
+    **dict.fromkeys(("start", "spawn", "new", "exec"), "run"),
+    **dict.fromkeys(("workers", "jobs", "agents"), "ps"),
+    **dict.fromkeys(("state", "idle", "info"), "status"),
+    **dict.fromkeys(("kill", "rm", "end", "quit"), "stop"),
+    **dict.fromkeys(("prompt", "ask", "tell", "say"), "send"),
+    **dict.fromkeys(("keys", "press", "type"), "key"),
+    **dict.fromkeys(("open", "focus"), "attach"),
+    **dict.fromkeys(("logs", "tail", "output"), "log"),
+    **dict.fromkeys(("copy", "cp", "duplicate"), "clone"),
+    **dict.fromkeys(("mv", "name"), "rename"),
+    **dict.fromkeys(("daemon", "server"), "serve"),
 }
 """What people may try, and what they mean."""
 
@@ -95,8 +120,7 @@ class _Main(click.Group):
             _abandon(sys.stdout)
             status = 0
         except click.UsageError as error:
-            hint = " ".join(["prong", *_nearest(words[:1]), "--help"])
-            status = fail(UsageError(error.format_message(), hint=hint), words)
+            status = fail(UsageError(error.format_message(), hint=_usage_hint(error, words)), words)
         except click.ClickException as error:
             status = fail(UsageError(error.format_message()), words)
         except ProngError as error:
@@ -114,6 +138,14 @@ def command_named(name: str) -> click.Command:
     """The command, loaded."""
     module, _, attribute = COMMANDS[name].partition(".")
     return cast(click.Command, getattr(import_module(f"prong.cli.{module}"), attribute))
+
+
+def _usage_hint(error: click.UsageError, words: list[str]) -> str:
+    """What to type instead of words that no command takes."""
+    is_prompt = any(word.startswith("-") and len(word.split()) > 1 for word in words)
+    if isinstance(error, click.NoSuchOption) and is_prompt and words[0] in ("run", "send"):
+        return f"a prompt that begins with a dash comes from stdin: prong {words[0]} ... -"
+    return " ".join(["prong", *_nearest(words[:1]), "--help"])
 
 
 def _nearest(words: Sequence[str]) -> list[str]:
@@ -161,9 +193,9 @@ def main(context: click.Context) -> None:
 
     Reads the sessions of Claude Code and Codex where they lie and changes none of them.
 
-    SESSION is `claude:60309e1e` or any unique beginning of an id, a path to a session file, or
-    `last` for the newest one of this folder. `@12` behind it names a turn, `@-1` the last one. `%1`
-    is the first hit of the last `prong find`.
+    SESSION is `claude:60309e1e` or any unique beginning of an id, the name of a worker, a path to a
+    session file, or `last` for the newest one of this folder. `@12` behind it names a turn, `@-1`
+    the last one. `%1` is the first hit of the last `prong find`.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -50,6 +50,11 @@ def using(factory: Callable[[], "App"]) -> Generator[None]:
         _factory.reset(token)
 
 
+def is_on_samples() -> bool:
+    """True inside of `prong demo`, where nothing is started."""
+    return _factory.get() is not _make_app
+
+
 def json_option(command: C) -> C:
     return click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON value, for scripts."
@@ -113,18 +118,23 @@ def can_ask() -> bool:
     return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 
+def is_shown() -> bool:
+    """True when the answer goes to a terminal."""
+    return _is_terminal(sys.stdout)
+
+
 def _is_terminal(stream: Any) -> bool:
     # A stream that was closed before we began is None.
     return stream is not None and stream.isatty()
 
 
-def read_prompt(given: str | None) -> str | None:
+def read_prompt(given: str | None, hint: str = "--prompt TEXT") -> str | None:
     """A prompt as it was typed, or from standard input where `-` asks for that."""
     if given == "-":
         stdin: Any = sys.stdin
         given = stdin.read() if stdin is not None else ""
     if given is not None and not given.strip():
-        raise UsageError("the prompt is empty", hint="--prompt TEXT")
+        raise UsageError("the prompt is empty", hint=hint)
     return given
 
 

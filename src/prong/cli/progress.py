@@ -126,7 +126,7 @@ def progress(
         return
     from threading import Timer
 
-    line = _Line()
+    line = Line()
     timer = Timer(_PATIENCE_SECONDS, line.begin, [text])
     timer.daemon = True
     timer.start()
@@ -138,7 +138,7 @@ def progress(
         line.clear()
 
 
-class _Line:
+class Line:
     """The line of a terminal that the cursor is in."""
 
     def __init__(self) -> None:

@@ -1,27 +1,39 @@
 """`prong resume`."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from prong.cli.arguments import SessionArgument
 from prong.cli.launch import become, command_line
 from prong.cli.output import json_option, note, open_app, patience, print_json, read_prompt, styled
+from prong.cli.panes import terminal_option
+from prong.cli.started import READY_SECONDS, report
 from prong.errors import UsageError
+
+if TYPE_CHECKING:
+    from prong.app import App
 
 
 @click.command()
 @click.argument("session", type=SessionArgument(), metavar="SESSION")
 @click.option("--prompt", "-p", metavar="TEXT", help="The next prompt; - reads it from stdin.")
+@terminal_option
 @click.option("--exec", "run", is_flag=True, help="Become the agent, in the session's folder.")
 @json_option
-def resume(session: str, prompt: str | None, run: bool, as_json: bool) -> None:
+def resume(
+    session: str, prompt: str | None, terminal: str | None, run: bool, as_json: bool
+) -> None:
     """Go on with a session itself, in its own folder.
 
-    Shows the command, with the right flags and root; --exec runs it.
+    Shows the command, with the right flags and root; --terminal and --exec run it.
     """
     from prong.app import views
 
-    if run and as_json:
-        raise UsageError("--exec prints nothing", hint="leave --json or --exec out")
+    if run and (as_json or terminal):
+        raise UsageError("--exec runs it here", hint="leave --exec out")
+    if terminal and as_json:
+        raise UsageError("--json opens no pane", hint=f"prong run --resume {session} --json")
     app = open_app()
     with patience():
         found = app.resolve(session)
@@ -29,12 +41,25 @@ def resume(session: str, prompt: str | None, run: bool, as_json: bool) -> None:
         if found.turn is not None and not is_hit:
             hint = f"prong fork {session}"
             raise UsageError("a session is resumed at its end", hint=hint)
-        launch = app.resume(found.session, read_prompt(prompt))
+        text = read_prompt(prompt)
+        launch = app.resume(found.session, text)
     if found.turn is not None and not as_json:
         note(f"it goes on at its end; prong fork {session} goes on at the turn that was found")
     if as_json:
         print_json({"session": str(found.session.ref), **views.launch(launch)})
+    elif terminal:
+        _open(app, str(found.session.ref), text, terminal)
     elif run:
         become(app, found.session.agent, launch)
     else:
         click.echo(styled(command_line(launch), bold=True))
+
+
+def _open(app: "App", session: str, prompt: str | None, terminal: str) -> None:
+    """Run it in a pane, as a worker."""
+    from prong.app.worker_planning import WorkerOptions
+
+    options = WorkerOptions(resume=session, prompt=prompt, terminal=terminal)
+    with patience("starting ..."):
+        worker = app.workers.start(app.workers.plan(options))
+    report(app, worker, seconds=READY_SECONDS, as_json=False)

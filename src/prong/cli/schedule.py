@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from prong.cli.edit_report import print_edit
 from prong.cli.output import can_ask, json_option, note, open_app, print_json, styled
 from prong.cli.text import clean
 from prong.errors import UsageError
@@ -171,8 +172,6 @@ def _show(plan: "SchedulePlan") -> None:
     for edit in plan.edits:
         if edit.before == edit.after:
             continue
-        for line in edit.diff().split("\n"):
-            colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
-            click.echo(styled(clean(line), fg=colour))
+        print_edit(edit)
     for words in plan.notes:
         note(f"note: {words}")

@@ -17,12 +17,13 @@ def ask(app: "App", session: str, title: str) -> str:
     """`SESSION@TURN` as the person chooses it; as it was given where nothing is to be asked.
 
     That is where a turn is named, where there is one only, and where nobody sits at a terminal.
+    Who names a worker means it as it is now.
     """
     if not can_ask() or os.environ.get("TERM", "dumb") == "dumb":
         return session
     with patience():
         found = app.resolve(session)
-        if found.turn is not None:
+        if found.turn is not None or found.worker is not None:
             return session
         conversation = app.with_code(app.conversation(found.session))
     if len(conversation.turns) < 2:

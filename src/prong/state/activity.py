@@ -3,6 +3,7 @@
 Hooks tell it. One row for each session: what was told last counts, in whatever order it comes.
 """
 
+import json
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -15,14 +16,19 @@ from prong.record import Record
 from prong.state.connection import reading, writing
 from prong.state.values import as_bytes, as_text
 
-_COLUMNS = ("agent", "session", "state", "detail", "time", "cwd")
+_COLUMNS = ("agent", "session", "state", "detail", "time", "cwd", "worker")
 _ADD = f"""
     INSERT INTO activity ({", ".join(_COLUMNS)}) VALUES (:{", :".join(_COLUMNS)})
     ON CONFLICT (agent, session) DO UPDATE
-    SET state = excluded.state, detail = excluded.detail, time = excluded.time, cwd = excluded.cwd
+    SET state = excluded.state, detail = excluded.detail, time = excluded.time, cwd = excluded.cwd,
+        worker = coalesce(excluded.worker, activity.worker)
     WHERE excluded.time >= activity.time
 """  # noqa: S608 -- only the names above
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM activity"  # noqa: S608
+_ABOUT = """
+    WHERE session IN (SELECT value FROM json_each(?))
+    OR worker IN (SELECT value FROM json_each(?))
+"""
 
 
 class Activity(Record, frozen=True):
@@ -36,6 +42,8 @@ class Activity(Record, frozen=True):
     """Why, as the agent calls it: `permission_prompt`, `prompt_input_exit`."""
     cwd: str | None = None
     """Where it was then."""
+    worker: str | None = None
+    """The name of the worker that the agent runs as, when it was started as one."""
 
 
 class ActivityRecords:
@@ -53,9 +61,16 @@ class ActivityRecords:
 
     def all(self) -> dict[SessionRef, Activity]:
         """The last activity of each session that was ever heard of, the newest last."""
+        return self._found(f"{_SELECT} ORDER BY time, rowid")
+
+    def about(self, sessions: Iterable[str], workers: Iterable[str]) -> dict[SessionRef, Activity]:
+        """The last activity of these sessions, and of all that these workers ever had."""
+        wanted = (json.dumps(list(sessions)), json.dumps(list(workers)))
+        return self._found(f"{_SELECT} {_ABOUT} ORDER BY time, rowid", wanted)
+
+    def _found(self, query: str, values: tuple[str, ...] = ()) -> dict[SessionRef, Activity]:
         with reading(self._path) as connection:
-            query = f"{_SELECT} ORDER BY time, rowid"
-            rows = connection.execute(query).fetchall() if connection else []
+            rows = connection.execute(query, values).fetchall() if connection else []
         found: dict[SessionRef, Activity] = {}
         for row in rows:
             try:
@@ -81,7 +96,8 @@ def told(events: Iterable[dict[str, Any]]) -> list[Activity]:
                 ref, time = SessionRef(agent, session), _time(at)
                 if time is not None and f"{ref} {state}".isprintable():
                     detail, cwd = _word(event.get("detail")), _path(event.get("cwd"))
-                    found.append(Activity(ref, state, time, detail, cwd))
+                    worker = _word(event.get("worker"))
+                    found.append(Activity(ref, state, time, detail, cwd, worker))
             case _:
                 pass
     return found
@@ -116,6 +132,7 @@ def _row(activity: Activity) -> dict[str, Any]:
         # All alike, so that sqlite can compare them.
         "time": activity.time.astimezone(UTC).isoformat(timespec="microseconds"),
         "cwd": as_bytes(activity.cwd),
+        "worker": activity.worker,
     }
 
 
@@ -126,4 +143,5 @@ def _activity(row: dict[str, Any]) -> Activity:
         datetime.fromisoformat(row["time"]),
         row["detail"],
         as_text(row["cwd"]),
+        row["worker"],
     )

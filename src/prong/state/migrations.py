@@ -65,6 +65,38 @@ MIGRATIONS = (
         PRIMARY KEY (agent, session)
     );
     """,
+    # 3: workers. The environment has no keys and tokens in it; command and environment are JSON.
+    """
+    CREATE TABLE workers (
+        name TEXT NOT NULL PRIMARY KEY,
+        agent TEXT NOT NULL,
+        session TEXT,
+        workspace BLOB NOT NULL,
+        command TEXT NOT NULL,
+        env TEXT NOT NULL,
+        created TEXT NOT NULL,
+        started TEXT,
+        stopped TEXT,
+        prompted TEXT,
+        commanded INTEGER NOT NULL DEFAULT 0,
+        headless INTEGER NOT NULL,
+        terminal TEXT,
+        pane TEXT,
+        pane_server BLOB,
+        pid INTEGER,
+        pid_started TEXT,
+        log BLOB,
+        worktree BLOB,
+        branch BLOB,
+        fork TEXT,
+        forked_from TEXT,
+        commit_turns INTEGER NOT NULL,
+        push TEXT,
+        version TEXT,
+        settings_hash TEXT
+    );
+    ALTER TABLE activity ADD COLUMN worker TEXT;
+    """,
 )
 
 

@@ -5,20 +5,22 @@ of gitignore patterns that other tools read too, and by two lists of such patter
 ignores in the source is taken, never a file that it tracks, and nothing is ever replaced.
 """
 
+import fcntl
 import os
-import shutil
 import stat
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from prong.vcs.git import Git
 
 INCLUDE = ".worktreeinclude"
 _FICLONE = 0x40049409
 """Linux: let a file share the blocks of another until one of them is written."""
+_READING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_PIECE = 1 << 20
 _SCOPE = "@"
 """How a folder in `node_modules` begins that has packages in it instead of being one."""
 
@@ -163,25 +165,33 @@ def _copy(source: Path, target: Path) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """With its permissions from the first instant on, for it may be a secret."""
-    with source.open("rb") as reading:
-        mode = stat.S_IMODE(os.fstat(reading.fileno()).st_mode) & 0o777
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as writing:
+    reading = os.open(source, _READING)
+    try:
+        status = os.fstat(reading)
+        mode = stat.S_IMODE(status.st_mode)
+        writing = os.open(target, _WRITING, mode & 0o777)
+        try:
             _fill(reading, writing)
-    with suppress(OSError):  # times and the like are a courtesy
-        shutil.copystat(source, target)
+            with suppress(OSError):  # times and the like are a courtesy
+                os.fchmod(writing, mode)
+                os.utime(writing, ns=(status.st_atime_ns, status.st_mtime_ns))
+        finally:
+            os.close(writing)
+    finally:
+        os.close(reading)
 
 
-def _fill(reading: BinaryIO, writing: BinaryIO) -> None:
-    if not _shares_blocks(reading.fileno(), writing.fileno()):
-        shutil.copyfileobj(reading, writing, 1 << 20)
+def _fill(reading: int, writing: int) -> None:
+    if _shares_blocks(reading, writing):
+        return
+    while data := os.read(reading, _PIECE):
+        while data:
+            data = data[os.write(writing, data) :]
 
 
 def _shares_blocks(reading: int, writing: int) -> bool:
     if sys.platform != "linux":
         return False
-    import fcntl
-
     try:
         fcntl.ioctl(writing, _FICLONE, reading)
     except OSError:  # not every file system can

@@ -93,7 +93,7 @@ class Undo:
 
     def whole(self, path: Path) -> None:
         """The worktree is as it should be. It stays when `keep` is said, or somebody uses it."""
-        self.will(whole=str(path))
+        self.will(whole=str(path), at=time.time())
 
     def keep(self) -> None:
         """Nothing is taken back any more."""
@@ -143,7 +143,7 @@ def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swep
         try:
             whole = _whole(journal.entries)
             if not any(is_used(each) for each in whole):
-                worked_in = [each for each in whole if _has_work(each)]
+                worked_in = [each for each, at in whole.items() if _has_work(each, at)]
                 swept.kept.extend(worked_in)
                 if not worked_in:
                     swept.removed.extend(_take_back(root, path.stem, journal.entries))
@@ -153,16 +153,18 @@ def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swep
     return swept
 
 
-def _whole(entries: list[dict[str, Any]]) -> list[Path]:
-    """The worktrees that are as they should be, but not known to stay."""
+def _whole(entries: list[dict[str, Any]]) -> dict[Path, float]:
+    """The worktrees that are as they should be, but not known to stay; and since when."""
     if any("done" in entry for entry in entries):
-        return []
-    named = [Path(entry["whole"]) for entry in entries if "whole" in entry]
-    return [path for path in named if path.is_dir()]
+        return {}
+    named = {Path(entry["whole"]): entry.get("at", 0.0) for entry in entries if "whole" in entry}
+    return {path: at for path, at in named.items() if path.is_dir()}
 
 
-def _has_work(path: Path) -> bool:
-    """Whether somebody did something in a worktree, or wants it to stay."""
+def _has_work(path: Path, at: float) -> bool:
+    """Whether somebody did something in a worktree since then, or wants it to stay."""
+    if not os.path.lexists(path / ".git"):
+        return _is_touched(path, at)  # the copy of a folder without git
     try:
         worktree = worktree_record.read(path)
         work = worktree_state.work_in(worktree)
@@ -170,6 +172,17 @@ def _has_work(path: Path) -> bool:
         return True  # nobody knows
     done = work.would_be_lost or work.in_snapshot or work.commits
     return bool(done) or worktree_state.is_locked(worktree)
+
+
+def _is_touched(path: Path, at: float) -> bool:
+    try:
+        if path.lstat().st_ctime > at:
+            return True
+        if path.is_symlink() or not path.is_dir():
+            return False
+        return any(_is_touched(inner, at) for inner in sorted(path.iterdir()))
+    except OSError:
+        return True  # nobody knows
 
 
 def leftovers(root: Path) -> list[Path]:
@@ -190,7 +203,7 @@ def under_way(root: Path) -> set[Path]:
         found |= {
             Path(entry[what])
             for entry in _entries_in(path)
-            for what in ("worktree", "removing")
+            for what in ("worktree", "copy", "removing")
             if what in entry
         }
     return found
@@ -285,6 +298,11 @@ def _take_back(root: Path, token: str, entries: list[dict[str, Any]]) -> list[Pa
             common = Path(entry["common"])
             if common.is_dir():  # the repository may be gone as well
                 _take_back_entry(common, path, token, entry)
+            removed.append(path)
+        elif "copy" in entry:
+            path = Path(entry["copy"])
+            delete(root, path, token)
+            _tidy(root, path)
             removed.append(path)
         elif "removing" in entry:
             # Begun means done: what is left of it is in nobody's sight any more.

@@ -66,7 +66,7 @@ def create_at(
     undo: Undo | None = None,
 ) -> Worktree:
     """A new worktree of a commit, with the user's filters, as `git worktree add` makes it."""
-    commit = _commit(repo, commitish)
+    commit = commit_of(repo, commitish)
     with _undoing(undo, root) as own:
         return _finish(own, check_out(own, repo, path, branch, commit), ignored)
 
@@ -106,9 +106,15 @@ def nearest_commit(repo: Path, branch: str | None, when: datetime) -> str | None
 
 
 def place(root: Path, repo: Path, name: str) -> Path:
-    """Where in the managed root a worktree of this repository goes."""
+    """Where in the managed root a worktree of this repository goes.
+
+    One that is made from another worktree goes beside that: whose own name may say nothing.
+    """
     import hashlib
 
+    if (repo / ".git").is_file():
+        common = worktree_record.common_of(repo)
+        repo = common.parent if common is not None and common.name == ".git" else repo
     digest = hashlib.sha256(os.fsencode(os.path.realpath(repo))).hexdigest()[:6]
     title = os.fsencode(repo.name or "root")[:_LONGEST].decode(errors="ignore")
     return root / f"{title}-{digest}" / name
@@ -273,7 +279,8 @@ def _nested(path: Path) -> Worktree | None:
         return None
 
 
-def _commit(repo: Path, commitish: str) -> str:
+def commit_of(repo: Path, commitish: str) -> str:
+    """The commit that a name means. Raises `NotFound` when it means none."""
     words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commitish}^{{commit}}")
     answer = Git(repo).ask(*words)
     if not answer.ok:

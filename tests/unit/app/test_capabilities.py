@@ -4,10 +4,13 @@ import pytest
 
 from prong.app import App
 from prong.app.capabilities import CAPABILITIES, Capability, Missing
+from prong.app.mcp_setup import McpSetup
+from prong.app.workers import Workers
 from prong.cli.main import COMMANDS
 
-# Commands that are about the command line itself.
-NOT_CAPABILITIES = {"completion"}
+# Commands that are about the command line itself, or are a front end of their own.
+NOT_CAPABILITIES = {"completion", "serve"}
+PARTS = {"workers": Workers, "mcp_setup": McpSetup}
 CELLS = [name for name in Capability.__struct_fields__ if name not in ("name", "method")]
 
 
@@ -18,7 +21,9 @@ def test_every_command_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda one: one.name)
 def test_every_method_exists_and_is_documented(capability: Capability) -> None:
-    method = getattr(App, capability.method)
+    part, _, name = capability.method.rpartition(".")
+    assert not part or hasattr(App, part)
+    method = getattr(PARTS[part] if part else App, name)
     assert callable(method)
     assert method.__doc__
 
@@ -29,6 +34,13 @@ def test_an_empty_cell_states_its_reason(capability: Capability, cell: str) -> N
     value = getattr(capability, cell)
     text = value.reason if isinstance(value, Missing) else value
     assert text.strip()
+
+
+def test_every_method_of_workers_is_in_the_table() -> None:
+    listed = {one.method for one in CAPABILITIES}
+    public = {name for name in vars(Workers) if not name.startswith("_")}
+    # What others are made of.
+    assert {f"workers.{name}" for name in public - {"records", "named", "current"}} <= listed
 
 
 def test_no_capability_is_listed_twice() -> None:

@@ -1,0 +1,204 @@
+"""One prompt on its way into a worker's pane: pasted, then Enter, until the UI has taken it.
+
+Nothing is ever typed into a pane that is not the worker's own: its process is looked at right
+before. A text is pasted, so the UI takes it as one, and Enter is a key of its own behind it. It is
+pressed only when the text is alone in the line for input, as far as that can be seen: what a person
+has typed there is not ours to send.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from prong.app import worker_liveness
+from prong.app.worker_evidence import ENDING
+from prong.app.worker_input import InputLine, presses
+from prong.app.worker_states import Lookout
+from prong.errors import Busy, External, Unavailable, Unsupported
+from prong.worker import Pane, WorkerInfo, WorkerState, WorkerStatus
+from prong.worker_ports import CanCapture, CanPress, CanSend, HasDialogs, Terminal
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+_LOOK_EVERY = 0.05
+_STARTS_WITHIN = 60.0
+_SHOWN_WITHIN = 2.0
+"""Seconds in which a UI shows what was pasted."""
+_SETTLE = 0.2
+"""Codex takes keys that come faster for a part of the paste."""
+_TAKEN_WITHIN = 3.0
+"""Seconds in which a UI takes an Enter."""
+_PRESSES = 3
+_DRAWN_WITHIN = 0.4
+"""Seconds in which a UI draws what a key has changed."""
+_MOST_PRESSES = 2000
+"""Longer texts are shown as one mark, or cannot be taken out."""
+_MORE_PRESSES = 100
+"""So often a key is pressed once more: nobody knows what a UI takes for one letter."""
+
+
+def send(app: App, worker: WorkerInfo, text: str) -> None:
+    """Give a text to the UI of a worker. Raises `Busy` when it waits for an answer of a person."""
+    sending = _Sending(app, worker)
+    sending.wait_for_start()
+    known = app.workers.named(worker.name)
+    try:
+        sending.type(text)
+    except BaseException:
+        if not sending.has_begun():
+            before = {"prompted": known.prompted, "commanded": known.commanded}
+            app.workers.records.change(worker.name, **before)
+        raise
+
+
+def own_pane(app: App, worker: WorkerInfo) -> tuple[Terminal, Pane]:
+    """The pane in which the worker's own process runs at this moment."""
+    if worker.pane is None:
+        raise Unsupported(f"{worker.name} runs in no pane that prong opened")
+    if worker_liveness.lives(app, [worker])[worker.name].certain is not None:
+        raise _gone(worker)
+    return app.terminals.of(worker.pane), worker.pane
+
+
+def until(wanted: Callable[[], bool], seconds: float, every: float = _LOOK_EVERY) -> bool:
+    """Look until it is so; False when it is not so in time."""
+    end = time.monotonic() + seconds
+    while not wanted():
+        if time.monotonic() > end:
+            return False
+        time.sleep(every)
+    return True
+
+
+class _Sending:
+    def __init__(self, app: App, worker: WorkerInfo) -> None:
+        self._app = app
+        self._name = worker.name
+        self._agent = worker.agent
+        self._lookout = Lookout(app)
+        self.marked = datetime.now(UTC)
+        """When the prompt was given, as far as it was. What says idle must be newer than that."""
+
+    def wait_for_start(self) -> None:
+        """Wait until the worker has come so far that its UI takes text."""
+        end = time.monotonic() + _STARTS_WITHIN
+        while self._state() is WorkerState.STARTING and time.monotonic() < end:
+            time.sleep(_LOOK_EVERY)
+
+    def type(self, text: str) -> None:
+        """Paste and press Enter; again when the UI did not take it, which it does now and then."""
+        terminal, pane = own_pane(self._app, self._refuse_dialog())
+        if not isinstance(terminal, CanSend) or not isinstance(terminal, CanPress):
+            raise Unsupported(
+                f"nothing can be typed into {terminal.name} from outside",
+                hint=f"prong attach {self._name}",
+            )
+        line = InputLine(terminal, pane, self._app.store(self._agent))
+        if not until(lambda: not line.holds_draft(), _DRAWN_WITHIN):
+            raise self._is_a_draft()
+        self._mark(text)
+        terminal.send(pane, text)
+        until(lambda: line.shows(text), _SHOWN_WITHIN)
+        if not until(lambda: line.holds_only(text), _DRAWN_WITHIN):
+            raise self._is_a_draft(left=not _take_out(terminal, pane, line, text, is_alone=False))
+        for _ in range(_PRESSES):
+            time.sleep(_SETTLE)
+            own_pane(self._app, self._refuse_dialog())
+            # Once more: a turn that has ended since the paste is not the one of this prompt.
+            self._mark(text)
+            terminal.key(pane, "Enter")
+            if until(lambda: line.is_taken() or self.has_begun(), _TAKEN_WITHIN):
+                return
+            if not line.is_known:
+                # Nobody can see whether it was taken, and another Enter may answer a question.
+                return
+        # The next text must not be sent together with this one.
+        own_pane(self._app, self._refuse_dialog())
+        is_out = _take_out(terminal, pane, line, text, is_alone=True)
+        stands = "and was taken out again" if is_out else "and stands there"
+        raise External(
+            f"Enter is not taken in the pane of {self._name}: the text was not sent, {stands}",
+            hint=f"prong attach {self._name}",
+        )
+
+    def has_begun(self) -> bool:
+        """True when something runs that did not before; also when it has ended the worker."""
+        evidence = self._status().evidence
+        if evidence.state is WorkerState.GONE:
+            return True
+        is_new = evidence.time is not None and evidence.time > self.marked
+        is_work = evidence.state in (WorkerState.BUSY, WorkerState.WAITING)
+        return is_new and is_work and evidence.source != "prompt" and evidence.detail != ENDING
+
+    def _mark(self, text: str) -> None:
+        self.marked = datetime.now(UTC)
+        self._app.workers.records.change(
+            self._name, prompted=self.marked, commanded=text.lstrip().startswith("/")
+        )
+
+    def _is_a_draft(self, *, left: bool = False) -> Busy:
+        also = "; it stands there now, too" if left else ""
+        return Busy(
+            f"something is typed in the pane of {self._name} already: the text would be sent "
+            f"together with it{also}",
+            hint=f"prong attach {self._name}, or: prong key {self._name} C-u",
+        )
+
+    def _refuse_dialog(self) -> WorkerInfo:
+        """The worker, if no text and no Enter would be an answer to what it asks a person."""
+        status = self._status()
+        worker = status.worker
+        if status.state is WorkerState.WAITING:
+            raise _in_a_dialog(worker, status.evidence.detail)
+        store = self._app.store(worker.agent)
+        if isinstance(store, HasDialogs) and worker.pane is not None:
+            # What no hook tells may still stand on the screen.
+            terminal = self._app.terminals.of(worker.pane)
+            is_gone = status.state is WorkerState.GONE
+            if isinstance(terminal, CanCapture) and not is_gone:
+                asked = store.dialog_on(terminal.capture(worker.pane))
+                if asked is not None:
+                    raise _in_a_dialog(worker, asked)
+        return worker
+
+    def _state(self) -> WorkerState:
+        return self._status().state
+
+    def _status(self) -> WorkerStatus:
+        return self._lookout.look([self._app.workers.named(self._name)])[0]
+
+
+def _take_out(
+    terminal: CanPress, pane: Pane, line: InputLine, text: str, *, is_alone: bool
+) -> bool:
+    """Take a text out of the line for input; what else stands there stays. False when it cannot."""
+    times = 1 if line.has_mark() else presses(text)
+    if line.before is None or times > _MOST_PRESSES:
+        return False
+    # The cursor is behind what was pasted; but Codex has it in front of what it did not take.
+    keys = ("BSpace", "DC") if is_alone else ("BSpace",)
+    left = {line.before, ""} if is_alone else {line.before}
+    terminal.key(pane, *(key for key in keys for _ in range(times)))
+    for _ in range(_MORE_PRESSES):
+        if until(lambda: line.text() in left, _DRAWN_WITHIN):
+            return True
+        if not is_alone and len(line.text() or "") <= len(line.before):
+            return False
+        terminal.key(pane, *keys)
+    return False
+
+
+def _gone(worker: WorkerInfo) -> Unavailable:
+    return Unavailable(f"{worker.name} is gone", hint=f"prong restart {worker.name}")
+
+
+def _in_a_dialog(worker: WorkerInfo, asked: str | None) -> Busy:
+    about = f" ({asked})" if asked else ""
+    return Busy(
+        f"{worker.name} waits for an answer of a person{about}: the text would be that answer",
+        hint=f"prong attach {worker.name}",
+    )

@@ -1,0 +1,135 @@
+"""Talking with workers: prompts and keys into their panes, and what they say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from math import inf
+from typing import TYPE_CHECKING
+
+from prong.app import worker_lock, worker_sending
+from prong.app.worker_sending import own_pane, until
+from prong.app.worker_states import Lookout, signature_of
+from prong.errors import External, Unsupported, UsageError
+from prong.model import Message, Session, TurnState
+from prong.worker import WorkerInfo, WorkerState
+from prong.worker_ports import CanPress
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+_FOLLOW_EVERY = 0.3
+_READ_AGAIN = 2.0
+"""Seconds after which a session is looked for anew: after a rewind Codex goes on in another file.
+"""
+_WRITTEN_WITHIN = 5.0
+"""Seconds in which the end of a turn comes to the session after it was told."""
+
+
+def send(app: App, worker: WorkerInfo, text: str) -> None:
+    """Give a worker its next prompt; one that works takes it when it is done.
+
+    Raises `Busy` when it waits for an answer of a person, since the text would be that answer.
+    """
+    text = text.rstrip("\n")
+    if not text.strip():
+        raise UsageError("there is nothing to send")
+    if worker.headless:
+        from prong.app import worker_headless
+
+        worker_headless.turn(app, worker, text)
+        return
+    with worker_lock.alone(app, worker.name):
+        worker_sending.send(app, worker, text)
+
+
+def press(app: App, worker: WorkerInfo, *keys: str) -> None:
+    """Press keys in the pane of a worker, whatever it does."""
+    if worker.headless:
+        raise Unsupported(f"{worker.name} is headless: it has no pane", hint="prong send")
+    terminal, pane = own_pane(app, worker)
+    if not isinstance(terminal, CanPress):
+        raise Unsupported(
+            f"no keys can be pressed in {terminal.name} from outside",
+            hint=f"prong attach {worker.name}",
+        )
+    terminal.key(pane, *keys)
+
+
+# -- what is said ---------------------------------------------------------------------------------
+
+
+def reply(app: App, worker: WorkerInfo, after_turn: int = 0) -> str:
+    """The last answer of the last turn that is over; empty when none is behind that number."""
+    if worker.headless:
+        from prong.app import worker_headless
+
+        events = worker_headless.events(app, worker)
+        if events.error is not None and not events.reply:
+            hint = f"prong log {worker.name}"
+            raise External(f"the turn of {worker.name} failed: {events.error}", hint=hint)
+        return events.reply
+    found = ""
+
+    def is_written() -> bool:
+        nonlocal found
+        session = _session(app, worker.agent, app.workers.named(worker.name).session)
+        if session is None:
+            return False
+        turns = app.conversation(session).turns
+        over = [one for one in turns if one.state is not TurnState.RUNNING]
+        if not over or (over[-1].index or 0) <= after_turn:
+            return False
+        said = app.messages(session, turn=over[-1])
+        found = next(
+            (one.text for one in reversed(list(said)) if one.role == "assistant" and one.text), ""
+        )
+        return over[-1] == turns[-1]
+
+    # The end of a turn is told before it is written.
+    until(is_written, _WRITTEN_WITHIN, _FOLLOW_EVERY)
+    return found
+
+
+def log(app: App, worker: WorkerInfo, *, follow: bool = False) -> Iterator[Message]:
+    """What was said in a worker's session; with `follow` also what will be, until it is gone.
+
+    A session that it goes over to (/clear) is followed as well.
+    """
+    seen: list[Message] = []
+    session: Session | None = None
+    signature: tuple[int, int] | None = None
+    read = -inf
+    lookout = Lookout(app)
+    while True:
+        # Before the file is read: nothing comes after the end.
+        status = lookout.look([app.workers.named(worker.name)])[0] if follow else None
+        id_ = status.worker.session if status else worker.session
+        is_same = session is not None and session.id == id_
+        if (
+            not is_same
+            or signature_of(session) != signature
+            or time.monotonic() - read > _READ_AGAIN
+        ):
+            found = _session(app, worker.agent, id_)
+            if found is not None:
+                if not is_same:
+                    seen = []
+                session, signature, read = found, signature_of(found), time.monotonic()
+                said = list(app.messages(session))
+                yield from said[_common(seen, said) :]
+                seen = said
+        if status is None or status.state is WorkerState.GONE:
+            return
+        time.sleep(_FOLLOW_EVERY)
+
+
+def _common(one: list[Message], other: list[Message]) -> int:
+    """How many of the first messages are the same. After a rewind those behind are others."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def _session(app: App, agent: str, id_: str | None) -> Session | None:
+    """A session; None while it has no file."""
+    return next((one for one in app.sessions(agent) if one.id == id_), None) if id_ else None

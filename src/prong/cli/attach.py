@@ -1,0 +1,28 @@
+"""`prong attach`."""
+
+import click
+
+from prong.cli.arguments import worker_argument
+from prong.cli.launch import command_line, run_here
+from prong.cli.output import can_ask, json_option, open_app, print_json, styled
+
+
+@click.command()
+@worker_argument
+@json_option
+def attach(name: str, as_json: bool) -> None:
+    """Bring the pane of a worker before your eyes.
+
+    Inside of its terminal the pane gets the focus; elsewhere this terminal shows it. Without a
+    terminal here, the command is printed that would.
+    """
+    from prong.app import views
+
+    app = open_app()
+    launch = app.workers.attach(name)
+    if as_json:
+        print_json({"worker": name, **(views.launch(launch) if launch else {"command": None})})
+    elif launch is not None and can_ask():
+        run_here(launch)
+    elif launch is not None:
+        click.echo(styled(command_line(launch), bold=True))

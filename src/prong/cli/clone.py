@@ -1,0 +1,69 @@
+"""`prong clone`."""
+
+from math import inf
+from typing import Any
+
+import click
+
+from prong.cli.arguments import SessionArgument
+from prong.cli.output import can_ask, json_option, note, open_app, print_json
+from prong.cli.panes import pane_options, placement
+from prong.cli.spinner import spinner
+from prong.cli.started import ready_option, report, view
+from prong.cli.text import clean
+from prong.errors import UsageError
+
+
+@click.command()
+@click.argument("source", type=SessionArgument(), metavar="NAME|SESSION")
+@click.argument("new", metavar="[NEW]", required=False)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="How long to wait until it is idle; else for ever.",
+)
+@click.option("--no-ignored", is_flag=True, help="Leave out the files that git ignores.")
+@click.option("--trust", is_flag=True, help="Record that the agent may work in the copy.")
+@pane_options
+@ready_option
+@click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
+@json_option
+def clone(source: str, new: str | None, timeout: float | None, **given: Any) -> None:
+    """Copy a worker as it is.
+
+    Its workspace, its conversation and its settings. One that is at work is waited for. The copy
+    runs beside it, in a folder and a session of its own; the source stays as it is.
+    """
+    app = open_app()
+    as_json: bool = given["as_json"]
+    if given["trust"] and not given["yes"]:
+        _ask_for_trust(quiet=as_json)
+    name = clean(source)
+    with spinner(f"cloning {name} ...") as say:
+
+        def waiting() -> None:
+            say(f"waiting until {name} is idle (Ctrl-C stops, and leaves nothing) ...")
+
+        worker = app.workers.clone(
+            source,
+            new,
+            ignored=not given["no_ignored"],
+            timeout=inf if timeout is None else timeout,
+            waiting=waiting,
+            trust=given["trust"],
+            terminal=given["terminal"],
+            place=placement(given),
+        )
+    for warning in () if as_json else worker.warnings:
+        note(f"note: {warning}")
+    status = report(app, worker, said="cloned", seconds=given["ready_timeout"], as_json=as_json)
+    if as_json:
+        print_json(view(status, warnings=list(worker.warnings)))
+
+
+def _ask_for_trust(*, quiet: bool) -> None:
+    """It changes a file of the agent, so nobody but a person agrees to it."""
+    if quiet or not can_ask():
+        raise UsageError("--trust changes a file of the agent", hint="--yes")
+    click.confirm("Let the agent work in the copy?", default=False, abort=True, err=True)

@@ -1,0 +1,51 @@
+"""`prong ps`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.output import json_option, note, open_app, patience, print_json
+from prong.cli.text import counted
+from prong.cli.worker_table import print_workers
+
+if TYPE_CHECKING:
+    from prong.worker import WorkerStatus
+
+_NONE = 'there are no workers; prong run "..." starts one'
+
+
+@click.command()
+@click.option(
+    "--all", "everything", is_flag=True, help="Also those that were stopped, or are long gone."
+)
+@json_option
+def ps(everything: bool, as_json: bool) -> None:
+    """List workers, and what each does.
+
+    `age` is for how long it has been so. One that ended by itself, or with the machine, is `gone`
+    and can be restarted; one that was stopped, or is gone for a week, is listed with --all.
+    """
+    from prong.app import worker_stopping, worker_views
+
+    app = open_app()
+    with patience("looking at workers ..."):
+        found = app.workers.all()
+    shown = found
+    if not everything:
+        shown = [one for one in worker_stopping.recent(found) if not _is_stopped(one)]
+    if as_json:
+        print_json({"workers": [worker_views.worker(one) for one in shown]})
+        return
+    print_workers(shown)
+    for one in shown:
+        if one.state.value == "gone" and not _is_stopped(one):
+            note(f"{one.worker.name} is gone: prong restart {one.worker.name}")
+    if hidden := len(found) - len(shown):
+        note(f"{counted(hidden, 'worker')} left out, stopped or long gone: prong ps --all")
+    elif not shown:
+        note(_NONE)
+
+
+def _is_stopped(one: "WorkerStatus") -> bool:
+    """By a person, and it has ended."""
+    return one.worker.stopped is not None and one.state.value == "gone"

@@ -1,0 +1,110 @@
+"""What follows the start of a worker: it is waited for, and told of."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from prong.cli.output import note
+from prong.cli.spinner import spinner
+from prong.cli.text import clean
+from prong.cli.worker_report import print_started, say_what_it_wants
+from prong.errors import Busy, External, ProngError
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.worker import WorkerInfo, WorkerStatus
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+READY_SECONDS = 60.0
+
+
+def ready_option(command: C) -> C:
+    return click.option(
+        "--ready-timeout",
+        type=click.FloatRange(min=0),
+        default=READY_SECONDS,
+        metavar="SECONDS",
+        help="How long it may take to start (60).",
+    )(command)
+
+
+def report(
+    app: "App",
+    worker: "WorkerInfo",
+    *,
+    said: str = "started",
+    seconds: float,
+    as_json: bool,
+    err: bool = False,
+) -> "WorkerStatus":
+    """Wait until its session is there; then tell of it, unless that is left to the caller."""
+    status = ready(app, worker, seconds, quiet=as_json)
+    if not as_json:
+        print_started(status.worker, said, err=err)
+        if status.state.value == "waiting":
+            say_what_it_wants(status)
+        elif status.state.value in ("starting", "unknown"):
+            name, state = worker.name, status.state.value
+            note(f"it is still {state} after {seconds:g} s: prong status {name}")
+    return status
+
+
+def ready(
+    app: "App", worker: "WorkerInfo", seconds: float, *, quiet: bool = False
+) -> "WorkerStatus":
+    """Its state once its session is there. What an agent said that ended instead is shown."""
+    if worker.pane is not None and worker.pane.terminal == "print":
+        from prong.record import replace
+
+        # A person will start it, somewhere; what to type is told here and kept nowhere.
+        return replace(app.workers.status(worker.name), worker=worker)
+    try:
+        with kept(app, worker.name), spinner(f"waiting for {worker.agent} to start ..."):
+            return app.workers.ready(worker.name, seconds)
+    except External as error:
+        for line in "" if quiet else error.details.get("screen", "").splitlines():
+            note(line)
+        raise
+
+
+def answer(app: "App", name: str, turn: int, seconds: float) -> "tuple[WorkerStatus, str]":
+    """Wait until it is idle; what it said behind that turn."""
+    with kept(app, name), spinner(f"waiting for {name} ..."):
+        (status,) = app.workers.wait([name], timeout=seconds)
+    if status.state.value != "idle":
+        raise _no_answer(status, seconds)
+    return status, app.workers.reply(name, turn)
+
+
+def _no_answer(status: "WorkerStatus", seconds: float) -> ProngError:
+    name, state = status.worker.name, status.state.value
+    if state == "waiting":
+        wants = f" ({status.evidence.detail})" if status.evidence.detail else ""
+        return Busy(f"{name} wants a person{wants}", hint=f"prong attach {name}")
+    if state == "gone":
+        return External(f"{name} ended before it answered", hint=f"prong log {name}")
+    return Busy(f"{name} is {state} after {seconds:g} s", hint=f"prong wait {name}")
+
+
+def print_answer(text: str) -> None:
+    click.echo(clean(text, lines=True))
+
+
+def view(status: "WorkerStatus", **more: Any) -> dict[str, Any]:
+    from prong.app import worker_views
+
+    return {"worker": worker_views.worker(status), **more}
+
+
+@contextmanager
+def kept(app: "App", name: str) -> Generator[None]:
+    """A Ctrl-C ends the waiting, not the work: a worker that is there is whole."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if app.workers.records.named(name) is not None:
+            note(f"{name} runs on: prong stop {name} ends it")
+        raise

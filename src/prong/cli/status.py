@@ -1,0 +1,27 @@
+"""`prong status`."""
+
+import click
+
+from prong.cli.arguments import worker_argument
+from prong.cli.output import json_option, note, open_app, patience, print_json
+from prong.cli.worker_report import going_on, print_status
+
+
+@click.command()
+@worker_argument
+@json_option
+def status(name: str, as_json: bool) -> None:
+    """Tell what a worker does, and how that is known."""
+    from prong.app import worker_views
+
+    app = open_app()
+    with patience("looking at it ..."):
+        found = app.workers.status(name)
+    if as_json:
+        print_json(worker_views.status(found))
+        return
+    print_status(found)
+    if found.state.value == "gone":
+        note(going_on(found.worker))
+    elif found.state.value == "waiting":
+        note(f"it waits for you: prong attach {found.worker.name}")
