@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from prong.app import App
     from prong.app.functions import find, fork, plan_fork, sessions, turns
     from prong.app.planning import ForkOptions
+    from prong.app.worker import Worker
     from prong.errors import ProngError
     from prong.model import (
         Conversation,
@@ -50,6 +51,7 @@ __all__ = [
     "Session",
     "SessionRef",
     "Turn",
+    "Worker",
     "__version__",
     "find",
     "fork",
@@ -62,6 +64,7 @@ _HOME = {
     "App": "prong.app",
     "ForkOptions": "prong.app.planning",
     "ProngError": "prong.errors",
+    "Worker": "prong.app.worker",
     **dict.fromkeys(("find", "fork", "plan_fork", "sessions", "turns"), "prong.app.functions"),
 }
 

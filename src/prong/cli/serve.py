@@ -1,0 +1,32 @@
+"""`prong serve`."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from prong.cli.output import json_option, note, open_app, print_json, styled
+from prong.cli.text import clean, short_path
+
+
+@click.command()
+@json_option
+def serve(as_json: bool) -> None:
+    """Serve workers to other programs.
+
+    On a unix socket, until Ctrl-C. Nothing needs it. While it runs, `prong wait` hears of changes
+    instead of looking for them, and programs can start, fork, ask and stop workers by HTTP and
+    JSON. Workers run on when it ends.
+    """
+
+    def ready(socket: Path) -> None:
+        if as_json:
+            print_json({"socket": str(socket)})
+        else:
+            click.echo(f"{styled('serving', fg='green')} {clean(short_path(str(socket)))}")
+            note("Ctrl-C ends it; workers run on")
+        sys.stdout.flush()
+
+    # Two front ends do not know each other; this one only starts the other.
+    import_module("prong.serve.server").run(open_app(), ready)
