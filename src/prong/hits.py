@@ -33,6 +33,8 @@ class Query(Record, frozen=True):
     """One hit for a session: its best turn."""
     collection: str = "claude-sessions"
     """Of qmd."""
+    without: "tuple[SessionRef, ...]" = ()
+    """Sessions that are not looked for: the one that asks."""
     masked: bool = True
     """Keys and tokens in passages are masked, also those that a passage has only a part of."""
 

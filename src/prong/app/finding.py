@@ -81,6 +81,11 @@ class Engines(Record, frozen=True, dict=True):
 
         return Meaning(self.embedder, self.vectors)
 
+    def rest(self) -> None:
+        """Unload the model when it has not been used for a while."""
+        if "embedder" in self.__dict__:
+            self.embedder.unload_if_idle()
+
     def close(self) -> None:
         self.index.close()
         if "vectors" in self.__dict__:
@@ -136,7 +141,7 @@ def _read_all(made: Engines, on_progress: OnProgress) -> None:
     """Let the sentence model read what it has not read yet, the newest sessions first."""
     from prong.search.vectors import fill
 
-    heads = made.index.catalogue.all_heads
+    heads = made.index.catalogue.newest_heads
     keys = _keys(made)
     made.vectors.keep_only(keys)
     before = made.vectors.count()
@@ -282,8 +287,9 @@ class _Shelves:
                 and (project is None or project.had(session))
             }
         here = self._here(query)
+        without = {(ref.agent, ref.id) for ref in query.without}
         return Shelf(
-            standing=partial(self._standing, only=only, here=here),
+            standing=partial(self._standing, only=only, here=here, without=without),
             only=only,
             here=here,
             turn_ids=self._app.kept_turns() if query.has_snapshot else None,
@@ -296,10 +302,15 @@ class _Shelves:
         return {name for name, session in self._sessions.items() if here.had(session)}
 
     def _standing(
-        self, name: Name, *, only: AbstractSet[Name] | None, here: AbstractSet[Name]
+        self,
+        name: Name,
+        *,
+        only: AbstractSet[Name] | None,
+        here: AbstractSet[Name],
+        without: AbstractSet[Name],
     ) -> Standing | None:
         session = self._sessions.get(name)
-        if session is None or (only is not None and name not in only):
+        if session is None or name in without or (only is not None and name not in only):
             return None
         return Standing(self._family(session), name in here, session.headless, session.cwds)
 

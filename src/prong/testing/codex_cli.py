@@ -107,10 +107,16 @@ class CodexCli:
         return self._exec([prompt], cwd, timeout, env)
 
     def resume(
-        self, thread_id: str, prompt: str, cwd: Path, *, timeout: float = PATIENCE
+        self,
+        thread_id: str,
+        prompt: str,
+        cwd: Path,
+        *,
+        timeout: float = PATIENCE,
+        env: Mapping[str, str] | None = None,
     ) -> CodexRun:
         """One headless turn in an existing thread; its file grows."""
-        return self._exec(["resume", thread_id, prompt], cwd, timeout)
+        return self._exec(["resume", thread_id, prompt], cwd, timeout, env)
 
     def fork(
         self,

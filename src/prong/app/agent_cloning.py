@@ -1,0 +1,50 @@
+"""What an agent may clone, and what the clone would be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.app import agent_wishes, worker_names
+from prong.app.clone_source import Origin, Rest
+from prong.errors import Taken
+from prong.record import Record
+from prong.worker import WorkerState, WorkerStatus
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+
+class ClonePlan(Record, frozen=True):
+    """What would be copied. Making it wrote nothing."""
+
+    workspace: Path
+    status: WorkerStatus | None
+    """None for a session that no worker has."""
+    terminal: str | None
+    warnings: tuple[str, ...]
+
+
+def plan(app: App, source: str, new: str | None, *, trust: bool) -> ClonePlan:
+    """Raises `UsageError` for what the person has not allowed."""
+    agent_wishes.refuse_unallowed(app, trust=trust)
+    if new is not None:
+        worker_names.checked(new, app.stores)
+        if app.workers.records.named(new) is not None:
+            raise Taken(f"there is a worker {new} already", hint="another new_name")
+    origin = Origin.find(app, source)
+    worker = origin.worker
+    agent_wishes.refuse_inherited(app, origin.agent, worker.command if worker else None)
+    status = app.workers.status(worker.name) if worker else None
+    at_work = status is not None and status.state in (WorkerState.BUSY, WorkerState.WAITING)
+    return ClonePlan(
+        origin.folder,
+        status,
+        None if origin.headless else agent_wishes.terminal(app),
+        ("it is at work: the copy waits until it is idle",) if at_work else (),
+    )
+
+
+def wait(app: App, source: str, timeout: float) -> None:
+    """Until the source is idle. Raises `Busy` when that takes longer than so many seconds."""
+    Rest(app, timeout, lambda: None).wait_for(Origin.find(app, source))

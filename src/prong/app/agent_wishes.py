@@ -1,0 +1,62 @@
+"""What an agent may ask for that starts other agents. A person asks for themselves; see `[mcp]`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prong.app.worker_launching import commanded
+from prong.app.worker_views import words
+from prong.errors import UsageError
+from prong.paths import config_file
+from prong.worker import RunOptions
+from prong.worker_ports import CanWork, TakesOver
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+
+def refuse_unallowed(app: App, *, skip_permissions: bool = False, trust: bool = False) -> None:
+    """Raise `UsageError` for what the person has not allowed."""
+    asked = {"allow_skip_permissions": skip_permissions, "allow_trust": trust}
+    what = {
+        "allow_skip_permissions": "a worker that asks nobody for permission",
+        "allow_trust": "a folder that is trusted",
+    }
+    for name, is_asked in asked.items():
+        if is_asked and not getattr(app.settings.mcp, name):
+            raise UsageError(
+                f"an agent may not ask for {what[name]}: the user has not allowed it",
+                hint=f"the user can: [mcp] {name} = true in {config_file()}",
+            )
+
+
+def refuse_inherited(app: App, agent: str, command: str | tuple[str, ...] | None) -> None:
+    """Raise `UsageError` for a command that skips permissions, where the configured one does not.
+
+    A fork gets the command of its source. What a person gave to one worker is not for an agent to
+    give to more.
+    """
+    if command and _skips(app, agent, command) and not _skips(app, agent, None):
+        refuse_unallowed(app, skip_permissions=True)
+
+
+def _skips(app: App, agent: str, command: str | tuple[str, ...] | None) -> bool:
+    store = commanded(app.store(agent), command)
+    if not isinstance(store, CanWork):
+        return False
+    # What has it already is the same with it.
+    plain, skipping = (
+        store.command_with(RunOptions(skip_permissions=skips)) for skips in (False, True)
+    )
+    return sorted(words(plain)) == sorted(words(skipping))
+
+
+def terminal(app: App) -> str | None:
+    """The name of the terminal for a worker that nobody sits before; None for the usual one.
+
+    One that takes over this very process, or that only prints what to type, is for people.
+    """
+    usual = app.terminals.for_worker()
+    if isinstance(usual, TakesOver) or usual.name == "print":
+        return app.terminals.for_worker("tmux").name
+    return None

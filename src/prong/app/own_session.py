@@ -1,0 +1,54 @@
+"""The session that the agent has open which started this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.errors import ProngError
+from prong.model import SessionRef
+from prong.worker_ports import CanWork
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+_HIGHEST = 4
+"""So many processes may stand between an agent and us: a shell, a launcher."""
+_PROC = Path("/proc")
+
+
+def of(app: App, pids: Iterable[int]) -> SessionRef | None:
+    """What the first of these processes has open that has anything open."""
+    for pid in dict.fromkeys(pids):
+        for agent, store in app.stores.items():
+            if not isinstance(store, CanWork):
+                continue
+            with suppress(ProngError, OSError):
+                found = store.open_sessions([pid]).get(pid)
+                if found is not None:
+                    return SessionRef(agent, found.session)
+    return None
+
+
+def ancestors(pid: int) -> list[int]:
+    """The processes above one, the nearest first; never the first process of the system."""
+    found: list[int] = []
+    while len(found) < _HIGHEST:
+        parent = _parent(pid)
+        if parent is None or parent <= 1:
+            break
+        found.append(parent)
+        pid = parent
+    return found
+
+
+def _parent(pid: int) -> int | None:
+    if pid == os.getpid():
+        return os.getppid()
+    with suppress(OSError, ValueError, IndexError):
+        # The second field, the program's name, may hold spaces and brackets.
+        return int((_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+    return None

@@ -1,0 +1,28 @@
+"""`prong mcp`."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from prong.cli.mcp_setup import install, remove
+from prong.cli.output import note
+
+
+@click.group(invoke_without_command=True)
+@click.option("--read-only", is_flag=True, help="Leave out every tool that writes.")
+@click.pass_context
+def mcp(context: click.Context, read_only: bool) -> None:
+    """Serve an agent: it finds, forks and runs sessions itself.
+
+    Speaks MCP on standard input and output, so an agent starts it, not a person.
+    """
+    if context.invoked_subcommand is None:
+        if sys.stdin.isatty():
+            note("waiting for an agent (Ctrl-C ends it); prong mcp install tells yours of it")
+        # Two front ends do not know each other; this one only starts the other.
+        import_module("prong.mcp.server").run(read_only=read_only)
+
+
+mcp.add_command(install)
+mcp.add_command(remove)

@@ -1,0 +1,62 @@
+"""Names that an agent gives: of sessions, folders and times."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from prong.errors import UsageError
+from prong.moments import EXAMPLES, moment
+
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:@-]{0,199}")
+"""No path: an agent may not be allowed to read the files that a path leads to."""
+Model = Annotated[str, Meta(pattern="^[^-]")]
+"""Not what a program would take for an option."""
+_HINT = "claude:60309e1e, an id, or the name of a worker; @12 behind it is a turn"
+_LONGEST_PATH = 4096
+
+
+def session(text: str, turn: int | None = None) -> str:
+    """A session, and the turn if there is one, as `App.resolve` takes it."""
+    if not _SESSION.fullmatch(text):
+        raise UsageError(f"{text[:100]!r} is no name of a session", hint=_HINT)
+    if turn is None:
+        return text
+    if "@" in text:
+        raise UsageError("the turn is named twice", hint="leave turn out, or what is behind the @")
+    return f"{text}@{turn}"
+
+
+def folder(text: str | None) -> Path | None:
+    """A folder; None for `auto` and for nothing, which is where the server runs."""
+    if text is None or text in ("", "auto"):
+        return None
+    if "\0" in text or len(text) > _LONGEST_PATH:
+        raise UsageError("that is no folder", hint="project_path: /home/ada/shop")
+    return Path(text)
+
+
+def prompt(text: str | None) -> str | None:
+    """A prompt; None for a blank: an agent that has nothing to say may write one."""
+    return text if text is not None and text.strip() else None
+
+
+def time(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return moment(text)
+    except ValueError:
+        raise UsageError(f"{text[:100]!r} is no time", hint=f"one of {EXAMPLES}") from None
+
+
+def here() -> Path | None:
+    """The folder that the agent was started in; None when it is gone."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None

@@ -1,0 +1,115 @@
+"""`prong mcp`: the server, on standard input and output.
+
+Output belongs to the protocol: while it serves, the SDK points everything else that is printed to
+standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any, cast
+
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+)
+
+import prong
+from prong.app import App
+from prong.errors import NotFound
+from prong.mcp.caller import Caller
+from prong.mcp.desk import Desk, Progress
+from prong.mcp.problems import problem_of
+from prong.mcp.quoted import fenced
+from prong.mcp.schemas import checked, plain
+from prong.mcp.tool import Call, Tool
+from prong.mcp.tools import TOOLS
+
+_INSTRUCTIONS = (
+    "prong finds past coding-agent sessions (Claude Code, Codex) and forks them at a turn, "
+    "together with the code as it stood then. Before work that may have been done or discussed "
+    "before, call smart_fork with what you want to do; it only searches unless you ask for a "
+    "fork. A fork runs as a worker in a terminal pane: wait_workers waits for it, send_to_worker "
+    "talks to it."
+)
+_READING = (
+    "prong finds past coding-agent sessions (Claude Code, Codex). Before work that may have been "
+    "done or discussed before, call find_sessions with what you want to do."
+)
+
+
+def build(opened: Callable[[], App] = App, *, read_only: bool = False) -> Server[Any]:
+    """The server. Without `read_only`, it has tools that write as well."""
+    tools = {tool.name: tool for tool in TOOLS if not (read_only and tool.writes)}
+    desk = Desk(opened)
+
+    @asynccontextmanager
+    async def life(_: Server[Any]) -> AsyncGenerator[None]:
+        resting = asyncio.create_task(desk.rest())
+        try:
+            yield
+        finally:
+            resting.cancel()
+            with suppress(asyncio.CancelledError):
+                await resting
+            desk.close()
+
+    async def listed(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[tool.described for tool in tools.values()])
+
+    async def called(context: Any, params: CallToolRequestParams) -> CallToolResult:
+        meta = cast(Mapping[str, Any], context.meta or {})
+        call = Call(desk, Caller(meta), Progress(context.session))
+        return await _answer(call, tools, params)
+
+    return Server(
+        "prong",
+        version=prong.__version__,
+        title="prong",
+        instructions=_READING if read_only else _INSTRUCTIONS,
+        lifespan=life,
+        on_list_tools=listed,
+        on_call_tool=called,
+    )
+
+
+async def _answer(
+    call: Call, tools: Mapping[str, Tool], params: CallToolRequestParams
+) -> CallToolResult:
+    try:
+        tool = _named(tools, params.name)
+        arguments = checked(tool.arguments, params.arguments, tool.name)
+        found = plain(await tool.run(call, arguments))
+    except Exception as error:  # noqa: BLE001 -- whatever it is, the agent gets an answer
+        return problem_of(error)
+    text = TextContent(type="text", text=fenced(found))
+    return CallToolResult(content=[text], structured_content=found)
+
+
+def _named(tools: Mapping[str, Tool], name: str) -> Tool:
+    if name not in tools:
+        raise NotFound(f"there is no tool {name}", hint=f"one of {', '.join(tools)}")
+    return tools[name]
+
+
+def run(*, read_only: bool = False) -> None:
+    """Serve until the client closes its end."""
+    logging.basicConfig(level=logging.WARNING)  # to standard error
+    # A thread waits for the next line, and nothing wakes it: Python would wait for that as well.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    server = build(read_only=read_only)
+
+    async def serve() -> None:
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+    asyncio.run(serve())

@@ -1,0 +1,49 @@
+"""prong_doctor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prong.mcp.schemas import Arguments
+from prong.mcp.shapes import Diagnosis, Finding
+from prong.mcp.tool import Call, Effect, Tool
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+
+class Doctor(Arguments, frozen=True):
+    """Nothing is needed."""
+
+
+async def prong_doctor(call: Call, _: Doctor) -> Diagnosis:
+    def examined(app: App) -> Diagnosis:
+        from prong import __version__
+
+        report = app.doctor()
+        own = call.own(app)
+        return Diagnosis(
+            version=__version__,
+            warnings=report.warnings,
+            findings=[
+                Finding(one.topic, one.level.value, one.message, one.hint)
+                for one in report.findings
+            ],
+            own_session=str(own) if own else None,
+        )
+
+    return await call.do(examined)
+
+
+TOOLS = (
+    Tool(
+        "prong_doctor",
+        "Check the installation",
+        "Tell what of prong and of the agents is installed, what is missing, and what the user "
+        "types about it.",
+        Doctor,
+        Diagnosis,
+        Effect.READS,
+        prong_doctor,
+    ),
+)

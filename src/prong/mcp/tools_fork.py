@@ -1,0 +1,120 @@
+"""fork_session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from prong.mcp import names
+from prong.mcp.forked import CODES, forked_session, made_fork, planned_fork
+from prong.mcp.schemas import Arguments
+from prong.mcp.shapes import SessionFork
+from prong.mcp.tool import Call, Effect, Tool
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.app.smart_forking import ForkWish
+
+
+class ForkSession(Arguments, frozen=True):
+    session: Annotated[
+        str | None,
+        Meta(description="A session or a worker's name. Without it, you fork yourself."),
+    ] = None
+    turn: Annotated[
+        int | None,
+        Meta(description="The last turn of the fork; -1 is the last one, 0 before the first."),
+    ] = None
+    prompt: Annotated[str | None, Meta(description="The fork's first prompt.")] = None
+    name: Annotated[str | None, Meta(description="The name of its worker.")] = None
+    agent: Annotated[str | None, Meta(description="Fork into this agent.")] = None
+    project_path: Annotated[
+        str | None, Meta(description="Run it in this folder, instead of a new worktree.")
+    ] = None
+    code: Annotated[
+        CODES | None,
+        Meta(
+            description="The code it starts from: turn, as it stood then; now, as it is; head, the "
+            "last commit; none, the folder as it is and no worktree."
+        ),
+    ] = None
+    branch: Annotated[str | None, Meta(description="The branch of the new worktree.")] = None
+    title: Annotated[str | None, Meta(description="The title of the new session.")] = None
+    model: Annotated[names.Model | None, Meta(description="The model it runs with.")] = None
+    run: Annotated[
+        bool, Meta(description="Run it as a worker. If false, only make it and give the command.")
+    ] = True
+    headless: Annotated[bool, Meta(description="Without a terminal pane; needs a prompt.")] = False
+    skip_permissions: Annotated[
+        bool, Meta(description="It asks nobody. Refused unless the user allowed it.")
+    ] = False
+    trust: Annotated[
+        bool, Meta(description="Trust its folder. Refused unless the user allowed it.")
+    ] = False
+    dry_run: Annotated[bool, Meta(description="Only show what would be done.")] = False
+
+
+async def fork_session(call: Call, given: ForkSession) -> SessionFork:
+    from prong.app import smart_forking
+
+    named = names.session(given.session, given.turn) if given.session is not None else None
+    wish = _wish(given)
+
+    def fork(app: App) -> SessionFork:
+        point, notes = named, tuple[str, ...]()
+        if point is None:
+            own = call.own(app)
+            if given.turn is None:
+                point = smart_forking.own_point(app, own)
+                notes = (f"forked at {point}: the turn before this one",)
+            else:
+                point = f"{smart_forking.known(own)}@{given.turn}"
+        plan = smart_forking.plan(app, point, wish)
+        if given.dry_run:
+            return SessionFork(plan=planned_fork(plan), notes=notes)
+        if not given.run:
+            return SessionFork(fork=made_fork(app.fork(plan)), notes=notes)
+        running = smart_forking.start(app, plan, wish, call.progress.say)
+        return SessionFork(
+            fork=made_fork(running.fork), forked_session=forked_session(running), notes=notes
+        )
+
+    return await call.do(fork)
+
+
+def _wish(given: ForkSession) -> ForkWish:
+    from prong.app.smart_forking import ForkWish
+    from prong.errors import UsageError
+    from prong.model import Code
+
+    if not given.run and (given.name or given.headless):
+        raise UsageError("name and headless are about a worker", hint="leave run out")
+    return ForkWish(
+        prompt=names.prompt(given.prompt),
+        name=given.name,
+        agent=given.agent,
+        project=names.folder(given.project_path),
+        code=Code(given.code) if given.code else None,
+        branch=given.branch,
+        title=given.title,
+        model=given.model,
+        headless=given.headless,
+        skip_permissions=given.skip_permissions,
+        trust=given.trust,
+    )
+
+
+TOOLS = (
+    Tool(
+        "fork_session",
+        "Fork a session",
+        "Make a new session of the turns of another one up to a turn, with the code as it stood "
+        "then in a worktree of its own, and run it as a worker in a terminal pane. Without a "
+        "session you fork yourself, up to the turn before this one. The source stays as it is.",
+        ForkSession,
+        SessionFork,
+        Effect.WRITES,
+        fork_session,
+    ),
+)

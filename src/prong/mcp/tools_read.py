@@ -1,0 +1,127 @@
+"""read_session and list_turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from prong.mcp import names
+from prong.mcp.schemas import Arguments, shaped
+from prong.mcp.shapes import MessageText, SessionText, TurnFacts, TurnList
+from prong.mcp.tool import Call, Effect, Tool
+from prong.mcp.tools_search import session_facts
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+Session = Annotated[
+    str,
+    Meta(description="A session (claude:60309e1e, or its id), or a worker's name. @12 is a turn."),
+]
+Turn = Annotated[int, Meta(ge=1)]
+_PROMPT = 500
+"""Characters of a prompt in a list of turns."""
+_FILES = 50
+
+
+class ReadSession(Arguments, frozen=True):
+    session: Session
+    from_turn: Annotated[Turn | None, Meta(description="From this turn on.")] = None
+    to_turn: Annotated[Turn | None, Meta(description="Up to this turn.")] = None
+    page: Annotated[
+        str | None, Meta(description="Where to read on: the `next` of the page before.")
+    ] = None
+    max_tokens: Annotated[
+        int, Meta(ge=200, le=50_000, description="About so many tokens a page.")
+    ] = 8_000
+    tool_output: Annotated[bool, Meta(description="With what tools gave back.")] = False
+    thinking: Annotated[bool, Meta(description="With the agent's thoughts.")] = False
+
+
+class ListTurns(Arguments, frozen=True):
+    session: Session
+    from_turn: Annotated[int, Meta(ge=1, description="From this turn on.")] = 1
+    limit: Annotated[int, Meta(ge=1, le=200, description="At most so many.")] = 50
+
+
+async def read_session(call: Call, given: ReadSession) -> SessionText:
+    from prong.app import session_pages, views
+    from prong.errors import UsageError
+    from prong.record import asdict
+
+    name = names.session(given.session)
+    if given.page is not None and not (given.page.isascii() and given.page.isdigit()):
+        raise UsageError(f"{given.page[:100]!r} is no page", hint="the `next` of the page before")
+    wish = session_pages.PageWish(
+        first=given.from_turn,
+        last=given.to_turn,
+        start=int(given.page[:9]) if given.page else 0,
+        tokens=given.max_tokens,
+        output=given.tool_output,
+        thinking=given.thinking,
+    )
+
+    def read(app: App) -> SessionText:
+        page = session_pages.page(app, name, wish)
+        return SessionText(
+            session=session_facts(views.session(page.session)),
+            messages=[shaped(MessageText, asdict(one)) for one in page.messages],
+            tokens=page.tokens,
+            next=str(page.next) if page.next is not None else None,
+        )
+
+    return await call.do(read)
+
+
+async def list_turns(call: Call, given: ListTurns) -> TurnList:
+    from prong.app import views
+    from prong.secrets import mask
+
+    name = names.session(given.session)
+
+    def listed(app: App) -> TurnList:
+        conversation = app.with_code(app.conversation(app.session(name)))
+        turns = conversation.turns
+        shown = turns[given.from_turn - 1 : given.from_turn - 1 + given.limit]
+        after = given.from_turn + len(shown)
+        facts: list[TurnFacts] = []
+        for one in map(views.turn, shown):
+            prompt = one["prompt"]
+            prompt = prompt if len(prompt) <= _PROMPT else f"{prompt[:_PROMPT]} ..."
+            told = {**one, "prompt": mask(prompt), "files": one["files"][:_FILES]}
+            facts.append(shaped(TurnFacts, told))
+        return TurnList(
+            session=session_facts(views.session(conversation.session)),
+            turns=facts,
+            total=len(turns),
+            next_turn=after if after <= len(turns) else None,
+            abandoned=len(conversation.abandoned),
+            compactions=list(conversation.compactions),
+        )
+
+    return await call.do(listed)
+
+
+TOOLS = (
+    Tool(
+        "read_session",
+        "Read a session",
+        "Read what was said in a session, by turns and in pages of about max_tokens. Secrets are "
+        "masked. To read on, call it again with the same arguments and `next` as `page`.",
+        ReadSession,
+        SessionText,
+        Effect.READS,
+        read_session,
+    ),
+    Tool(
+        "list_turns",
+        "List the turns of a session",
+        "List the turns of a session: prompt, time, files, and whether the code of the turn was "
+        "kept. Each can be forked: fork_session with session and turn.",
+        ListTurns,
+        TurnList,
+        Effect.READS,
+        list_turns,
+    ),
+)

@@ -1,0 +1,287 @@
+"""smart_fork and find_sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from msgspec import Meta
+
+from prong.mcp import names
+from prong.mcp.forked import CODES, forked_session, planned_fork
+from prong.mcp.schemas import Arguments, shaped
+from prong.mcp.shapes import Attempt, Found, FoundSessions, SessionFacts, SmartForkResult
+from prong.mcp.tool import Call, Effect, Tool
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.app.smart_forking import ForkWish
+    from prong.hits import IndexProgress, Query, SearchResult
+    from prong.model import SessionRef
+
+_LONGEST = 400
+"""Characters of a prompt or a title in a list."""
+
+Limit = Annotated[int, Meta(ge=1, le=50, description="At most so many.")]
+Score = Annotated[float, Meta(ge=0, le=1)]
+MinScore = Annotated[Score | None, Meta(description="Nothing below this score.")]
+Snippets = Annotated[bool, Meta(description="With the passages that match.")]
+Number = Annotated[int, Meta(ge=1)]
+ProjectPath = Annotated[
+    str | None, Meta(description="Sessions that were ever in this folder or below it.")
+]
+Agent = Annotated[str | None, Meta(description="Sessions of this agent only: claude or codex.")]
+Since = Annotated[str | None, Meta(description="Turns since: 3d, 12h, yesterday, 2026-11-01.")]
+Engine = Annotated[
+    Literal["auto", "builtin", "qmd"] | None,
+    Meta(description="What answers. The built-in engine needs nothing installed."),
+]
+Collection = Annotated[str, Meta(description="The one of qmd.", max_length=200)]
+IncludeSelf = Annotated[bool, Meta(description="Also find the session that asks.")]
+
+
+class SmartFork(Arguments, frozen=True):
+    intent: Annotated[str, Meta(description="What you want to do, in your words.")]
+    limit: Limit = 5
+    project_path: ProjectPath = None
+    collection: Collection = "claude-sessions"
+    min_score: MinScore = None
+    include_snippets: Snippets = True
+    auto_fork: Annotated[bool, Meta(description="Fork the best result that can be forked.")] = False
+    fork_index: Annotated[
+        Number | None, Meta(description="Fork this result: its rank, so 1 is the first.")
+    ] = None
+    agent: Agent = None
+    since: Since = None
+    engine: Engine = None
+    include_self: IncludeSelf = False
+    prompt: Annotated[str | None, Meta(description="The fork's first prompt.")] = None
+    name: Annotated[str | None, Meta(description="The name of the fork's worker.")] = None
+    code: Annotated[
+        CODES | None,
+        Meta(
+            description="The code the fork starts from: turn, as it stood then; now, as it is; "
+            "head, the last commit; none, the folder as it is and no worktree."
+        ),
+    ] = None
+    headless: Annotated[
+        bool, Meta(description="Run the fork without a terminal pane; needs a prompt.")
+    ] = False
+    skip_permissions: Annotated[
+        bool, Meta(description="The fork asks nobody. Refused unless the user allowed it.")
+    ] = False
+    trust: Annotated[
+        bool, Meta(description="Trust the fork's folder. Refused unless the user allowed it.")
+    ] = False
+    dry_run: Annotated[bool, Meta(description="Only show what the fork would do.")] = False
+
+
+class FindSessions(Arguments, frozen=True):
+    intent: Annotated[
+        str | None,
+        Meta(description="What they were about. Without it, the newest sessions are listed."),
+    ] = None
+    limit: Limit = 10
+    project_path: ProjectPath = None
+    agent: Agent = None
+    since: Since = None
+    files: Annotated[
+        tuple[str, ...], Meta(description="Turns that touched all of these files.", max_length=20)
+    ] = ()
+    has_snapshot: Annotated[bool, Meta(description="Turns whose code was kept.")] = False
+    min_score: MinScore = None
+    include_snippets: Snippets = True
+    engine: Engine = None
+    collection: Collection = "claude-sessions"
+    include_self: IncludeSelf = False
+
+
+async def smart_fork(call: Call, given: SmartFork) -> SmartForkResult:
+    from prong.app import smart_forking
+
+    _check(given)
+
+    def search(app: App) -> tuple[SearchResult, SessionRef | None]:
+        own = call.own(app)
+        query = _query(given, own)
+        told = _told(call.progress.say)
+        return smart_forking.search(app, query, given.engine, told), own
+
+    result, own = await call.search(search)
+    answer = _answer(result, own, given)
+    if not (given.auto_fork or given.fork_index is not None):
+        return shaped(SmartForkResult, answer)
+    wish = _wish(given)
+
+    def fork(app: App) -> dict[str, Any]:
+        plan, why = smart_forking.plan_of(app, result, given.fork_index, wish)
+        notes = [*answer["notes"], *why]
+        if given.dry_run:
+            return {"plan": planned_fork(plan), "notes": notes}
+        running = smart_forking.start(app, plan, wish, call.progress.say)
+        return {"forked_session": forked_session(running), "notes": notes}
+
+    return shaped(SmartForkResult, {**answer, **await call.do(fork)})
+
+
+def _check(given: SmartFork) -> None:
+    from prong.errors import UsageError
+
+    if given.auto_fork and given.fork_index is not None:
+        raise UsageError("auto_fork and fork_index exclude each other", hint="leave auto_fork out")
+    forks = given.auto_fork or given.fork_index is not None
+    said = ("prompt", "name", "code", "headless", "skip_permissions", "trust", "dry_run")
+    extra = [name for name in said if getattr(given, name)]
+    if extra and not forks:
+        raise UsageError(f"{extra[0]} is about a fork", hint="fork_index or auto_fork as well")
+
+
+def _wish(given: SmartFork) -> ForkWish:
+    from prong.app.smart_forking import ForkWish
+    from prong.model import Code
+
+    return ForkWish(
+        prompt=names.prompt(given.prompt),
+        name=given.name,
+        code=Code(given.code) if given.code else None,
+        headless=given.headless,
+        skip_permissions=given.skip_permissions,
+        trust=given.trust,
+    )
+
+
+async def find_sessions(call: Call, given: FindSessions) -> FoundSessions:
+    from prong.app import smart_forking
+
+    if given.intent is None:
+        return await call.do(lambda app: _newest(app, call, given))
+
+    def search(app: App) -> FoundSessions:
+        own = call.own(app)
+        query = _query(given, own)
+        told = _told(call.progress.say)
+        result = smart_forking.search(app, query, given.engine, told)
+        return shaped(FoundSessions, _answer(result, own, given))
+
+    return await call.search(search)
+
+
+def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
+    from prong.app import views
+    from prong.app.folder_names import project_folder
+    from prong.app.sessions import SessionFilter
+    from prong.errors import UsageError
+
+    if given.files or given.has_snapshot:
+        raise UsageError("files and has_snapshot narrow a search", hint="intent: what it was about")
+    own = call.own(app)
+    notes: list[str] = []
+    folder = names.folder(given.project_path)
+    project = project_folder(app, folder, notes) if folder else None
+    wanted = SessionFilter(given.agent, project, names.time(given.since), given.limit + 1)
+    listing = app.list_sessions(wanted)
+    found = [one for one in listing.sessions if given.include_self or one.ref != own]
+    return FoundSessions(
+        query=None,
+        sessions=tuple([session_facts(views.session(one)) for one in found[: given.limit]]),
+        total=len(found) + listing.more,
+        notes=tuple(notes),
+        own_session=str(own) if own else None,
+    )
+
+
+def session_facts(view: dict[str, Any]) -> SessionFacts:
+    from prong.secrets import mask
+
+    return shaped(SessionFacts, {**view, "title": mask(_cut(view["title"]) or "")})
+
+
+def _query(given: SmartFork | FindSessions, own: SessionRef | None) -> Query:
+    from prong.hits import Query
+
+    by_session = isinstance(given, FindSessions)
+    return Query(
+        text=given.intent or "",
+        agent=given.agent,
+        project=names.folder(given.project_path),
+        since=names.time(given.since),
+        files=given.files if isinstance(given, FindSessions) else (),
+        has_snapshot=given.has_snapshot if isinstance(given, FindSessions) else False,
+        limit=given.limit,
+        min_score=given.min_score,
+        here=names.here(),
+        by_session=by_session,
+        collection=given.collection,
+        without=(own,) if own and not given.include_self else (),
+    )
+
+
+def _told(say: Callable[[str], None]) -> Callable[[IndexProgress], None]:
+    def told(now: IndexProgress) -> None:
+        what = "reading sessions" if now.phase == "sessions" else "the sentence model reads"
+        say(f"{what}: {now.done} of {now.total}")
+
+    return told
+
+
+def _answer(
+    result: SearchResult, own: SessionRef | None, given: SmartFork | FindSessions
+) -> dict[str, Any]:
+    from prong.app import search_views
+
+    view = search_views.result(result, snippets=given.include_snippets)
+    guidance: dict[str, Any] = view["guidance"] or {}
+    return {
+        **view,
+        "results": [_found(one) for one in view["hits"]],
+        "attempts": [shaped(Attempt, one) for one in view["attempts"]],
+        "index_complete": view["index"]["complete"],
+        "next_steps": guidance.get("next_steps", []),
+        "own_session": str(own) if own else None,
+    }
+
+
+def _found(hit: dict[str, Any]) -> Found:
+    return shaped(
+        Found,
+        {
+            **hit,
+            "title": _cut(hit["title"]),
+            "prompt": _cut(hit["prompt"]),
+            "working_directory": hit["cwd"],
+            "jsonl_path": hit["path"],
+            "source_path": hit["source_path"] or hit["path"],
+        },
+    )
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+
+
+TOOLS = (
+    Tool(
+        "smart_fork",
+        "Search past sessions, and fork one",
+        "Search past Claude Code and Codex sessions for what you want to do. Returns ranked turns. "
+        "With fork_index (the rank of a result, from 1) or auto_fork, that session is forked at "
+        "that turn, with the code as it stood then, and runs as a worker in a terminal pane. The "
+        "past session stays as it is. To fork a result of an earlier search, fork_session with its "
+        "ref is exact.",
+        SmartFork,
+        SmartForkResult,
+        Effect.WRITES,
+        smart_fork,
+        shown=True,
+    ),
+    Tool(
+        "find_sessions",
+        "Find past sessions",
+        "Search past Claude Code and Codex sessions by what they were about; one result for each "
+        "session, its best turn. Without an intent, list the newest sessions.",
+        FindSessions,
+        FoundSessions,
+        Effect.READS,
+        find_sessions,
+    ),
+)

@@ -1,0 +1,194 @@
+"""spawn_workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta
+
+from prong.mcp import names
+from prong.mcp.schemas import Arguments, shaped
+from prong.mcp.shapes import PlannedWorker, Problem, Spawned, SpawnedWorkers
+from prong.mcp.tool import Call, Effect, Tool
+from prong.mcp.workers import worker
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.app.worker_spawning import SpawnedWorker, WorkerWish
+    from prong.worker import Placement
+
+Layout = Literal["auto", "new", "split", "tab", "window"]
+
+
+class WorktreeConfig(Arguments, frozen=True):
+    branch: Annotated[str | None, Meta(description="The branch of the worktree.")] = None
+    base: Annotated[str | None, Meta(description="The commit it starts from, not HEAD.")] = None
+
+
+class WorkerConfig(Arguments, frozen=True):
+    project_path: Annotated[
+        str | None,
+        Meta(description="The folder to work on; auto or nothing: the one this server runs in."),
+    ] = None
+    agent_type: Annotated[str | None, Meta(description="claude (default) or codex.")] = None
+    name: Annotated[str | None, Meta(description="What to call it; else a name is made up.")] = None
+    badge: Annotated[
+        str | None, Meta(description="A label for people; the worker is not told.")
+    ] = None
+    issue_id: Annotated[
+        str | None, Meta(description="The issue it is to work on; a task, like a prompt.")
+    ] = None
+    prompt: Annotated[str | None, Meta(description="Its task.")] = None
+    model: Annotated[names.Model | None, Meta(description="The model it runs with.")] = None
+    skip_permissions: Annotated[
+        bool, Meta(description="It asks nobody. Refused unless the user allowed it.")
+    ] = False
+    trust: Annotated[
+        bool, Meta(description="Trust its folder. Refused unless the user allowed it.")
+    ] = False
+    use_worktree: Annotated[
+        bool | None,
+        Meta(description="A worktree of its own; in a git repository that is the default."),
+    ] = None
+    worktree: Annotated[
+        WorktreeConfig | None, Meta(description="What the worktree is made of.")
+    ] = None
+    plugin_dir: Annotated[
+        str | list[str] | None, Meta(description="A folder with a plug-in for it, or several.")
+    ] = None
+    headless: Annotated[bool, Meta(description="Without a terminal pane; needs a task.")] = False
+    resume_session_id: Annotated[
+        str | None, Meta(description="Go on with this session; with fork_session, with a fork.")
+    ] = None
+    fork_session: Annotated[
+        bool, Meta(description="Fork what resume_session_id or continue_session names.")
+    ] = False
+    continue_session: Annotated[
+        bool, Meta(description="Go on with the newest session of the project.")
+    ] = False
+    fork_from: Annotated[
+        str | None, Meta(description="Fork this session, or session@turn, or worker.")
+    ] = None
+
+
+class SpawnWorkers(Arguments, frozen=True):
+    workers: Annotated[
+        list[WorkerConfig], Meta(min_length=1, max_length=16, description="One for each worker.")
+    ]
+    layout: Annotated[
+        Layout, Meta(description="Where the panes go: auto, as the user set it; new, a window.")
+    ] = "auto"
+    dry_run: Annotated[bool, Meta(description="Only show what would be started.")] = False
+
+
+async def spawn_workers(call: Call, given: SpawnWorkers) -> SpawnedWorkers:
+    from prong.app import worker_spawning
+
+    wishes = [_wish(one) for one in given.workers]
+    place = _place(given.layout)
+
+    def spawn(app: App) -> SpawnedWorkers:
+        made = worker_spawning.spawn(
+            app,
+            wishes,
+            place,
+            asking=call.own(app),
+            dry_run=given.dry_run,
+            told=call.progress.say,
+        )
+        told = [_spawned(number, one) for number, one in enumerate(made, start=1)]
+        awaiting = [one.name for one in told if one.started and one.awaiting_task and one.name]
+        return SpawnedWorkers(
+            workers=told,
+            count=sum(one.started for one in told),
+            failed=sum(one.problem is not None for one in told),
+            layout=given.layout,
+            workers_awaiting_task=awaiting,
+            hint=_hint(given, told, awaiting),
+        )
+
+    return await call.do(spawn)
+
+
+def _hint(given: SpawnWorkers, told: list[Spawned], awaiting: list[str]) -> str | None:
+    if given.dry_run:
+        return "nothing was started: call again without dry_run"
+    if awaiting:
+        return f"send_to_worker gives {awaiting[0]} a task"
+    return "wait_workers waits for them" if any(one.started for one in told) else None
+
+
+def _spawned(number: int, one: SpawnedWorker) -> Spawned:
+    from prong.app import worker_views
+
+    error, status, plan = one.error, one.status, one.plan
+    warnings = list(plan.warnings) if plan else []
+    if status is not None and status.state.value == "waiting":
+        name = status.worker.name
+        warnings.append(f"it waits for a person, who sees it with: prong attach {name}")
+    name = one.worker.name if one.worker else None
+    return Spawned(
+        number=number,
+        # One that ended at once was started, and that is what its problem says.
+        started=one.worker is not None and error is None,
+        name=name or (plan.name if plan and error is None else one.wish.name),
+        worker=worker(status) if status is not None else None,
+        plan=shaped(PlannedWorker, worker_views.plan(plan)) if plan and not one.worker else None,
+        problem=Problem(error.code, error.message, error.hint) if error else None,
+        awaiting_task=not one.wish.has_task,
+        warnings=tuple(warnings),
+    )
+
+
+def _place(layout: Layout) -> Placement | None:
+    from prong.worker import Placement
+
+    if layout == "auto":
+        return None
+    return Placement.WINDOW if layout == "new" else Placement(layout)
+
+
+def _wish(given: WorkerConfig) -> WorkerWish:
+    from prong.app.worker_spawning import WorkerWish
+
+    folders = given.plugin_dir or []
+    worktree = given.worktree
+    asked = worktree is not None and bool(worktree.branch or worktree.base)
+    return WorkerWish(
+        project=names.folder(given.project_path),
+        agent=given.agent_type,
+        name=given.name,
+        badge=given.badge,
+        issue=given.issue_id,
+        prompt=given.prompt,
+        model=given.model,
+        skip_permissions=given.skip_permissions,
+        trust=given.trust,
+        worktree=True if asked and given.use_worktree is None else given.use_worktree,
+        branch=worktree.branch if worktree else None,
+        base=worktree.base if worktree else None,
+        plugin_dirs=tuple(
+            Path(one) for one in ([folders] if isinstance(folders, str) else folders)
+        ),
+        headless=given.headless,
+        resume=names.session(given.resume_session_id) if given.resume_session_id else None,
+        fork=given.fork_session,
+        continue_=given.continue_session,
+        fork_from=names.session(given.fork_from) if given.fork_from else None,
+    )
+
+
+TOOLS = (
+    Tool(
+        "spawn_workers",
+        "Start workers",
+        "Start agents as workers, each in a terminal pane, in a git repository each in a worktree "
+        "of its own. Each is started or reported on its own. A worker can go on with a session "
+        "(resume_session_id), with the newest one (continue_session), or with a fork (fork_from).",
+        SpawnWorkers,
+        SpawnedWorkers,
+        Effect.WRITES,
+        spawn_workers,
+    ),
+)

@@ -1,0 +1,303 @@
+"""list_workers, worker_status, wait_workers, send_to_worker, clone_worker, stop_worker."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from prong.mcp import names
+from prong.mcp.schemas import Arguments
+from prong.mcp.shapes import Cloned, OneWorker, Sent, Stopped, Waited, WorkerList
+from prong.mcp.tool import Call, Effect, Tool
+from prong.mcp.workers import what_to_do, worker
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.worker import WorkerStatus
+
+_SLICE = 2.0
+"""Waiting comes in pieces of so many seconds: in between, the client is told, and can give up."""
+_READY = 30.0
+Name = Annotated[str, Meta(description="The name of a worker.", max_length=200)]
+Seconds = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=3600,
+        description="How many seconds to wait. Some clients give a call up after 60; "
+        "calling again goes on waiting.",
+    ),
+]
+
+
+class ListWorkers(Arguments, frozen=True):
+    all: Annotated[bool, Meta(description="Also those that are gone for a week.")] = False
+
+
+class WorkerStatusOf(Arguments, frozen=True):
+    name: Name
+
+
+class WaitWorkers(Arguments, frozen=True):
+    names: Annotated[list[str], Meta(min_length=1, max_length=100, description="Of workers.")]
+    any: Annotated[bool, Meta(description="Until the first of them is done, not all.")] = False
+    timeout: Seconds = 50.0
+
+
+class SendToWorker(Arguments, frozen=True):
+    name: Name
+    text: Annotated[str, Meta(description="Its next prompt.", min_length=1, max_length=1_000_000)]
+    wait: Annotated[bool, Meta(description="Wait for the answer.")] = False
+    timeout: Seconds = 50.0
+    dry_run: Annotated[bool, Meta(description="Only see what the worker does.")] = False
+
+
+class CloneWorker(Arguments, frozen=True):
+    name: Annotated[str, Meta(description="The worker, or the session, to copy.")]
+    new_name: Annotated[str | None, Meta(description="The name of the copy.")] = None
+    timeout: Annotated[
+        float, Meta(ge=0, le=3600, description="Seconds to wait until the source is idle.")
+    ] = 20.0
+    ignored: Annotated[bool, Meta(description="Copy the files that git ignores, too.")] = True
+    trust: Annotated[
+        bool, Meta(description="Trust the copy's folder. Refused unless the user allowed it.")
+    ] = False
+    dry_run: Annotated[bool, Meta(description="Only see what would be copied.")] = False
+
+
+class StopWorker(Arguments, frozen=True):
+    name: Name
+    force: Annotated[bool, Meta(description="Also when it is at work.")] = False
+    dry_run: Annotated[bool, Meta(description="Only see what the worker does.")] = False
+
+
+async def list_workers(call: Call, given: ListWorkers) -> WorkerList:
+    def listed(app: App) -> WorkerList:
+        from prong.app.worker_stopping import recent
+
+        found = app.workers.all()
+        return WorkerList(workers=[worker(one) for one in (found if given.all else recent(found))])
+
+    return await call.do(listed)
+
+
+async def worker_status(call: Call, given: WorkerStatusOf) -> OneWorker:
+    status = await call.do(lambda app: app.workers.status(given.name))
+    return OneWorker(worker=worker(status), idle=status.state.value == "idle")
+
+
+async def wait_workers(call: Call, given: WaitWorkers) -> Waited:
+    wanted = list(dict.fromkeys(given.names))
+    _refuse_own(wanted)
+    found = await _waited(call, wanted, given.timeout, any_=given.any)
+    if found is not None:
+        return Waited(
+            done=True,
+            timed_out=False,
+            workers=[worker(one) for one in found],
+            hint=what_to_do(found),
+        )
+    statuses = await call.do(lambda app: [app.workers.status(name) for name in wanted])
+    return Waited(
+        done=False,
+        timed_out=True,
+        workers=[worker(one) for one in statuses],
+        hint="call wait_workers again to go on waiting",
+    )
+
+
+def _refuse_own(wanted: list[str]) -> None:
+    """Who waits for itself waits for ever."""
+    from prong.app import worker_environment
+    from prong.errors import UsageError
+
+    own = os.environ.get(worker_environment.NAME)
+    if own in wanted:
+        raise UsageError(f"you are at work for {own} yourself", hint=f"leave {own} out")
+
+
+async def _waited(
+    call: Call, wanted: list[str], seconds: float, *, any_: bool = False
+) -> list[WorkerStatus] | None:
+    """What they do when they are done; None when the time is up."""
+    from prong.errors import Busy
+
+    end = time.monotonic() + seconds
+
+    def wait(app: App) -> list[WorkerStatus]:
+        left = max(end - time.monotonic(), 0.0)
+        return app.workers.wait(wanted, any_=any_, timeout=min(left, _SLICE))
+
+    while True:
+        left = end - time.monotonic()
+        try:
+            return await call.do(wait)
+        except Busy as busy:
+            if left <= _SLICE:
+                return None
+            call.progress.say(f"{busy.message.rpartition(' after ')[0]} ({left:.0f} s left)")
+
+
+async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
+    from prong.secrets import mask
+
+    if given.wait:
+        _refuse_own([given.name])
+    before = await call.do(lambda app: app.workers.status(given.name))
+    if given.dry_run:
+        doing = f"it is {before.state.value}; nothing was sent"
+        return Sent(worker=worker(before), sent=False, reply=None, hint=doing)
+    await call.do(lambda app: app.workers.send(given.name, given.text))
+    if not given.wait:
+        status = await call.do(lambda app: app.workers.status(given.name))
+        hint = "wait_workers waits for it"
+        return Sent(worker=worker(status), sent=True, reply=None, hint=hint)
+    found = await _waited(call, [given.name], given.timeout)
+    if found is None or found[0].state.value != "idle":
+        status = await call.do(lambda app: app.workers.status(given.name))
+        hint = what_to_do([status]) or "it is still at work: wait_workers, then read_session"
+        return Sent(worker=worker(status), sent=True, reply=None, hint=hint)
+    reply = await call.do(lambda app: app.workers.reply(given.name, before.turn or 0))
+    return Sent(worker=worker(found[0]), sent=True, reply=mask(reply), hint=None)
+
+
+async def clone_worker(call: Call, given: CloneWorker) -> Cloned:
+    from prong.app import agent_cloning
+
+    source = names.session(given.name)
+    plan = await call.do(
+        lambda app: agent_cloning.plan(app, source, given.new_name, trust=given.trust)
+    )
+    before = worker(plan.status) if plan.status else None
+    if given.dry_run:
+        return Cloned(
+            source=before,
+            clone=None,
+            workspace=str(plan.workspace),
+            warnings=list(plan.warnings),
+        )
+    end = time.monotonic() + given.timeout
+    await _rested(call, source, end, given.timeout)
+
+    def clone(app: App) -> Cloned:
+        made = app.workers.clone(
+            source,
+            given.new_name,
+            ignored=given.ignored,
+            # It may have got a prompt meanwhile.
+            timeout=max(end - time.monotonic(), 0.0),
+            trust=given.trust,
+            terminal=plan.terminal,
+        )
+        call.progress.say(f"waiting until {made.name} has started")
+        ready = app.workers.ready(made.name, _READY) if not made.headless else None
+        ready = ready or app.workers.status(made.name)
+        return Cloned(
+            source=before,
+            clone=worker(ready),
+            workspace=str(ready.worker.workspace),
+            warnings=list(made.warnings),
+        )
+
+    return await call.do(clone)
+
+
+async def _rested(call: Call, source: str, end: float, seconds: float) -> None:
+    """Wait until the source is idle, in pieces: a clone that nobody wants any more is not made."""
+    from prong.app import agent_cloning
+    from prong.errors import Busy
+
+    while True:
+        left = end - time.monotonic()
+        piece = min(max(left, 0.0), _SLICE)
+        try:
+            return await call.do(partial(agent_cloning.wait, source=source, timeout=piece))
+        except Busy:
+            if left <= _SLICE:
+                raise Busy(
+                    f"{source} is still at work after {seconds:g} s",
+                    hint=f"a longer timeout, or fork_session with session: {source}",
+                ) from None
+            call.progress.say(f"waiting until {source} is idle ({left:.0f} s left)")
+
+
+async def stop_worker(call: Call, given: StopWorker) -> Stopped:
+    def stop(app: App) -> Stopped:
+        if given.dry_run:
+            status = app.workers.status(given.name)
+            hint = f"it is {status.state.value}; nothing was stopped"
+            return Stopped(worker=worker(status), stopped=False, hint=hint)
+        app.workers.stop(given.name, force=given.force)
+        status = app.workers.status(given.name)
+        hint = (
+            f"its session and its workspace stay; a person restarts it: prong restart {given.name}"
+        )
+        return Stopped(worker=worker(status), stopped=True, hint=hint)
+
+    return await call.do(stop)
+
+
+TOOLS = (
+    Tool(
+        "list_workers",
+        "List workers",
+        "List the workers (agents that prong started) and what each does.",
+        ListWorkers,
+        WorkerList,
+        Effect.READS,
+        list_workers,
+    ),
+    Tool(
+        "worker_status",
+        "What a worker does",
+        "Tell whether a worker is busy, idle, waits for a person, or is gone, and who says so.",
+        WorkerStatusOf,
+        OneWorker,
+        Effect.READS,
+        worker_status,
+    ),
+    Tool(
+        "wait_workers",
+        "Wait for workers",
+        "Wait until workers are done with their turn. One that wants a person or is gone is not "
+        "waited for. When the time is up, timed_out is true: call again to go on waiting.",
+        WaitWorkers,
+        Waited,
+        Effect.READS,
+        wait_workers,
+    ),
+    Tool(
+        "send_to_worker",
+        "Give a worker a prompt",
+        "Give a worker its next prompt; with wait, return its answer.",
+        SendToWorker,
+        Sent,
+        Effect.WRITES,
+        send_to_worker,
+    ),
+    Tool(
+        "clone_worker",
+        "Clone a worker",
+        "Copy a worker, or a session, when it is idle: its conversation, its whole workspace and "
+        "its settings. The copy runs beside it; the source stays as it is.",
+        CloneWorker,
+        Cloned,
+        Effect.WRITES,
+        clone_worker,
+    ),
+    Tool(
+        "stop_worker",
+        "Stop a worker",
+        "End a worker. One that is at work is refused unless force is given. Its session and its "
+        "workspace stay.",
+        StopWorker,
+        Stopped,
+        Effect.ENDS,
+        stop_worker,
+        idempotent=True,
+    ),
+)

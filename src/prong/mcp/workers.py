@@ -1,0 +1,41 @@
+"""Workers as tools answer them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prong.mcp.schemas import shaped
+from prong.mcp.shapes import Worker
+
+if TYPE_CHECKING:
+    from prong.worker import WorkerStatus
+
+
+def worker(status: WorkerStatus) -> Worker:
+    from prong.app import worker_environment, worker_views
+    from prong.secrets import mask
+
+    info = status.worker
+    view = worker_views.worker(status)
+    return shaped(
+        Worker,
+        {
+            **view,
+            "last_line": mask(view["last_line"]),
+            "last_input": mask(view["last_input"]) if view["last_input"] else None,
+            "terminal_id": str(info.pane) if info.pane else None,
+            "badge": info.env.get(worker_environment.BADGE),
+            "issue_id": info.env.get(worker_environment.ISSUE),
+        },
+    )
+
+
+def what_to_do(found: list[WorkerStatus]) -> str | None:
+    """What comes next for the first of them that does not go on by itself."""
+    for status in found:
+        name = status.worker.name
+        if status.state.value == "waiting":
+            return f"{name} waits for a person, who sees it with: prong attach {name}"
+        if status.state.value == "gone":
+            return f"{name} has ended; a person goes on with its session by: prong restart {name}"
+    return None
