@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.shell import API, Shell, prong
 from tests.cli.worker_lab import WorkerLab
+from tests.interrupts import unmeasured
 from tests.mcp.agent import over_stdio
 from tests.mcp.settings import allow
 from tests.mcp.test_tools import READING, WRITING
@@ -91,7 +92,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 def test_a_signal_ends_it(samples: Shell, number: signal.Signals) -> None:
     first = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize()})
     with subprocess.Popen(
-        prong("mcp"), env=samples.env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        prong("mcp"), env=unmeasured(samples.env()), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

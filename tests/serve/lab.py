@@ -26,6 +26,7 @@ from prong.processes import process_of
 from prong.record import replace
 from prong.testing.home import IsolatedHome
 from prong.worker import WorkerInfo
+from tests.interrupts import unmeasured
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ class Lab:
 
     def serve(self, *, wait: bool = True) -> subprocess.Popen[str]:
         """A daemon, ready."""
-        environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environ = unmeasured({**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
         process = subprocess.Popen(
             [sys.executable, "-c", _SERVE],
             env=environ,

@@ -1,6 +1,7 @@
 """Waiting for workers: until they are idle and not earlier; a stand-in for the agent."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import pytest
 from prong.errors import Busy, NotFound
 from prong.testing.home import IsolatedHome
 from prong.worker import WorkerState
+from tests.interrupts import ending, unmeasured
 from tests.unit.app.worker_lab import WorkerLab, until, worker_lab
 
 
@@ -101,9 +103,14 @@ def test_an_interrupt_leaves_nothing(lab: WorkerLab) -> None:
     lab.until("otter", WorkerState.BUSY)
     before = sorted(str(path) for path in lab.app.state_dir.rglob("*"))
     code = "from prong.app import App; print(1, flush=True); App().workers.wait(['otter'])"
-    waiting = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=-3)
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=unmeasured(os.environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
     assert waiting.stdout is not None
-    with waiting.stdout:
+    with ending(waiting), waiting.stdout:
         waiting.stdout.readline()
         time.sleep(0.5)
         waiting.send_signal(2)
