@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong import spool
@@ -61,9 +62,12 @@ class Lookout:
         self._files: dict[SessionRef, Session] = {}
         self._searched = -_LOOK_FOR_FILES_EVERY
         self._last_turns: dict[str, tuple[tuple[int, int], Turn | None]] = {}
+        self._untrusted: dict[tuple[str, Path], bool] = {}
+        """Of one look: many workers may be in one folder."""
 
     def look(self, workers: Sequence[WorkerInfo]) -> list[WorkerStatus]:
         """What they do, in their order, without the words that were said in them."""
+        self._untrusted.clear()
         lives = worker_liveness.lives(self._app, workers)
         open_ = self._open(workers, lives)
         heard = self._heard(workers)
@@ -218,8 +222,12 @@ class Lookout:
         return self._files.get(ref)
 
     def _is_in_a_dialog(self, worker: WorkerInfo) -> bool:
-        store = self._app.stores.get(worker.agent)
-        return isinstance(store, HasTrust) and not store.is_trusted(worker.workspace)
+        place = (worker.agent, worker.workspace)
+        if place not in self._untrusted:
+            store = self._app.stores.get(worker.agent)
+            asks = isinstance(store, HasTrust) and not store.is_trusted(worker.workspace)
+            self._untrusted[place] = asks
+        return self._untrusted[place]
 
 
 def _headless_session(app: App, worker: WorkerInfo) -> str | None:
