@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.app import agent_wishes, worker_names
+from prong.app import agent_wishes, worker_cloning
 from prong.app.clone_source import Origin, Rest
-from prong.errors import Taken
 from prong.record import Record
 from prong.worker import WorkerState, WorkerStatus
 
@@ -28,10 +27,7 @@ class ClonePlan(Record, frozen=True):
 def plan(app: App, source: str, new: str | None, *, trust: bool) -> ClonePlan:
     """Raises `UsageError` for what the person has not allowed."""
     agent_wishes.refuse_unallowed(app, trust=trust)
-    if new is not None:
-        worker_names.checked(new, app.stores)
-        if app.workers.records.named(new) is not None:
-            raise Taken(f"there is a worker {new} already", hint="another new_name")
+    worker_cloning.check_name(app, new)
     origin = Origin.find(app, source)
     worker = origin.worker
     agent_wishes.refuse_inherited(app, origin.agent, worker.command if worker else None)

@@ -79,7 +79,7 @@ def clone(  # noqa: PLR0913 -- all but the first three by name
     Raises `Busy` when that takes longer than so many seconds; then nothing was made.
     """
     origin = Origin.find(app, source)
-    _check_name(app, new)
+    check_name(app, new)
     if not origin.headless:
         app.terminals.for_worker(terminal)  # a reason not to begin, when there is none
     rest = Rest(app, timeout, waiting)
@@ -251,12 +251,11 @@ def _draft(app: App, origin: Origin, made: _Made, new: str | None) -> WorkerInfo
     )
 
 
-def _check_name(app: App, new: str | None) -> None:
-    if new is None:
-        return
-    worker_names.checked(new, app.stores)
-    if app.workers.records.named(new) is not None:
-        raise Taken(f"there is a worker {new} already", hint="another name, or: prong ps")
+def check_name(app: App, new: str | None) -> None:
+    """Raise before anything is made for a name that cannot be, or is not free."""
+    if new is not None:
+        taken = {one.name for one in app.workers.records.all()}
+        worker_names.free(new, app.stores, taken)
 
 
 def _with_copy(error: ProngError, made: _Made) -> ProngError:

@@ -9,7 +9,7 @@ from prong.app import planning, worker_names, worker_starting
 from prong.app.planning import ForkOptions
 from prong.app.worker_planning import short
 from prong.app.worker_starting import ForkRun
-from prong.errors import ProngError, Taken, UsageError
+from prong.errors import ProngError, UsageError
 from prong.model import Fork, ForkPlan
 from prong.record import Record, replace
 from prong.worker import Placement, WorkerInfo, WorkerState
@@ -66,9 +66,7 @@ def check(app: App, names: Sequence[str], count: int) -> None:
         raise UsageError(f"{len(names)} names for {count} forks", hint=f"--count {len(names)}")
     taken = {worker.name for worker in app.workers.records.all()}
     for at, name in enumerate(names):
-        worker_names.checked(name, app.stores)
-        if name in taken or name in names[:at]:
-            raise Taken(f"there is a worker {name} already", hint="another --name, or: prong ps")
+        worker_names.free(name, app.stores, {*taken, *names[:at]})
 
 
 def start(app: App, plan: ForkPlan, runs: ForkRuns, count: int = 1) -> Iterator[ForkedWorker]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 
-from prong.errors import UsageError
+from prong.errors import Taken, UsageError
 
 LONGEST = 32
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
@@ -40,6 +40,14 @@ def checked(name: str, agents: Collection[str]) -> str:
         raise UsageError(f"{name} could be a session's id", hint=hint)
     if name in _RESERVED or name in agents:
         raise UsageError(f"{name} means something else already", hint=hint)
+    return name
+
+
+def free(name: str, agents: Collection[str], taken: Collection[str]) -> str:
+    """The name, if a worker may have it and none has it."""
+    if checked(name, agents) in taken:
+        hint = "another name; prong ps --all lists those in use"
+        raise Taken(f"there is a worker {name} already", hint=hint)
     return name
 
 

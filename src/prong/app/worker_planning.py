@@ -184,10 +184,7 @@ def _name(app: App, options: WorkerOptions) -> str:
     taken = {one.name for one in app.workers.records.all()}
     if options.name is None:
         return worker_names.made_up(taken)
-    name = worker_names.checked(options.name, app.stores)
-    if name in taken:
-        raise Taken(f"there is a worker {name} already", hint="another --name, or: prong ps --all")
-    return name
+    return worker_names.free(options.name, app.stores, taken)
 
 
 def _continued(app: App, options: WorkerOptions) -> Session | None:

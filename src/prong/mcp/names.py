@@ -16,6 +16,10 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:@-]{0,199}")
 """No path: an agent may not be allowed to read the files that a path leads to."""
 Model = Annotated[str, Meta(pattern="^[^-]")]
 """Not what a program would take for an option."""
+SkipPermissions = Annotated[
+    bool, Meta(description="It asks nobody. Refused unless the user allowed it.")
+]
+Trust = Annotated[bool, Meta(description="Trust its folder. Refused unless the user allowed it.")]
 _HINT = "claude:60309e1e, an id, or the name of a worker; @12 behind it is a turn"
 _LONGEST_PATH = 4096
 

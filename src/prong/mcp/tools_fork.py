@@ -46,12 +46,8 @@ class ForkSession(Arguments, frozen=True):
         bool, Meta(description="Run it as a worker. If false, only make it and give the command.")
     ] = True
     headless: Annotated[bool, Meta(description="Without a terminal pane; needs a prompt.")] = False
-    skip_permissions: Annotated[
-        bool, Meta(description="It asks nobody. Refused unless the user allowed it.")
-    ] = False
-    trust: Annotated[
-        bool, Meta(description="Trust its folder. Refused unless the user allowed it.")
-    ] = False
+    skip_permissions: names.SkipPermissions = False
+    trust: names.Trust = False
     dry_run: Annotated[bool, Meta(description="Only show what would be done.")] = False
 
 

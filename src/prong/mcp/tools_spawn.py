@@ -41,12 +41,8 @@ class WorkerConfig(Arguments, frozen=True):
     ] = None
     prompt: Annotated[str | None, Meta(description="Its task.")] = None
     model: Annotated[names.Model | None, Meta(description="The model it runs with.")] = None
-    skip_permissions: Annotated[
-        bool, Meta(description="It asks nobody. Refused unless the user allowed it.")
-    ] = False
-    trust: Annotated[
-        bool, Meta(description="Trust its folder. Refused unless the user allowed it.")
-    ] = False
+    skip_permissions: names.SkipPermissions = False
+    trust: names.Trust = False
     use_worktree: Annotated[
         bool | None,
         Meta(description="A worktree of its own; in a git repository that is the default."),
