@@ -66,7 +66,10 @@ def submit(tmux: Tmux, text: str) -> None:
 
 
 def press(tmux: Tmux, key: str, until: Callable[[], bool]) -> None:
-    """Press a key until it has an effect: one that comes while a dialog is drawn is lost."""
+    """Press a key until it has an effect: one that comes while a dialog is drawn is lost.
+
+    Codex too throws away what was typed before it read its first key, and it draws first.
+    """
     for _ in range(20):
         tmux.key(key)
         with suppress(TimeoutError):
@@ -245,7 +248,7 @@ class TestCodex:
             assert busy.activity is Activity.BUSY
             assert busy.since is not None
             assert busy.since.isoformat() < event["time"].replace("Z", "+00:00")
-            tmux.key("Enter")
+            press(tmux, "Enter", until=lambda: "Yes, proceed" not in tmux.capture())
             wait_told("Stop")
             wait_until(lambda: wait_open(store, tmux).activity is Activity.IDLE)
             assert store.dialog_on(tmux.capture()) is None
@@ -291,7 +294,7 @@ class TestCodex:
         with pane(isolated_home, launch, codex_cli.env()) as tmux:
             assert codex.dialog_on(tmux.wait_for("Trust this folder?")) == "trust"
             assert open_in(codex, tmux) is None
-            tmux.key("Enter")
+            press(tmux, "Enter", until=lambda: "Trust this folder?" not in tmux.capture())
             wait_open(codex, tmux)
         assert path.read_bytes() == after
         assert codex.is_trusted(worktree)
