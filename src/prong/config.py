@@ -28,9 +28,14 @@ kitty_socket = "unix:/tmp/kitty"  # what listen_on is in kitty.conf, for use fro
 [mcp]
 allow_skip_permissions = false    # whether an agent may start workers that ask for no permission
 allow_trust = false               # whether it may say that they may work in their folders
+
+[ui]
+theme = "textual-light"           # of prong ui: one that its palette lists
+fork_keys = ["alt+shift+f", "F"]  # what opens the fork dialog
 """
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -47,12 +52,13 @@ _HINT = (
     'search.engines = ["builtin" or "qmd", ...], search.tool_output = true or false, '
     'terminal.default = NAME, terminal.place = "split", "tab" or "window", '
     "terminal.tmux_socket = FILE, terminal.kitty_socket = ADDRESS, "
-    "mcp.allow_skip_permissions = true or false, mcp.allow_trust = true or false"
+    "mcp.allow_skip_permissions = true or false, mcp.allow_trust = true or false, "
+    "ui.theme = NAME, ui.fork_keys = [KEY, ...]"
 )
 _PICKERS = ("builtin", "fzf")
 _ENGINES = ("builtin", "qmd")
 _PLACES = ("split", "tab", "window")
-_TABLES = ("agents", "workspace", "picker", "snapshots", "search", "terminal", "mcp")
+_TABLES = ("agents", "workspace", "picker", "snapshots", "search", "terminal", "mcp", "ui")
 
 
 class Workspace(Record, frozen=True):
@@ -91,6 +97,14 @@ class McpSettings(Record, frozen=True):
     """Record that an agent may work in the folder of a new worker, as the agent itself would."""
 
 
+class UiSettings(Record, frozen=True):
+    """How the terminal UI looks, and is told to fork."""
+
+    theme: str | None = None
+    fork_keys: tuple[str, ...] = ("alt+shift+f", "F")
+    """As Textual calls them. Some terminals do not send the first one."""
+
+
 class TerminalSettings(Record, frozen=True):
     """Where workers run."""
 
@@ -115,6 +129,7 @@ class Config(Record, frozen=True):
     search: Search = field(default_factory=Search)
     terminal: TerminalSettings = field(default_factory=TerminalSettings)
     mcp: McpSettings = field(default_factory=McpSettings)
+    ui: UiSettings = field(default_factory=UiSettings)
 
 
 def load(path: Path | None = None) -> Config:
@@ -125,6 +140,9 @@ def load(path: Path | None = None) -> Config:
         return Config()
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    if not any(line.strip() and not line.lstrip().startswith(b"#") for line in data.split(b"\n")):
+        # Nothing but comments: to load the parser takes longer than all else here.
+        return Config()
     import tomllib
 
     try:
@@ -158,7 +176,20 @@ class _Checker:
         search = self._search(table.get("search", {}))
         terminal = self._terminal(table.get("terminal", {}))
         mcp = self._mcp(table.get("mcp", {}))
-        return Config(roots, commands, workspace, picker, snapshots, search, terminal, mcp)
+        ui = self._ui(table.get("ui", {}))
+        return Config(roots, commands, workspace, picker, snapshots, search, terminal, mcp, ui)
+
+    def _ui(self, value: Any) -> UiSettings:
+        table = self._table(value, "ui")
+        self._only(table, {"theme", "fork_keys"}, "ui")
+        theme = table.get("theme")
+        if theme is not None and (not isinstance(theme, str) or not theme.strip()):
+            raise self._wrong("ui.theme must be the name of a theme")
+        given = table.get("fork_keys", list(UiSettings().fork_keys))
+        keys = self._texts(given, "ui.fork_keys must be a list of keys")
+        if not keys or not all(re.fullmatch(r"[A-Za-z0-9_+]+", key) for key in keys):
+            raise self._wrong("ui.fork_keys must be keys such as alt+shift+f, F or ctrl+f")
+        return UiSettings(theme, keys)
 
     def _mcp(self, value: Any) -> McpSettings:
         table = self._table(value, "mcp")

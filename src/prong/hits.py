@@ -37,6 +37,9 @@ class Query(Record, frozen=True):
     """Sessions that are not looked for: the one that asks."""
     masked: bool = True
     """Keys and tokens in passages are masked, also those that a passage has only a part of."""
+    live: bool = False
+    """Somebody is still typing: the last word may be a beginning, the sessions are those that were
+    seen a moment ago, and no session file is read for a passage."""
 
 
 class Passage(NamedTuple):
@@ -113,6 +116,8 @@ class Hit(Record, frozen=True):
     """How many more turns of the session fit and are not in the list."""
     warning: str | None = None
     """Why it cannot be forked."""
+    family: "SessionRef | None" = None
+    """The session at the root of its lineage: forks of one conversation have the same."""
 
     @property
     def can_fork(self) -> bool:

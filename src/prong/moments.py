@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 EXAMPLES = "3d, 12h, 2w, yesterday or 2026-11-01"
 
-_SPAN = re.compile(r"(\d+)\s*(m|min|h|d|w|mo|y)", re.IGNORECASE)
+_SPAN = r"(\d+)\s*(m|min|h|d|w|mo|y)"
 _UNITS = {
     "m": timedelta(minutes=1),
     "min": timedelta(minutes=1),
@@ -28,7 +28,7 @@ def moment(text: str) -> datetime:
 
 def _moment(text: str) -> datetime:
     now = datetime.now(UTC)
-    if found := _SPAN.fullmatch(text):
+    if found := re.fullmatch(_SPAN, text, re.IGNORECASE):
         return now - int(found[1]) * _UNITS[found[2].lower()]
     # Days begin at midnight of the person's own clock.
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)

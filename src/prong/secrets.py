@@ -202,6 +202,11 @@ _DIGIT = "[0-9]"
 _LETTER_BESIDE_DIGIT = r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]"
 
 
+def may_be_in(text: str) -> bool:
+    """False only when there is a secret neither in the text nor in any part of it."""
+    return KNOWN.may_find(text) or SAID.may_find(text)
+
+
 def mask(text: str) -> str:
     """The text without its secrets. What is masked already stays as it is."""
     for look in (_known, _said):

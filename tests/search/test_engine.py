@@ -9,6 +9,7 @@ import pytest
 from prong.hits import Found, Query
 from prong.search.builtin import BuiltIn, Name, Shelf, Standing
 from prong.search.index import SearchIndex
+from prong.search.lexical import Scope, words_of
 from prong.texts import FileTexts, Stamp, TurnText
 
 JANUARY, FEBRUARY = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
@@ -148,3 +149,17 @@ def test_a_session_beside_the_best_one_is_listed_before_others(engine: Engine) -
     engine.folders = lambda _: ("/shop",)
     found = [hit.session_id for hit in engine.find("queue for slow uploads")]
     assert found == ["best", "beside", "later"]
+
+
+def test_a_session_is_known_by_what_was_asked_and_what_came_of_it(engine: Engine) -> None:
+    said = f"Painted the griffin. {'Then more. ' * 200} At last the wyvern."
+    all_said = f"Looking at a kraken.\n{said}"
+    asked = TurnText("1", 1, "human", JANUARY, "Paint a hydra", all_said, said)
+    engine.add("a", asked)
+    known = engine.index.words.sessions
+    assert known(words_of("hydra"), Scope(), 10)
+    assert known(words_of("griffin"), Scope(), 10)
+    # What was said on the way, or behind a long answer's beginning, only the turn has.
+    for word in ("kraken", "wyvern"):
+        assert not known(words_of(word), Scope(), 10)
+        assert [hit.session_id for hit in engine.find(word)] == ["a"]

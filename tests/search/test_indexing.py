@@ -9,11 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from prong import paths
 from prong.model import IndexProgress, Query, Scan
 from prong.search.index import VERSION, SearchIndex, Update
+from prong.search.vectors import VectorCache
 from prong.texts import FileTexts, Stamp, TurnText
 from tests.search.lab import START, SearchLab, places
 
@@ -305,3 +307,13 @@ def test_a_turn_is_as_old_as_it_says(lab: SearchLab) -> None:
     assert hit.date is not None
     assert timedelta(0) < hit.date - (START + timedelta(days=1)) < timedelta(minutes=1)
     assert Path(hit.source or "").is_absolute()
+
+
+def test_what_the_model_has_not_read_is_counted_by_text(lab: SearchLab) -> None:
+    lab.claude(("Paint a griffin", "Painted."), ("Paint a griffin", "Done."))
+    with lab.app() as app:
+        assert app.index(vectors=False).unread == 3
+        cache = VectorCache(paths.cache_dir() / "search" / "vectors.db")
+        cache.put({VectorCache.key_of("Done."): np.zeros(384, np.float32)})
+        cache.close()
+        assert app.index_state().unread == 2

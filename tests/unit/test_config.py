@@ -20,6 +20,7 @@ def load(folder: Path, text: str) -> Config:
 def test_no_file_is_an_empty_one(tmp_path: Path) -> None:
     assert config.load(tmp_path / "none.toml") == Config()
     assert load(tmp_path, "") == Config()
+    assert load(tmp_path, "# [search]\n\n  # engines = []\r\n") == Config()
     assert load(tmp_path, "[agents]") == Config()
     assert load(tmp_path, "[agents.claude]").extra_roots == {"claude": ()}
     assert load(tmp_path, "[workspace]").workspace == Workspace()
@@ -151,3 +152,29 @@ def test_what_agents_may_ask_for(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=message):
             load(tmp_path, f"[mcp]\n{line}\n")
+
+
+def test_how_the_terminal_ui_looks(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[ui]\ntheme = "nord"\nfork_keys = ["ctrl+f", "F"]\n')
+    settings = config.load(file).ui
+    assert (settings.theme, settings.fork_keys) == ("nord", ("ctrl+f", "F"))
+    assert config.Config().ui.fork_keys == ("alt+shift+f", "F")
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("theme = 3", "ui.theme"),
+        ("theme = ' '", "ui.theme"),
+        ("fork_keys = 'F'", "ui.fork_keys"),
+        ("fork_keys = []", "ui.fork_keys"),
+        ("fork_keys = ['a b']", "ui.fork_keys"),
+        ("colour = 'red'", "ui.colour"),
+    ],
+)
+def test_what_the_terminal_ui_cannot_be(tmp_path: Path, text: str, wrong: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f"[ui]\n{text}\n")
+    with pytest.raises(ConfigError, match=wrong):
+        config.load(file)

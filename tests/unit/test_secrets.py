@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prong.hits import Passage
-from prong.secrets import KNOWN, SAID, mask, mask_passage
+from prong.secrets import KNOWN, SAID, mask, mask_passage, may_be_in
 from tests.property.damage import examples
 
 # Put together here, so that no scanner takes this file for a leak.
@@ -254,3 +254,10 @@ def test_a_new_process_believes_the_same_names(frame: str, _kind: str) -> None:
 )
 def test_no_secret_survives_among_other_text(secret: str, text: str) -> None:
     assert secret[-12:] not in mask(f"{text}\n\n{secret}\n\n{text}")
+
+
+@examples(200)
+@given(st.lists(_texts | st.sampled_from([one for some in SECRETS.values() for one in some])))
+def test_a_text_of_texts_without_secrets_has_none_in_any_of_them(texts: list[str]) -> None:
+    changed = any(mask(text) != text for text in texts)
+    assert may_be_in("\n".join(texts)) or not changed

@@ -224,12 +224,12 @@ def _is_struct(option: Any) -> bool:
     return isinstance(option, type) and issubclass(option, msgspec.Struct)
 
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = "[\ud800-\udfff]"
 
 
 def _clean(text: str) -> str:
     """Text that can be written: half characters and wrong bytes become U+FFFD."""
-    return _SURROGATES.sub("\ufffd", text)
+    return re.sub(_SURROGATES, "\ufffd", text)
 
 
 def plain_json(value: Any) -> bytes:

@@ -31,6 +31,7 @@ from prong.model import (
     Query,
     SearchResult,
     Session,
+    SessionRef,
     Snapshot,
     Turn,
     View,
@@ -377,6 +378,11 @@ class App:
         # Where no code was ever kept, there is no need to load what keeps it.
         known = self._remember and (self.state_dir / "state.db").exists()
         return self._capture.turn_ids() if known else set()
+
+    def kept_sessions(self) -> set[SessionRef]:
+        """The sessions of which the code of some turn was kept."""
+        known = self._remember and (self.state_dir / "state.db").exists()
+        return self._capture.sessions() if known else set()
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
         """The snapshots of a conversation's turns, by the ids of the turns."""

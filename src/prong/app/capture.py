@@ -75,6 +75,11 @@ class Capture:
             found |= self._records.of_turns(origin, [TurnKey.BASELINE])
         return whereabouts.located(found, lambda: whereabouts.places(session, self._forks()))
 
+    def sessions(self) -> set[SessionRef]:
+        """The sessions of which the code of some turn was kept."""
+        self.take_in()
+        return {SessionRef(*name) for name in self._records.sessions()}
+
     def turn_ids(self) -> set[str]:
         """The turns whose code was kept, by their ids."""
         self.take_in()

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from prong.app.families import family_of
 from prong.app.indexing import Indexing, OnProgress, Refreshed
 from prong.app.lookup import Lookup
 from prong.app.masking import masked
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 ENGINES = ("auto", "builtin", "qmd")
 _REFRESH_SECONDS = 0.5
 """So long a search may bring the index up to date; the first one takes what it needs."""
+_SEEN_SECONDS = 3.0
+"""So long sessions that were listed are taken for all that there are, while somebody types."""
 _PATIENCE = 60.0
 """So long `prong index` waits for another one."""
 _TEXTS = 10_000
@@ -171,9 +174,19 @@ def state(made: Engines) -> IndexState:
         size=made.index.size,
         vectors=made.vectors.count(),
         busy=made.index.is_busy(),
-        unread=len((keys := _keys(made)) - made.vectors.known(keys)),
+        unread=_unread(made),
         kept=made.scratch is None,
     )
+
+
+def _unread(made: Engines) -> int:
+    """How many texts the sentence model has not read."""
+    if not made.vectors.count():
+        # To compare them is faster than to look for each.
+        heads = made.index.catalogue.all_heads()
+        return len({text for _, some in heads for text in some if text})
+    keys = _keys(made)
+    return len(keys - made.vectors.known(keys))
 
 
 T = TypeVar("T")
@@ -206,8 +219,11 @@ def find(
 def _find(
     app: App, made: Engines, query: Query, engine: str | None, on_progress: OnProgress
 ) -> SearchResult:
-    budget = None if made.indexing.is_new else _REFRESH_SECONDS
-    refreshed = made.indexing.refresh(seconds=budget, on_progress=on_progress)
+    if query.live:
+        refreshed = made.indexing.seen(_SEEN_SECONDS)
+    else:
+        budget = None if made.indexing.is_new else _REFRESH_SECONDS
+        refreshed = made.indexing.refresh(seconds=budget, on_progress=on_progress)
     listing = refreshed.listing
     sessions = {(one.ref.agent, one.ref.id): one for one in listing.sessions}
     shelf = _Shelves(app, sessions).of(query)
@@ -312,19 +328,8 @@ class _Shelves:
         session = self._sessions.get(name)
         if session is None or name in without or (only is not None and name not in only):
             return None
-        return Standing(self._family(session), name in here, session.headless, session.cwds)
-
-    def _family(self, session: Session) -> Name:
-        """The session at the root of the lineage."""
-        name = (session.agent, session.id)
-        seen = {name}
-        while session.parent is not None:
-            above = (session.parent.agent, session.parent.id)
-            if above in seen or above not in self._sessions:
-                break
-            seen.add(above)
-            name, session = above, self._sessions[above]
-        return name
+        family = family_of(session, self._sessions)
+        return Standing(family, name in here, session.headless, session.cwds)
 
 
 def _root_of(folder: Path) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from prong.app.application import App
 
-_WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
+_DRIVE = (":\\", ":/")
+"""What stands behind the letter of a drive."""
 
 
 def pure_path(text: str) -> PurePath:
@@ -20,7 +20,8 @@ def pure_path(text: str) -> PurePath:
 
 
 def is_windows(text: str) -> bool:
-    return _WINDOWS.match(text) is not None
+    has_drive = text[1:3] in _DRIVE and text[0].isascii() and text[0].isalpha()
+    return has_drive or text.startswith("\\\\")
 
 
 def project_folder(app: App, given: Path, notes: list[str]) -> Path:

@@ -63,6 +63,15 @@ class Refreshed(NamedTuple):
     """Another process was writing, so nothing was indexed."""
 
 
+class _Seen(NamedTuple):
+    """Sessions that were listed for somebody who types, and when."""
+
+    at: float
+    refreshed: bytes | None
+    """When the index was brought up to date, as it was known then."""
+    listing: Listing
+
+
 class Indexing:
     """Keeps an index in step with the sessions of the agents."""
 
@@ -75,6 +84,7 @@ class Indexing:
         self._index = index
         self._stores = stores
         self._cache = cache
+        self._seen: _Seen | None = None
 
     @property
     def is_new(self) -> bool:
@@ -113,6 +123,19 @@ class Indexing:
             if not behind:
                 update.note(_REFRESHED, datetime.now(UTC).isoformat().encode())
         return Refreshed(listing, busy=False)
+
+    def seen(self, seconds: float) -> Refreshed:
+        """The sessions as they were at most so long ago; nothing is indexed.
+
+        Where somebody else has brought the index up to date since, they are looked for anew.
+        """
+        self._index.reload()
+        now, refreshed = time.monotonic(), self._index.catalogue.fact(_REFRESHED)
+        seen = self._seen
+        if seen is None or now - seen.at > seconds or refreshed != seen.refreshed:
+            listing = Scanner(self._stores, self._cache).listing(SessionFilter(everything=True))
+            self._seen = seen = _Seen(now, refreshed, listing)
+        return Refreshed(seen.listing, busy=False)
 
     def state(self) -> IndexState:
         """What the index covers, as of its last refresh."""

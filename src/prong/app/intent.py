@@ -30,6 +30,17 @@ def understood(app: App, words: Sequence[str], options: Query) -> Intent:
 
     Raises `UsageError` when nothing is left to look for, `NotFound` for an unknown agent.
     """
+    intent = read(app, words, options)
+    query = intent.query
+    if not query.text:
+        narrowed = any((query.agent, query.project, query.since, query.has_snapshot))
+        hint = f"{_EXAMPLE}; prong list shows sessions without a search" if narrowed else _EXAMPLE
+        raise UsageError("say what you are looking for", hint=hint)
+    return intent
+
+
+def read(app: App, words: Sequence[str], options: Query) -> Intent:
+    """The same, also where only filters were typed, or nothing: the text is empty then."""
     if options.agent is not None:
         app.store(options.agent)
     parsed = parse(words, tuple(app.stores))
@@ -53,12 +64,6 @@ def understood(app: App, words: Sequence[str], options: Query) -> Intent:
     ]
     # Who names only a file looks for the turns that have to do with it.
     text = parsed.text or " ".join(files)
-    if not text:
-        narrowed = any((options.agent, project, options.since, options.has_snapshot)) or any(
-            (parsed.agent, parsed.since, parsed.has_snapshot)
-        )
-        hint = f"{_EXAMPLE}; prong list shows sessions without a search" if narrowed else _EXAMPLE
-        raise UsageError("say what you are looking for", hint=hint)
     query = replace(
         options,
         text=text,

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from prong.app.families import family_of
 from prong.errors import ProngError
 from prong.hits import Answer, Found, Hit, Passage, Query
 from prong.model import Session, SessionRef, Turn
@@ -109,6 +110,7 @@ class Lookup:
             source=found.source,
             more=found.more,
             warning=None if session else gone,
+            family=SessionRef(*family_of(session, self._sessions)) if session else None,
         )
 
     def _numbered(self, session: Session | None, found: Found) -> Turn | None:
@@ -139,6 +141,8 @@ class Lookup:
         """What of the turn fits, wherever in it that is; its beginning when nothing does."""
         if session is None or turn is None:
             return Passage("")
+        if self._query.live:
+            return Passage(" ".join(turn.prompt.split()))
         # Most texts of a turn have none of the words; to see that is faster than to mask them.
         texts = (text for text in self._texts(session, turn) if self._marker.is_in(text))
         try:

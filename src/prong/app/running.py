@@ -6,9 +6,10 @@ import subprocess
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from threading import Thread
+from threading import Event, Thread
 from types import TracebackType
 from typing import Self
+from weakref import WeakSet
 
 from prong.agents.argv import clean_environment
 from prong.errors import Unavailable
@@ -21,6 +22,20 @@ _PATIENCE = 10
 def environment(launch: Launch) -> dict[str, str]:
     """What an agent is started with."""
     return clean_environment(launch.env)
+
+
+_alive: WeakSet[Running] = WeakSet()
+_is_over = Event()
+
+
+def end_all() -> None:
+    """End all programs that run, and let no other begin: this one is about to end.
+
+    Who waits for one hears that it has ended, and cleans up.
+    """
+    _is_over.set()
+    for running in list(_alive):
+        running.end()
 
 
 class Running:
@@ -45,6 +60,14 @@ class Running:
         ]
         for thread in self._threads:
             thread.start()
+        _alive.add(self)
+        if _is_over.is_set():
+            self.end()
+
+    def end(self) -> None:
+        """From any thread."""
+        if self._process.poll() is None:
+            self._process.terminate()
 
     def lines(self) -> Iterator[str]:
         assert self._process.stdout is not None

@@ -10,6 +10,8 @@ from prong.search.words import names_in, spelled, unspaced_in, words_in
 _LONGEST_QUERY = 10_000
 _MOST_WORDS = 64
 """How many words of a query are looked for."""
+_LEAST_BEGINNING = 2
+"""Letters; fewer begin too many words."""
 
 _Any = TypeVar("_Any")
 
@@ -50,6 +52,14 @@ def words_of(text: str) -> Words:
         telling=pairs,
         sentence=tuple(sentence) if len(sentence) <= _MOST_WORDS else (),
     )
+
+
+def beginning_in(text: str) -> str | None:
+    """The last word, while it may still get longer; None when there is none."""
+    words = words_in(query_text(text))
+    if not words or not text.endswith(words[-1]) or unspaced_in(words[-1]):
+        return None
+    return words[-1].lower() if len(words[-1]) >= _LEAST_BEGINNING else None
 
 
 def query_text(text: str) -> str:

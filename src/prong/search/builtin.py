@@ -18,7 +18,7 @@ from prong.search.catalogue import ORDINAL_BITS, IndexedTurn
 from prong.search.copies import Name, Place, Standing, together
 from prong.search.file_names import FileName
 from prong.search.found_turn import NUMBERED, FoundTurn, number_of, place_of
-from prong.search.index import SearchIndex, milliseconds
+from prong.search.index import SearchIndex
 from prong.search.lexical import (
     Coverage,
     Scope,
@@ -27,7 +27,8 @@ from prong.search.lexical import (
     words_of,
 )
 from prong.search.passages import Marker
-from prong.secrets import mask
+from prong.search.turn_words import milliseconds
+from prong.secrets import mask, may_be_in
 
 if TYPE_CHECKING:
     from prong.search.meaning import Meaning
@@ -79,6 +80,8 @@ class BuiltIn:
     def search(self, query: Query) -> Answer:
         started = time.monotonic()
         words = words_of(query.text)
+        if query.live:
+            words = self._index.words.completed(words, query.text)
         attempts: list[Attempt] = []
         found: list[Found] = []
         total = 0
@@ -322,27 +325,30 @@ class _Search:
             if seen[candidate.place.session] <= most:
                 kept.append((candidate, score))
         keys = [candidate.place.turn.key for candidate, _ in kept]
-        turns, heads = self._catalogue.turns(keys), self._catalogue.heads(keys)
-        files = self._catalogue.files_of(key >> ORDINAL_BITS for key in keys)
+        shown = self._catalogue.shown(keys)
+        # Most lists have no secret in them, and one look at all of it is faster than ten.
+        masked = self._query.masked and may_be_in(
+            "\n".join([text for one in shown.values() for text in one.heads])
+        )
         found: list[Found] = []
         for candidate, score in kept:
             (_, key, _, _), (agent, session), _ = candidate.place
-            file = files.get(key >> ORDINAL_BITS)
-            if file is None or key not in turns or key not in heads:
+            if key not in shown:
                 continue  # Somebody has just taken it out.
+            turn, heads, path = shown[key]
             # Before it is cut: half a key is not known for one.
-            texts = map(mask, heads[key]) if self._query.masked else heads[key]
+            texts = map(mask, heads) if masked else heads
             found.append(
                 Found(
                     score=score,
                     session_id=session,
                     agent=agent,
-                    turn=_turn(turns[key], heads[key].prompt),
+                    turn=_turn(turn, heads.prompt),
                     passage=marker.passage(texts),
                     copies=_once_each(candidate),
                     more=max(counts[agent, session] - most, 0),
-                    date=turns[key].started,
-                    source=file.path,
+                    date=turn.started,
+                    source=path,
                 )
             )
         return found, total

@@ -90,6 +90,15 @@ class Heads(NamedTuple):
     """Of the last answer."""
 
 
+class ShownTurn(NamedTuple):
+    """What a list shows of a turn."""
+
+    turn: IndexedTurn
+    heads: Heads
+    path: str
+    """Of its file."""
+
+
 class TurnRow(NamedTuple):
     """All that the catalogue keeps of a turn."""
 
@@ -281,6 +290,16 @@ class Catalogue:
         """The heads of turns by their keys."""
         select = "SELECT key, prompt, answer FROM turns WHERE key IN"
         return {row[0]: Heads(*row[1:]) for row in self._chunks(select, list(keys))}
+
+    def shown(self, keys: Iterable[int]) -> dict[int, ShownTurn]:
+        """All that a list shows of turns, by their keys; without those that are not known."""
+        columns = "key, id, number, kind, started, fingerprint, prompt, answer, path"
+        tables = f"turns JOIN files ON mark = key >> {ORDINAL_BITS}"
+        select = f"SELECT {columns} FROM {tables} WHERE key IN"  # noqa: S608 -- only the names above
+        return {
+            row[0]: ShownTurn(IndexedTurn._make(row[:6]), Heads(*row[6:8]), os.fsdecode(row[8]))
+            for row in self._chunks(select, list(keys))
+        }
 
     def files_touched(self, keys: Iterable[int]) -> dict[int, list[str]]:
         """The files that turns touched."""

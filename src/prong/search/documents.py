@@ -70,6 +70,11 @@ class Documents:
             known = self._having[name, word] = self.searcher.doc_freq(name, word)
         return known
 
+    def beginning(self, name: str, start: str, most: int) -> list[tuple[str, int]]:
+        """The most frequent words of a field that begin so, and how many documents have each."""
+        with _as_os_error():
+            return self.searcher.terms_with_prefix(name, start, limit=most)
+
     def found(
         self, query: tantivy.Query, limit: int, fields: Sequence[str]
     ) -> list[tuple[Any, ...]]:

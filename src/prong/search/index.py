@@ -11,7 +11,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from prong.errors import Busy
@@ -28,19 +27,16 @@ from prong.search.catalogue import (
     new_mark,
 )
 from prong.search.damage import is_damage, unavailable
-from prong.search.found_turn import number_of, place_of
 from prong.search.heads import head
-from prong.search.lexical import Lexical, LexicalWriter, TurnWords
-from prong.search.words import names_in, spelled
+from prong.search.lexical import Lexical, LexicalWriter
+from prong.search.turn_words import LONGEST_TEXT, words_of_turn
 from prong.texts import FileTexts, Stamp, TurnText
 
-VERSION = 2
+VERSION = 3
 """Raised when the index of another version would answer otherwise; it is then built anew."""
 PROMPT_HEAD = 500
 ANSWER_HEAD = 700
 """How much of a turn the sentence model reads, and a list of hits shows."""
-_LONGEST_TEXT = 200_000
-"""Of one field of one turn. What is longer was pasted or printed, not said."""
 _LONGEST_SESSION = 2_000_000
 _CHECKPOINT = 5.0
 """Seconds after which a long run makes what it has usable."""
@@ -241,13 +237,13 @@ class Update:
             if ordinal >= MOST_TURNS:
                 break
             key = mark << ORDINAL_BITS | ordinal
-            words = _words_of(turn, key)
+            words = words_of_turn(turn, key)
             writer.add_turn(mark, words)
             turns.append(_indexed(turn, key, words.fingerprint))
             if length < _LONGEST_SESSION:
-                said += (words.prompt, words.answer)
+                said += (words.prompt, words.result)
                 names += words.names
-                length += len(words.prompt) + len(words.answer)
+                length += len(words.prompt) + len(words.result)
         if turns:
             writer.add_session(mark, "\n".join(said), names)
         return turns
@@ -297,7 +293,8 @@ class Update:
         writer.commit()
         catalogue.begin()
         catalogue.remove(self._removed)
-        for file, turns in self._added:
+        # In the order of their keys, which are random: so pages are filled one after the other.
+        for file, turns in sorted(self._added, key=lambda one: one[0].mark):
             catalogue.add(file, turns)
         for mark, title in self._titles.items():
             catalogue.give_title(mark, title)
@@ -343,50 +340,12 @@ class FileSink:
         self._took(texts)
 
 
-def _words_of(turn: TurnText, key: int) -> TurnWords:
-    prompt, files = spelled(turn.prompt[:_LONGEST_TEXT]), spelled("\n".join(turn.files))
-    id_ = number_of(turn.id)
-    return TurnWords(
-        key,
-        id_,
-        milliseconds(turn.started),
-        _fingerprint(turn),
-        place_of(id_, turn.index, turn.kind),
-        prompt,
-        spelled(turn.answer[:_LONGEST_TEXT]),
-        files,
-        spelled("\n".join(turn.commands)[:_LONGEST_TEXT]),
-        spelled(turn.output),
-        spelled(turn.aside[:_LONGEST_TEXT]),
-        # All of the answers would take as long as all the rest.
-        names_in("\n".join((prompt, spelled(turn.last_answer[:_LONGEST_TEXT]), files))),
-    )
-
-
 def _indexed(turn: TurnText, key: int, fingerprint: int) -> TurnRow:
     return TurnRow(
         IndexedTurn(key, turn.id, turn.index, turn.kind, turn.started, fingerprint),
         Heads(head(turn.prompt, PROMPT_HEAD), head(turn.last_answer, ANSWER_HEAD)),
-        head("\n".join(turn.files), _LONGEST_TEXT),
+        head("\n".join(turn.files), LONGEST_TEXT),
     )
-
-
-def _fingerprint(turn: TurnText) -> int:
-    import hashlib  # takes long to load, and a search that finds nothing new needs none
-
-    said = f"{turn.prompt}\0{turn.answer}".encode("utf-8", "replace")
-    return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest()) >> 1
-
-
-def milliseconds(started: str | None) -> int:
-    """A time as the index has it; 0 when there is none."""
-    try:
-        moment = datetime.fromisoformat(started) if started else None
-    except ValueError:
-        return 0
-    if moment is None:
-        return 0
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def outdated(known: Mapping[str, IndexedFile], stamps: Mapping[str, Stamp]) -> Sequence[str]:

@@ -6,6 +6,7 @@ for one never meets the other. Documents hold no text, only a key and, of a turn
 that show copies of it; what a key means is in the catalogue.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from prong.search.analyzers import analyzers
 # By an alias, so that it counts as a part of this module.
 # ruff: noqa: PLC0414
 from prong.search.asked_words import Words as Words
+from prong.search.asked_words import beginning_in
 from prong.search.asked_words import query_text as query_text
 from prong.search.asked_words import words_of as words_of
 from prong.search.documents import Documents, DocumentWriter
@@ -45,10 +47,15 @@ _HEAP = 96 << 20
 _SESSION_HEAP = 32 << 20
 _COVERED = 200
 """For how many turns it is told how much of a query they have."""
-_MOST_POSTINGS = 20_000
+_MOST_POSTINGS = 10_000
 """How many places of words are looked at for that."""
 _MOST_PRINTED = 10_000
 """The same in what tools printed, to find turns."""
+
+
+_COMPLETED = (("prompt", "answer"), ("names", "files"))
+"""Where the words are from that an unfinished one may become: prose, and what is not stemmed."""
+_MOST_COMPLETED = 12
 
 
 class Scope(NamedTuple):
@@ -85,6 +92,8 @@ class TurnWords(NamedTuple):
     aside: str
     names: Sequence[str]
     """Its `names_in`."""
+    result: str = ""
+    """What came of it, for its session."""
 
 
 _FOUND = FoundTurn._fields[1:]
@@ -125,6 +134,23 @@ class Lexical:
         return LexicalWriter(self._turns.writer(_HEAP), self._sessions.writer(_SESSION_HEAP))
 
     # -- asking ------------------------------------------------------------------------------
+
+    def completed(self, words: Words, text: str) -> Words:
+        """The words, and those that the last one of the text may become, the most frequent ones."""
+        start = beginning_in(text)
+        if start is None:
+            return words
+        stems, plain = (self._beginning(fields, start) for fields in _COMPLETED)
+        return words._replace(
+            stems=tuple(dict.fromkeys((*words.stems, *stems))),
+            plain=tuple(dict.fromkeys((*words.plain, *plain))),
+        )
+
+    def _beginning(self, fields: Sequence[str], start: str) -> list[str]:
+        counts: Counter[str] = Counter()
+        for name in fields:
+            counts.update(dict(self._turns.beginning(name, start, _MOST_COMPLETED)))
+        return [word for word, _ in counts.most_common(_MOST_COMPLETED)]
 
     def turns(self, words: Words, scope: Scope, limit: int) -> list[FoundTurn]:
         """The turns that have some of the words, the best first."""
@@ -250,7 +276,7 @@ class LexicalWriter:
         )
 
     def add_session(self, mark: int, text: str, names: Sequence[str]) -> None:
-        """Under the mark of its file, with the `names` of its turns."""
+        """Under the mark of its file: what was asked, what came of it, and the names of turns."""
         self._sessions.add({"mark": mark, "all": text, "names": " ".join(names)})
 
     def add_title(self, mark: int, title: str) -> None:

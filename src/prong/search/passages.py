@@ -31,6 +31,7 @@ class Marker:
         starts = {_start(word) for word in (*words.typed, *words.plain, *words.stems)}
         starts.discard("")
         self._starts = starts
+        self._are_ascii = all(map(str.isascii, starts))
 
     @cached_property
     def _in_ascii(self) -> re.Pattern[str]:
@@ -50,8 +51,9 @@ class Marker:
         At the beginning of a word, or of a part of an identifier; anywhere without spaces.
         """
         at = 0
-        is_ascii = text.isascii()
-        pattern, letters = (self._in_ascii, text.lower()) if is_ascii else (self._in_any, text)
+        pattern, letters = self._in_ascii, text.lower()
+        if not text.isascii() and not (self._are_ascii and len(letters) == len(text)):
+            pattern, letters = self._in_any, text
         while match := pattern.search(letters, at, _LONGEST):
             is_run = match.lastindex is not None
             start, end = match.span()

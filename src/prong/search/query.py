@@ -13,15 +13,12 @@ from datetime import datetime
 from prong.moments import EXAMPLES, moment
 from prong.record import Record, field
 
-_FILTER = re.compile(
-    r"""(?<!\S)                             # at the beginning of a word
+_FILTER = r"""(?<!\S)                             # at the beginning of a word
         (?P<name>agent|project|since|file|has|before|until):
         (?:"(?P<quoted>[^"]*\S[^"]*)"(?!\S)
           |(?P<plain>(?!//|:|")\S+))        # file://a is a URL, file::a is code
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_WHOLE = re.compile(r"(project|file):(?!//|:|\")(?=\S)", re.IGNORECASE)
+    """
+_WHOLE = r"(project|file):(?!//|:|\")(?=\S)"
 
 
 class ParsedQuery(Record):
@@ -46,11 +43,14 @@ def parse(words: Sequence[str], agents: Collection[str] = ()) -> ParsedQuery:
     parser = _Parser(agents)
     texts: list[str] = []
     for word in words:
-        if len(words) > 1 and _WHOLE.match(word):
+        if ":" not in word:
+            texts.append(word)
+        elif len(words) > 1 and re.match(_WHOLE, word, re.IGNORECASE):
             name, _, value = word.partition(":")
             texts.append("" if parser.take(name.lower(), value) else word)
         else:
-            texts.append(_FILTER.sub(parser.replace, word))
+            flags = re.IGNORECASE | re.VERBOSE
+            texts.append(re.sub(_FILTER, parser.replace, word, flags=flags))
     parser.found.text = " ".join(" ".join(texts).split())
     return parser.found
 

@@ -9,11 +9,6 @@ import re
 from functools import cache
 from itertools import pairwise
 
-_TELLING = re.compile(r"[_./:@#-]|[a-z][A-Z]|[A-Z]{2}[a-z]")
-_BREAK = re.compile(r"[\W_]+")
-_COMPOUND = re.compile(r"[^\W_]+(?:(?:[_./:@#-]|::)+[^\W_]+)+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _WORD = re.compile(r"[^\W_]+")
 # Han, Hiragana, Katakana, Hangul, Thai: written without spaces, or so that parts matter.
 _CHARACTERS = (
@@ -32,45 +27,55 @@ def names_in(text: str) -> list[str]:
     """Identifiers: compounds as a whole (`parse_json`, `src/a.py`), and the parts of camelCase."""
     # Few words are identifiers and few are new, so most must cost no more than a look.
     found: list[str] = []
+    known = _known
     for word in set(text.split()) - _nameless:
-        names = _known.get(word)
+        names = known.get(word)
         if names is None:
             names = _names_in_word(word)
-            _remember(word, names)
+            if names:
+                known[word] = names
+            else:
+                _nameless.add(word)
         found += names
+    if len(known) + len(_nameless) > _MOST_KNOWN:
+        known.clear()
+        _nameless.clear()
     return found
 
 
-_known: dict[str, tuple[str, ...]] = {}
+_known: dict[str, list[str]] = {}
 _nameless: set[str] = set()
 """Words in which there is no identifier."""
 
 
-def _remember(word: str, names: tuple[str, ...]) -> None:
-    if len(_known) + len(_nameless) > _MOST_KNOWN:
-        _known.clear()
-        _nameless.clear()
-    if names:
-        _known[word] = names
-    else:
-        _nameless.add(word)
-
-
-def _names_in_word(word: str) -> tuple[str, ...]:
+def _names_in_word(word: str) -> list[str]:
     if len(word) > _LONGEST:
-        return ()
+        return []
     inner = word.strip(_AROUND)
     if inner.isalpha() and (inner[1:].islower() or inner.isupper()):
         # A plain word: most are, and to see that so is quickest.
-        return ()
-    if not _TELLING.search(word, 1) and not _CAMEL.match(word):
-        return ()
-    names = [compound.lower() for compound in _COMPOUND.findall(word)]
-    if _CAMEL.search(word):
-        for part in _BREAK.split(word):
-            if _CAMEL.search(part):
-                names += (piece.lower() for piece in _PART.findall(part) if len(piece) > 1)
-    return tuple(names)
+        return []
+    shapes = _shapes()
+    lowered = word.lower()
+    names = [] if inner.isalnum() else shapes.compound.findall(lowered)
+    if lowered != word and shapes.camel.search(word):
+        for part in shapes.gap.split(word):
+            if shapes.camel.search(part):
+                names += (piece.lower() for piece in shapes.part.findall(part) if len(piece) > 1)
+    return names
+
+
+class _Shapes:
+    """Of identifiers. Compiled for the first word that looks like one: few queries have such."""
+
+    def __init__(self) -> None:
+        self.compound = re.compile(r"[^\W_]+(?:(?:[_./:@#-]|::)+[^\W_]+)+")
+        self.camel = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+        self.gap = re.compile(r"[\W_]+")
+        self.part = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+_shapes = cache(_Shapes)
 
 
 def words_in(text: str) -> list[str]:

@@ -76,6 +76,13 @@ class SnapshotRecords:
             rows = connection.execute(query).fetchall() if connection else []
         return {str(row[0]) for row in rows} - {TurnKey.BASELINE, TurnKey.START}
 
+    def sessions(self) -> set[tuple[str, str]]:
+        """Agent and id of the sessions that have some."""
+        with reading(self._path) as connection:
+            query = "SELECT DISTINCT agent, session FROM snapshots"
+            rows = connection.execute(query).fetchall() if connection else []
+        return {(str(agent), str(session)) for agent, session in rows}
+
     def of_turns(self, session: SessionRef, turn_ids: Collection[str]) -> dict[str, Snapshot]:
         """The snapshots of these turns by their id.
 

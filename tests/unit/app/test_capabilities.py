@@ -9,7 +9,7 @@ from prong.app.workers import Workers
 from prong.cli.main import COMMANDS
 
 # Commands that are about the command line itself, or are a front end of their own.
-NOT_CAPABILITIES = {"completion", "serve"}
+NOT_CAPABILITIES = {"completion", "serve", "ui"}
 PARTS = {"workers": Workers, "mcp_setup": McpSetup}
 CELLS = [name for name in Capability.__struct_fields__ if name not in ("name", "method")]
 
@@ -41,6 +41,22 @@ def test_every_method_of_workers_is_in_the_table() -> None:
     public = {name for name in vars(Workers) if not name.startswith("_")}
     # What others are made of.
     assert {f"workers.{name}" for name in public - {"records", "named", "current"}} <= listed
+
+
+MADE_OF = {
+    # What others are made of: every capability that needs a session or a store asks for them.
+    *("sessions", "session", "turns", "turn", "store", "roots", "root_variables", "close", "rest"),
+    *("reading", "is_current", "path_of", "recorded_forks", "record", "state_health"),
+    *("kept_turns", "kept_sessions", "hook_backup"),
+}
+
+
+def test_every_method_of_the_application_is_in_the_table() -> None:
+    listed = {one.method for one in CAPABILITIES}
+    public = {
+        name for name, value in vars(App).items() if callable(value) and not name.startswith("_")
+    }
+    assert public - listed == MADE_OF
 
 
 def test_no_capability_is_listed_twice() -> None:

@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from prong.search.catalogue import Catalogue, IndexedFile
+from prong.search.catalogue import (
+    ORDINAL_BITS,
+    Catalogue,
+    Heads,
+    IndexedFile,
+    IndexedTurn,
+    TurnRow,
+)
 from prong.texts import Stamp
 
 
@@ -24,3 +31,18 @@ def test_the_sessions_of_files_are_those_that_are_there_now(tmp_path: Path) -> N
             assert catalogue.names_of([1, 2]) == {}
     reader.close()
     writer.close()
+
+
+def test_what_a_list_shows_is_what_is_there(tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path / "one.db")
+    keys = [mark << ORDINAL_BITS | number for mark in (1, 2) for number in (0, 1)]
+    for mark in (1, 2):
+        turns = [IndexedTurn(key, f"id {key}", 1, "human", None, 7) for key in keys]
+        own = [TurnRow(turn, Heads("asked", "said"), "") for turn in turns if turn.mark == mark]
+        catalogue.add(file(mark), own)
+    assert catalogue.shown(keys).keys() == set(keys)
+    shown = catalogue.shown(keys[2:3])[keys[2]]
+    assert (shown.turn.id, shown.heads, shown.path) == (f"id {keys[2]}", ("asked", "said"), "/2")
+    catalogue.remove([2])
+    assert catalogue.shown(keys).keys() == set(keys[:2])
+    catalogue.close()

@@ -17,6 +17,13 @@ def test_all_forms_of_a_word_are_marked() -> None:
     assert marked("limiting the rate", text) == ["Limits", "limiter", "limited", "rates", "rate"]
 
 
+def test_other_signs_in_a_text_change_nothing() -> None:
+    assert marked("limiting the rate", "Über “Limits” … the Rate") == ["Limits", "Rate"]
+    # Its small form is longer: places in it would be others.
+    assert marked("limiting", "İ Limits") == ["Limits"]
+    assert marked("über limits", "ÜBER Limits") == ["ÜBER", "Limits"]
+
+
 def test_parts_of_identifiers_are_marked() -> None:
     assert marked("user name", "call getUserName(x)") == ["User", "Name"] or marked(
         "user name", "call getUserName(x)"

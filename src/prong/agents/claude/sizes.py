@@ -17,7 +17,14 @@ def size_of(content: str | list[Block]) -> int:
         return len(content)
     size = 0
     for block in content:
-        size += len(block.text) + len(block.thinking) + len(block.input) + len(block.content)
+        # Most have one of these, and their kind tells which.
+        kind = block.type
+        if kind == "tool_use":
+            size += len(block.input)
+        elif kind == "tool_result":
+            size += len(block.content)
+        else:
+            size += len(block.text) + len(block.thinking) + len(block.input) + len(block.content)
     return size if 0 < size < _PICTURE_SIZE else _size_with_pictures(content, size)
 
 

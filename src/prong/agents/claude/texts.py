@@ -123,12 +123,14 @@ def _text(
     assert opener.prompt is not None
     said: list[bytes] = []
     results: list[bytes] = []
+    heard, given = words.said, words.results
     for node in span.nodes:
-        if node.type == "assistant":
-            if node.uuid in words.said and not node.meta:
-                said += words.said[node.uuid]
-        elif node.uuid in words.results:
-            results += words.results[node.uuid]
+        uuid = node.uuid
+        if uuid in heard:
+            if not node.meta:
+                said += heard[uuid]
+        elif uuid in given:
+            results += given[uuid]
     work = turns.work(span)
     aside: list[str] = []
     for call in work.calls if words.tasks else ():

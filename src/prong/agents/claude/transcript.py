@@ -169,7 +169,7 @@ _tool_input = msgspec.json.Decoder(_ToolInput).decode
 
 
 Hear = Callable[[Line], None]
-"""Is given every line, decoded as it is here."""
+"""Is given every line in which somebody may say something, decoded as it is here."""
 
 
 def read(
@@ -181,8 +181,7 @@ def read(
     reader = jsonl.Reader(Line)
     take = _Taker(transcript).take
     for offset, data, line in reader.records(file, start=transcript.read_to):
-        take(line, offset, len(data))
-        if hear is not None:
+        if take(line, offset, len(data)) and hear is not None:
             hear(line)
     transcript.read_to = max(transcript.read_to, reader.end)
     transcript.bad.extend((bad.offset, bad.reason) for bad in reader.bad)
@@ -202,11 +201,12 @@ class _Taker:
             call.id: call.name for node in transcript.nodes.values() for call in node.calls
         }
 
-    def take(self, line: Line, offset: int, length: int) -> None:
+    def take(self, line: Line, offset: int, length: int) -> bool:
+        """True when the agent or a tool says something in it, or may have where it stood before."""
         uuid, kind = line.uuid, line.type
         if not uuid or kind not in CHAIN_TYPES:
             self._take_side_line(line)
-            return
+            return False
         nodes = self.nodes
         known = nodes.get(uuid)
         node = nodes[uuid] = Node(
@@ -222,10 +222,12 @@ class _Taker:
             line.is_meta,
             line.is_compact_summary,
         )
+        said = known is not None
         if kind == "assistant":
-            self._take_assistant(node, line)
+            said = self._take_assistant(node, line) or said
         elif kind == "user":
             self._take_user(node, line)
+            said = bool(node.results) or said
         elif kind == "attachment":
             attachment = line.attachment
             if (
@@ -241,6 +243,7 @@ class _Taker:
                 node.boundary = _boundary_of(line)
         if not line.is_sidechain:
             self._take_metadata(node, line)
+        return said
 
     def _take_side_line(self, line: Line) -> None:
         transcript = self.transcript
@@ -287,10 +290,10 @@ class _Taker:
             if node.prompt:
                 transcript.forked_uuids.append(node.uuid)
 
-    def _take_assistant(self, node: Node, line: Line) -> None:
+    def _take_assistant(self, node: Node, line: Line) -> bool:
         body = line.message
         if body is None:
-            return
+            return False
         node.message_id = body.id
         if line.is_api_error_message:
             node.error = True
@@ -304,19 +307,25 @@ class _Taker:
                 node.tokens = body.usage.total() or None
         content = body.content
         node.size = size_of(content)
+        said = True
         if isinstance(content, list):
+            said = False
             for block in content:
                 kind = block.type
                 if kind == "tool_use":
                     call = _call_of(block)
                     self.tools[call.id] = call.name
                     node.calls += (call,)
+                    said = said or call.name in LAUNCHERS
+                elif kind == "text":
+                    said = True
                 elif kind == "thinking" and is_hollow(block):
                     node.hollow += 1
             if not node.calls:
                 # A thought is never the last block of a message.
                 thought = not content or "thinking" in content[-1].type
                 node.unfinished = thought or body.stop_reason == "tool_use"
+        return said
 
     def _take_user(self, node: Node, line: Line) -> None:
         body = line.message

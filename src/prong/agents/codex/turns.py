@@ -11,6 +11,10 @@ from prong.agents.times import parse_time
 from prong.model import Command, Turn, TurnKind, TurnState
 from prong.record import Record, field
 
+# These are looked at for each line of a store, and a global is found in a fraction of the time.
+_START, _END, _ABORT, _ROLLBACK = Kind.START, Kind.END, Kind.ABORT, Kind.ROLLBACK
+_ITEM, _EXEC, _CHANGE = Kind.ITEM, Kind.EXEC, Kind.CHANGE
+
 
 class Span(Record):
     """What belongs to one turn. The first span of a session may have no prompt."""
@@ -46,6 +50,7 @@ def cut(chain: Sequence[Segment]) -> Cut:
     task: str | None = None
     lead: list[Piece] | None = None
     before: Segment | None = None
+    prompt_kind: Kind | None = None
     for piece in pieces(chain):
         segment, entry = piece
         current = result.active[-1]
@@ -53,12 +58,14 @@ def cut(chain: Sequence[Segment]) -> Cut:
             # A task does not go on in another file.
             current.pieces.extend(lead or ())
             task, lead, before = None, None, segment
-        if entry.kind is Kind.START:
+            prompt_kind = segment.prompt_kind
+        kind = entry.kind
+        if kind is _START:
             # Entries before the prompt belong to its turn, if one comes.
             current.pieces.extend(lead or ())
             task, lead = entry.turn, [piece]
             continue
-        if entry.kind is segment.prompt_kind:
+        if kind is prompt_kind:
             if task is not None and current.id == task:
                 current.queued.append(entry.text)
                 current.pieces.append(piece)
@@ -74,7 +81,7 @@ def cut(chain: Sequence[Segment]) -> Cut:
             used.add(span.id)
             lead = None
             continue
-        if entry.kind is Kind.ROLLBACK:
+        if kind is _ROLLBACK:
             count = min(entry.count or 0, len(result.active) - 1)
             if count > 0:
                 result.branches.append(list(result.active))
@@ -85,7 +92,7 @@ def cut(chain: Sequence[Segment]) -> Cut:
             lead.append(piece)
         else:
             current.pieces.append(piece)
-        if entry.kind in (Kind.END, Kind.ABORT):
+        if kind is _END or kind is _ABORT:
             # A task without a prompt, such as a compaction, is no turn.
             current.pieces.extend(lead or ())
             task, lead = None, None
@@ -137,26 +144,25 @@ def work(entries: Sequence[Entry]) -> Work:
     commands: dict[str | None, Command] = {}
     files: dict[str, None] = {}
     patches: dict[str | None, list[str]] = {}
-    structured = any(entry.kind is Kind.CHANGE for entry in entries)
+    structured = any(entry.kind is _CHANGE for entry in entries)
     for entry in entries:
-        match entry.kind:
-            case Kind.ITEM if entry.name:
+        kind = entry.kind
+        if kind is _ITEM:
+            if entry.name:
                 if entry.text:
                     commands[entry.call] = Command(entry.text, None)
                 patches[entry.call] = entry.files
-            case Kind.ITEM if entry.exit_code is not None:
+            elif entry.exit_code is not None:
                 if entry.call in commands:
                     commands[entry.call] = Command(commands[entry.call].command, entry.exit_code)
                 if entry.exit_code == 0 and not structured:
                     files.update(dict.fromkeys(patches.get(entry.call, ())))
-            case Kind.EXEC:
-                known = commands.get(entry.call)
-                text = entry.text or (known.command if known else "")
-                commands[entry.call] = Command(text, entry.exit_code)
-            case Kind.CHANGE if not entry.failed:
-                files.update(dict.fromkeys(entry.files))
-            case _:
-                pass
+        elif kind is _EXEC:
+            known = commands.get(entry.call)
+            text = entry.text or (known.command if known else "")
+            commands[entry.call] = Command(text, entry.exit_code)
+        elif kind is _CHANGE and not entry.failed:
+            files.update(dict.fromkeys(entry.files))
     return Work(tuple(files), tuple(commands.values()))
 
 
