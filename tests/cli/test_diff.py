@@ -206,7 +206,7 @@ class TestShapes:
         code.write("small", "x\n")
         code.keep(3)
         shown = shop.ok("diff", f"{API}@3", "--stat", COLUMNS=str(columns))
-        from prong.cli.text import cells
+        from prong.front.text import cells
 
         assert all(cells(line) <= columns for line in shown.splitlines())
         assert "…" in shown

@@ -89,7 +89,7 @@ def test_commands_stand_in_the_order_of_use_with_whole_sentences(shell: Shell) -
     text = shell.ok("--help").partition("Commands:\n")[2]
     names = [line.split()[0] for line in text.splitlines()]
     assert names == [
-        *("find", "list", "show", "turns", "diff", "fork", "resume", "tree"),
+        *("find", "list", "show", "turns", "diff", "fork", "resume", "tree", "ui"),
         *("run", "ps", "status", "send", "wait", "attach", "log", "key"),
         *("clone", "stop", "restart", "rename"),
         *("worktrees", "snapshot", "hooks", "index", "export", "schedule", "mcp"),

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from prong.cli.text import cells
 from prong.cli.worker_table import print_workers
+from prong.front.text import cells
 from prong.paths import state_dir
 from prong.state.workers import WorkerRecords
 from prong.worker import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from prong.cli.text import (
+from prong.front.text import (
     age,
     cells,
     clean,

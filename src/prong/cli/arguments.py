@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from prong.moments import EXAMPLES, moment
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from prong.app import App
 
 _MOST_COMPLETIONS = 50
@@ -24,10 +25,12 @@ class SessionArgument(click.ParamType[str]):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
         from prong.cli.output import open_app
-        from prong.cli.text import clean, cut
         from prong.errors import ProngError
+        from prong.front.text import clean, cut
 
         try:
             app = open_app()
@@ -77,7 +80,7 @@ class WorkerArgument(click.ParamType[str]):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
         from prong.cli.output import open_app
         from prong.errors import ProngError
 
@@ -87,9 +90,11 @@ class WorkerArgument(click.ParamType[str]):
             return []
 
 
-def _workers(app: "App", incomplete: str) -> list[CompletionItem]:
+def _workers(app: "App", incomplete: str) -> "list[CompletionItem]":
     """Where no worker was ever started, there is nothing to load."""
-    from prong.cli.text import clean, cut, short_path
+    from click.shell_completion import CompletionItem
+
+    from prong.front.text import clean, cut, short_path
 
     if not (app.state_dir / "state.db").exists():
         return []
@@ -110,7 +115,9 @@ class TerminalArgument(click.ParamType[str]):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
         from prong.cli.output import open_app
         from prong.errors import ProngError
 
@@ -128,7 +135,9 @@ class AgentArgument(click.ParamType[str]):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
         from prong.cli.output import open_app
         from prong.errors import ProngError
 

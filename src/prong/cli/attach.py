@@ -3,8 +3,9 @@
 import click
 
 from prong.cli.arguments import worker_argument
-from prong.cli.launch import command_line, run_here
+from prong.cli.launch import run_here
 from prong.cli.output import can_ask, json_option, open_app, print_json, styled
+from prong.front.command_line import command_line
 
 
 @click.command()

@@ -10,8 +10,8 @@ from prong.cli.output import can_ask, json_option, note, open_app, print_json
 from prong.cli.panes import pane_options, placement
 from prong.cli.spinner import spinner
 from prong.cli.started import ready_option, report, view
-from prong.cli.text import clean
 from prong.errors import UsageError
+from prong.front.text import clean
 
 
 @click.command()

@@ -1,6 +1,5 @@
 """`prong diff`."""
 
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -9,15 +8,14 @@ import click
 
 from prong.cli.arguments import SessionArgument
 from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
-from prong.cli.text import cells, clean, counted, cut, cut_left, pad
 from prong.errors import UsageError
+from prong.front.code_change import patch_lines, stat_rows, summary
+from prong.front.text import clean, cut
 
 if TYPE_CHECKING:
     from prong.app.diffing import CodeDiff, FileChange
 
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _PIPE_WIDTH = 80
-_MARKS = {"added": "new", "deleted": "gone", "type changed": "other type"}
 
 
 class _WithPaths(click.Command):
@@ -115,49 +113,11 @@ def _title(found: "CodeDiff") -> Iterator[str]:
     yield ""
 
 
-def summary(found: "CodeDiff") -> str:
-    """`+12 -3 in 4 files`."""
-    stat = found.stat
-    return f"+{stat.added} -{stat.removed} in {counted(stat.files, 'file')}"
-
-
 def stat_lines(files: "Iterable[FileChange]", room: int) -> Iterator[str]:
     """A line for each file and one for all, as git shows them; none is wider than the room."""
-    rows = [(_name(file), _amount(file), file) for file in files]
-    if not rows:
-        return
-    amounts = max(len(amount) for _, amount, _ in rows)
-    names = min(max(cells(name) for name, _, _ in rows), max(room - amounts - 4 - 10, 10))
-    bar = max(room - names - amounts - 5, 0)
-    most = max(file.added + file.removed for _, _, file in rows)
-    for name, amount, file in rows:
-        share = min(bar / most, 1) if most else 0
-        plus, minus = (_length(count, share) for count in (file.added, file.removed))
-        line = f" {pad(cut_left(name, names), names)} | {amount:>{amounts}} "
-        line += styled("+" * plus, fg="green") + styled("-" * minus, fg="red")
-        yield line.rstrip()
-    added = sum(file.added for _, _, file in rows)
-    removed = sum(file.removed for _, _, file in rows)
-    yield cut(f" {counted(len(rows), 'file')} changed, +{added} -{removed}", room)
-
-
-def _length(count: int, share: float) -> int:
-    # What changed at all is seen.
-    return max(int(count * share), 1) if count and share else 0
-
-
-def _name(file: "FileChange") -> str:
-    name = clean(file.path)
-    if file.old_path is not None:
-        name = f"{clean(file.old_path)} => {name}"
-    mark = _MARKS.get(file.status)
-    if file.status == "modified" and not (file.is_binary or file.added or file.removed):
-        mark = "mode"
-    return f"{name} ({mark})" if mark else name
-
-
-def _amount(file: "FileChange") -> str:
-    return "binary" if file.is_binary else str(file.added + file.removed)
+    for row in stat_rows(files, room):
+        bar = styled("+" * row.plus, fg="green") + styled("-" * row.minus, fg="red")
+        yield f"{row.text}{bar}".rstrip()
 
 
 def coloured(patch: bytes) -> Iterator[str]:
@@ -165,24 +125,15 @@ def coloured(patch: bytes) -> Iterator[str]:
 
     Nothing that stands in the files is obeyed: of all escapes only ours are left.
     """
-    removed = added = 0
-    lines = patch.split(b"\n")
-    for raw in lines[:-1]:
-        line = clean(raw.decode("utf-8", "replace"), lines=True)
-        hunk = _HUNK.match(line)
-        if removed <= 0 and added <= 0 and hunk:
-            removed, added = (1 if count is None else int(count) for count in hunk.groups())
-            yield styled(hunk[0], fg="cyan") + line[hunk.end() :]
-        elif (removed <= 0 and added <= 0) and not line.startswith("\\"):
-            yield styled(line, bold=True)
-        elif line.startswith("+"):
-            added -= 1
-            yield styled(line, fg="green")
-        elif line.startswith("-"):
-            removed -= 1
-            yield styled(line, fg="red")
-        elif line.startswith("\\"):
-            yield line
-        else:
-            removed, added = removed - 1, added - 1
-            yield line
+    for kind, text, lead in patch_lines(patch):
+        match kind:
+            case "hunk":
+                yield styled(text[:lead], fg="cyan") + text[lead:]
+            case "head":
+                yield styled(text, bold=True)
+            case "added":
+                yield styled(text, fg="green")
+            case "removed":
+                yield styled(text, fg="red")
+            case "plain":
+                yield text

@@ -3,7 +3,7 @@
 import click
 
 from prong.cli.output import json_option, open_app, patience, print_json, styled
-from prong.cli.text import cells, clean, counted, pad
+from prong.front.text import cells, clean, counted, pad
 
 _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow"}
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prong.cli.output import styled
-from prong.cli.text import clean
+from prong.front.text import clean
 
 if TYPE_CHECKING:
     from prong.edits import Edit

@@ -8,8 +8,8 @@ import click
 
 from prong.cli.arguments import AgentArgument, SinceArgument
 from prong.cli.output import json_option, note, open_app, patience, print_json
-from prong.cli.text import counted, short_path
 from prong.errors import ProngError, UsageError
+from prong.front.text import counted, short_path
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -22,8 +22,8 @@ from prong.cli.output import (
     read_prompt,
 )
 from prong.cli.panes import pane_options
-from prong.cli.text import clean
 from prong.errors import NotFound, UsageError
+from prong.front.text import clean
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -261,6 +261,7 @@ def _refuse_unasked(plan: "ForkPlan") -> None:
 
 def _print_preview(app: "App", session: str) -> None:
     from prong.cli import turn_preview
+    from prong.front.turn_preview import read
 
     with patience():
         found = app.resolve(session)
@@ -268,7 +269,7 @@ def _print_preview(app: "App", session: str) -> None:
     turn = app.turn(conversation, found.turn or "-1")
     if turn is None:
         raise UsageError("turn 0 is before the first prompt: there is nothing to show")
-    turn_preview.show(turn_preview.read(app, conversation, turn))
+    turn_preview.show(read(app, conversation, turn))
 
 
 def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[Fork]":

@@ -7,9 +7,9 @@ from prong.cli.fork_report import print_fork
 from prong.cli.output import is_on_samples, is_shown, note, patience
 from prong.cli.panes import asks_for_pane, placement
 from prong.cli.started import READY_SECONDS, ready
-from prong.cli.text import clean
 from prong.cli.worker_report import print_pane, say_what_it_wants
 from prong.errors import ProngError, UsageError
+from prong.front.text import clean
 
 if TYPE_CHECKING:
     from prong.app import App

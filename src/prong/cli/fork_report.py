@@ -1,29 +1,25 @@
 """What a fork would be, and what was made, in words."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from prong.cli.diff import summary
-from prong.cli.launch import command_line
 from prong.cli.output import styled, width
-from prong.cli.text import clean, counted, cut, short_path
-from prong.cli.wrapping import wrapped
-from prong.errors import ProngError
+from prong.front.command_line import command_line
+from prong.front.plan_rows import code, plan_rows
+from prong.front.text import clean, cut, short_path
+from prong.front.wrapping import wrapped
 
 if TYPE_CHECKING:
     from prong.app import App
-    from prong.model import Fork, ForkPlan, Snapshot
+    from prong.model import Fork, ForkPlan
 
-_BAR = 20
 _NAME = 8
-_COMMIT = 7
 
 
 def print_plan(app: "App", plan: "ForkPlan", *, count: int = 1, err: bool = False) -> None:
     room = width()
-    for name, text in _rows(app, plan, count):
+    for name, text in plan_rows(app, plan, count):
         if not text:
             continue
         lines = [clean(text)]
@@ -36,60 +32,6 @@ def print_plan(app: "App", plan: "ForkPlan", *, count: int = 1, err: bool = Fals
             click.echo(f"{styled(label.ljust(_NAME), dim=True)}{line}", err=err)
     # Whole, however long: it is there to be copied.
     click.echo(f"{styled('command'.ljust(_NAME), dim=True)}{command_line(plan.launch)}", err=err)
-
-
-def _rows(app: "App", plan: "ForkPlan", count: int) -> Iterator[tuple[str, str]]:
-    new = plan.new_id or "an id that the agent will choose"
-    converted = plan.agent != plan.source.agent and plan.method == "copy"
-    how = "converted copy" if converted else plan.method
-    yield "from", f"{plan.point}  {plan.source.title}"
-    yield "to", f"{plan.agent}:{new} ({how})" if plan.new_id else f"{plan.agent}, {new} ({how})"
-    if count > 1:
-        yield "count", f"{count} forks: this one, and {count - 1} more like it"
-    if plan.worktree is None:
-        yield "folder", f"{short_path(str(plan.workspace))} (no code is touched)"
-    else:
-        yield "code", code(app, plan)
-        yield "folder", f"{short_path(str(plan.workspace))} (a new worktree)"
-        yield "branch", plan.worktree.branch
-    yield "size", _size(plan)
-    yield "title", plan.title or ""
-    yield "prompt", plan.prompt or ""
-    for warning in plan.warnings:
-        yield "note", warning
-
-
-def code(app: "App", plan: "ForkPlan") -> str:
-    """Which code the worktree of a fork has."""
-    worktree = plan.worktree
-    assert worktree is not None
-    where = short_path(str(worktree.repo))
-    if worktree.snapshot is not None:
-        return _as_captured(app, plan, worktree.snapshot)
-    if worktree.code.value == "now":
-        return f"as it is now in {where}"
-    if worktree.code.value == "head":
-        return f"the last commit in {where}"
-    return f"nearest commit, not exact: {(worktree.commit or '')[:_COMMIT]}"
-
-
-def _as_captured(app: "App", plan: "ForkPlan", snapshot: "Snapshot") -> str:
-    """`as at turn 3, a1b2c3d (+12 -3 in 4 files)`: what that turn changed."""
-    commit = snapshot.commit[:_COMMIT]
-    try:
-        conversation = app.reading(plan.source).conversation
-    except (ProngError, OSError):
-        return f"as captured, {commit}"  # the source is gone, now that it is forked
-    everywhere = (*conversation.turns, *conversation.abandoned)
-    turn = next((one for one in everywhere if one.id == snapshot.turn_id), None)
-    if turn is None:
-        return f"as before the first turn, {commit}"
-    name = f"as at turn {turn.index or turn.id[:8]}, {commit}"
-    try:
-        change = app.change_of(conversation, turn)
-    except ProngError:
-        return name  # that of the turn before is not known
-    return f"{name} ({summary(change) if change.files else 'nothing changed'})"
 
 
 def print_fork(app: "App", plan: "ForkPlan", made: "Fork", *, runs: bool = False) -> None:
@@ -110,16 +52,3 @@ def print_fork(app: "App", plan: "ForkPlan", made: "Fork", *, runs: bool = False
             click.echo(f"  {styled(name.ljust(_NAME), dim=True)}{clean(text)}")
     if made.launch is not None and not runs:
         click.echo(f"  {styled(command_line(made.launch), bold=True)}")
-
-
-def _size(plan: "ForkPlan") -> str:
-    tokens = (
-        f"about {counted(plan.tokens, 'token')}"
-        if plan.tokens < 1000
-        else (f"about {plan.tokens:,} tokens")
-    )
-    if plan.window is None:
-        return f"{tokens}; the model's window is unknown"
-    share = plan.tokens / plan.window
-    full = min(round(share * _BAR), _BAR)
-    return f"{tokens} of {plan.window:,} [{'#' * full}{'.' * (_BAR - full)}] {share:.0%}"

@@ -9,7 +9,7 @@ import click
 
 from prong.cli.output import note, styled
 from prong.cli.progress import duration
-from prong.cli.text import clean, counted, short_path
+from prong.front.text import clean, counted, short_path
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from prong.cli.highlight import highlighted
 from prong.cli.output import styled
-from prong.cli.passage import cleaned, fitted, highlighted, within
-from prong.cli.text import age, cells, clean, counted, cut, cut_left, pad, short_path, short_refs
-from prong.cli.turn_table import row
-from prong.cli.wrapping import wrapped
+from prong.front.passage import cleaned, fitted, within
+from prong.front.text import age, cells, clean, counted, cut, cut_left, pad, short_path, short_refs
+from prong.front.turn_table import row
+from prong.front.wrapping import wrapped
 from prong.hits import Passage
 
 if TYPE_CHECKING:

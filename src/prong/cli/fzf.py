@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from prong.cli.text import clean
-from prong.cli.turn_table import Layout, row
+from prong.front.text import clean
+from prong.front.turn_table import Layout, row
 
 if TYPE_CHECKING:
     from prong.model import Turn

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prong.cli.output import styled, width
-from prong.cli.text import cells, clean, cut, cut_left, short_path
+from prong.front.text import cells, clean, cut, cut_left, short_path
 
 if TYPE_CHECKING:
     from prong.model import Session

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from prong.cli.output import json_option, note, open_app, print_json
-from prong.cli.text import counted
 from prong.errors import UsageError
+from prong.front.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

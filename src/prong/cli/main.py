@@ -12,8 +12,8 @@ import click
 
 from prong import __version__
 from prong.cli.output import fail
-from prong.cli.text import clean
 from prong.errors import ProngError, UsageError
+from prong.front.text import clean
 
 COMMANDS = {
     "find": "find.find",
@@ -24,6 +24,7 @@ COMMANDS = {
     "fork": "fork.fork",
     "resume": "resume.resume",
     "tree": "tree.tree",
+    "ui": "ui.ui",
     "run": "run.run",
     "ps": "ps.ps",
     "status": "status.status",
@@ -197,5 +198,11 @@ def main(context: click.Context) -> None:
     session file, or `last` for the newest one of this folder. `@12` behind it names a turn, `@-1`
     the last one. `%1` is the first hit of the last `prong find`.
     """
-    if context.invoked_subcommand is None:
+    if context.invoked_subcommand is not None:
+        return
+    from prong.cli.ui import has_screen, show
+
+    if has_screen():
+        show()
+    else:
         click.echo(context.get_help())

@@ -7,8 +7,8 @@ import click
 
 from prong.cli.arguments import AgentArgument
 from prong.cli.output import can_ask, json_option, note, open_app, patience, print_json, styled
-from prong.cli.text import clean, short_path
 from prong.errors import ProngError, Unavailable, UsageError
+from prong.front.text import clean, short_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

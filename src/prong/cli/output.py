@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from prong.cli.text import clean, escaped
 from prong.errors import ProngError, UsageError
+from prong.front.text import clean, escaped
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prong.cli.output import styled, width
-from prong.cli.text import cells, clean, cut
+from prong.front.text import cells, clean, cut
 
 if TYPE_CHECKING:
     from prong.model import Message, Tool

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from prong.cli import turn_preview
 from prong.cli.output import styled
-from prong.cli.text import cells, clean, cut, pad
-from prong.cli.turn_table import Layout, row
+from prong.front.text import cells, clean, cut, pad
+from prong.front.turn_table import Layout, row
 
 if TYPE_CHECKING:
     from prong.cli.screen import Screen
-    from prong.cli.turn_preview import Preview
+    from prong.front.turn_preview import TurnPreview
     from prong.model import Turn
 
 _BESIDE = 120
@@ -27,7 +28,7 @@ _HELP = "enter fork here · ↑↓ move · / filter · esc leave"
 
 
 def pick(
-    turns: "Sequence[Turn]", title: str, preview: "Callable[[Turn], Preview]", chosen: int
+    turns: "Sequence[Turn]", title: str, preview: "Callable[[Turn], TurnPreview]", chosen: int
 ) -> "Turn | None":
     """The turn that the person chooses, the one at `chosen` first; None when they leave."""
     from prong.cli.screen import Screen
@@ -44,7 +45,7 @@ class Picker:
         self,
         turns: "Sequence[Turn]",
         title: str,
-        preview: "Callable[[Turn], Preview]",
+        preview: "Callable[[Turn], TurnPreview]",
         chosen: int,
     ) -> None:
         self._turns = turns
@@ -58,7 +59,7 @@ class Picker:
         self._layouts: dict[int, Layout] = {}
         self._title = clean(title)
         self._preview = preview
-        self._previews: dict[int, Preview] = {}
+        self._previews: dict[int, TurnPreview] = {}
         self._fitting = list(range(len(turns)))
         self._at = chosen
         """Where in the fitting ones."""
@@ -173,7 +174,7 @@ class Picker:
 
     def _shown(self, columns: int, height: int) -> list[str]:
         known = self._previews.get(self._fitting[self._at]) if self._fitting else None
-        lines = known.lines(columns, height) if known else []
+        lines = turn_preview.lines(known, columns, height) if known else []
         return [*lines, *[""] * (height - len(lines))]
 
     def _footer(self, columns: int) -> str:

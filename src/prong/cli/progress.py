@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from prong.cli.output import styled
-from prong.cli.text import cells, cut
+from prong.front.text import cells, cut
 
 if TYPE_CHECKING:
     from prong.model import IndexProgress

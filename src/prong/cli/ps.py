@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from prong.cli.output import json_option, note, open_app, patience, print_json
-from prong.cli.text import counted
 from prong.cli.worker_table import print_workers
+from prong.front.text import counted
 
 if TYPE_CHECKING:
     from prong.worker import WorkerStatus

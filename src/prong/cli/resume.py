@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 import click
 
 from prong.cli.arguments import SessionArgument
-from prong.cli.launch import become, command_line
+from prong.cli.launch import become
 from prong.cli.output import json_option, note, open_app, patience, print_json, read_prompt, styled
 from prong.cli.panes import terminal_option
 from prong.cli.started import READY_SECONDS, report
 from prong.errors import UsageError
+from prong.front.command_line import command_line
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -9,8 +9,8 @@ from prong.cli.arguments import AgentArgument, SessionArgument
 from prong.cli.output import can_ask, json_option, note, open_app, patience, print_json, read_prompt
 from prong.cli.panes import pane_options, placement
 from prong.cli.started import answer, kept, print_answer, ready_option, report, view
-from prong.cli.text import clean
 from prong.errors import UsageError
+from prong.front.text import clean
 
 if TYPE_CHECKING:
     from prong.app.worker_planning import TrustPlan, WorkerOptions, WorkerPlan

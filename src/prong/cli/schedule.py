@@ -10,8 +10,8 @@ import click
 
 from prong.cli.edit_report import print_edit
 from prong.cli.output import can_ask, json_option, note, open_app, print_json, styled
-from prong.cli.text import clean
 from prong.errors import UsageError
+from prong.front.text import clean
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from prong.cli.output import json_option, note, open_app, print_json, styled
-from prong.cli.text import clean, short_path
+from prong.front.text import clean, short_path
 
 
 @click.command()

@@ -10,7 +10,7 @@ from prong.cli.arguments import session_argument
 from prong.cli.header import print_header
 from prong.cli.output import json_option, note, open_app, patience, print_json
 from prong.cli.page import Page
-from prong.cli.text import clean, escaped
+from prong.front.text import clean, escaped
 
 
 @click.command()

@@ -7,8 +7,8 @@ import click
 
 from prong.cli.arguments import SessionArgument
 from prong.cli.output import json_option, note, open_app, patience, print_json
-from prong.cli.text import age, clean, counted, short_path
 from prong.errors import UsageError
+from prong.front.text import age, clean, counted, short_path
 
 if TYPE_CHECKING:
     from prong.model import Snapshot

@@ -8,9 +8,9 @@ import click
 
 from prong.cli.output import note
 from prong.cli.spinner import spinner
-from prong.cli.text import clean
 from prong.cli.worker_report import print_started, say_what_it_wants
 from prong.errors import Busy, External, ProngError
+from prong.front.text import clean
 
 if TYPE_CHECKING:
     from prong.app import App

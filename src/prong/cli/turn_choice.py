@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from prong.cli.output import can_ask, note, patience
-from prong.cli.text import clean
+from prong.front.text import clean
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -48,7 +48,8 @@ def _chosen(app: "App", conversation: "Conversation", name: str, title: str) -> 
         note("fzf is not installed: this is prong's own list")
     from functools import partial
 
-    from prong.cli import picker, turn_preview
+    from prong.cli import picker
+    from prong.front import turn_preview
 
     # The agent is still at the last one, perhaps.
     over = [at for at, turn in enumerate(turns) if turn.state.value != "running"]

@@ -1,77 +1,40 @@
-"""A turn at a glance: its prompt, what it did to the code, and how the agent answered."""
+"""A turn at a glance, in the lines that there are for it."""
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from prong.cli.diff import stat_lines
 from prong.cli.output import styled, width
-from prong.cli.text import clean, cut
-from prong.cli.wrapping import wrapped
-from prong.errors import ProngError
-
-if TYPE_CHECKING:
-    from prong.app import App
-    from prong.app.diffing import CodeDiff
-    from prong.model import Conversation, Turn
-
+from prong.front.text import cut
+from prong.front.turn_preview import TurnPreview
+from prong.front.wrapping import wrapped
 
 _PIPE_WIDTH = 80
 
 
-class Preview(NamedTuple):
-    prompt: str
-    answer: str
-    code: "CodeDiff | None"
-    lack: str
-    """Why nothing is known of the code."""
-
-    def lines(self, columns: int, height: int) -> list[str]:
-        """What fits; the answer gets what the others leave."""
-        prompt = [styled(line, bold=True) for line in wrapped(self.prompt, columns)]
-        code = self._code(columns)
-        shown = [*_head(prompt, max(height // 4, 2)), "", *_stat(code, max(height // 3, 3)), ""]
-        return [*shown, *_head(wrapped(self.answer, columns), height - len(shown))][:height]
-
-    def _code(self, columns: int) -> list[str]:
-        if self.code is None:
-            return [styled(cut(self.lack, columns), dim=True)]
-        return list(stat_lines(self.code.files, columns)) or [styled("no code changed", dim=True)]
+def lines(preview: TurnPreview, columns: int, height: int) -> list[str]:
+    """What fits; the answer gets what the others leave."""
+    prompt = [styled(line, bold=True) for line in wrapped(preview.prompt, columns)]
+    code = _code(preview, columns)
+    shown = [*_head(prompt, max(height // 4, 2)), "", *_stat(code, max(height // 3, 3)), ""]
+    return [*shown, *_head(wrapped(preview.answer, columns), height - len(shown))][:height]
 
 
-def read(app: "App", conversation: "Conversation", turn: "Turn") -> Preview:
-    """All that there is to see of a turn; a part that cannot be had is said to be missing."""
-    code, lack = None, ""
-    try:
-        code = app.change_of(conversation, turn)
-    except ProngError as error:
-        known = app.snapshots(conversation)
-        lack = error.message if turn.id in known else "no code captured"
-    prompt = clean(turn.prompt, lines=True).strip()
-    return Preview(prompt, _answer(app, conversation, turn), code, clean(lack))
+def _code(preview: TurnPreview, columns: int) -> list[str]:
+    if preview.code is None:
+        return [styled(cut(preview.lack, columns), dim=True)]
+    return list(stat_lines(preview.code.files, columns)) or [styled("no code changed", dim=True)]
 
 
-def show(preview: Preview) -> None:
+def show(preview: TurnPreview) -> None:
     """Print it: in the window that fzf has for it, or wherever the output goes."""
-    columns, lines = (os.environ.get(f"FZF_PREVIEW_{name}", "") for name in ("COLUMNS", "LINES"))
-    in_fzf = columns.isdecimal() and lines.isdecimal()
-    size = (int(columns), int(lines)) if in_fzf else (width() or _PIPE_WIDTH, sys.maxsize)
-    for line in preview.lines(*size):
+    columns, height = (os.environ.get(f"FZF_PREVIEW_{name}", "") for name in ("COLUMNS", "LINES"))
+    in_fzf = columns.isdecimal() and height.isdecimal()
+    size = (int(columns), int(height)) if in_fzf else (width() or _PIPE_WIDTH, sys.maxsize)
+    for line in lines(preview, *size):
         click.echo(line, color=in_fzf or None)
-
-
-def _answer(app: "App", conversation: "Conversation", turn: "Turn") -> str:
-    """The last that the agent said."""
-    answer = ""
-    try:
-        for message in app.messages(conversation.session, turn=turn):
-            if message.role == "assistant" and message.text.strip():
-                answer = message.text
-    except (ProngError, OSError) as error:
-        return clean(str(error))
-    return clean(answer, lines=True).strip()
 
 
 def _head(lines: list[str], height: int) -> list[str]:

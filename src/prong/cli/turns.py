@@ -7,8 +7,8 @@ import click
 from prong.cli.arguments import SessionArgument
 from prong.cli.header import print_header
 from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
-from prong.cli.text import clean, counted, short_ids
-from prong.cli.turn_table import Layout, Row, row
+from prong.front.text import clean, counted, short_ids
+from prong.front.turn_table import Layout, Row, row
 
 if TYPE_CHECKING:
     from prong.model import Conversation

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prong.cli.launch import command_line, quoted
 from prong.cli.output import note, styled, width
-from prong.cli.text import age, clean, cut, short_path
-from prong.cli.worker_table import COLOURS, place
+from prong.front.command_line import command_line
+from prong.front.text import age, clean, cut, short_path
+from prong.front.worker_details import details, places
+from prong.front.worker_row import COLOURS, place
 
 if TYPE_CHECKING:
     from prong.app.worker_planning import WorkerPlan
@@ -23,7 +24,7 @@ def print_started(worker: "WorkerInfo", said: str = "started", *, err: bool = Fa
     """The block that follows a start; to stderr where the answer is something else."""
     agent = clean(worker.agent)
     click.echo(f"{styled(said, fg='green')} {styled(worker.name, fg='cyan')} ({agent})", err=err)
-    print_rows(_places(worker), indent="  ", err=err)
+    print_rows(places(worker), indent="  ", err=err)
     _print_next(worker, err=err)
 
 
@@ -62,7 +63,7 @@ def print_state(status: "WorkerStatus") -> None:
 def print_status(status: "WorkerStatus") -> None:
     """All that is known of one worker."""
     print_state(status)
-    print_rows(_details(status), indent="  ")
+    print_rows(details(status), indent="  ")
 
 
 def print_plan(plan: "WorkerPlan") -> None:
@@ -95,35 +96,6 @@ def going_on(worker: "WorkerInfo") -> str:
     """How to go on with a worker that has ended."""
     again = f'send {worker.name} "..."' if worker.headless else f"restart {worker.name}"
     return f"prong {again} goes on with its session"
-
-
-def _places(worker: "WorkerInfo") -> Iterator[tuple[str, str]]:
-    session = f"{worker.agent}:{worker.session}" if worker.session else ""
-    yield "session", session or "not known yet: the agent chooses it"
-    yield "folder", short_path(str(worker.workspace))
-    yield "branch", worker.branch or ""
-    yield "pane", place(worker) if worker.pane else ""
-    yield "log", short_path(str(worker.log)) if worker.log else ""
-    yield "from", worker.forked_from or ""
-
-
-def _details(status: "WorkerStatus") -> Iterator[tuple[str, str]]:
-    from prong.app.worker_views import words
-
-    worker = status.worker
-    # "codex-cli 0.166.0", "2.1.325 (Claude Code)": its name is said already.
-    version = next((word for word in (worker.version or "").split() if word[0].isdigit()), "")
-    yield "agent", f"{worker.agent} {version}".strip()
-    yield from _places(worker)
-    yield "turn", "" if status.turn is None else str(status.turn)
-    yield "started", age(worker.started or worker.created)
-    yield "stopped", age(worker.stopped)
-    yield "exit code", "" if status.exit_code is None else str(status.exit_code)
-    yield "command", " ".join(quoted(word) for word in words(worker.command))
-    commits = "a commit after every turn" if worker.commit_turns else ""
-    yield "commits", f"{commits}, pushed to {worker.push}" if worker.push else commits
-    yield "prompt", status.last_input or ""
-    yield "said", status.last_line
 
 
 def _planned(plan: "WorkerPlan") -> Iterator[tuple[str, str]]:

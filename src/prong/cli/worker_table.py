@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 import click
 
 from prong.cli.output import styled, width
-from prong.cli.text import age, cells, clean, cut, cut_left, pad, short_ids, short_path
+from prong.front.text import age, cells, clean, cut, cut_left, pad, short_ids, short_path
+from prong.front.worker_row import COLOURS, last, place
 
 if TYPE_CHECKING:
-    from prong.worker import WorkerInfo, WorkerStatus
+    from prong.worker import WorkerStatus
 
-COLOURS = {"idle": "green", "busy": "yellow", "waiting": "magenta", "starting": "cyan"}
-"""Of the states; the others are dim."""
 _GAP = 2
 _LEAST_LAST = 20
 """Columns that the last line wants before any other may stand there."""
@@ -38,13 +37,13 @@ def print_workers(found: "Sequence[WorkerStatus]") -> None:
     shown = {name: texts for name, texts in columns.items() if any(texts)}
     widths = {name: max(map(cells, [name, *texts])) for name, texts in shown.items()}
     left = None if room is None else max(room - _used(shown), 0)
-    last = [_last(one) for one in found]
-    title = "last line" if any(last) else ""
+    said = [last(one) for one in found]
+    title = "last line" if any(said) else ""
     head = [pad(name, widths[name]) for name in shown]
     click.echo(styled(_line([*head, title], left), dim=True))
     for at, one in enumerate(found):
         row = [_styled(name, pad(texts[at], widths[name]), one) for name, texts in shown.items()]
-        click.echo(_line([*row, last[at]], left))
+        click.echo(_line([*row, said[at]], left))
 
 
 def _columns(found: "Sequence[WorkerStatus]") -> dict[str, list[str]]:
@@ -61,22 +60,6 @@ def _columns(found: "Sequence[WorkerStatus]") -> dict[str, list[str]]:
         "branch": [clean(one.worker.branch or "") for one in found],
         "workspace": [short_path(str(one.worker.workspace)) for one in found],
     }
-
-
-def place(worker: "WorkerInfo") -> str:
-    """Where it runs."""
-    if worker.headless:
-        return "headless"
-    if worker.pane is None:
-        return ""
-    # The id of a pane that was only printed is the whole command.
-    return "print" if worker.pane.terminal == "print" else clean(str(worker.pane))
-
-
-def _last(one: "WorkerStatus") -> str:
-    """What it wants of a person is more important than what was said."""
-    wants = one.evidence.detail if one.state.value == "waiting" else None
-    return clean(f"[{wants}] {one.last_line}" if wants else one.last_line)
 
 
 def _shortened(name: str, text: str, most: int) -> str:

@@ -14,8 +14,8 @@ from prong.cli.output import (
     styled,
     width,
 )
-from prong.cli.text import age, cells, clean, counted, cut, pad, short_path, short_refs
 from prong.errors import UsageError
+from prong.front.text import age, cells, clean, counted, cut, pad, short_path, short_refs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

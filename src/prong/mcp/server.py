@@ -26,9 +26,10 @@ from mcp.types import (
 import prong
 from prong.app import App
 from prong.errors import NotFound
+from prong.front.desk import Desk
 from prong.mcp.caller import Caller
-from prong.mcp.desk import Desk, Progress
 from prong.mcp.problems import problem_of
+from prong.mcp.progress import Progress
 from prong.mcp.quoted import fenced
 from prong.mcp.schemas import checked, plain
 from prong.mcp.tool import Call, Tool

@@ -11,8 +11,9 @@ from mcp.types import Tool as Description
 from mcp.types import ToolAnnotations
 
 from prong.app import App
+from prong.front.desk import Desk
 from prong.mcp.caller import Caller
-from prong.mcp.desk import Desk, Progress
+from prong.mcp.progress import Progress
 from prong.mcp.schemas import input_schema, output_schema
 from prong.model import SessionRef
 from prong.record import Record

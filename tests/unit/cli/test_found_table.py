@@ -9,7 +9,7 @@ import pytest
 from prong.app import App
 from prong.cli.found_notes import print_notes
 from prong.cli.found_table import FoundTable
-from prong.cli.text import cells
+from prong.front.text import cells
 from prong.hits import Attempt, Hit, IndexState, Passage, Query, SearchResult
 from prong.model import DiffStat, Session, SessionRef, Turn, TurnKind
 from prong.record import replace

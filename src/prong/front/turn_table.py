@@ -1,9 +1,9 @@
-"""Turns as lines of a table: for `prong turns`, and to pick one of."""
+"""Turns as lines of a table: a turn in words, a column each, and the columns that fit."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from prong.cli.text import age, cells, clean, counted, cut, short_number
+from prong.front.text import age, cells, clean, counted, cut, short_number
 
 if TYPE_CHECKING:
     from prong.model import Turn

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from prong.cli.text import cells
+from prong.front.text import cells
 
 
 def wrapped(text: str, columns: int) -> list[str]:

@@ -1,10 +1,9 @@
-"""A passage around a match: made harmless, fitted into lines, the matching words highlighted."""
+"""A passage around a match: made harmless, and fitted into lines."""
 
 from collections.abc import Iterable
 
-from prong.cli.output import styled
-from prong.cli.text import cells, clean, cut
-from prong.cli.wrapping import wrapped
+from prong.front.text import cells, clean, cut
+from prong.front.wrapping import wrapped
 from prong.hits import Passage
 
 _BEGIN, _END = "\ue000", "\ue001"
@@ -143,19 +142,3 @@ def within(passage: Passage, text: str) -> Passage | None:
     shift = at - passage.text.index(part)
     marks = [(a + shift, b + shift) for a, b in passage.marks]
     return Passage(text, tuple(_ordered(((max(a, 0), b) for a, b in marks), len(text))))
-
-
-def highlighted(passage: Passage, *, dim: bool = False) -> str:
-    """With colours: the matching words bold, and the rest dim if wanted."""
-    pieces: list[str] = []
-    before = 0
-    for begin, end in passage.marks:
-        pieces.append(_plain(passage.text[before:begin], dim=dim))
-        pieces.append(styled(passage.text[begin:end], bold=True))
-        before = end
-    pieces.append(_plain(passage.text[before:], dim=dim))
-    return "".join(pieces)
-
-
-def _plain(text: str, *, dim: bool) -> str:
-    return styled(text, dim=True) if dim else text

@@ -21,7 +21,7 @@ _CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 _CONTROL_BUT_LINES = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]"
 _SURROGATE = "[\ud800-\udfff]"
 _UNSAFE = f"{_CONTROL_BUT_LINES}|{_INVISIBLE}|{_SURROGATE}"
-_BREAK = "[\n\t\v\f\r\x85\u2028\u2029]+"
+_BREAKS = dict.fromkeys(map(ord, "\t\v\f\r\x85\u2028\u2029"), "\n")
 _VARIANTS = ("\ufe0e", "\ufe0f")
 """Asks for the narrow or the wide form of a sign; terminals do not agree on how wide that is."""
 _LEAST = 8
@@ -41,8 +41,11 @@ def clean(text: str, *, lines: bool = False) -> str:
             text = text.replace(variant, "")
         if text.isprintable():
             return text.strip()
-        pieces = (piece.strip() for piece in re.split(_BREAK, text))
-        text = re.sub(_CONTROL, _picture, " ".join(piece for piece in pieces if piece))
+        pieces = (piece.strip() for piece in text.translate(_BREAKS).split("\n"))
+        text = " ".join(piece for piece in pieces if piece)
+        if text.isprintable():
+            return text
+        text = re.sub(_CONTROL, _picture, text)
     return re.sub(_SURROGATE, "\ufffd", re.sub(_INVISIBLE, "", text))
 
 

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.cli.passage import cleaned, fitted, highlighted, within
-from prong.cli.text import cells
+from prong.cli.highlight import highlighted
+from prong.front.passage import cleaned, fitted, within
+from prong.front.text import cells
 from prong.hits import Passage
 
 ESCAPE = "\x1b[31m"

@@ -1,0 +1,44 @@
+"""`prong ui`."""
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from prong.errors import Unavailable
+
+if TYPE_CHECKING:
+    from prong.model import Launch
+
+
+@click.command()
+@click.argument("intent", nargs=-1, metavar="[INTENT]...")
+def ui(intent: tuple[str, ...]) -> None:
+    """Search, look at turns, and fork, on the whole screen.
+
+    `prong` alone does the same on a terminal. INTENT is what is searched for first. F1 shows the
+    keys, Ctrl-C leaves.
+    """
+    if not has_screen():
+        raise Unavailable(
+            "there is no terminal to draw on", hint='prong find "..." prints what it finds'
+        )
+    show(" ".join(intent))
+
+
+def has_screen() -> bool:
+    """True where somebody can see it and press keys."""
+    streams: tuple[Any, ...] = (sys.stdin, sys.stdout, sys.stderr)
+    is_terminal = all(stream is not None and stream.isatty() for stream in streams)
+    return is_terminal and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def show(query: str = "") -> None:
+    # Two front ends do not know each other; this one only starts the other.
+    launch: Launch | None = import_module("prong.tui.main").run(query)
+    if launch is not None:
+        from prong.cli.launch import run_here
+
+        run_here(launch)
