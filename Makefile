@@ -64,8 +64,9 @@ docs: $(INSTALLED) ## the tests that hold docs and code together
 	$(PYTEST) -q tests/docs
 
 .PHONY: picture
-picture: $(INSTALLED) ## draw the README's picture of the terminal anew
+picture: $(INSTALLED) ## draw the pictures of the terminal anew
 	$(BIN)/python docs/images/picture.py > docs/images/list.svg
+	$(BIN)/python docs/images/screens.py
 
 .PHONY: bench
 bench: $(INSTALLED) ## the benchmark table, in markdown (a few minutes, 500 MB of temporary space)

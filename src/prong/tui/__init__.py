@@ -1,0 +1,1 @@
+"""`prong ui`: the same for eyes. Search, turns, preview, fork."""

@@ -1,0 +1,10 @@
+"""A line of a form: what it is called, and what to fill in."""
+
+from textual.containers import Horizontal
+from textual.widget import Widget
+from textual.widgets import Static
+
+
+class Field(Horizontal):
+    def __init__(self, label: str, *widgets: Widget, id: str | None = None) -> None:  # noqa: A002 -- as every widget calls it
+        super().__init__(Static(label, classes="label"), *widgets, id=id)

@@ -1,0 +1,135 @@
+"""Text to read, of which only what is seen is drawn, however long it is."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.strip import Strip
+
+from prong.app.highlighting import Highlighter
+from prong.tui.drawing import Drawing
+from prong.tui.lines import Line, Mark, Row, drawn, rows_of, strip_of
+from prong.tui.markup import marks_in
+
+_MANY = 300
+"""So many lines are broken beside the event loop, not in it."""
+
+
+def _nothing(_: str) -> list[tuple[int, int]]:
+    """Is highlighted."""
+    return []
+
+
+class Page(Drawing, can_focus=True):
+    """Lines, broken to fit."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "scroll_up", "Up", show=False),
+        Binding("down,j", "scroll_down", "Down", show=False),
+        Binding("pageup,b", "page_up", "Page up", show=False),
+        Binding("pagedown,space", "page_down", "Page down", show=False),
+        Binding("home,g", "scroll_home", "Top", show=False),
+        Binding("end,G", "scroll_end", "End", show=False),
+        Binding("n", "next_match(1)", "Next match", show=False),
+        Binding("N", "next_match(-1)", "Match before", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 -- as every widget calls it
+        super().__init__(id=id)
+        self._lines: Sequence[Line] = ()
+        self._shown: Sequence[Line] = ()
+        """Those that the rows are of: others may still be broken."""
+        self._rows: Sequence[Row] = ()
+        self._columns = 0
+        self._highlight: Highlighter = _nothing
+        self._top: int | None = None
+        """The line that is to be seen first, when there is a place for it."""
+        self.drawn_rows = 0
+        """How many rows were drawn so far, for tests that count work."""
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        return self._lines
+
+    def fill(
+        self, lines: Sequence[Line], *, highlight: Highlighter | None = None, top: int = 0
+    ) -> None:
+        """Show other lines, from line `top` on. `highlight` tells what matches in a text."""
+        self._lines = lines
+        self._highlight = highlight or _nothing
+        self._top = top
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        if self.scrollable_content_region.width != self._columns:
+            # What was at the top stays there.
+            at = self.scroll_offset.y
+            if self._top is None and at < len(self._rows):
+                self._top = self._rows[at].line
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        columns = self.scrollable_content_region.width
+        if columns <= 0:
+            return
+        if len(self._lines) <= _MANY:
+            self._take(self._lines, rows_of(self._lines, columns), columns)
+        else:
+            self.run_worker(partial(self._lay_out_beside, self._lines, columns), exclusive=True)
+
+    async def _lay_out_beside(self, lines: Sequence[Line], columns: int) -> None:
+        rows = await asyncio.to_thread(rows_of, lines, columns)
+        if lines is self._lines:
+            self._take(lines, rows, columns)
+
+    def _take(self, lines: Sequence[Line], rows: Sequence[Row], columns: int) -> None:
+        self._shown, self._rows, self._columns = lines, rows, columns
+        self.forget_drawn()
+        self.virtual_size = Size(0, len(rows))
+        if self._top is not None:
+            at = next((n for n, row in enumerate(rows) if row.line >= (self._top or 0)), 0)
+            self._top = None
+            self.scroll_to(y=at, animate=False, immediate=True, force=True)
+        self.refresh()
+
+    # -- matches -------------------------------------------------------------------------------
+
+    def action_next_match(self, way: int) -> None:
+        """Go to the next line with a match, or to the one before."""
+        if not self._rows:
+            return
+        here = self._rows[min(self.scroll_offset.y, len(self._rows) - 1)].line
+        numbers = range(here + 1, len(self._shown)) if way > 0 else range(here - 1, -1, -1)
+        wanted = next((n for n in numbers if self._matches(self._shown[n])), None)
+        if wanted is not None:
+            at = next(n for n, row in enumerate(self._rows) if row.line >= wanted)
+            self.scroll_to(y=at, animate=False, immediate=True, force=True)
+
+    def _matches(self, line: Line) -> list[tuple[int, int]]:
+        return self._highlight(line.text) if line.text else []
+
+    # -- drawing -------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        columns = self.scrollable_content_region.width
+        at = y + self.scroll_offset.y
+        base = self.rich_style
+        if at >= len(self._rows):
+            return strip_of([], columns, base)
+        return self.kept((at, columns, base), lambda: self._drawn(at, columns, base))
+
+    def _drawn(self, at: int, columns: int, base: Style) -> Strip:
+        self.drawn_rows += 1
+        number, start, end = self._rows[at]
+        one = self._shown[number]
+        marks = [Mark(0, len(one.text), one.style)] if one.style else []
+        marks += one.marks
+        if one.is_prose:
+            marks += marks_in(one.text)
+        marks += [Mark(begin, stop, "match") for begin, stop in self._matches(one)]
+        here = [Mark(begin - start, stop - start, style) for begin, stop, style in marks]
+        return strip_of(drawn(one.text[start:end], here, self.styled, base), columns, base)

@@ -1,0 +1,87 @@
+"""A whole screen of text: a transcript, or what a turn changed in the code."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Footer, Static
+
+from prong.app import App
+from prong.app.highlighting import Highlighter
+from prong.errors import ProngError
+from prong.front.text import clean
+from prong.model import Session
+from prong.tui import preview
+from prong.tui.lanes import Lanes
+from prong.tui.page import Page
+from prong.tui.preview import Preview
+from prong.tui.view import View
+
+Reader = Callable[[App], Preview]
+
+
+class PageScreen(View):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "back", "Back"),
+        Binding("space", "page_down", "Page down"),
+        Binding("n", "match(1)", "Next match"),
+    ]
+
+    def __init__(
+        self,
+        lanes: Lanes,
+        title: str,
+        read: Reader,
+        *,
+        session: Session | None = None,
+        point: str | None = None,
+        highlight: Highlighter | None = None,
+    ) -> None:
+        """`read` makes the lines, on a thread."""
+        super().__init__()
+        self._lanes = lanes
+        self._title = title
+        self._read = read
+        self._session = session
+        self._point = point
+        self._highlight = highlight
+
+    def compose(self) -> ComposeResult:
+        yield Static(clean(self._title), id="title", markup=False)
+        yield Page(id="page")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one("#page", Page).focus()
+        self.run_worker(self._fill, exit_on_error=False)
+
+    async def _fill(self) -> None:
+        seen = await self._lanes.reading.do(partial(_read, read=self._read))
+        page = self.query_one("#page", Page)
+        page.fill(seen.lines, highlight=self._highlight, top=seen.top)
+
+    @property
+    def point(self) -> str | None:
+        return self._point
+
+    @property
+    def session(self) -> Session | None:
+        return self._session
+
+    def action_back(self) -> None:
+        self.post_message(self.Wished("back"))
+
+    def action_page_down(self) -> None:
+        self.query_one("#page", Page).action_page_down()
+
+    def action_match(self, way: int) -> None:
+        self.query_one("#page", Page).action_next_match(way)
+
+
+def _read(app: App, read: Reader) -> Preview:
+    try:
+        return read(app)
+    except (ProngError, OSError) as error:
+        return preview.failed(error)

@@ -1,0 +1,38 @@
+"""A line of text, asked for: a prompt, a name."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Input, Static
+
+from prong.front.text import clean
+
+
+class TextDialog(ModalScreen[str | None]):
+    """Enter gives the text, Escape None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "give", "OK", priority=True),
+        Binding("escape", "leave", "Cancel"),
+    ]
+
+    def __init__(self, title: str, text: str = "", *, placeholder: str = "") -> None:
+        super().__init__()
+        self._title = clean(title)
+        self._text = text
+        self._placeholder = placeholder
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(self._title, markup=False, classes="dialog-title")
+            yield Input(self._text, compact=True, placeholder=self._placeholder, id="text")
+        yield Footer(compact=True)
+
+    def action_give(self) -> None:
+        self.dismiss(self.query_one("#text", Input).value)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

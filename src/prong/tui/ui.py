@@ -1,0 +1,248 @@
+"""`prong ui`, the program: its screens, its keys, and what can be done from each of them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from textual.app import App as TextualApp
+from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.worker import Worker
+
+from prong.app import App
+from prong.config import Config, UiSettings
+from prong.front.text import clean
+from prong.model import Launch, Session
+from prong.tui import documents
+from prong.tui.fork_dialog import ForkDialog, Next
+from prong.tui.garbage import settle
+from prong.tui.help_screen import HelpScreen
+from prong.tui.keys import help_parts, key_names
+from prong.tui.lanes import Lanes
+from prong.tui.page_screen import PageScreen
+from prong.tui.sessions_screen import SessionsScreen
+from prong.tui.tree_screen import TreeScreen
+from prong.tui.turns_screen import TurnsScreen
+from prong.tui.view import View, Wish, tell_bug
+from prong.tui.worker_acts import WorkerActs
+from prong.tui.workers_screen import WorkersScreen
+
+_COMMANDS: Sequence[tuple[str, Wish, str]] = (
+    ("Fork here", "fork", "A new session that starts with the turns up to this one"),
+    ("Turns", "turns", "The turns of this session"),
+    ("Transcript", "transcript", "All that was said in this session"),
+    ("Diff", "diff", "What this turn changed in the code"),
+    ("Resume", "resume", "Go on with this session itself"),
+    ("Family", "tree", "The sessions that this one was forked from, or into"),
+)
+"""In the palette, from every screen."""
+_PLACES = {
+    "sessions": "Search all turns of all sessions",
+    "tree": "Which session was forked from which",
+    "workers": "The agents that run, and what they do",
+}
+
+
+class ProngUi(TextualApp[Launch]):
+    """Screens ask for things by `View.Wished`; what they ask for is done here, once."""
+
+    CSS_PATH = "styles.tcss"
+    TITLE = "prong"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("alt+shift+f", "wish('fork')", "Fork", id="fork", priority=True),
+        Binding("F", "wish('fork')", "Fork", id="fork-alone", show=False),
+        Binding("f2", "go('sessions')", "Sessions", key_display="F2"),
+        Binding("f3", "go('tree')", "Tree", key_display="F3"),
+        Binding("f4", "go('workers')", "Workers", key_display="F4"),
+        Binding("t", "wish('transcript')", "Transcript"),
+        Binding("d", "wish('diff')", "Diff"),
+        Binding("r", "wish('resume')", "Resume"),
+        Binding("f1", "help", "Help", key_display="F1", priority=True),
+        Binding("question_mark", "help", "Help", show=False),
+        Binding("y", "copy", "Copy name", show=False),
+        Binding("ctrl+q", "quit", "Quit", show=False),
+        Binding("ctrl+c", "quit", "Quit", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        settings: Config,
+        opened: Callable[[], App] = App,
+        *,
+        agents: Sequence[str],
+        query: str = "",
+    ) -> None:
+        super().__init__()
+        self.animation_level = "none"
+        self._lanes = Lanes(opened)
+        self._settings = settings
+        self._agents = agents
+        self._query = query
+        self._bind_forks()
+
+    def _bind_forks(self) -> None:
+        """A key with another one held down is none that is typed, so it works in every field."""
+        keys = self._settings.ui.fork_keys
+        if keys == UiSettings().fork_keys:
+            return  # as they are: others would stand at the end of the footer
+        held = [key for key in keys if "+" in key]
+        alone = [key for key in keys if "+" not in key]
+        self.set_keymap({"fork": ",".join(held), "fork-alone": ",".join(alone)})
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Both keys that fork stand in the footer, as one."""
+        if binding.id == "fork":
+            return "/".join(key_names(self._settings.ui.fork_keys))
+        return super().get_key_display(binding)
+
+    def on_mount(self) -> None:
+        if self._settings.ui.theme in self.available_themes:
+            self.theme = self._settings.ui.theme
+        self._places: dict[str, View] = {
+            "sessions": SessionsScreen(self._lanes, self._agents, query=self._query),
+            "tree": TreeScreen(self._lanes),
+            "workers": WorkersScreen(self._lanes),
+        }
+        for name, screen in self._places.items():
+            self.install_screen(screen, name)  # pyright: ignore[reportUnknownMemberType]
+        self.push_screen("sessions")
+        self.call_after_refresh(settle)
+
+    def close(self) -> None:
+        """Let go of all threads; a fork that is being made is finished first."""
+        self._lanes.close()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        tell_bug(self.screen, event)
+
+    # -- what screens ask for ------------------------------------------------------------------
+
+    @property
+    def view(self) -> View | None:
+        """The screen that is looked at; None while a dialog is open."""
+        return self.screen if isinstance(self.screen, View) else None
+
+    def on_view_wished(self, event: View.Wished) -> None:
+        self.action_wish(event.wish)
+
+    def action_wish(self, wish: Wish) -> None:
+        """Do it with the place where the cursor is."""
+        view = self.view
+        if view is None:
+            return
+        if wish == "back":
+            if view not in self._places.values():
+                self.pop_screen()
+            return
+        point, session = view.point, view.session
+        if point is None:
+            self.notify("There is nothing here to do that with.", severity="warning")
+        elif wish == "fork":
+            title = clean(session.title) if session else point
+            self.push_screen(ForkDialog(self._lanes, point, title, self._agents), self._forked)
+        elif wish == "diff":
+            read = partial(documents.change, point=point)
+            title = f"Diff  {point}"
+            self._open(PageScreen(self._lanes, title, read, session=session, point=point))
+        elif session is None:
+            self.notify("Its session is not known yet, or gone.", severity="warning")
+        elif wish == "resume":
+            self.run_worker(partial(self._resume, view, session), exit_on_error=False)
+        elif wish == "tree":
+            self._open(TreeScreen(self._lanes, session))
+        elif wish == "transcript":
+            self._open_transcript(view, session, point)
+        else:
+            self._open_turns(session, _turn_id(point))
+
+    def _open(self, screen: View) -> None:
+        self.push_screen(screen)
+
+    def _open_turns(
+        self, session: Session, turn_id: str | None, *, without_answer: bool = False
+    ) -> None:
+        self._open(TurnsScreen(self._lanes, session, turn_id, without_answer=without_answer))
+
+    def _open_transcript(self, view: View, session: Session, point: str) -> None:
+        read = partial(documents.transcript, session=session, turn=view.turn_number)
+        title = f"Transcript  {session.title}"
+        self._open(
+            PageScreen(
+                self._lanes, title, read, session=session, point=point, highlight=view.highlight
+            )
+        )
+
+    async def _resume(self, view: View, session: Session) -> None:
+        """Leave the screen to the agent."""
+
+        def launch(app: App) -> Launch:
+            return app.hooked(session.agent, app.resume(session))
+
+        found = await view.told(self._lanes.reading.do(launch))
+        if found is not None:
+            self.exit(found)
+
+    # -- after a fork --------------------------------------------------------------------------
+
+    def _forked(self, wanted: Next | None) -> None:
+        view = self.view
+        if wanted is None or view is None:
+            return
+        match wanted.wish:
+            case "run" if wanted.launch is not None:
+                self.exit(wanted.launch)
+            case "attach" if wanted.worker is not None:
+                self.run_worker(partial(self._attach_to, view, wanted.worker), exit_on_error=False)
+            case _:
+                self.run_worker(partial(self._see_fork, view, wanted), exit_on_error=False)
+
+    async def _see_fork(self, view: View, wanted: Next) -> None:
+        """The turns of a fork. What the agent answered to a seed is not shown this once."""
+        ref = str(wanted.fork.child)
+        session = await view.told(self._lanes.reading.do(lambda app: app.session(ref)))
+        if session is not None:
+            self._open_turns(session, None, without_answer=wanted.fork.seed_ack_filtered)
+
+    async def _attach_to(self, view: View, name: str) -> None:
+        await view.told(WorkerActs(view, self._lanes).attach(name))
+
+    def action_go(self, name: str) -> None:
+        """To one of the three places that keep what is in them.
+
+        Textual has modes for this; to enter one, it reads all styles anew, which takes 100 ms.
+        """
+        if self.view is None:
+            return  # a dialog is left first: something may be made in it
+        while self.screen not in self._places.values():
+            self.pop_screen()
+        if self.screen is not self._places[name]:
+            self.switch_screen(name)  # pyright: ignore[reportUnknownMemberType]
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def action_help(self) -> None:
+        if self.view is not None:
+            self.push_screen(HelpScreen(help_parts(self._settings.ui.fork_keys)))
+
+    def action_command_palette(self) -> None:
+        """Not over a dialog: what is chosen there is about a place on a screen."""
+        if self.view is not None:
+            super().action_command_palette()
+
+    def action_copy(self) -> None:
+        point = self.view.point if self.view else None
+        if point is not None:
+            self.copy_to_clipboard(point)
+            self.notify(f"copied {point}", markup=False)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        for title, wish, what in _COMMANDS:
+            yield SystemCommand(title, what, partial(self.action_wish, wish))
+        for name, what in _PLACES.items():
+            yield SystemCommand(name.capitalize(), what, partial(self.action_go, name))
+        yield from super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _turn_id(point: str) -> str | None:
+    return point.partition("@")[2] or None

@@ -1,0 +1,143 @@
+"""What can be done with a worker by a key: each is asked for, done beside the screen, and told."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, TypeVar
+
+from textual.app import SuspendNotSupported
+
+from prong.app import App
+from prong.errors import Busy
+from prong.front.command_line import command_line
+from prong.front.text import clean
+from prong.tui.attaching import shown_here
+from prong.tui.lanes import Lanes
+from prong.tui.question_dialog import QuestionDialog
+from prong.tui.text_dialog import TextDialog
+from prong.tui.view import View
+from prong.worker import WorkerInfo, WorkerState, WorkerStatus
+
+T = TypeVar("T")
+
+_SLICE = 0.5
+"""A wait looks so often, in seconds, whether it is still wanted."""
+_LONG = 30.0
+"""Seconds that something can be read which somebody waited for, or wants to copy."""
+
+
+class WorkerActs:
+    """Those that make another worker, or another name, give that name."""
+
+    def __init__(self, view: View, lanes: Lanes) -> None:
+        self._view = view
+        self._lanes = lanes
+
+    async def attach(self, name: str) -> None:
+        """In the same terminal its pane gets the focus; else this one shows it for a while."""
+        launch = await self._aside(lambda app: app.workers.attach(name))
+        if launch is None:
+            self._say(f"the pane of {name} has the focus")
+            return
+        try:
+            with self._view.ui.suspend():
+                status = shown_here(launch)
+        except SuspendNotSupported:
+            self._say(f"type in a terminal: {command_line(launch)}", timeout=_LONG)
+            return
+        self._view.ui.refresh()
+        if status:
+            self._say(f"{launch.argv[0]} ended with {status}", severity="warning")
+
+    async def send(self, name: str) -> None:
+        dialog = TextDialog(f"Send to {name}", placeholder="its next prompt")
+        text = await self._view.ui.push_screen_wait(dialog)
+        if text is not None and text.strip():
+            await self._aside(lambda app: app.workers.send(name, text))
+            self._say(f"sent to {name}")
+
+    async def wait(self, name: str, is_wanted: Callable[[], bool]) -> None:
+        """Tell when it is idle, wants a person or is gone. No thread is left behind at the end."""
+        lane = self._lanes.aside("wait", finishes=False)
+        try:
+            status = None
+            while status is None and is_wanted():
+                status = await lane.do(partial(_done, name=name))
+        finally:
+            lane.close()
+        if status is not None and is_wanted():
+            wants = f": {status.evidence.detail}" if status.evidence.detail else ""
+            severity = "information" if status.state is WorkerState.IDLE else "warning"
+            self._say(f"{name} is {status.state.value}{wants}", severity=severity, timeout=_LONG)
+            self._view.ui.bell()
+
+    async def stop(self, name: str) -> None:
+        try:
+            await self._aside(lambda app: app.workers.stop(name))
+        except Busy as error:
+            question = f"{error.message}. Stop it?"
+            dialog = QuestionDialog(question, yes="Stop it", no="Let it work")
+            if not await self._view.ui.push_screen_wait(dialog):
+                return
+            await self._aside(lambda app: app.workers.stop(name, force=True))
+        self._say(f"{name} is stopped; R goes on with its session")
+
+    async def restart(self, name: str) -> None:
+        await self._aside(lambda app: app.workers.restart(name))
+        self._say(f"{name} is started again")
+
+    async def forget(self, name: str) -> None:
+        await self._aside(lambda app: app.workers.forget(name))
+        self._say(f"{name} is forgotten; its session and its workspace stay")
+
+    async def rename(self, name: str) -> str | None:
+        dialog = TextDialog(f"Another name for {name}", name)
+        new = (await self._view.ui.push_screen_wait(dialog) or "").strip()
+        if not new or new == name:
+            return None
+        return (await self._aside(lambda app: app.workers.rename(name, new))).name
+
+    async def clone(self, name: str) -> str:
+        """As soon as it is idle."""
+        self._say(f"cloning {name} ...")
+        worker = await self._aside(partial(_cloned, name=name))
+        if worker is None:
+            self._say(f"{name} is at work; it is cloned as soon as it is idle")
+        while worker is None:
+            worker = await self._aside(partial(_cloned, name=name))
+        for warning in worker.warnings:
+            self._say(warning, severity="warning")
+        self._say(f"{worker.name} is a clone of {name}")
+        return worker.name
+
+    async def _aside(self, act: Callable[[App], T]) -> T:
+        """Beside the looks at workers, which go on meanwhile."""
+        lane = self._lanes.aside("worker")
+        try:
+            return await lane.do(act)
+        finally:
+            lane.close()
+
+    def _say(
+        self,
+        text: str,
+        *,
+        severity: Literal["information", "warning"] = "information",
+        timeout: float | None = None,
+    ) -> None:
+        self._view.notify(clean(text), severity=severity, timeout=timeout, markup=False)
+
+
+def _done(app: App, name: str) -> WorkerStatus | None:
+    """None when that takes longer than a moment."""
+    try:
+        return app.workers.wait([name], timeout=_SLICE)[0]
+    except Busy:
+        return None
+
+
+def _cloned(app: App, name: str) -> WorkerInfo | None:
+    """None while it is at work."""
+    try:
+        return app.workers.clone(name, timeout=_SLICE)
+    except Busy:
+        return None

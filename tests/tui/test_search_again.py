@@ -1,0 +1,34 @@
+"""What the sentence model found stays when the index has been brought up to date."""
+
+import pytest
+
+from prong.app import App
+from prong.tui.rows import Rows
+from prong.tui.sessions_screen import SessionsScreen
+from tests.cli.shell import Shell
+from tests.tui.driving import Person, drive
+
+pytestmark = pytest.mark.usefixtures("no_index")
+
+
+def test_what_the_model_found_stays(samples: Shell) -> None:
+    with App() as app:
+        app.index()
+
+    async def story(person: Person) -> None:
+        await person.sees("5 sessions")
+        await person.type("share the request counters")
+        screen = person.ui.screen
+        assert isinstance(screen, SessionsScreen)
+        await person.until(lambda: screen._looked is not None and screen._looked.text)
+        by_words = screen._by_words
+        await person.until(
+            lambda: tuple(one.key for one in screen.query_one(Rows).entries) != by_words
+        )
+        better = screen._looked
+        screen._hear({"phase": "searchable"})
+        for _ in range(10):
+            await person.pilot.pause(0.05)
+        assert screen._looked is better
+
+    drive(story)

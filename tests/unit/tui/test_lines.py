@@ -1,0 +1,64 @@
+"""Lines that are drawn: broken to fit, in pieces of one style."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.style import Style
+
+from prong.front.text import cells
+from prong.tui.lines import Line, Mark, drawn, line, parted, rows_of
+
+TEXTS = st.text(st.sampled_from("ab c日é\u0301.-/"), max_size=120)
+
+
+@given(st.lists(TEXTS, max_size=5), st.integers(2, 40))
+def test_nothing_is_wider_than_the_screen_and_nothing_is_lost(
+    texts: list[str], columns: int
+) -> None:
+    lines = [Line(text) for text in texts]
+    rows = rows_of(lines, columns)
+    for row in rows:
+        assert cells(texts[row.line][row.start : row.end]) <= columns
+    for number, text in enumerate(texts):
+        pieces = [text[row.start : row.end] for row in rows if row.line == number]
+        # Only a space at which a line is broken goes.
+        assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
+
+
+def test_lines_are_broken_between_words() -> None:
+    text = "one two three four"
+    shown = [text[row.start : row.end] for row in rows_of([Line(text)], 9)]
+    assert shown == ["one two", "three", "four"]
+
+
+def test_an_empty_line_is_a_line() -> None:
+    assert len(rows_of([Line(), Line("x")], 10)) == 2
+
+
+def test_pieces_of_a_line() -> None:
+    made = line("a ", ("name", "name"), ("", "dim"), " b")
+    assert made.text == "a name b"
+    assert made.marks == (Mark(2, 6, "name"),)
+
+
+@given(
+    TEXTS,
+    st.lists(
+        st.builds(
+            Mark, st.integers(-3, 130), st.integers(-3, 130), st.sampled_from(["bold", "match"])
+        ),
+        max_size=6,
+    ),
+)
+def test_drawing_changes_no_text(text: str, marks: list[Mark]) -> None:
+    segments = drawn(text, marks, lambda _: Style(bold=True), Style())
+    assert "".join(segment.text for segment in segments) == text
+
+
+@given(TEXTS, st.integers(0, 3))
+def test_very_long_lines_are_parted(text: str, repeats: int) -> None:
+    long = text + "word " * 900 * repeats
+    whole = Line(long, "dim", (Mark(0, len(long), "bold"),))
+    parts = list(parted([whole]))
+    assert "".join(part.text for part in parts) == long
+    assert all(len(part.text) <= 2_000 for part in parts)
+    assert all(part.style == "dim" and part.marks for part in parts if part.text)
