@@ -54,7 +54,7 @@ def prompt_of(line: Line) -> Prompt | None:
     worded = (
         bool(text)
         and not text.startswith(MACHINE_TEXT)
-        and not bytes(line.tool_use_result)
+        and line.tool_use_result is None
         and line.source_tool_use_id is None
         and (line.origin is None or line.origin.kind in (None, "human"))
     )

@@ -55,6 +55,13 @@ class Attachment(Struct, gc=False):
     command_mode: str | None = field(default=None, name="commandMode")
 
 
+class Details(Struct, gc=False):
+    """What the CLI itself notes of a tool's result, where that is an object."""
+
+    background_task_id: Raw = field(default=NO_RAW, name="backgroundTaskId")
+    agent_id: Raw = field(default=NO_RAW, name="agentId")
+
+
 class Origin(Struct, gc=False):
     kind: str | None = None
 
@@ -100,7 +107,7 @@ class Line(Struct, gc=False, rename="camel"):
     compact_metadata: CompactMetadata | None = None
     uuid: str | None = None
     timestamp: str | None = None
-    tool_use_result: Raw = NO_RAW
+    tool_use_result: Details | str | list[Raw] | None = None
     source_tool_use_id: str | None = field(default=None, name="sourceToolUseID")
     turn_position: Raw = NO_RAW
     turn_origin: str | None = None

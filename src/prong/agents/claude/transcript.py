@@ -11,11 +11,11 @@ from operator import itemgetter
 from typing import BinaryIO
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Struct, field
 
 from prong.agents import jsonl
 from prong.agents.claude.prompts import Prompt, prompt_of, steering, text_of
-from prong.agents.claude.records import CHAIN_TYPES, Block, Line
+from prong.agents.claude.records import CHAIN_TYPES, Block, Body, Details, Line
 from prong.agents.claude.sizes import size_of
 from prong.agents.common import move
 
@@ -144,7 +144,6 @@ class Transcript(Struct, array_like=True):
 _EXIT_CODE = re.compile(
     rb'^(?:\[\s*\{\s*"type"\s*:\s*"text"\s*,\s*"text"\s*:\s*)?"(?:Error: )?Exit code (\d+)'
 )
-_BACKGROUND = b'"backgroundTaskId"'
 EDITORS = {
     "Edit": "file_path",
     "MultiEdit": "file_path",
@@ -155,7 +154,7 @@ SHELL = "Bash"
 LAUNCHERS = ("Agent", "Task")
 _TELLING = {**EDITORS, SHELL: "command", **dict.fromkeys(LAUNCHERS, "subagent_type")}
 """Tool -> the argument that says most about a call."""
-_AGENT_ID = re.compile(rb'"agentId"\s*:\s*"([\w-]+)"')
+_AGENT_ID = re.compile(rb'"([\w-]+)"')
 
 
 class _ToolInput(Struct, gc=False):
@@ -168,6 +167,8 @@ class _ToolInput(Struct, gc=False):
 _tool_input = msgspec.json.Decoder(_ToolInput).decode
 
 
+_NOBODY = Body()
+
 Hear = Callable[[Line], None]
 """Is given every line in which somebody may say something, decoded as it is here."""
 
@@ -179,10 +180,12 @@ def read(
     transcript = previous or Transcript()
     transcript.bad = [bad for bad in transcript.bad if bad[0] < transcript.read_to]
     reader = jsonl.Reader(Line)
-    take = _Taker(transcript).take
+    taker = _Taker(transcript)
+    take = taker.take
     for offset, data, line in reader.records(file, start=transcript.read_to):
         if take(line, offset, len(data)) and hear is not None:
             hear(line)
+    taker.finish()
     transcript.read_to = max(transcript.read_to, reader.end)
     transcript.bad.extend((bad.offset, bad.reason) for bad in reader.bad)
     return transcript
@@ -191,12 +194,18 @@ def read(
 class _Taker:
     """Takes lines into a transcript, in file order.
 
-    This is what a scan does for each line of a store, so it calls little and looks at little.
+    This is what a scan does for each line of a store, so it calls little and looks at little, and
+    makes each node in one go: to set a field of a struct takes longer than to give it.
     """
 
     def __init__(self, transcript: Transcript) -> None:
         self.transcript = transcript
         self.nodes = transcript.nodes
+        self.started, self.updated = transcript.started, transcript.updated
+        self.branch = transcript.branch
+        self.model = transcript.model
+        self.cwd = transcript.cwds[-1] if transcript.cwds else None
+        self.entrypoint: str | None = None
         self.tools = {
             call.id: call.name for node in transcript.nodes.values() for call in node.calls
         }
@@ -209,41 +218,24 @@ class _Taker:
             return False
         nodes = self.nodes
         known = nodes.get(uuid)
-        node = nodes[uuid] = Node(
-            uuid,
-            line.parent_uuid,
-            kind,
-            # A line that is written twice keeps its first place and its last content.
-            len(nodes) if known is None else known.order,
-            offset,
-            length,
-            line.timestamp,
-            line.is_sidechain,
-            line.is_meta,
-            line.is_compact_summary,
-        )
+        # A line that is written twice keeps its first place and its last content.
+        order = len(nodes) if known is None else known.order
         said = known is not None
         if kind == "assistant":
-            said = self._take_assistant(node, line) or said
+            said = self._take_assistant(line, uuid, order, offset, length) or said
         elif kind == "user":
-            self._take_user(node, line)
-            said = bool(node.results) or said
-        elif kind == "attachment":
-            attachment = line.attachment
-            if (
-                attachment
-                and attachment.type == "queued_command"
-                and attachment.command_mode in (None, "prompt")
-            ):
-                node.queued = text_of(attachment.prompt) or None
-        elif kind == "system":
-            node.local = line.subtype == "local_command" and not line.is_display_only
-            node.closing = line.subtype == "turn_duration"
-            if line.subtype == "compact_boundary":
-                node.boundary = _boundary_of(line)
+            said = self._take_user(line, uuid, order, offset, length) or said
+        else:
+            nodes[uuid] = _node_beside(line, uuid, order, offset, length)
         if not line.is_sidechain:
-            self._take_metadata(node, line)
+            self._take_metadata(line, uuid)
         return said
+
+    def finish(self) -> None:
+        """Write down what the last line that says it has said."""
+        transcript = self.transcript
+        transcript.started, transcript.updated = self.started, self.updated
+        transcript.branch, transcript.model = self.branch, self.model
 
     def _take_side_line(self, line: Line) -> None:
         transcript = self.transcript
@@ -257,7 +249,7 @@ class _Taker:
             case "custom-title":
                 transcript.custom_title = line.custom_title or None
                 # A fork of ours says here when it was made: its lines are older.
-                transcript.updated = line.timestamp or transcript.updated
+                self.updated = line.timestamp or self.updated
             case "ai-title":
                 transcript.ai_title = line.ai_title or None
             case "summary":
@@ -271,43 +263,37 @@ class _Taker:
             case _:
                 pass
 
-    def _take_metadata(self, node: Node, line: Line) -> None:
-        transcript = self.transcript
-        if line.timestamp:
-            if not transcript.started:
-                transcript.started = line.timestamp
-            transcript.updated = line.timestamp
-        cwd = line.cwd
-        if cwd and (not transcript.cwds or transcript.cwds[-1] != cwd):
-            move(transcript.cwds, cwd)
-            transcript.moves.append((len(transcript.nodes) - 1, cwd))
+    def _take_metadata(self, line: Line, uuid: str) -> None:
+        time = line.timestamp
+        if time:
+            self.updated = time
+            self.started = self.started or time
+        # Most lines say what the one before has said.
+        if line.cwd != self.cwd and line.cwd:
+            self.cwd = line.cwd
+            move(self.transcript.cwds, line.cwd)
+            self.transcript.moves.append((len(self.nodes) - 1, line.cwd))
         if line.git_branch:
-            transcript.branch = line.git_branch
-        if line.entrypoint and line.entrypoint not in transcript.entrypoints:
-            transcript.entrypoints.append(line.entrypoint)
+            self.branch = line.git_branch
+        if line.entrypoint != self.entrypoint and line.entrypoint:
+            self.entrypoint = line.entrypoint
+            if line.entrypoint not in self.transcript.entrypoints:
+                self.transcript.entrypoints.append(line.entrypoint)
         if line.forked_from and line.forked_from.session_id:
-            transcript.forked_from = line.forked_from.session_id
-            if node.prompt:
-                transcript.forked_uuids.append(node.uuid)
+            self.transcript.forked_from = line.forked_from.session_id
+            if self.nodes[uuid].prompt:
+                self.transcript.forked_uuids.append(uuid)
 
-    def _take_assistant(self, node: Node, line: Line) -> bool:
-        body = line.message
-        if body is None:
-            return False
-        node.message_id = body.id
-        if line.is_api_error_message:
-            node.error = True
-        model = body.model
-        if model == "<synthetic>":
-            node.synthetic = True
-        else:
-            if model and not line.is_sidechain:
-                self.transcript.model = model
-            if body.usage:
-                node.tokens = body.usage.total() or None
-        content = body.content
-        node.size = size_of(content)
+    def _take_assistant(self, line: Line, uuid: str, order: int, at: int, length: int) -> bool:
+        body = line.message or _NOBODY
+        content, model, usage = body.content, body.model, body.usage
+        synthetic = model == "<synthetic>"
+        if model and not synthetic and not line.is_sidechain:
+            self.model = model
         said = True
+        calls: tuple[Call, ...] = ()
+        hollow = 0
+        unfinished = False
         if isinstance(content, list):
             said = False
             for block in content:
@@ -315,51 +301,122 @@ class _Taker:
                 if kind == "tool_use":
                     call = _call_of(block)
                     self.tools[call.id] = call.name
-                    node.calls += (call,)
+                    calls += (call,)
                     said = said or call.name in LAUNCHERS
                 elif kind == "text":
                     said = True
                 elif kind == "thinking" and is_hollow(block):
-                    node.hollow += 1
-            if not node.calls:
+                    hollow += 1
+            if not calls:
                 # A thought is never the last block of a message.
                 thought = not content or "thinking" in content[-1].type
-                node.unfinished = thought or body.stop_reason == "tool_use"
-        return said
+                unfinished = thought or body.stop_reason == "tool_use"
+        self.nodes[uuid] = Node(
+            uuid,
+            line.parent_uuid,
+            "assistant",
+            order,
+            at,
+            length,
+            line.timestamp,
+            line.is_sidechain,
+            line.is_meta,
+            line.is_compact_summary,
+            line.is_api_error_message,
+            synthetic,
+            unfinished=unfinished,
+            hollow=hollow,
+            size=size_of(content),
+            message_id=body.id,
+            tokens=(usage.total() or None) if usage and not synthetic else None,
+            calls=calls,
+        )
+        return said and body is not _NOBODY
 
-    def _take_user(self, node: Node, line: Line) -> None:
-        body = line.message
-        if body is None:
-            return
-        node.size = size_of(body.content)
-        if isinstance(body.content, list):
-            for block in body.content:
+    def _take_user(self, line: Line, uuid: str, order: int, at: int, length: int) -> bool:
+        content = line.message.content if line.message else ""
+        results: tuple[Result, ...] = ()
+        queued: str | None = None
+        prompt: Prompt | None = None
+        if isinstance(content, list):
+            for block in content:
                 if block.type == "tool_result":
-                    node.results += (self._result_of(block, line.tool_use_result),)
-            if node.results:
-                if len(body.content) > len(node.results):
-                    node.queued = steering(body.content)
-                return
-        node.prompt = prompt_of(line)
-        if line.session_id and not node.sidechain:
+                    results += (self._result_of(block, line.tool_use_result),)
+            if results and len(content) > len(results):
+                queued = steering(content)
+        if not results and line.message:
+            prompt = prompt_of(line)
+            self._take_ids(line, prompt)
+        self.nodes[uuid] = Node(
+            uuid,
+            line.parent_uuid,
+            "user",
+            order,
+            at,
+            length,
+            line.timestamp,
+            line.is_sidechain,
+            line.is_meta,
+            line.is_compact_summary,
+            size=size_of(content),
+            prompt=prompt,
+            queued=queued,
+            results=results,
+        )
+        return bool(results)
+
+    def _take_ids(self, line: Line, prompt: Prompt | None) -> None:
+        if line.session_id and not line.is_sidechain:
             ids = self.transcript.session_ids
             ids[line.session_id] = ids.get(line.session_id, 0) + 1
-        if node.prompt and node.prompt.position and line.version:
+        if prompt and prompt.position and line.version:
             versions = self.transcript.positioned_versions
             if line.version not in versions:
                 versions.append(line.version)
 
-    def _result_of(self, block: Block, details: Raw) -> Result:
-        result = Result(block.tool_use_id or "", bool(block.is_error))
-        tool = self.tools.get(result.id)
+    def _result_of(self, block: Block, details: object) -> Result:
+        id_, failed = block.tool_use_id or "", bool(block.is_error)
+        tool = self.tools.get(id_)
         if tool == SHELL:
-            if not result.failed:
-                result.exit_code = None if _BACKGROUND in bytes(details) else 0
-            elif found := _EXIT_CODE.match(bytes(block.content)[:200]):
-                result.exit_code = int(found[1])
-        elif tool in LAUNCHERS and (found := _AGENT_ID.search(bytes(details))):
-            result.agent = found[1].decode()
-        return result
+            if not failed:
+                started = isinstance(details, Details) and details.background_task_id
+                return Result(id_, failed, None if started else 0)
+            found = _EXIT_CODE.match(memoryview(block.content)[:200])
+            return Result(id_, failed, int(found[1]) if found else None)
+        if tool in LAUNCHERS and isinstance(details, Details):
+            named = _AGENT_ID.fullmatch(bytes(details.agent_id))
+            return Result(id_, failed, None, named[1].decode() if named else None)
+        return Result(id_, failed)
+
+
+def _node_beside(line: Line, uuid: str, order: int, offset: int, length: int) -> Node:
+    """A line in which neither person nor agent speak."""
+    node = Node(
+        uuid,
+        line.parent_uuid,
+        line.type,
+        order,
+        offset,
+        length,
+        line.timestamp,
+        line.is_sidechain,
+        line.is_meta,
+        line.is_compact_summary,
+    )
+    if line.type == "attachment":
+        attachment = line.attachment
+        if (
+            attachment
+            and attachment.type == "queued_command"
+            and attachment.command_mode in (None, "prompt")
+        ):
+            node.queued = text_of(attachment.prompt) or None
+    elif line.type == "system":
+        node.local = line.subtype == "local_command" and not line.is_display_only
+        node.closing = line.subtype == "turn_duration"
+        if line.subtype == "compact_boundary":
+            node.boundary = _boundary_of(line)
+    return node
 
 
 def is_hollow(block: Block) -> bool:

@@ -113,14 +113,16 @@ class Tree:
 
     def _walk(self, leaf: Node | None) -> list[Node]:
         chain: list[Node] = []
-        seen: set[str] = set()
+        find, append = self.nodes.get, chain.append
         node = leaf
-        while node is not None and node.uuid not in seen:
-            seen.add(node.uuid)
-            chain.append(node)
+        # A chain that is longer than the file goes in a circle: then it ends where that closes.
+        for _ in self.nodes:
+            if node is None:
+                return chain
+            append(node)
             parent = node.parent
-            node = self.nodes.get(parent) if parent else self.parent_of(node)
-        return chain
+            node = find(parent) if parent else self.parent_of(node)
+        return chain if node is None else list({one.uuid: one for one in chain}.values())
 
     def _active_chain(self) -> list[Node]:
         """The lines from the leaf that a resume would take back to the first one."""
@@ -169,19 +171,7 @@ class Tree:
             for node in chain:
                 for result in node.results:
                     strays.pop(result.id, None)
-        split: set[str] = set()
-        seen: set[str] = set()
-        previous: str | None = None
-        for node in chain:
-            id_ = node.message_id
-            if id_ is not None:
-                # A result may stand between two calls of one message; all are sent before it.
-                if id_ in seen and id_ != previous:
-                    split.add(id_)
-                seen.add(id_)
-                if strays and any(call.id in strays for call in node.calls):
-                    split.add(id_)
-            previous = id_
+        split, seen = _split(chain, strays)
         split.update(node.message_id or "" for node in beside if node.message_id in seen)
         messages: dict[str, list[Node]] = {id_: [] for id_ in split}
         if split:
@@ -189,6 +179,27 @@ class Tree:
                 if node.message_id in split and not node.sidechain:
                     messages[node.message_id or ""].append(node)
         return messages, strays
+
+
+def _split(chain: list[Node], strays: dict[str, Node]) -> tuple[set[str], set[str]]:
+    """Which messages do not stand whole in the chain, and all that are in it."""
+    split: set[str] = set()
+    seen: set[str] = set()
+    previous: str | None = None
+    for node in chain:
+        id_ = node.message_id
+        if id_ is not None and id_ != previous:
+            # A result may stand between two calls of one message; all are sent before it.
+            if id_ in seen:
+                split.add(id_)
+            seen.add(id_)
+        previous = id_
+    if strays:
+        for node in chain:
+            for call in node.calls:
+                if call.id in strays and node.message_id is not None:
+                    split.add(node.message_id)
+    return split, seen
 
 
 def _results_for(group: list[Node], results: dict[str, Node]) -> Iterator[Node]:
