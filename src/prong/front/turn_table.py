@@ -59,7 +59,7 @@ class Layout:
     """Columns as wide as what stands in them. Where there is less room there are fewer."""
 
     def __init__(self, rows: Sequence[Row], room: int | None, *, effort: bool = True) -> None:
-        """`effort`: how many commands and tokens a turn took, where there is room."""
+        """`effort`: how many commands and tokens there were, where there is room."""
         self.room = room
         self.label = max(_widest(row.label for row in rows), 4)
         self.when = _widest(row.when for row in rows)
@@ -68,7 +68,7 @@ class Layout:
         medium = room is None or (room >= _MEDIUM and self.code > 0)
         self.files = _widest(row.files for row in rows) if wide or medium else 0
         self.commands = _widest(row.commands for row in rows) if wide and effort else 0
-        self.tokens = _widest(row.tokens for row in rows) if wide and effort else 0
+        self.tokens = _widest(row.tokens for row in rows) if (wide or medium) and effort else 0
 
     def parts(self, row: Row) -> tuple[str, str]:
         """The columns before the prompt, and what fits of the prompt."""

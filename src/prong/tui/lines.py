@@ -3,6 +3,7 @@
 A style is a name, such as `dim` or `match`; what it looks like is in styles.tcss, for every theme.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
@@ -37,6 +38,8 @@ CLASSES = {f"drawn--{name}" for name in STYLES}
 
 
 _LONGEST = 2_000
+_LEAD = re.compile(r" *(?:[-+*>●] ?)? *")
+"""What stands before the words of a line: its indent, the sign of a diff or of a list."""
 
 
 class Mark(NamedTuple):
@@ -89,6 +92,8 @@ class Row(NamedTuple):
     line: int
     start: int
     end: int
+    indent: int = 0
+    """Columns left free before it, so that a broken line stands below its own words."""
 
 
 def rows_of(lines: Iterable[Line], columns: int) -> list[Row]:
@@ -99,22 +104,26 @@ def rows_of(lines: Iterable[Line], columns: int) -> list[Row]:
         if len(text) <= columns and text.isascii():
             rows.append(Row(number, 0, len(text)))
         else:
-            rows.extend(Row(number, start, end) for start, end in _broken(text, columns))
+            rows.extend(_broken(number, text, columns))
     return rows
 
 
-def _broken(text: str, columns: int) -> Iterator[tuple[int, int]]:
-    start = 0
+def _broken(number: int, text: str, columns: int) -> Iterator[Row]:
+    lead = _LEAD.match(text)
+    hanging = lead.end() if lead and lead.end() <= columns // 3 else 0
+    start = indent = 0
     while True:
-        end = _fitting(text, start, columns)
+        room = columns - indent
+        end = _fitting(text, start, room)
         if end >= len(text):
-            yield start, len(text)
+            yield Row(number, start, len(text), indent)
             return
         space = text.rfind(" ", start + 1, end + 1)
         # A word that is longer than half a line is broken as well: it is no word.
-        cut = space if space > start + columns // 2 else end
-        yield start, cut
+        cut = space if space > start + room // 2 else end
+        yield Row(number, start, cut, indent)
         start = cut + 1 if text[cut : cut + 1] == " " else cut
+        indent = hanging
 
 
 def _fitting(text: str, start: int, columns: int) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
+from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
@@ -124,7 +125,7 @@ class Page(Drawing, can_focus=True):
 
     def _drawn(self, at: int, columns: int, base: Style) -> Strip:
         self.drawn_rows += 1
-        number, start, end = self._rows[at]
+        number, start, end, indent = self._rows[at]
         one = self._shown[number]
         marks = [Mark(0, len(one.text), one.style)] if one.style else []
         marks += one.marks
@@ -132,4 +133,7 @@ class Page(Drawing, can_focus=True):
             marks += marks_in(one.text)
         marks += [Mark(begin, stop, "match") for begin, stop in self._matches(one)]
         here = [Mark(begin - start, stop - start, style) for begin, stop, style in marks]
-        return strip_of(drawn(one.text[start:end], here, self.styled, base), columns, base)
+        segments = drawn(one.text[start:end], here, self.styled, base)
+        if indent:
+            segments.insert(0, Segment(" " * indent, base))
+        return strip_of(segments, columns, base)

@@ -12,6 +12,7 @@ from prong.app.diffing import CodeDiff
 from prong.app.highlighting import Highlighter
 from prong.app.transcript import paired
 from prong.errors import ProngError
+from prong.front import turn_table
 from prong.front.code_change import stat_rows
 from prong.front.text import age, clean, counted, short_path
 from prong.front.turn_preview import read
@@ -82,10 +83,18 @@ def of_turn(
     `without_answer` leaves out that the agent is ready, right after it was given a seed.
     """
     seen = read(app, conversation, turn)
-    lines = [*prompt(seen.prompt or "(no prompt)"), Line(), *_code(seen.code, seen.lack), Line()]
+    lines = [*prompt(seen.prompt or "(no prompt)"), Line(_effort(turn), "dim"), Line()]
+    lines += [*_code(seen.code, seen.lack), Line()]
     messages = paired(app.messages(conversation.session, turn=turn))
     said = _said(messages, None, without_answer=without_answer)
     return Preview(list(parted([*lines, *said])))
+
+
+def _effort(turn: Turn) -> str:
+    """What it took; in a narrow list there is no room for it."""
+    told = turn_table.row(turn, "")
+    tokens = f"{told.tokens} tokens so far" if told.tokens else ""
+    return " · ".join(part for part in (told.when, told.files, told.commands, tokens) if part)
 
 
 def header(session: Session, conversation: Conversation) -> Iterator[Line]:

@@ -1,5 +1,6 @@
 """Lines that are drawn: broken to fit, in pieces of one style."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
@@ -17,7 +18,7 @@ def test_nothing_is_wider_than_the_screen_and_nothing_is_lost(
     lines = [Line(text) for text in texts]
     rows = rows_of(lines, columns)
     for row in rows:
-        assert cells(texts[row.line][row.start : row.end]) <= columns
+        assert row.indent + cells(texts[row.line][row.start : row.end]) <= columns
     for number, text in enumerate(texts):
         pieces = [text[row.start : row.end] for row in rows if row.line == number]
         # Only a space at which a line is broken goes.
@@ -28,6 +29,23 @@ def test_lines_are_broken_between_words() -> None:
     text = "one two three four"
     shown = [text[row.start : row.end] for row in rows_of([Line(text)], 9)]
     assert shown == ["one two", "three", "four"]
+
+
+@pytest.mark.parametrize(
+    ("text", "indent"),
+    [
+        ("one two three four", 0),
+        ("    one two three four", 4),
+        ("  -    one two three four", 7),
+        ("- one two three four", 2),
+        ("+one two three four", 1),
+        (" " * 20 + "one two three four", 0),  # so far to the right, most of the room would be lost
+    ],
+)
+def test_a_broken_line_goes_on_below_its_own_words(text: str, indent: int) -> None:
+    first, *others = rows_of([Line(text * 3)], 24)
+    assert first.indent == 0
+    assert {row.indent for row in others} == {indent}
 
 
 def test_an_empty_line_is_a_line() -> None:
