@@ -68,7 +68,7 @@ def test_all_that_would_be_done(demo: Demo, size: tuple[int, int]) -> None:
             "branch   prong/",
             "tokens of 1,000,000",
             "--resume",
-            "! turns up to 3 are a summary to the model",
+            "! turns up to 3 are a summary to the model; history <all words>",
             "Cancel",
         )
 

@@ -24,6 +24,7 @@ from prong.tui import forking
 from prong.tui.choice import Choice
 from prong.tui.field import Field
 from prong.tui.forking import Made, Planned, Run, Wish
+from prong.tui.form_words import in_the_form
 from prong.tui.gauge import Gauge
 from prong.tui.lanes import Lanes
 from prong.tui.view import tell_bug
@@ -205,7 +206,7 @@ class ForkDialog(ModalScreen[Next | None]):
         self.query_one("#branch", Input).disabled = plan.worktree is None
         self.query_one("#size", Gauge).show(plan.tokens, plan.window, planned.level)
         self.query_one("#command", Static).update(planned.command)
-        self._note([("warning", f"! {clean(warning)}") for warning in plan.warnings])
+        self._note([("warning", f"! {in_the_form(clean(one))}") for one in plan.warnings])
         self._waits = False
         self._offer("fork", "cancel")
         if is_first:
@@ -248,7 +249,7 @@ class ForkDialog(ModalScreen[Next | None]):
         hint = error.hint if isinstance(error, ProngError) else None
         notes = [("failed", clean(message))]
         if hint and not isinstance(error, Busy):
-            notes.append(("dim", f"try: {clean(hint)}"))
+            notes.append(("dim", f"try: {in_the_form(clean(hint))}"))
         self._note(notes)
         self._say("")
         self._waits = False

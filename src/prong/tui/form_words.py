@@ -1,0 +1,24 @@
+"""What a warning or a hint asks for, in the words of the fork dialog: it has fields, no options."""
+
+import re
+
+_FIELDS = {
+    "--before-compaction": "history <all words>",
+    "--method copy": "how <copy>",
+    "--method seed": "how <seed: as a prompt>",
+    "leave --method out": "another way under how",
+    "--code turn": "code <as at the turn>",
+    "--code now": "code <as it is now>",
+    "--code none": "code <untouched>",
+    "--no-worktree": "code <untouched>",
+    "--into DIR": "another folder",
+    "leave --into out": "the folder left as it was",
+}
+_OPTIONS = re.compile("|".join(map(re.escape, sorted(_FIELDS, key=len, reverse=True))))
+
+
+def in_the_form(text: str) -> str:
+    """The same, with fields for options. Those without a field stay, and so does a command."""
+    if text.startswith("prong "):
+        return text
+    return _OPTIONS.sub(lambda found: _FIELDS[found[0]], text)
