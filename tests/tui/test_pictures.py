@@ -8,16 +8,19 @@ import re
 import secrets
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from prong.app import App
+from prong.app.workers import Workers
 from prong.config import Config
 from prong.tui.page import Page
 from prong.tui.rows import Rows
+from prong.worker import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
 from tests.cli import agents
-from tests.cli.shell import Shell
+from tests.cli.shell import API, SEARCH, WINDOW, Shell
 from tests.tui.driving import Person, drive
 
 FOLDER = Path(__file__).with_name("pictures")
@@ -107,6 +110,16 @@ async def workers(person: Person) -> None:
     await person.sees("There are no workers.")
 
 
+async def workers_at_work(person: Person) -> None:
+    await sessions(person)
+    await person.press("f4")
+    await person.sees("1 busy", "rate-limits is busy")
+    await person.press("down")
+    await person.sees("window is waiting")
+    page = person.ui.screen.query_one("#preview", Page)
+    await person.until(lambda: any("last turn (3)" in one.text for one in page.lines))
+
+
 async def keys(person: Person) -> None:
     await sessions(person)
     await person.press("f1")
@@ -116,10 +129,52 @@ async def keys(person: Person) -> None:
 STORIES = (sessions, search, nothing, turns, transcript, diff, fork, tree, workers, keys)
 
 
+def told_workers(_: Workers) -> list[WorkerStatus]:
+    """Of each kind one, made up: a real agent would be drawn differently each time."""
+    return [
+        _told("rate-limits", API, WorkerState.BUSY, 2, "Document the limit"),
+        _told("window", WINDOW, WorkerState.WAITING, 6, "Try it", "permission_prompt"),
+        _told("short-words", SEARCH, WorkerState.IDLE, 41, "Find short words"),
+        _told("old-one", API, WorkerState.GONE, 95, "Count by key"),
+    ]
+
+
+def _told(
+    name: str, session: str, state: WorkerState, minutes: int, asked: str, detail: str | None = None
+) -> WorkerStatus:
+    # Half a minute more, so that the age stays true while the picture is drawn.
+    since = datetime.now(UTC) - timedelta(minutes=minutes, seconds=30)
+    info = WorkerInfo(
+        name=name,
+        agent="claude",
+        workspace=Path.home() / "shop",
+        command=("claude",),
+        created=since - timedelta(hours=1),
+        session=session,
+        pane=Pane("tmux", f"%{minutes}"),
+        branch=f"prong/{name}",
+        version="2.1.325",
+    )
+    seen = Evidence(state, "hook", since, detail)
+    return WorkerStatus(info, seen, turn=1, last_line=f"About: {asked}", last_input=asked)
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "160x48"])
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 @pytest.mark.usefixtures("no_index", "no_model")
 def test_a_screen(home: Path, story: Story, size: tuple[int, int]) -> None:
+    compare(home, story, size)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "160x48"])
+@pytest.mark.usefixtures("no_index", "no_model")
+def test_the_workers(home: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Workers, "all", told_workers)
+    compare(home, workers_at_work, size)
+
+
+def compare(home: Path, story: Story, size: tuple[int, int]) -> None:
+    """What the story comes to, with the picture of it."""
     with App() as app:
         app.index(vectors=False)
     drawn: list[str] = []
