@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from prong.app import App
+from prong.app.demo import Demo
 from prong.testing.tmux import Tmux, wait_until
 from tests.cli.shell import Shell
 from tests.cli.terminal import on_terminal
@@ -70,6 +72,39 @@ def test_a_signal_ends_it(samples: Shell, tmux: Tmux, number: signal.Signals) ->
     processes = family(pid)
     os.kill(pid, number)
     wait_until(lambda: not any(map(is_running, processes)), what="the end of all processes")
+
+
+@pytest.mark.parametrize("moment", ["the journal", "the worktree", "the session"])
+def test_a_terminal_that_is_closed_in_the_middle_of_a_fork(demo: Demo, moment: str) -> None:
+    """The fork is whole or there is none, and no process stays."""
+    with App() as app:
+        journals, before = app.journal_dir, {one.ref.id for one in app.sessions()}
+        worktrees = len(app.worktrees())
+    projects = Path(os.environ["CLAUDE_CONFIG_DIR"]) / "projects"
+    managed = Path(os.environ["XDG_DATA_HOME"]) / "prong" / "worktrees"
+    files = set(projects.rglob("*.jsonl"))
+    come: dict[str, Callable[[], object]] = {
+        "the journal": lambda: any(journals.glob("*")) or set(projects.rglob("*.jsonl")) > files,
+        "the worktree": lambda: any(managed.glob("*/*")),
+        "the session": lambda: set(projects.rglob("*.jsonl")) > files,
+    }
+    with Tmux(demo.repository.parent) as tmux:
+        tmux.start([*PRONG, "ui"], demo.repository, unmeasured(os.environ))
+        tmux.wait_for("5 sessions")
+        tmux.key("M-F")
+        tmux.wait_for("tokens of")
+        processes = family(tmux.pid())
+        tmux.key("Enter")
+        wait_until(lambda: bool(come[moment]()), what=moment)
+        tmux.kill()
+        wait_until(lambda: not any(map(is_running, processes)), what="the end of all processes")
+    with App() as app:
+        new = [one for one in app.sessions() if one.ref.id not in before]
+        made = len(app.worktrees()) - worktrees
+        assert (len(new), made) in ((0, 0), (1, 1))
+        recorded = {fork.child for fork in app.recorded_forks()}
+        assert {one.ref for one in new} <= recorded
+        assert not list(journals.glob("*"))
 
 
 def test_what_was_typed_is_searched_first(samples: Shell, tmux: Tmux) -> None:
