@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.widgets import Footer, Static
-from textual.worker import Worker
 
 from prong.app import App
 from prong.errors import ProngError
@@ -54,7 +53,6 @@ class TreeScreen(View):
         self._rows: Sequence[LineageRow] | None = None
         self._open: dict[SessionRef, WorkerStatus] = {}
         self._lookout = WorkersWatch(lanes.workers, self._see, self.tell)
-        self._looking: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         with Container(id="body"):
@@ -65,13 +63,10 @@ class TreeScreen(View):
 
     def on_screen_resume(self) -> None:
         self._load()
-        self._looking = self.run_worker(
-            self._lookout.run, group="watch", exclusive=True, exit_on_error=False
-        )
+        self._lookout.begin(self)
 
     def on_screen_suspend(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
+        self._lookout.end()
 
     # -- the place that is looked at -----------------------------------------------------------
 

@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
-from textual.worker import Worker
 
 from prong.app.worker_stopping import recent
 from prong.front.lane import Newest
@@ -60,7 +59,6 @@ class WorkersScreen(View):
         self._acts = WorkerActs(self, lanes)
         self._found: Sequence[WorkerStatus] = ()
         self._lookout = WorkersWatch(lanes.workers, self._see, self.tell)
-        self._looking: Worker[None] | None = None
         self._turns = Newest(lanes.reading)
         self._last: dict[str, tuple[object, LastTurn]] = {}
         """By the name of the worker: what its session was when it was read, and what was in it."""
@@ -76,13 +74,10 @@ class WorkersScreen(View):
         yield Footer(compact=True, show_command_palette=False)
 
     def on_screen_resume(self) -> None:
-        self._looking = self.run_worker(
-            self._lookout.run, group="watch", exclusive=True, exit_on_error=False
-        )
+        self._lookout.begin(self)
 
     def on_screen_suspend(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
+        self._lookout.end()
         # A dialog stands above this screen; anything else is another place.
         stack = self.ui.screen_stack
         if self not in stack or not isinstance(stack[-1], ModalScreen):

@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+from textual.screen import Screen
+from textual.worker import Worker
+
 from prong.errors import ProngError
 from prong.front.lane import Lane
 from prong.worker import WorkerStatus
@@ -27,12 +30,23 @@ class WorkersWatch:
         self._failed = failed
         self._told = ""
         self._again = asyncio.Event()
+        self._looking: Worker[None] | None = None
+
+    def begin(self, screen: Screen[None]) -> None:
+        """Look as long as this screen is the one that is seen."""
+        self._looking = screen.run_worker(
+            self._run, group="watch", exclusive=True, exit_on_error=False
+        )
+
+    def end(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
 
     def again(self) -> None:
         """Look now, not in a moment: something was done."""
         self._again.set()
 
-    async def run(self) -> None:
+    async def _run(self) -> None:
         """Until it is cancelled."""
         while True:
             self._again.clear()
