@@ -75,6 +75,42 @@ def test_all_that_would_be_done(demo: Demo, size: tuple[int, int]) -> None:
     drive(story, size=size)
 
 
+@pytest.mark.parametrize("size", [(80, 20), (80, 18), (60, 16), (40, 12)])
+def test_a_small_terminal_has_the_buttons(demo: Demo, size: tuple[int, int]) -> None:
+    async def story(person: Person) -> None:
+        dialog = await planned(person)
+        await person.sees("Cancel")
+        dialog.query_one("#prompt", Input).value = "and then some more of it " * 20
+        await person.until(lambda: dialog.query_one("#fork", Button).display)
+        await person.sees("Cancel")
+        dialog.query_one("#count", Choice).choose("9")
+        dialog.query_one("#run", Choice).choose("later")
+        await person.press("enter")
+        await person.sees("Its turns", "Close")
+
+    drive(story, size=size)
+
+
+def test_the_branch_that_is_shown_is_made(demo: Demo) -> None:
+    """Also where somebody typed in its field, and took that back."""
+
+    async def story(person: Person) -> None:
+        dialog = await planned(person)
+        field = dialog.query_one("#branch", Input)
+        before = field.value
+        field.focus()
+        await person.press("end", "x")
+        await person.sees(f"{before}x")
+        await person.press("backspace")
+        await person.until(lambda: field.value not in (before, f"{before}x"))
+        dialog.query_one("#run", Choice).choose("later")
+        shown = field.value
+        await person.press("enter")
+        await person.sees("Its turns", f"on {shown}")
+
+    drive(story)
+
+
 def test_another_turn_has_another_code(demo: Demo) -> None:
     async def story(person: Person) -> None:
         dialog = await planned(person)

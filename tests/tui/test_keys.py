@@ -94,6 +94,23 @@ def test_the_fork_keys_can_be_others(samples: Shell) -> None:
     drive(story)
 
 
+@pytest.mark.parametrize(("key", "other"), [("F", "alt+shift+f"), ("ctrl+f", "F")])
+def test_one_fork_key_is_the_only_one(samples: Shell, key: str, other: str) -> None:
+    config = samples.home.root / ".config/prong/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'[ui]\nfork_keys = ["{key}"]\n')
+
+    async def story(person: Person) -> None:
+        await person.sees("5 sessions")
+        person.ui.screen.query_one("#found", Rows).focus()
+        await person.press(other)
+        assert person.ui.view is not None
+        await person.press(key)
+        await person.until(lambda: isinstance(person.ui.screen, ForkDialog))
+
+    drive(story)
+
+
 def test_a_theme_that_does_not_exist_is_none(samples: Shell) -> None:
     ui = ProngUi(Config(ui=UiSettings(theme="no such")), agents=["claude"])
     assert ui.theme in ui.available_themes

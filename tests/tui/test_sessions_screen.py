@@ -93,7 +93,8 @@ def test_filters_by_key_by_click_and_by_word(demo: Demo) -> None:
         await person.press("s", "s", "s", "s", "slash")
         await person.type("agent:codex parser")
         await person.sees("codex:01a1e076@1")
-        assert "claude:" not in "".join(found(person))
+        rows = person.ui.screen.query_one("#found", Rows)
+        assert all("codex:" in entry.draw(60)[1].text for entry in rows.entries)
 
     drive(story)
 
@@ -222,6 +223,28 @@ def test_what_sessions_say_is_obeyed_by_nothing(shell: Shell) -> None:
         await person.until(lambda: isinstance(person.ui.screen, TurnsScreen))
         await person.sees("> [bold]x[/] ␛[31mred␇")
         assert "\x1b" not in person.screen
+
+    drive(story)
+
+
+def test_what_is_new_is_read_again(samples: Shell) -> None:
+    path = next(samples.home.claude.rglob(f"{API}.jsonl"))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    prompt = next(line for line in lines if line["type"] == "user")
+    last = next(line for line in reversed(lines) if line.get("uuid"))
+    message = {"role": "user", "content": "and one more thing"}
+    more = {**prompt, "uuid": "0" * 8, "parentUuid": last["uuid"], "message": message}
+
+    async def story(person: Person) -> None:
+        await person.sees("5 sessions")
+        rows = person.ui.screen.query_one("#found", Rows)
+        rows.focus()
+        rows.move_to(next(entry.key for entry in rows.entries if API in str(entry.key)))
+        await person.sees("── last turn (4) ──")
+        with path.open("a") as file:
+            file.write(json.dumps(more) + "\n")
+        await person.press("ctrl+r")
+        await person.sees("and one more thing")
 
     drive(story)
 

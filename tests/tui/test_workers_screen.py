@@ -1,18 +1,23 @@
 """The workers, on the screen, and what is done with them there."""
 
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from textual.drivers.headless_driver import HeadlessDriver
 
+from prong.app import App
 from prong.app.workers import Workers
-from prong.errors import Unavailable
+from prong.errors import Busy, Unavailable
+from prong.model import Launch
 from prong.paths import state_dir
 from prong.state.workers import WorkerRecords
-from prong.tui import workers_watch
+from prong.tui import workers_screen, workers_watch
 from prong.tui.page import Page
+from prong.tui.worker_preview import LastTurn
 from prong.worker import WorkerStatus
 from tests.cli.shell import Shell
 from tests.cli.worker_lab import WorkerLab
@@ -96,6 +101,94 @@ def test_send_and_rename(lab: WorkerLab, parser: Path) -> None:
         await person.press("end", *" no name")
         await person.press("enter")
         await person.until(lambda: "● parser-two" in person.screen and "try: " in person.screen)
+
+    drive(story, "f4")
+
+
+def noted(acts: list[str], name: str) -> Callable[[HeadlessDriver], None]:
+    def act(_: HeadlessDriver) -> None:
+        acts.append(name)
+
+    return act
+
+
+def test_a_failed_attach_gives_the_terminal_back(
+    lab: WorkerLab, parser: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acts: list[str] = []
+    monkeypatch.setattr(HeadlessDriver, "can_suspend", True)
+    monkeypatch.setattr(HeadlessDriver, "suspend_application_mode", noted(acts, "suspend"))
+    monkeypatch.setattr(HeadlessDriver, "resume_application_mode", noted(acts, "resume"))
+
+    def attach(_: Workers, name: str) -> Launch:
+        return Launch(argv=("tmux-is-gone", "attach", name), cwd=Path("/"))
+
+    monkeypatch.setattr(Workers, "attach", attach)
+
+    async def story(person: Person) -> None:
+        await person.sees("1 idle")
+        await person.press("a")
+        await person.sees("tmux-is-gone does not start")
+        assert acts == ["suspend", "resume"]
+
+    drive(story, "f4")
+
+
+def test_the_question_is_asked_where_the_key_was_pressed(
+    lab: WorkerLab, parser: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, forced = threading.Event(), list[str]()
+
+    def stop(_: Workers, name: str, *, force: bool = False) -> None:
+        if force:
+            forced.append(name)
+            return
+        gate.wait(60)
+        raise Busy("parser is at work")
+
+    monkeypatch.setattr(Workers, "stop", stop)
+
+    async def story(person: Person) -> None:
+        await person.sees("1 idle")
+        await person.press("x", "f2")
+        await person.sees("1 session")
+        gate.set()
+        await person.sees("x asks again")
+        await person.press("y")
+        assert not forced
+
+    drive(story, "f4")
+
+
+def test_a_long_read_is_not_begun_again(
+    lab: WorkerLab, parser: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes longer than the time between two looks."""
+    monkeypatch.setattr(workers_watch, "_EVERY", 0.02)
+    gate, reads, last_turn = threading.Event(), list[str](), workers_screen.last_turn
+
+    def slow(app: App, status: WorkerStatus) -> LastTurn:
+        reads.append(status.worker.name)
+        gate.wait(60)
+        return last_turn(app, status)
+
+    monkeypatch.setattr(workers_screen, "last_turn", slow)
+    looks: list[int] = []
+    every = Workers.all
+
+    def counted(self: Workers) -> list[WorkerStatus]:
+        looks.append(1)
+        return every(self)
+
+    monkeypatch.setattr(Workers, "all", counted)
+
+    async def story(person: Person) -> None:
+        await person.until(lambda: reads)
+        seen = len(looks)
+        await person.until(lambda: len(looks) > seen + 3)
+        assert reads == ["parser"]
+        gate.set()
+        await person.sees("last turn (1)")
 
     drive(story, "f4")
 

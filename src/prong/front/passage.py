@@ -76,6 +76,8 @@ def fitted(
     passage: Passage, columns: int | None, most: int = 2, *, beginning: bool = False
 ) -> list[Passage]:
     """Lines of a cleaned passage: all of it, its beginning, or what is around its first match."""
+    # Lines are broken between words, which puts one space between them.
+    passage = _collapsed(passage)
     if not passage.text:
         return []
     if columns is None:

@@ -31,14 +31,14 @@ _WIDE = frozenset("WF")
 
 def clean(text: str, *, lines: bool = False) -> str:
     """The text with nothing in it that a terminal would obey. `lines` keeps newlines and tabs."""
+    for variant in _VARIANTS:
+        text = text.replace(variant, "")
     if lines:
         text = text.replace("\r\n", "\n")
         if text.replace("\n", "").isprintable():
             return text
         text = re.sub(_CONTROL_BUT_LINES, _picture, text)
     else:
-        for variant in _VARIANTS:
-            text = text.replace(variant, "")
         if text.isprintable():
             return text.strip()
         pieces = (piece.strip() for piece in text.translate(_BREAKS).split("\n"))

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar, Literal
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 from textual.worker import Worker
 
@@ -22,6 +21,7 @@ from prong.model import Fork, Launch
 from prong.record import Record, replace
 from prong.tui import forking
 from prong.tui.choice import Choice
+from prong.tui.dialog import Dialog
 from prong.tui.field import Field
 from prong.tui.forking import Made, Planned, Run, Wish
 from prong.tui.form_words import in_the_form
@@ -34,6 +34,8 @@ _TYPED = 0.2
 _PATIENCE = 0.5
 """So often, in seconds, it is looked whether somebody gave up waiting."""
 _LONGEST_TURN = 60
+_AROUND = 6
+"""Lines of the border, the title and the buttons."""
 _MOST = 9
 """Forks at once."""
 _METHODS = (("copy", "copy"), ("native", "the agent's own fork"), ("seed", "seed: as a prompt"))
@@ -60,7 +62,7 @@ class Next(Record, frozen=True):
     launch: Launch | None = None
 
 
-class ForkDialog(ModalScreen[Next | None]):
+class ForkDialog(Dialog[Next | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Cancel"),
         Binding("enter", "agree", "Fork"),
@@ -82,6 +84,8 @@ class ForkDialog(ModalScreen[Next | None]):
         """What stands in the fields that nobody has typed in."""
         self._is_forking = False
         self._seconds = 0
+        self._is_to_be_left = False
+        """Somebody wanted to leave while the fork was made."""
         self._waits = False
 
     def compose(self) -> ComposeResult:
@@ -111,7 +115,8 @@ class ForkDialog(ModalScreen[Next | None]):
                 yield Field("size", Gauge("", id="size"))
                 yield Field("command", Static("", id="command", markup=False))
                 yield Static("", id="notes")
-            yield Static("", id="made")
+            with VerticalScroll(id="made-box", can_focus=False):
+                yield Static("", id="made")
             with Horizontal(id="buttons"):
                 yield Button("Fork", variant="primary", compact=True, id="fork")
                 yield Button("Wait until it is idle", compact=True, id="wait")
@@ -125,8 +130,14 @@ class ForkDialog(ModalScreen[Next | None]):
         for button in self.query(Button):
             button.active_effect_duration = 0  # nothing moves, and no key is lost meanwhile
         self._show_form()
+        self.query_one("#made-box").display = False
         self._offer("cancel")
         self._plan()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """What does not fit is scrolled to; the buttons are always there."""
+        for name in ("#form", "#made-box"):
+            self.query_one(name).styles.max_height = max(event.size.height - _AROUND, 1)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         tell_bug(self, event)
@@ -188,8 +199,8 @@ class ForkDialog(ModalScreen[Next | None]):
         self._show_form()
         plan = planned.plan
         source = plan.source
-        told = [str(source.ref), clean(source.model or ""), clean(source.branch or "")]
-        self.query_one("#source", Static).update("  ".join(part for part in told if part))
+        told = [str(source.ref), source.model or "", source.branch or ""]
+        self.query_one("#source", Static).update(clean("  ".join(filter(None, told))))
         self._offer_turns(planned)
         self._offer_agents(plan.agent)
         self.query_one("#history-field").display = planned.has_compactions
@@ -232,7 +243,8 @@ class ForkDialog(ModalScreen[Next | None]):
     def _fill(self, name: str, text: str) -> None:
         """Write what the plan has into a field that nobody has typed in, or is about to."""
         field = self.query_one(f"#{name}", Input)
-        if field.has_focus or self._typed(name) is not None:
+        is_untouched = field.value == self._shown.get(name)
+        if self._typed(name) is not None or (field.has_focus and not is_untouched):
             return
         with field.prevent(Input.Changed):
             field.value = text
@@ -304,6 +316,7 @@ class ForkDialog(ModalScreen[Next | None]):
     async def _fork(self) -> None:
         run: Run = self._run()
         self._seconds = 0
+        self._is_to_be_left = False
         counting = self.set_interval(1.0, self._count_seconds)
         self._say("forking ...")
         try:
@@ -348,13 +361,18 @@ class ForkDialog(ModalScreen[Next | None]):
 
     def _count_seconds(self) -> None:
         self._seconds += 1
-        self._say(f"forking ... {self._seconds} s")
+        self._say_how_long()
+
+    def _say_how_long(self) -> None:
+        told = f"forking ... {self._seconds} s"
+        self._say(f"{told}; it is finished first" if self._is_to_be_left else told)
 
     async def _tell(self, made: Made, run: Run) -> None:
         if run == "here" and made.launch is not None:
-            self.dismiss(Next("run", made.forks[0], launch=made.launch))
+            self.answer(Next("run", made.forks[0], launch=made.launch))
             return
         self.query_one("#form").display = False
+        self.query_one("#made-box").display = True
         self.query_one("#made", Static).update(_content(forking.told(made)))
         self.query_one("#cancel", Button).label = "Close"
         actions = ["attach"] if made.workers else ["run-here"] if made.launch else []
@@ -384,10 +402,11 @@ class ForkDialog(ModalScreen[Next | None]):
     @on(Button.Pressed, "#cancel")
     def action_leave(self) -> None:
         if self._is_forking:
-            self._say("a fork is being made; it is finished first")
+            self._is_to_be_left = True
+            self._say_how_long()
             return
         self._waits = False
-        self.dismiss(None)
+        self.answer(None)
 
     @on(Button.Pressed, "#attach")
     def _attach_it(self) -> None:
@@ -405,7 +424,7 @@ class ForkDialog(ModalScreen[Next | None]):
         made = self._made
         assert made is not None
         worker = made.workers[0] if made.workers else None
-        self.dismiss(Next(wish, made.forks[0], worker, made.launch))
+        self.answer(Next(wish, made.forks[0], worker, made.launch))
 
     # -- telling -------------------------------------------------------------------------------
 

@@ -6,17 +6,17 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from prong.tui.dialog import Dialog
 from prong.tui.lines import Line, line
 from prong.tui.page import Page
 
 _KEY = 18
 
 
-class HelpScreen(ModalScreen[None]):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,question_mark", "leave", "Close")]
+class HelpScreen(Dialog[None]):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "leave", "Close")]
 
     def __init__(self, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> None:
         """`parts` are headings, and keys with what they do."""
@@ -42,4 +42,4 @@ class HelpScreen(ModalScreen[None]):
         return lines
 
     def action_leave(self) -> None:
-        self.dismiss(None)
+        self.answer(None)

@@ -142,7 +142,12 @@ def _fitting(text: str, start: int, columns: int) -> int:
 def drawn(
     text: str, marks: Iterable[Mark], styled: Callable[[str], Style], base: Style
 ) -> list[Segment]:
-    """The text in pieces of one style each; where marks overlap, the later ones come on top."""
+    """The text in pieces of one style each; where marks overlap, the later ones come on top.
+
+    What a terminal would obey is not drawn, wherever the text is from: an id may have it, too.
+    """
+    if not text.isprintable():
+        text = "".join(map(_harmless, text))
     edges = {0, len(text)}
     inside = [
         Mark(max(start, 0), min(end, len(text)), style)
@@ -160,6 +165,13 @@ def drawn(
                 style += styled(mark.style)
         segments.append(Segment(text[begin:end], style))
     return segments
+
+
+def _harmless(character: str) -> str:
+    """The character, or one in its place: marks count characters."""
+    if character.isprintable():
+        return character
+    return " " if character.isspace() else "\ufffd"
 
 
 def strip_of(segments: list[Segment], columns: int, base: Style) -> Strip:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,9 @@ class _Showing:
         if self._signal is not None:
             # The thread that reads the keys may wait for ever for a terminal that is gone.
             os._exit(128 + self._signal)
+        if self._ui.return_code:
+            # It broke, and Textual has said how.
+            raise SystemExit(self._ui.return_code)
         return self._ui.return_value
 
     async def _shown(self) -> None:
@@ -50,7 +54,8 @@ class _Showing:
 
         def leave(number: int, _: object) -> None:
             self._signal = number
-            loop.call_soon_threadsafe(self._ui.exit)
+            with suppress(RuntimeError):  # the loop has ended: so has the screen
+                loop.call_soon_threadsafe(self._ui.exit)
             Thread(target=self._leave_anyway, args=(number,), daemon=True).start()
 
         # Not by the event loop: it may wait for the terminal, which may be gone.

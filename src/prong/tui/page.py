@@ -57,9 +57,12 @@ class Page(Drawing, can_focus=True):
         return self._lines
 
     def fill(
-        self, lines: Sequence[Line], *, highlight: Highlighter | None = None, top: int = 0
+        self, lines: Sequence[Line], *, highlight: Highlighter | None = None, top: int | None = 0
     ) -> None:
-        """Show other lines, from line `top` on. `highlight` tells what matches in a text."""
+        """Show other lines, from line `top` on. `highlight` tells what matches in a text.
+
+        Without `top` the place stays: the lines are those from before, and somebody reads them.
+        """
         self._lines = lines
         self._highlight = highlight or _nothing
         self._top = top
@@ -91,10 +94,11 @@ class Page(Drawing, can_focus=True):
         self._shown, self._rows, self._columns = lines, rows, columns
         self.forget_drawn()
         self.virtual_size = Size(0, len(rows))
+        at = self.scroll_offset.y
         if self._top is not None:
             at = next((n for n, row in enumerate(rows) if row.line >= (self._top or 0)), 0)
             self._top = None
-            self.scroll_to(y=at, animate=False, immediate=True, force=True)
+        self.scroll_to(y=at, animate=False, immediate=True, force=True)
         self.refresh()
 
     # -- matches -------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from prong.tui import preview
 from prong.tui.lanes import Lanes
 from prong.tui.page import Page
 from prong.tui.preview import Preview
-from prong.tui.view import View
+from prong.tui.view import View, Wish
 
 Reader = Callable[[App], Preview]
 
@@ -32,6 +32,7 @@ class PageScreen(View):
     def __init__(
         self,
         lanes: Lanes,
+        shows: Wish,
         title: str,
         read: Reader,
         *,
@@ -41,6 +42,7 @@ class PageScreen(View):
     ) -> None:
         """`read` makes the lines, on a thread."""
         super().__init__()
+        self.shows: Wish = shows
         self._lanes = lanes
         self._title = title
         self._read = read
@@ -71,7 +73,7 @@ class PageScreen(View):
         return self._session
 
     def action_back(self) -> None:
-        self.post_message(self.Wished("back"))
+        self.wish("back")
 
     def action_page_down(self) -> None:
         self.query_one("#page", Page).action_page_down()

@@ -6,13 +6,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Button, Footer, Static
 
 from prong.front.text import clean
+from prong.tui.dialog import Dialog
 
 
-class QuestionDialog(ModalScreen[bool]):
+class QuestionDialog(Dialog[bool]):
     """`y` or Enter says yes, `n` or Escape no. Enter on a button is that button."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -41,4 +41,4 @@ class QuestionDialog(ModalScreen[bool]):
         self.action_answer(event.button.id == "yes")
 
     def action_answer(self, answer: bool) -> None:  # noqa: FBT001 -- as a binding gives it
-        self.dismiss(answer)
+        self.answer(answer)

@@ -17,7 +17,7 @@ from prong.app import App
 from prong.app.highlighting import Highlighter
 from prong.errors import ProngError
 from prong.front.lane import Newest
-from prong.front.text import short_path
+from prong.front.text import clean, cut, short_path
 from prong.model import Session
 from prong.tui import preview, words
 from prong.tui.choice import Choice
@@ -44,6 +44,9 @@ _SINCE = (
     ("30d", "30 days"),
     ("90d", "90 days"),
 )
+_PROJECT = 20
+"""Columns of the name of a project, in a terminal of so many columns or more; else half of that."""
+_ROOMY = 100
 _MOVES = {"down": 1, "up": -1}
 _PAGES = {"pagedown": 1, "pageup": -1}
 """Keys that move the cursor of the list while somebody types."""
@@ -81,6 +84,8 @@ class SessionsScreen(View):
         self._index = IndexProcess(self._hear)
         self._progress = ""
         self._here = _here()
+        self._previewed: Hashable = None
+        """The entry that the preview is of, or is being made of."""
         self._is_awaited = False
         """Somebody pressed Enter before there was an answer."""
 
@@ -106,6 +111,9 @@ class SessionsScreen(View):
 
     def on_unmount(self) -> None:
         self._index.end()
+
+    def on_screen_suspend(self) -> None:
+        self._is_awaited = False
 
     # -- the place that is looked at -----------------------------------------------------------
 
@@ -152,6 +160,7 @@ class SessionsScreen(View):
     @on(Choice.Changed)
     def _search(self) -> None:
         self._meaning.drop()
+        self._is_awaited = False
         self.run_worker(self._searched, group="search", exit_on_error=False)
 
     async def _searched(self) -> None:
@@ -159,6 +168,8 @@ class SessionsScreen(View):
         found = await self._look_up(self._words, asked, fast=True)
         if found is not None:
             await self._show_words(asked, found)
+        elif asked == self._asked():
+            self._is_awaited = False  # it failed, and that was told
 
     async def _show_words(self, asked: Asked, found: Looked) -> None:
         """What the words found; a moment later, what the sentence model makes of it."""
@@ -166,7 +177,7 @@ class SessionsScreen(View):
         self._show(found)
         if self._is_awaited:
             self._is_awaited = False
-            self.post_message(self.Wished("turns"))
+            self.wish("turns")
         await asyncio.sleep(_SETTLED)
         if asked != self._asked():
             return
@@ -192,8 +203,11 @@ class SessionsScreen(View):
             found.entries, keep=before is not None and before.asked == found.asked
         )
         if not found.entries:
+            self._previewed = None
             page = self.query_one("#preview", Page)
             page.fill(words.empty(found, is_indexing=bool(self._progress)))
+        elif self._entry is not None and self._entry.key != self._previewed:
+            self._look()
         self._say()
 
     # -- the index -----------------------------------------------------------------------------
@@ -208,7 +222,7 @@ class SessionsScreen(View):
             # What is new is found now.
             self._search_again()
         elif step["phase"] == "failed":
-            self.notify(str(step["message"]), severity="warning", markup=False)
+            self.notify(clean(str(step["message"])), severity="warning", markup=False)
         elif step == ENDED:
             self._refreshed = time.monotonic()
         self._progress = words.progress(step)
@@ -238,6 +252,7 @@ class SessionsScreen(View):
 
     @on(Rows.Moved, "#found")
     def _look(self) -> None:
+        self._previewed = self._entry.key if self._entry else None
         self.run_worker(self._preview, group="preview", exclusive=True, exit_on_error=False)
         project = self.query_one("#project", Choice)
         if not project.value:
@@ -250,7 +265,13 @@ class SessionsScreen(View):
             self._previews.drop()
             return
         await asyncio.sleep(_LOOKED_AT)
-        seen = await self._previews.ask(partial(_read, entry=entry, found=found))
+        try:
+            seen = await self._previews.ask(partial(_read, entry=entry, found=found))
+        except Exception:
+            # It is a bug, and told as one. The preview must not stay that of something else.
+            self._previewed = None
+            self.query_one("#preview", Page).fill(preview.nothing("This cannot be shown."))
+            raise
         # The same entry may be another object by now, in the model's order.
         if seen is not None and self._entry is not None and entry.key == self._entry.key:
             page = self.query_one("#preview", Page)
@@ -263,7 +284,8 @@ class SessionsScreen(View):
             offered.append((str(self._here), "here"))
         cwd = session.cwd if session else None
         if cwd and cwd != str(self._here):
-            offered.append((cwd, Path(short_path(cwd)).name[:20]))
+            room = _PROJECT if self.size.width >= _ROOMY else _PROJECT // 2
+            offered.append((cwd, cut(Path(short_path(cwd)).name, room)))
         return offered
 
     # -- keys ----------------------------------------------------------------------------------
@@ -284,7 +306,7 @@ class SessionsScreen(View):
     @on(Rows.Chosen, "#found")
     def _chosen(self) -> None:
         if self._looked is not None and self._looked.asked == self._asked():
-            self.post_message(self.Wished("turns"))
+            self.wish("turns")
         else:
             # What is in the list is the answer to another question: a moment, then.
             self._is_awaited = True
@@ -297,6 +319,7 @@ class SessionsScreen(View):
 
     def action_refresh(self) -> None:
         self._refreshed = 0.0
+        self._previewed = None  # there may be more in it by now
         self._search()
 
     def action_back(self) -> None:

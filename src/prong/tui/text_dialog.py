@@ -5,13 +5,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Static
 
 from prong.front.text import clean
+from prong.tui.dialog import Dialog
 
 
-class TextDialog(ModalScreen[str | None]):
+class TextDialog(Dialog[str | None]):
     """Enter gives the text, Escape None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -32,7 +32,7 @@ class TextDialog(ModalScreen[str | None]):
         yield Footer(compact=True)
 
     def action_give(self) -> None:
-        self.dismiss(self.query_one("#text", Input).value)
+        self.answer(self.query_one("#text", Input).value)
 
     def action_leave(self) -> None:
-        self.dismiss(None)
+        self.answer(None)

@@ -102,7 +102,8 @@ def rule(text: str) -> Line:
 def _change(tool: Tool) -> Iterator[Line]:
     """What a tool was to change in a file, as a diff."""
     if _PATCH in tool.input:
-        yield from diff(clean(_patch_in(tool.input), lines=True).split("\n"))
+        patch = clean(_patch_in(tool.input), lines=True)
+        yield from diff(one.expandtabs(4) for one in patch.split("\n"))
         return
     given = _arguments(tool.input)
     for old, new in _EDITS:

@@ -147,7 +147,7 @@ class TreeScreen(View):
 
     @on(Rows.Chosen, "#rows")
     def _chosen(self) -> None:
-        self.post_message(self.Wished("turns"))
+        self.wish("turns")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A family is a family, however many others there are."""
@@ -162,7 +162,7 @@ class TreeScreen(View):
         self._lookout.again()
 
     def action_back(self) -> None:
-        self.post_message(self.Wished("back"))
+        self.wish("back")
 
 
 def _rows(app: App, *, of: Session | None, everything: bool) -> list[LineageRow]:

@@ -159,10 +159,10 @@ class TurnsScreen(View):
 
     @on(Rows.Chosen, "#turns")
     def _chosen(self) -> None:
-        self.post_message(self.Wished("fork"))
+        self.wish("fork")
 
     def action_back(self) -> None:
-        self.post_message(self.Wished("back"))
+        self.wish("back")
 
     def action_abandoned(self) -> None:
         if self._known is not None and self._known.conversation.abandoned:
@@ -189,4 +189,4 @@ def _title(session: Session) -> str:
         age(session.updated),
         short_path(session.cwd),
     ]
-    return "  ".join(fact for fact in facts if fact)
+    return clean("  ".join(fact for fact in facts if fact))

@@ -37,6 +37,8 @@ _COMMANDS: Sequence[tuple[str, Wish, str]] = (
     ("Family", "tree", "The sessions that this one was forked from, or into"),
 )
 """In the palette, from every screen."""
+_NO_KEY = "f63"
+"""A key that no keyboard has."""
 _PLACES = {
     "sessions": "Search all turns of all sessions",
     "tree": "Which session was forked from which",
@@ -88,7 +90,10 @@ class ProngUi(TextualApp[Launch]):
             return  # as they are: others would stand at the end of the footer
         held = [key for key in keys if "+" in key]
         alone = [key for key in keys if "+" not in key]
-        self.set_keymap({"fork": ",".join(held), "fork-alone": ",".join(alone)})
+        # Without a key, the one that is built in would stay.
+        self.set_keymap(
+            {"fork": ",".join(held) or _NO_KEY, "fork-alone": ",".join(alone) or _NO_KEY}
+        )
 
     def get_key_display(self, binding: Binding) -> str:
         """Both keys that fork stand in the footer, as one."""
@@ -124,12 +129,16 @@ class ProngUi(TextualApp[Launch]):
         return self.screen if isinstance(self.screen, View) else None
 
     def on_view_wished(self, event: View.Wished) -> None:
-        self.action_wish(event.wish)
+        # Somebody may have gone elsewhere since: there the cursor is on another place.
+        if event.view is self.screen:
+            self.action_wish(event.wish)
 
     def action_wish(self, wish: Wish) -> None:
         """Do it with the place where the cursor is."""
         view = self.view
-        if view is None:
+        if view is None or not view.is_mounted:
+            return
+        if isinstance(view, PageScreen) and view.shows == wish:
             return
         if wish == "back":
             if view not in self._places.values():
@@ -139,12 +148,12 @@ class ProngUi(TextualApp[Launch]):
         if point is None:
             self.notify("There is nothing here to do that with.", severity="warning")
         elif wish == "fork":
-            title = clean(session.title) if session else point
+            title = session.title if session else point
             self.push_screen(ForkDialog(self._lanes, point, title, self._agents), self._forked)
         elif wish == "diff":
             read = partial(documents.change, point=point)
             title = f"Diff  {point}"
-            self._open(PageScreen(self._lanes, title, read, session=session, point=point))
+            self._open(PageScreen(self._lanes, wish, title, read, session=session, point=point))
         elif session is None:
             self.notify("Its session is not known yet, or gone.", severity="warning")
         elif wish == "resume":
@@ -169,7 +178,13 @@ class ProngUi(TextualApp[Launch]):
         title = f"Transcript  {session.title}"
         self._open(
             PageScreen(
-                self._lanes, title, read, session=session, point=point, highlight=view.highlight
+                self._lanes,
+                "transcript",
+                title,
+                read,
+                session=session,
+                point=point,
+                highlight=view.highlight,
             )
         )
 
@@ -222,7 +237,9 @@ class ProngUi(TextualApp[Launch]):
     # -- keys ----------------------------------------------------------------------------------
 
     def action_help(self) -> None:
-        if self.view is not None:
+        if isinstance(self.screen, HelpScreen):
+            self.screen.action_leave()
+        elif self.view is not None:
             self.push_screen(HelpScreen(help_parts(self._settings.ui.fork_keys)))
 
     def action_command_palette(self) -> None:
@@ -234,7 +251,7 @@ class ProngUi(TextualApp[Launch]):
         point = self.view.point if self.view else None
         if point is not None:
             self.copy_to_clipboard(point)
-            self.notify(f"copied {point}", markup=False)
+            self.notify(clean(f"copied {point}"), markup=False)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         for title, wish, what in _COMMANDS:

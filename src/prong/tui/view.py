@@ -37,9 +37,13 @@ class View(Screen[None]):
     class Wished(Message):
         """Somebody wants to see, or do, something with the place where the cursor is."""
 
-        def __init__(self, wish: Wish) -> None:
+        def __init__(self, view: "View", wish: Wish) -> None:
             super().__init__()
+            self.view = view
             self.wish: Wish = wish
+
+    def wish(self, wish: Wish) -> None:
+        self.post_message(self.Wished(self, wish))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         tell_bug(self, event)

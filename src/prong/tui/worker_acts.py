@@ -7,9 +7,10 @@ from typing import Literal, TypeVar
 from textual.app import SuspendNotSupported
 
 from prong.app import App
-from prong.errors import Busy
+from prong.errors import Busy, Unavailable
 from prong.front.command_line import command_line
 from prong.front.text import clean
+from prong.model import Launch
 from prong.tui.attaching import shown_here
 from prong.tui.lanes import Lanes
 from prong.tui.question_dialog import QuestionDialog
@@ -38,13 +39,19 @@ class WorkerActs:
         if launch is None:
             self._say(f"the pane of {name} has the focus")
             return
+        if not self._view.is_current:
+            return  # somebody has gone elsewhere, and would not know why the screen is away
+        status: int | Unavailable
         try:
             with self._view.ui.suspend():
-                status = shown_here(launch)
+                # Nothing may be raised here: Textual would not take the terminal back.
+                status = _shown(launch)
         except SuspendNotSupported:
             self._say(f"type in a terminal: {command_line(launch)}", timeout=_LONG)
             return
         self._view.ui.refresh()
+        if isinstance(status, Unavailable):
+            raise status
         if status:
             self._say(f"{launch.argv[0]} ended with {status}", severity="warning")
 
@@ -74,6 +81,10 @@ class WorkerActs:
         try:
             await self._aside(lambda app: app.workers.stop(name))
         except Busy as error:
+            if not self._view.is_current:
+                # What is typed elsewhere must not be taken for the answer.
+                self._say(f"{error.message}; x asks again", severity="warning")
+                return
             question = f"{error.message}. Stop it?"
             dialog = QuestionDialog(question, yes="Stop it", no="Let it work")
             if not await self._view.ui.push_screen_wait(dialog):
@@ -125,6 +136,13 @@ class WorkerActs:
         timeout: float | None = None,
     ) -> None:
         self._view.notify(clean(text), severity=severity, timeout=timeout, markup=False)
+
+
+def _shown(launch: Launch) -> int | Unavailable:
+    try:
+        return shown_here(launch)
+    except Unavailable as error:
+        return error
 
 
 def _done(app: App, name: str) -> WorkerStatus | None:

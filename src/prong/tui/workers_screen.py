@@ -62,6 +62,8 @@ class WorkersScreen(View):
         self._turns = Newest(lanes.reading)
         self._last: dict[str, tuple[object, LastTurn]] = {}
         """By the name of the worker: what its session was when it was read, and what was in it."""
+        self._read_now: str | None = None
+        """The worker whose session is being read."""
         self._awaited: set[str] = set()
         self._next: str | None = None
         """The worker that gets the cursor as soon as it is seen."""
@@ -134,15 +136,18 @@ class WorkersScreen(View):
         read = self._last.get(entry.name)
         lines = list(described(entry.status, read[1] if read else None))
         if lines != self._page.lines:
-            # Somebody may be reading it.
-            at = self._page.scroll_offset.y
-            self._page.fill(lines)
-            self._page.scroll_to(y=at, animate=False, immediate=True, force=True)
+            self._page.fill(lines, top=None)
 
     def _read(self) -> None:
         """Its last turn, when there is something new in it."""
         entry = self._entry
-        if entry is not None and self._last.get(entry.name, (None,))[0] != _moment(entry.status):
+        if entry is None:
+            return
+        known = self._last.get(entry.name)
+        is_news = known is None or known[0] != _moment(entry.status)
+        # What is being read is not begun again: a long session would never be done.
+        if is_news and self._read_now != entry.name:
+            self._read_now = entry.name
             self.run_worker(
                 partial(self._read_turn, entry),
                 group="preview",
@@ -151,8 +156,12 @@ class WorkersScreen(View):
             )
 
     async def _read_turn(self, entry: WorkerEntry) -> None:
-        await asyncio.sleep(_LOOKED_AT)
-        seen = await self._turns.ask(partial(last_turn, status=entry.status))
+        try:
+            await asyncio.sleep(_LOOKED_AT)
+            seen = await self._turns.ask(partial(last_turn, status=entry.status))
+        finally:
+            if self._read_now == entry.name:
+                self._read_now = None
         if seen is not None:
             self._last[entry.name] = (_moment(entry.status), seen)
             self._show_details()
@@ -205,7 +214,7 @@ class WorkersScreen(View):
             self._lookout.again()
 
     def action_log(self) -> None:
-        self.post_message(self.Wished("transcript"))
+        self.wish("transcript")
 
     def action_everything(self) -> None:
         self._everything = not self._everything

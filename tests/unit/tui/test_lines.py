@@ -72,6 +72,14 @@ def test_drawing_changes_no_text(text: str, marks: list[Mark]) -> None:
     assert "".join(segment.text for segment in segments) == text
 
 
+@given(st.text(max_size=30))
+def test_nothing_is_drawn_that_a_terminal_would_obey(text: str) -> None:
+    segments = drawn(text, (), lambda _: Style(), Style())
+    shown = "".join(segment.text for segment in segments)
+    assert shown.isprintable()
+    assert len(shown) == len(text)
+
+
 @given(TEXTS, st.integers(0, 3))
 def test_very_long_lines_are_parted(text: str, repeats: int) -> None:
     long = text + "word " * 900 * repeats
