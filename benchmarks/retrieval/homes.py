@@ -20,7 +20,9 @@ _TITLES = frozenset({"ai-title", "custom-title", "agent-name", "summary"})
 def unpack(archive: Path, target: Path) -> Path:
     """Unpack an archive with a `home` in a folder of its own name; that folder."""
     with tarfile.open(archive) as packed:
-        packed.extractall(target, filter="data")
+        if hasattr(tarfile, "data_filter"):  # Python 3.11.2, which Debian has, does not know it
+            packed.extraction_filter = tarfile.data_filter
+        packed.extractall(target)  # noqa: S202 -- ours
     return target / archive.name.partition(".")[0]
 
 

@@ -23,10 +23,12 @@ _WORD = "[A-Za-z0-9_-]"
 _CUT = "(?=\u2026|\\Z)"
 """Where a text was shortened: with an unmistakable beginning, the rest of a key is masked, too."""
 _PEM = (
-    # With its end, or with as much as there is; no other dashes are crossed.
+    # With its end, or with as much as there is; no other dashes are crossed. What a look ahead has
+    # found is not given back, as by `{0,20000}+`, which Python gets wrong here before 3.11.5.
     r"[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
     r"(?=(?:[^-]|-(?!----)){0,400}?[A-Za-z0-9+/=]{40})"
-    r"(?:(?:[^-]|-(?!----)){0,20000}+-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?=(?P<body>(?:[^-]|-(?!----)){0,20000}))(?P=body)"
+    r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
     r"|(?:[A-Za-z0-9+/=\s:,]|\\[nr]|-(?!----))+)"
 )
 _JWT = (

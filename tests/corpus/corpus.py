@@ -32,7 +32,9 @@ def corpus_folder() -> Path:
 def unpack(target: Path) -> None:
     for name in ARCHIVES:
         with tarfile.open(corpus_folder() / f"{name}.tar.xz") as archive:
-            archive.extractall(target, filter="data")
+            if hasattr(tarfile, "data_filter"):  # Python 3.11.2, which Debian has, does not know it
+                archive.extraction_filter = tarfile.data_filter
+            archive.extractall(target)  # noqa: S202 -- ours
 
 
 @dataclass(frozen=True)
