@@ -1,8 +1,8 @@
 """The turns of a session as rows: what each took and changed, and what begins or ends there."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
-from prong.app.lineage import Forest, Node
+from prong.app.lineage import Forest
 from prong.front.turn_table import Layout, Row, row
 from prong.model import Conversation, SessionRef, Turn
 from prong.tui.lines import Line, Mark, line
@@ -30,10 +30,12 @@ class TurnTable:
 
 
 class TurnEntry:
-    def __init__(self, session: SessionRef, turn: Turn, table: TurnTable, marks: str) -> None:
+    def __init__(
+        self, session: SessionRef, turn: Turn, told: Row, table: TurnTable, marks: str
+    ) -> None:
         self.turn = turn
         self._session = session
-        self._row = _row(turn)
+        self._row = told
         self._table = table
         self._marks = marks
 
@@ -65,10 +67,11 @@ def of_conversation(
     ref = conversation.session.ref
     forked = _forked_at(forest, ref)
     turns = [*conversation.turns, *(conversation.abandoned if abandoned else ())]
-    table = TurnTable([_row(turn) for turn in turns])
+    rows = [_row(turn) for turn in turns]
+    table = TurnTable(rows)
     return [
-        TurnEntry(ref, turn, table, _marks(turn, conversation.compactions, forked))
-        for turn in turns
+        TurnEntry(ref, turn, told, table, _marks(turn, conversation.compactions, forked))
+        for turn, told in zip(turns, rows, strict=True)
     ]
 
 
@@ -76,7 +79,7 @@ def _row(turn: Turn) -> Row:
     return row(turn, str(turn.index) if turn.index is not None else turn.id[:_ID])
 
 
-def _marks(turn: Turn, compactions: Iterable[int], forked: Mapping[int, int]) -> str:
+def _marks(turn: Turn, compactions: Iterable[int], forked: set[int]) -> str:
     number = turn.index
     is_compacted = number is not None and number - 1 in compactions
     found = (
@@ -87,16 +90,13 @@ def _marks(turn: Turn, compactions: Iterable[int], forked: Mapping[int, int]) ->
     return "".join(found)
 
 
-def _forked_at(forest: Forest | None, ref: SessionRef) -> dict[int, int]:
-    """At which turns how many sessions were forked."""
-    counts: dict[int, int] = {}
-
-    def visit(node: Node) -> None:
-        for child in node.children:
-            if node.ref == ref and child.turn is not None:
-                counts[child.turn] = counts.get(child.turn, 0) + 1
-            visit(child)
-
-    for root in forest.roots if forest else ():
-        visit(root)
-    return counts
+def _forked_at(forest: Forest | None, ref: SessionRef) -> set[int]:
+    """The turns at which sessions were forked."""
+    found: set[int] = set()
+    waiting = list(forest.roots) if forest else []
+    while waiting:
+        node = waiting.pop()
+        waiting += node.children
+        if node.ref == ref:
+            found |= {child.turn for child in node.children if child.turn is not None}
+    return found

@@ -11,7 +11,6 @@ from textual.containers import Container
 from textual.widgets import Footer, Static
 
 from prong.app import App
-from prong.app.lineage import Forest
 from prong.errors import ProngError
 from prong.front.lane import Newest
 from prong.front.text import age, clean, counted, short_path
@@ -33,7 +32,9 @@ class _Known(Record, frozen=True):
     """What was read of the session."""
 
     conversation: Conversation
-    forest: Forest
+    active: list[TurnEntry]
+    all: list[TurnEntry]
+    """With those that a rewind left."""
 
 
 class TurnsScreen(View):
@@ -112,9 +113,7 @@ class TurnsScreen(View):
         if known is None:
             return
         conversation = known.conversation
-        entries = turn_entries.of_conversation(
-            conversation, known.forest, abandoned=self._abandoned
-        )
+        entries = known.all if self._abandoned else known.active
         rows = self.query_one("#turns", Rows)
         rows.fill(entries)
         if self._turn_id is not None:
@@ -172,7 +171,12 @@ class TurnsScreen(View):
 
 def _known(app: App, session: Session) -> _Known:
     conversation = app.with_code(app.conversation(session))
-    return _Known(conversation, app.tree(session))
+    forest = app.tree(session)
+    active, everything = (
+        turn_entries.of_conversation(conversation, forest, abandoned=abandoned)
+        for abandoned in (False, True)
+    )
+    return _Known(conversation, active, everything)
 
 
 def _seen(app: App, known: _Known, turn: Turn, *, without_answer: bool) -> Preview:
