@@ -10,6 +10,8 @@ from tests.tui.driving import Person, drive
 
 pytestmark = pytest.mark.usefixtures("no_index")
 
+TEXT = "share the request counters"
+
 
 def test_what_the_model_found_stays(samples: Shell) -> None:
     with App() as app:
@@ -17,10 +19,11 @@ def test_what_the_model_found_stays(samples: Shell) -> None:
 
     async def story(person: Person) -> None:
         await person.sees("5 sessions")
-        await person.type("share the request counters")
+        await person.type(TEXT)
         screen = person.ui.screen
         assert isinstance(screen, SessionsScreen)
-        await person.until(lambda: screen._looked is not None and screen._looked.text)
+        # Not the answer to the beginning of it.
+        await person.until(lambda: screen._looked is not None and screen._looked.asked.text == TEXT)
         by_words = screen._by_words
         await person.until(
             lambda: tuple(one.key for one in screen.query_one(Rows).entries) != by_words

@@ -1,4 +1,4 @@
-"""One of a few values, in one line: the arrow keys, Enter or a click take the next one."""
+"""One of a few values, in one line: the arrow keys, Space or a click take the next one."""
 
 from collections.abc import Sequence
 from typing import ClassVar
