@@ -308,6 +308,23 @@ def test_whoever_waits_is_told_when_it_ends(lab: Lab) -> None:
         assert heard.names[0] == "connected"
 
 
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 95\r\n\r\n{"])
+def test_one_that_ends_in_the_middle_of_its_answer(lab: Lab, answer: bytes) -> None:
+    lab.daemon.path.parent.mkdir(parents=True, exist_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server, ThreadPoolExecutor(1) as pool:
+        with address(lab.daemon.path) as where:
+            server.bind(where)
+        lab.daemon.path.chmod(0o600)
+        server.listen()
+        called = pool.submit(lab.daemon.call, "GET", "/list")
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1 << 16)
+            connection.sendall(answer)
+        with pytest.raises(Unavailable, match="ended before it answered"):
+            called.result(10)
+
+
 def test_a_client_that_hangs_up_while_it_waits_leaves_no_thread(lab: Lab) -> None:
     lab.worker("calm-otter")
     process = lab.serve()

@@ -89,7 +89,8 @@ def test_a_terminal_that_is_closed_in_the_middle_of_a_fork(demo: Demo, moment: s
         "the session": lambda: set(projects.rglob("*.jsonl")) > files,
     }
     with Tmux(demo.repository.parent) as tmux:
-        tmux.start([*PRONG, "ui"], demo.repository, unmeasured(os.environ))
+        env = {**unmeasured(os.environ), "TERM": "xterm-256color"}
+        tmux.start([*PRONG, "ui"], demo.repository, env)
         tmux.wait_for("5 sessions")
         tmux.key("M-F")
         tmux.wait_for("tokens of")

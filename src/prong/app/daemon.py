@@ -60,11 +60,13 @@ class Daemon:
 
         Raises `Unavailable` when there is none, or it ended before it answered.
         """
+        from http.client import HTTPException
+
         with self._connection(timeout) as connection:
             response = self._asked(connection, method, path, body)
             try:
                 content = response.read()
-            except OSError as error:
+            except (OSError, HTTPException) as error:  # nothing, or half of an answer
                 raise _ended(error) from error
         return _answer(response.status, content)
 
