@@ -10,6 +10,8 @@ from prong.tui.lines import CLASSES
 
 _MOST_KEPT = 1_000
 """Lines that were drawn."""
+_AGAIN = 0.1
+"""Seconds."""
 
 
 class Drawing(ScrollView):
@@ -51,6 +53,15 @@ class Drawing(ScrollView):
     def forget_drawn(self) -> None:
         """Something else is to be seen."""
         self._strips.clear()
+
+    def redraw(self) -> None:
+        """Draw what is seen, and once more a moment later.
+
+        Under load, with Textual 8.2.8, what was drawn was seen not to come to the terminal when the
+        layout changed in the same moment. What is kept makes the second time cheap.
+        """
+        self.refresh()
+        self.set_timer(_AGAIN, self.refresh)
 
     def kept(self, key: Hashable, draw: Callable[[], Strip]) -> Strip:
         """What was drawn for the key; drawn now when it was not yet."""

@@ -99,7 +99,7 @@ class Page(Drawing, can_focus=True):
             at = next((n for n, row in enumerate(rows) if row.line >= (self._top or 0)), 0)
             self._top = None
         self.scroll_to(y=at, animate=False, immediate=True, force=True)
-        self.refresh()
+        self.redraw()
 
     # -- matches -------------------------------------------------------------------------------
 
