@@ -100,6 +100,8 @@ class Page(Drawing, can_focus=True):
             self._top = None
         self.scroll_to(y=at, animate=False, immediate=True, force=True)
         self.redraw()
+        # A scroll bar that comes or goes changes the width, and nobody tells of that.
+        self.call_after_refresh(self.on_resize)
 
     # -- matches -------------------------------------------------------------------------------
 
