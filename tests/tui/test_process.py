@@ -1,6 +1,7 @@
 """The program as a whole: how it begins, and how it ends without leaving anything behind."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -58,6 +59,20 @@ def test_it_is_shown_and_left(samples: Shell, tmux: Tmux, words: tuple[str, ...]
     tmux.key("C-c")
     tmux.wait_gone()
     wait_until(lambda: not any(map(is_running, processes)), what="the end of all processes")
+
+
+def test_it_does_not_draw_on_standard_error(samples: Shell, tmux: Tmux) -> None:
+    """Others write there, and the sentence model silences it while it is loaded."""
+    env = unmeasured({**samples.home.env(), "PATH": os.environ["PATH"]})
+    errors = samples.home.root / "errors"
+    command = f'exec "$@" 2> {shlex.quote(str(errors))}'
+    tmux.start(["sh", "-c", command, "sh", *PRONG, "ui"], samples.home.root, env)
+    tmux.wait_for("5 sessions")
+    tmux.send_text("redis")
+    tmux.wait_for("Keep the counters in")
+    tmux.key("C-c")
+    tmux.wait_gone()
+    assert errors.read_text() == ""
 
 
 def test_a_terminal_that_is_closed_ends_it(samples: Shell, tmux: Tmux) -> None:

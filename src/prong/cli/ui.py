@@ -30,7 +30,7 @@ def ui(intent: tuple[str, ...]) -> None:
 
 def has_screen() -> bool:
     """True where somebody can see it and press keys."""
-    streams: tuple[Any, ...] = (sys.stdin, sys.stdout, sys.stderr)
+    streams: tuple[Any, ...] = (sys.stdin, sys.stdout)
     is_terminal = all(stream is not None and stream.isatty() for stream in streams)
     return is_terminal and os.environ.get("TERM", "dumb") != "dumb"
 

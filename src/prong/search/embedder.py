@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ _PIECES = 256
 _LONGEST = 8 * 1024  # characters: more than 256 pieces of anything that is written in words
 _IDLE_SECONDS = 600
 _ONLY_FATAL = 4  # of the levels of its log
+_IMPORTING = Lock()
 _HINT = "Install prong again. Until then, search goes by words alone."
 
 
@@ -154,6 +156,13 @@ def _release_memory() -> None:
 
 def _runtime() -> Any:
     """The module `onnxruntime`, which neither sends nor says anything."""
+    # One at a time: who came second would keep what is silenced, and put that back.
+    with _IMPORTING:
+        return _imported()
+
+
+@cache
+def _imported() -> Any:
     # From 1.29 it tells its makers of every process that loads it, and keeps an id of the machine
     # in the user's folders, unless this is set before. Its own switch comes too late.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
@@ -167,7 +176,7 @@ def _runtime() -> Any:
 
 @contextmanager
 def _silence() -> Generator[None]:
-    """Nothing goes to standard error meanwhile.
+    """Nothing goes to standard error meanwhile, whoever writes to it.
 
     While it is imported, onnxruntime warns of graphics cards that it cannot make out (WSL, virtual
     machines), below Python and before it can be asked not to.

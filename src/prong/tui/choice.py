@@ -60,6 +60,8 @@ class Choice(Widget, can_focus=True):
 
     def offer(self, values: Sequence[tuple[str, str]], value: str | None = None) -> None:
         """Other values to choose from."""
+        if list(values) == self._values and self._place(value) == self.at:
+            return  # a layout for nothing
         self._values = list(values)
         self._widest = _widest(self._values)
         self.set_reactive(Choice.at, 0)

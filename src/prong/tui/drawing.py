@@ -5,14 +5,11 @@ from collections.abc import Callable, Hashable
 from rich.style import Style
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.timer import Timer
 
 from prong.tui.lines import CLASSES
 
 _MOST_KEPT = 1_000
 """Lines that were drawn."""
-_AGAIN = 0.3
-"""Seconds."""
 
 
 class Drawing(ScrollView):
@@ -24,7 +21,6 @@ class Drawing(ScrollView):
         self._strips: dict[Hashable, Strip] = {}
         """What was drawn, by all that it depends on: below a dialog it is asked for again and
         again."""
-        self._again: Timer | None = None
 
     def styled(self, name: str) -> Style:
         """What a style looks like in the theme that there is, on whatever background."""
@@ -55,18 +51,6 @@ class Drawing(ScrollView):
     def forget_drawn(self) -> None:
         """Something else is to be seen."""
         self._strips.clear()
-
-    def redraw(self) -> None:
-        """Draw what is seen, and once more when it has stood for a moment.
-
-        Under load, with Textual 8.2.8, what was drawn was seen not to come to the terminal when the
-        layout changed in the same moment. What is kept makes the second time cheap.
-        """
-        self.refresh()
-        # While somebody types it is put off: only what stays need be sure to be seen.
-        if self._again is not None:
-            self._again.stop()
-        self._again = self.set_timer(_AGAIN, self.refresh)
 
     def kept(self, key: Hashable, draw: Callable[[], Strip]) -> Strip:
         """What was drawn for the key; drawn now when it was not yet."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from contextlib import suppress
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -37,7 +39,8 @@ class _Showing:
 
     def run(self) -> Launch | None:
         try:
-            asyncio.run(self._shown())
+            with _line_of_its_own():
+                asyncio.run(self._shown())
         finally:
             self._left.set()
             self._tidy()
@@ -72,3 +75,20 @@ class _Showing:
         """End the programs that were started for a fork; then the fork is finished or undone."""
         end_all()
         self._ui.close()
+
+
+@contextmanager
+def _line_of_its_own() -> Generator[None]:
+    """Give Textual a way to the terminal that nobody else uses.
+
+    It would draw on standard error, which is sent nowhere while the sentence model is loaded: what
+    was drawn in that moment was never seen. And who keeps errors in a file has a screen all the
+    same.
+    """
+    before, encoding = sys.__stderr__, sys.stdout.encoding
+    with os.fdopen(os.dup(1), "w", encoding=encoding, errors="backslashreplace") as line:
+        sys.__stderr__ = line
+        try:
+            yield
+        finally:
+            sys.__stderr__ = before

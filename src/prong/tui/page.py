@@ -99,7 +99,7 @@ class Page(Drawing, can_focus=True):
             at = next((n for n, row in enumerate(rows) if row.line >= (self._top or 0)), 0)
             self._top = None
         self.scroll_to(y=at, animate=False, immediate=True, force=True)
-        self.redraw()
+        self.refresh()
         # A scroll bar that comes or goes changes the width, and nobody tells of that.
         self.call_after_refresh(self.on_resize)
 

@@ -115,7 +115,7 @@ class Rows(Drawing, can_focus=True):
             self.scroll_to(y=0, animate=False, immediate=True, force=True)
             self._show_cursor()
         self._is_moved = self._is_moved and kept
-        self.redraw()
+        self.refresh()
         if self.chosen is None or before is None or self.chosen.key != before.key or not kept:
             self.post_message(self.Moved(self, self.chosen))
 

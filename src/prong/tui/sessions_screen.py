@@ -84,8 +84,8 @@ class SessionsScreen(View):
         self._index = IndexProcess(self._hear)
         self._progress = ""
         self._here = _here()
-        self._previewed: Hashable = None
-        """The entry that the preview is of, or is being made of."""
+        self._previewed: tuple[Hashable, Asked] | None = None
+        """What the preview is of, or is being made of: an entry, and what it was found by."""
         self._is_awaited = False
         """Somebody pressed Enter before there was an answer."""
 
@@ -203,11 +203,9 @@ class SessionsScreen(View):
             found.entries, keep=before is not None and before.asked == found.asked
         )
         if not found.entries:
-            self._previewed = None
             page = self.query_one("#preview", Page)
             page.fill(words.empty(found, is_indexing=bool(self._progress)))
-        elif self._entry is not None and self._entry.key != self._previewed:
-            self._look()
+        self._look()
         self._say()
 
     # -- the index -----------------------------------------------------------------------------
@@ -252,11 +250,15 @@ class SessionsScreen(View):
 
     @on(Rows.Moved, "#found")
     def _look(self) -> None:
-        self._previewed = self._entry.key if self._entry else None
+        """Read what the cursor is on, unless that is to be seen already."""
+        entry, found = self._entry, self._looked
+        wanted = (entry.key, found.asked) if entry and found else None
+        if wanted == self._previewed:
+            return
+        self._previewed = wanted
         self.run_worker(self._preview, group="preview", exclusive=True, exit_on_error=False)
         project = self.query_one("#project", Choice)
         if not project.value:
-            entry = self._entry
             project.offer(self._projects(entry.session if entry else None))
 
     async def _preview(self) -> None:

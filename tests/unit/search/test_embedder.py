@@ -178,6 +178,26 @@ def test_what_is_silenced_says_nothing(capfd: pytest.CaptureFixture[str]) -> Non
     assert capfd.readouterr().err == "an error"
 
 
+def test_several_that_load_at_once_give_standard_error_back(isolated_home: IsolatedHome) -> None:
+    program = """if True:
+        import os
+        from threading import Barrier, Thread
+        from prong.search.embedder import Embedder
+        together = Barrier(4)
+        def load():
+            together.wait()
+            Embedder().embed(["a text"])
+        threads = [Thread(target=load) for _ in range(4)]
+        for one in threads: one.start()
+        for one in threads: one.join()
+        os.write(2, b"an error")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "an error"
+
+
 def test_it_works_without_standard_error(isolated_home: IsolatedHome) -> None:
     program = "from prong.search.embedder import Embedder; print(len(Embedder().embed(['a text'])))"
     command = 'exec "$0" -c "$1" 2>&-'
