@@ -287,6 +287,7 @@ def long_transcript(root: Path, folder: Path) -> Long:
 def table(starts: list[Start], keys: Keys, long: Long) -> str:
     frame, sessions = (min(getattr(one, name) for one in starts) for name in ("frame", "sessions"))
     wall, drawn, cpu = map(Keys.best, (keys.wall, keys.drawn, keys.cpu))
+    all_wall, all_drawn = map(Keys.all, (keys.wall, keys.drawn))
     count, rounds = len(wall), len(keys.wall)
     rows = (
         ("`prong ui` to the first frame", f"{frame:.2f} s CPU", ""),
@@ -298,13 +299,10 @@ def table(starts: list[Start], keys: Keys, long: Long) -> str:
             "",
         ),
         ("the same, 95 %", percentile(wall, 0.95), "50 ms"),
-        ("the same, CPU, half and 95 %", f"{percentile(cpu, 0.5)}, {percentile(cpu, 0.95)}", ""),
-        ("until they are drawn", f"{percentile(drawn, 0.5)}, {percentile(drawn, 0.95)}", ""),
-        (
-            f"in the list, half and 95 % of all {count * rounds} keys",
-            f"{percentile(Keys.all(keys.wall), 0.5)}, {percentile(Keys.all(keys.wall), 0.95)}",
-            "",
-        ),
+        ("the same, CPU, half and 95 %", _halves(cpu), ""),
+        ("until they are drawn, half and 95 %", _halves(drawn), ""),
+        (f"in the list, half and 95 % of all {count * rounds} keys", _halves(all_wall), ""),
+        ("the same, until they are drawn", _halves(all_drawn), ""),
         (
             f"rows drawn to show a transcript of {long.lines:,} lines",
             f"{long.rows} ({math.ceil(long.cpu * 1000)} ms CPU)",
@@ -313,6 +311,10 @@ def table(starts: list[Start], keys: Keys, long: Long) -> str:
     )
     head = ["| what | measured | limit |", "| --- | --- | --- |"]
     return "\n".join([*head, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _halves(times: list[float]) -> str:
+    return f"{percentile(times, 0.5)}, {percentile(times, 0.95)}"
 
 
 class _UpToDate:

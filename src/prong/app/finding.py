@@ -44,8 +44,12 @@ if TYPE_CHECKING:
 ENGINES = ("auto", "builtin", "qmd")
 _REFRESH_SECONDS = 0.5
 """So long a search may bring the index up to date; the first one takes what it needs."""
-_SEEN_SECONDS = 3.0
-"""So long sessions that were listed are taken for all that there are, while somebody types."""
+_SEEN_SECONDS = 15.0
+"""So long sessions that were listed are taken for all that there are, while somebody types.
+
+What is new is found once it is indexed, and then they are listed anew at once: only one that is
+gone may be found for so long. To list 2,000 takes 20 ms, and a key would wait for that.
+"""
 _PATIENCE = 60.0
 """So long `prong index` waits for another one."""
 _TEXTS = 10_000
@@ -225,7 +229,7 @@ def _find(
         budget = None if made.indexing.is_new else _REFRESH_SECONDS
         refreshed = made.indexing.refresh(seconds=budget, on_progress=on_progress)
     listing = refreshed.listing
-    sessions = {(one.ref.agent, one.ref.id): one for one in listing.sessions}
+    sessions = listing.by_name
     shelf = _Shelves(app, sessions).of(query)
     chain = Chain([_engine(name, made, shelf, query) for name in _order(app, engine)])
 
@@ -241,7 +245,7 @@ def _find(
         attempts=answer.attempts,
         index=replace(made.indexing.state(), busy=refreshed.busy, kept=made.scratch is None),
         total=max(answer.total or 0, len(hits)),
-        refs=tuple([session.ref for session in listing.sessions]),
+        refs=listing.refs,
         guidance=_guidance(answer, query, listing.sessions),
         notes=tuple(_notes(made, listing.failed)),
     )

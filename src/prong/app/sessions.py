@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path, PureWindowsPath
 
 from prong.app.folder_names import is_windows
@@ -28,7 +29,7 @@ class SessionFilter(Record, frozen=True):
     """Also those that are archived or that no person took part in."""
 
 
-class Listing(Record, frozen=True):
+class Listing(Record, frozen=True, dict=True):
     """Sessions that fit, and what was left out and why."""
 
     sessions: tuple[Session, ...]
@@ -45,6 +46,11 @@ class Listing(Record, frozen=True):
     """All sessions of the agents that were asked, shown or not: a short name must fit but one."""
     failed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Plug-ins that could not list their sessions, and why."""
+
+    @cached_property
+    def by_name(self) -> Mapping[tuple[str, str], Session]:
+        """The sessions by agent and id."""
+        return {(one.ref.agent, one.ref.id): one for one in self.sessions}
 
     @property
     def unusable(self) -> tuple[Skipped, ...]:

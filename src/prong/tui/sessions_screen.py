@@ -198,6 +198,8 @@ class SessionsScreen(View):
 
     def _show(self, found: Looked) -> None:
         before, self._looked = self._looked, found
+        if before is None:
+            settle()
         # Another question has another best answer; the same one in a better order keeps the cursor.
         self.query_one("#found", Rows).fill(
             found.entries, keep=before is not None and before.asked == found.asked
