@@ -93,6 +93,8 @@ def main() -> None:
         await person.until(lambda: isinstance(person.ui.screen, PageScreen))
         await then("its end", "G")
         await person.sees("step 2999")
+        await then("matches", "g", *"nnnnnn")
+        await person.sees("No match below")
         await then("fork", "g", "escape", "F")
         await person.sees("Cancel")
         await then("tree", "escape", "f3")

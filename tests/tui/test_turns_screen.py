@@ -116,6 +116,10 @@ def test_matches_are_gone_through_in_a_transcript(demo: Demo) -> None:
         await person.until(lambda: len(page.lines) > 10)
         await person.press("g", "n")
         await person.sees("one sorted set for each key")
+        # The last screen does not scroll any further: what was found there is gone through, too.
+        for _ in range(10):
+            await person.press("n")
+        await person.sees("No match below")
 
     drive(story, size=NARROW)
 

@@ -16,6 +16,7 @@ from prong.front.plan_rows import code
 from prong.front.text import clean, short_path
 from prong.model import Code, Fork, ForkPlan, Launch, Method
 from prong.record import Record
+from prong.tui.form_words import in_the_form
 from prong.worker import WorkerStatus
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def told(made: Made) -> list[tuple[str, str]]:
         waiting = answered and made.plan.prompt is None
         rest = "; waiting for your next prompt" if waiting else ""
         lines.append(("good", f"Fork created; context injected{rest}"))
-    lines += [("warning", one) for fork in made.forks[:1] for one in fork.warnings]
+    lines += [("warning", in_the_form(one)) for fork in made.forks[:1] for one in fork.warnings]
     for error in made.errors:
         hint = f" (try: {error.hint})" if error.hint else ""
         lines.append(("failed", f"{error.message}{hint}"))

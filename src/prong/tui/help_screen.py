@@ -37,7 +37,10 @@ class HelpScreen(Dialog[None]):
         lines: list[Line] = []
         for heading, keys in self._parts:
             lines += [Line(heading, "heading")]
-            lines += [line((f"  {key:<{_KEY}}", "name"), what) for key, what in keys]
+            lines += [
+                line((f"  {key:<{_KEY}}", "name"), what)._replace(hanging=2 + _KEY)
+                for key, what in keys
+            ]
             lines.append(Line())
         return lines
 

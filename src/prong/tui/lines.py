@@ -57,6 +57,8 @@ class Line(NamedTuple):
     marks: tuple[Mark, ...] = ()
     is_prose: bool = False
     """What Markdown means by its signs is shown, and matching words are."""
+    hanging: int = 0
+    """The column where it goes on when it is broken; else where its own words begin."""
 
 
 def line(*pieces: str | tuple[str, str]) -> Line:
@@ -104,13 +106,15 @@ def rows_of(lines: Iterable[Line], columns: int) -> list[Row]:
         if len(text) <= columns and text.isascii():
             rows.append(Row(number, 0, len(text)))
         else:
-            rows.extend(_broken(number, text, columns))
+            rows.extend(_broken(number, text, columns, one.hanging))
     return rows
 
 
-def _broken(number: int, text: str, columns: int) -> Iterator[Row]:
-    lead = _LEAD.match(text)
-    hanging = lead.end() if lead and lead.end() <= columns // 3 else 0
+def _broken(number: int, text: str, columns: int, hanging: int) -> Iterator[Row]:
+    if not hanging and (lead := _LEAD.match(text)):
+        hanging = lead.end()
+    if hanging > columns // 3:
+        hanging = 0
     start = indent = 0
     while True:
         room = columns - indent

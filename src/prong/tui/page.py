@@ -1,7 +1,7 @@
 """Text to read, of which only what is seen is drawn, however long it is."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -49,6 +49,8 @@ class Page(Drawing, can_focus=True):
         self._highlight: Highlighter = _nothing
         self._top: int | None = None
         """The line that is to be seen first, when there is a place for it."""
+        self._matched: int | None = None
+        """The row that was gone to last."""
         self.drawn_rows = 0
         """How many rows were drawn so far, for tests that count work."""
 
@@ -91,7 +93,7 @@ class Page(Drawing, can_focus=True):
             self._take(lines, rows, columns)
 
     def _take(self, lines: Sequence[Line], rows: Sequence[Row], columns: int) -> None:
-        self._shown, self._rows, self._columns = lines, rows, columns
+        self._shown, self._rows, self._columns, self._matched = lines, rows, columns, None
         self.forget_drawn()
         self.virtual_size = Size(0, len(rows))
         at = self.scroll_offset.y
@@ -107,17 +109,30 @@ class Page(Drawing, can_focus=True):
 
     def action_next_match(self, way: int) -> None:
         """Go to the next line with a match, or to the one before."""
-        if not self._rows:
-            return
-        here = self._rows[min(self.scroll_offset.y, len(self._rows) - 1)].line
-        numbers = range(here + 1, len(self._shown)) if way > 0 else range(here - 1, -1, -1)
-        wanted = next((n for n in numbers if self._matches(self._shown[n])), None)
-        if wanted is not None:
-            at = next(n for n, row in enumerate(self._rows) if row.line >= wanted)
-            self.scroll_to(y=at, animate=False, immediate=True, force=True)
+        if self._rows:
+            self.run_worker(partial(self._go_to_match, way), group="match")
 
-    def _matches(self, line: Line) -> list[tuple[int, int]]:
-        return self._highlight(line.text) if line.text else []
+    async def _go_to_match(self, way: int) -> None:
+        shown, highlight = self._shown, self._highlight
+        here = self._rows[self._reached()].line
+        numbers = range(here + 1, len(shown)) if way > 0 else range(here - 1, -1, -1)
+        # Where there is none, all lines are looked at.
+        wanted = await asyncio.to_thread(_first_match, shown, numbers, highlight)
+        if shown is not self._shown:
+            return
+        if wanted is None:
+            self.notify(f"No match {'below' if way > 0 else 'above'}", timeout=2)
+            return
+        at = next(n for n, row in enumerate(self._rows) if row.line >= wanted)
+        self._matched = at
+        self.scroll_to(y=at, animate=False, immediate=True, force=True)
+
+    def _reached(self) -> int:
+        """The row of the match that was gone to, while it is seen; else the first one seen."""
+        top = self.scroll_offset.y
+        if self._matched is not None and top <= self._matched < top + self.size.height:
+            return self._matched
+        return min(top, len(self._rows) - 1)
 
     # -- drawing -------------------------------------------------------------------------------
 
@@ -137,9 +152,19 @@ class Page(Drawing, can_focus=True):
         marks += one.marks
         if one.is_prose:
             marks += marks_in(one.text)
-        marks += [Mark(begin, stop, "match") for begin, stop in self._matches(one)]
+        marks += [Mark(begin, stop, "match") for begin, stop in _matches(one, self._highlight)]
         here = [Mark(begin - start, stop - start, style) for begin, stop, style in marks]
         segments = drawn(one.text[start:end], here, self.styled, base)
         if indent:
             segments.insert(0, Segment(" " * indent, base))
         return strip_of(segments, columns, base)
+
+
+def _matches(line: Line, highlight: Highlighter) -> list[tuple[int, int]]:
+    return highlight(line.text) if line.text else []
+
+
+def _first_match(
+    lines: Sequence[Line], numbers: Iterable[int], highlight: Highlighter
+) -> int | None:
+    return next((n for n in numbers if _matches(lines[n], highlight)), None)
