@@ -299,10 +299,10 @@ def table(starts: list[Start], keys: Keys, long: Long) -> str:
             "",
         ),
         ("the same, 95 %", percentile(wall, 0.95), "50 ms"),
-        ("the same, CPU, half and 95 %", _halves(cpu), ""),
-        ("until they are drawn, half and 95 %", _halves(drawn), ""),
-        (f"in the list, half and 95 % of all {count * rounds} keys", _halves(all_wall), ""),
-        ("the same, until they are drawn", _halves(all_drawn), ""),
+        ("the same, CPU, half and 95 %", _spread(cpu), ""),
+        ("until they are drawn, half and 95 %", _spread(drawn), ""),
+        (f"in the list, half and 95 % of all {count * rounds} keys", _spread(all_wall), ""),
+        ("the same, until they are drawn", _spread(all_drawn), ""),
         (
             f"rows drawn to show a transcript of {long.lines:,} lines",
             f"{long.rows} ({math.ceil(long.cpu * 1000)} ms CPU)",
@@ -313,7 +313,8 @@ def table(starts: list[Start], keys: Keys, long: Long) -> str:
     return "\n".join([*head, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
-def _halves(times: list[float]) -> str:
+def _spread(times: list[float]) -> str:
+    """Half of them took no longer than the first, 95 % no longer than the second."""
     return f"{percentile(times, 0.5)}, {percentile(times, 0.95)}"
 
 

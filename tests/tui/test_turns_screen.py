@@ -1,6 +1,7 @@
 """The turns of a session, its transcript, and what a turn changed."""
 
 import pytest
+from textual.events import Key
 
 from prong.app import App
 from prong.app.demo import Demo
@@ -117,9 +118,12 @@ def test_matches_are_gone_through_in_a_transcript(demo: Demo) -> None:
         await person.press("g", "n")
         await person.sees("one sorted set for each key")
         # The last screen does not scroll any further: what was found there is gone through, too.
-        for _ in range(10):
-            await person.press("n")
+        for _ in range(30):
+            person.ui.post_message(Key("n", "n"))  # held down: nobody waits for what it does
         await person.sees("No match below")
+        assert person.screen.count("No match below") == 1
+        await person.press("g", "N")
+        await person.sees("No match above")
 
     drive(story, size=NARROW)
 

@@ -20,6 +20,10 @@ _MANY = 300
 """So many lines are broken beside the event loop, not in it."""
 
 
+_TOLD = 2.0
+"""Seconds that it is to be seen that there is no further match."""
+
+
 def _nothing(_: str) -> list[tuple[int, int]]:
     """Is highlighted."""
     return []
@@ -51,6 +55,9 @@ class Page(Drawing, can_focus=True):
         """The line that is to be seen first, when there is a place for it."""
         self._matched: int | None = None
         """The row that was gone to last."""
+        self._matching = asyncio.Lock()
+        self._in_vain: tuple[int, int] | None = None
+        """The way, and the row, from which on there was no match a moment ago."""
         self.drawn_rows = 0
         """How many rows were drawn so far, for tests that count work."""
 
@@ -113,19 +120,32 @@ class Page(Drawing, can_focus=True):
             self.run_worker(partial(self._go_to_match, way), group="match")
 
     async def _go_to_match(self, way: int) -> None:
-        shown, highlight = self._shown, self._highlight
-        here = self._rows[self._reached()].line
-        numbers = range(here + 1, len(shown)) if way > 0 else range(here - 1, -1, -1)
-        # Where there is none, all lines are looked at.
-        wanted = await asyncio.to_thread(_first_match, shown, numbers, highlight)
-        if shown is not self._shown:
-            return
-        if wanted is None:
-            self.notify(f"No match {'below' if way > 0 else 'above'}", timeout=2)
-            return
-        at = next(n for n, row in enumerate(self._rows) if row.line >= wanted)
-        self._matched = at
-        self.scroll_to(y=at, animate=False, immediate=True, force=True)
+        # One key after the other: each goes on from where the one before it went.
+        async with self._matching:
+            shown, start = self._shown, self._reached()
+            if self._in_vain == (way, start):
+                return
+            here = self._rows[start].line
+            numbers = range(here + 1, len(shown)) if way > 0 else range(here - 1, -1, -1)
+            # Where there is none, all lines are looked at.
+            found = await asyncio.to_thread(_first_match, shown, numbers, self._highlight)
+            if shown is not self._shown:
+                return
+            if found is None:
+                self._tell_in_vain(way, start)
+                return
+            at = next(n for n, row in enumerate(self._rows) if row.line >= found)
+            self._matched = at
+            self.scroll_to(y=at, animate=False, immediate=True, force=True)
+
+    def _tell_in_vain(self, way: int, start: int) -> None:
+        """Once for as long as it is to be seen, however long the key is held."""
+        self._in_vain = (way, start)
+        self.notify(f"No match {'below' if way > 0 else 'above'}", timeout=_TOLD)
+        self.set_timer(_TOLD, self._forget_in_vain)
+
+    def _forget_in_vain(self) -> None:
+        self._in_vain = None
 
     def _reached(self) -> int:
         """The row of the match that was gone to, while it is seen; else the first one seen."""

@@ -1,6 +1,5 @@
 """A whole screen of text: a transcript, or what a turn changed in the code."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -8,18 +7,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Footer, Static
 
-from prong.app import App
 from prong.app.highlighting import Highlighter
-from prong.errors import ProngError
 from prong.front.text import clean
 from prong.model import Session
 from prong.tui import preview
 from prong.tui.lanes import Lanes
 from prong.tui.page import Page
-from prong.tui.preview import Preview
+from prong.tui.preview import Reader
 from prong.tui.view import View, Wish
-
-Reader = Callable[[App], Preview]
 
 
 class PageScreen(View):
@@ -60,7 +55,7 @@ class PageScreen(View):
         self.run_worker(self._fill, exit_on_error=False)
 
     async def _fill(self) -> None:
-        seen = await self._lanes.reading.do(partial(_read, read=self._read))
+        seen = await self._lanes.reading.do(partial(preview.attempt, read=self._read))
         page = self.query_one("#page", Page)
         page.fill(seen.lines, highlight=self._highlight, top=seen.top)
 
@@ -80,10 +75,3 @@ class PageScreen(View):
 
     def action_match(self, way: int) -> None:
         self.query_one("#page", Page).action_next_match(way)
-
-
-def _read(app: App, read: Reader) -> Preview:
-    try:
-        return read(app)
-    except (ProngError, OSError) as error:
-        return preview.failed(error)

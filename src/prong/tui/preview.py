@@ -3,7 +3,7 @@
 Made on a thread: sessions are read for it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -34,6 +34,17 @@ class Preview(NamedTuple):
     lines: Sequence[Line]
     top: int = 0
     """The line to begin with."""
+
+
+Reader = Callable[[App], Preview]
+
+
+def attempt(app: App, read: Reader) -> Preview:
+    """What is read; where that fails, why."""
+    try:
+        return read(app)
+    except (ProngError, OSError) as error:
+        return failed(error)
 
 
 def of_hit(app: App, hit: Hit, highlight: Highlighter) -> Preview:

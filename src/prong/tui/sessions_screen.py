@@ -15,7 +15,6 @@ from textual.widgets import Footer, Input, Static
 
 from prong.app import App
 from prong.app.highlighting import Highlighter
-from prong.errors import ProngError
 from prong.front.lane import Newest
 from prong.front.text import clean, cut, short_path
 from prong.model import Session
@@ -25,6 +24,7 @@ from prong.tui.entries import FoundEntry, SessionEntry
 from prong.tui.garbage import settle
 from prong.tui.index_process import ENDED, IndexProcess, Step
 from prong.tui.lanes import Lanes
+from prong.tui.looking import Looking
 from prong.tui.page import Page
 from prong.tui.preview import Preview
 from prong.tui.rows import Rows
@@ -33,8 +33,6 @@ from prong.tui.view import View
 
 _SETTLED = 0.15
 """Seconds without a key until the sentence model is asked."""
-_LOOKED_AT = 0.06
-"""Seconds that the cursor rests on an entry before it is read."""
 _STALE = 5.0
 """So old, in seconds, the list may be before a search looks for what is new."""
 _SINCE = (
@@ -76,7 +74,7 @@ class SessionsScreen(View):
         self._query = query
         self._words = Newest(lanes.words)
         self._meaning = Newest(lanes.meaning)
-        self._previews = Newest(lanes.reading)
+        self._looking = Looking(lanes.reading, lambda: self._entry)
         self._looked: Looked | None = None
         self._by_words: tuple[Hashable, ...] = ()
         """What the words found last; the sentence model may add to it, or take from it."""
@@ -266,18 +264,15 @@ class SessionsScreen(View):
     async def _preview(self) -> None:
         entry, found = self._entry, self._looked
         if entry is None or found is None:
-            self._previews.drop()
             return
-        await asyncio.sleep(_LOOKED_AT)
         try:
-            seen = await self._previews.ask(partial(_read, entry=entry, found=found))
+            seen = await self._looking.at(partial(_read, entry=entry, found=found))
         except Exception:
             # It is a bug, and told as one. The preview must not stay that of something else.
             self._previewed = None
             self.query_one("#preview", Page).fill(preview.nothing("This cannot be shown."))
             raise
-        # The same entry may be another object by now, in the model's order.
-        if seen is not None and self._entry is not None and entry.key == self._entry.key:
+        if seen is not None:
             page = self.query_one("#preview", Page)
             page.fill(seen.lines, highlight=found.highlight, top=seen.top)
 
@@ -336,12 +331,9 @@ class SessionsScreen(View):
 
 
 def _read(app: App, entry: FoundEntry | SessionEntry, found: Looked) -> Preview:
-    try:
-        if isinstance(entry, FoundEntry):
-            return preview.of_hit(app, entry.hit, found.highlight)
-        return preview.of_session(app, entry.session)
-    except (ProngError, OSError) as error:
-        return preview.failed(error)
+    if isinstance(entry, FoundEntry):
+        return preview.of_hit(app, entry.hit, found.highlight)
+    return preview.of_session(app, entry.session)
 
 
 def _keys(found: Looked) -> tuple[Hashable, ...]:

@@ -1,6 +1,5 @@
 """The lineage: who was forked from whom, at which turn, and who is at work on which."""
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
@@ -12,7 +11,6 @@ from textual.containers import Container
 from textual.widgets import Footer, Static
 
 from prong.app import App
-from prong.errors import ProngError
 from prong.front.lane import Newest
 from prong.front.lineage_rows import LineageRow, rows_of
 from prong.front.text import counted
@@ -20,6 +18,7 @@ from prong.model import Session, SessionRef
 from prong.tui import preview
 from prong.tui.lanes import Lanes
 from prong.tui.lines import Line, line
+from prong.tui.looking import Looking
 from prong.tui.page import Page
 from prong.tui.preview import Preview
 from prong.tui.rows import Rows
@@ -27,9 +26,6 @@ from prong.tui.tree_entry import TreeEntry
 from prong.tui.view import View
 from prong.tui.workers_watch import WorkersWatch
 from prong.worker import WorkerState, WorkerStatus
-
-_LOOKED_AT = 0.06
-"""Seconds that the cursor rests on a session before it is read."""
 
 
 class TreeScreen(View):
@@ -49,7 +45,7 @@ class TreeScreen(View):
         self._of = of
         self._everything = False
         self._trees = Newest(lanes.words)
-        self._previews = Newest(lanes.reading)
+        self._looking = Looking(lanes.reading, lambda: self._entry)
         self._rows: Sequence[LineageRow] | None = None
         self._open: dict[SessionRef, WorkerStatus] = {}
         self._lookout = WorkersWatch(lanes.workers, self._see, self.tell)
@@ -136,11 +132,9 @@ class TreeScreen(View):
     async def _preview(self) -> None:
         entry = self._entry
         if entry is None:
-            self._previews.drop()
             return
-        await asyncio.sleep(_LOOKED_AT)
-        seen = await self._previews.ask(partial(_read, session=entry.session))
-        if seen is not None and self._entry is not None and entry.key == self._entry.key:
+        seen = await self._looking.at(partial(_read, session=entry.session))
+        if seen is not None:
             self._page.fill(seen.lines, top=seen.top)
 
     # -- keys ----------------------------------------------------------------------------------
@@ -172,10 +166,7 @@ def _rows(app: App, *, of: Session | None, everything: bool) -> list[LineageRow]
 def _read(app: App, session: Session | None) -> Preview:
     if session is None:
         return Preview([Line("This session was deleted; its forks are still there.", "dim")])
-    try:
-        return preview.of_session(app, session)
-    except (ProngError, OSError) as error:
-        return preview.failed(error)
+    return preview.of_session(app, session)
 
 
 def _empty(*, everything: bool) -> list[Line]:

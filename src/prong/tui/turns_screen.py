@@ -1,6 +1,5 @@
 """The turns of one session, and what each was about."""
 
-import asyncio
 from functools import partial
 from typing import ClassVar
 
@@ -11,21 +10,16 @@ from textual.containers import Container
 from textual.widgets import Footer, Static
 
 from prong.app import App
-from prong.errors import ProngError
-from prong.front.lane import Newest
 from prong.front.text import age, clean, counted, short_path
-from prong.model import Conversation, Session, Turn
+from prong.model import Conversation, Session
 from prong.record import Record
 from prong.tui import preview, turn_entries
 from prong.tui.lanes import Lanes
+from prong.tui.looking import Looking
 from prong.tui.page import Page
-from prong.tui.preview import Preview
 from prong.tui.rows import Rows
 from prong.tui.turn_entries import TurnEntry
 from prong.tui.view import View
-
-_LOOKED_AT = 0.06
-"""Seconds that the cursor rests on a turn before it is read."""
 
 
 class _Known(Record, frozen=True):
@@ -61,7 +55,7 @@ class TurnsScreen(View):
         self._session = session
         self._turn_id = turn_id
         self._without_answer = without_answer
-        self._previews = Newest(lanes.reading)
+        self._looking = Looking(lanes.reading, lambda: self._entry)
         self._known: _Known | None = None
         self._abandoned = False
 
@@ -146,12 +140,15 @@ class TurnsScreen(View):
         if entry is None or known is None:
             return
         self._turn_id = entry.turn.id
-        await asyncio.sleep(_LOOKED_AT)
-        hidden = self._without_answer and entry.turn.index == 1
-        seen = await self._previews.ask(
-            partial(_seen, known=known, turn=entry.turn, without_answer=hidden)
+        seen = await self._looking.at(
+            partial(
+                preview.of_turn,
+                conversation=known.conversation,
+                turn=entry.turn,
+                without_answer=self._without_answer and entry.turn.index == 1,
+            )
         )
-        if seen is not None and self._entry is not None and entry.key == self._entry.key:
+        if seen is not None:
             self.query_one("#preview", Page).fill(seen.lines)
 
     # -- keys ----------------------------------------------------------------------------------
@@ -177,13 +174,6 @@ def _known(app: App, session: Session) -> _Known:
         for abandoned in (False, True)
     )
     return _Known(conversation, active, everything)
-
-
-def _seen(app: App, known: _Known, turn: Turn, *, without_answer: bool) -> Preview:
-    try:
-        return preview.of_turn(app, known.conversation, turn, without_answer=without_answer)
-    except (ProngError, OSError) as error:
-        return preview.failed(error)
 
 
 def _title(session: Session) -> str:

@@ -18,6 +18,7 @@ from prong.front.text import counted
 from prong.model import Session
 from prong.tui.lanes import Lanes
 from prong.tui.lines import Line, line
+from prong.tui.looking import RESTED
 from prong.tui.page import Page
 from prong.tui.rows import Rows
 from prong.tui.view import View
@@ -27,8 +28,6 @@ from prong.tui.worker_preview import LastTurn, described, last_turn
 from prong.tui.workers_watch import WorkersWatch
 from prong.worker import WorkerState, WorkerStatus
 
-_LOOKED_AT = 0.06
-"""Seconds that the cursor rests on a worker before its session is read."""
 _ONLY_GONE = frozenset({"restart", "forget"})
 _WITHOUT_GONE = frozenset({"send", "wait", "stop"})
 _ACTS = frozenset({"attach", "rename", "clone"}) | _ONLY_GONE | _WITHOUT_GONE
@@ -157,7 +156,7 @@ class WorkersScreen(View):
 
     async def _read_turn(self, entry: WorkerEntry) -> None:
         try:
-            await asyncio.sleep(_LOOKED_AT)
+            await asyncio.sleep(RESTED)
             seen = await self._turns.ask(partial(last_turn, status=entry.status))
         finally:
             if self._read_now == entry.name:
