@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from prong.app import App
 from prong.app.demo import Demo
+from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.tui import preview
 from prong.tui.choice import Choice
 from prong.tui.preview import Preview
@@ -51,6 +52,31 @@ def test_turns_are_found_while_somebody_types(demo: Demo) -> None:
         assert sum(line.startswith("└ ") for line in found(person)) >= 1
         assert person.ui.looked_at.point is not None
         assert person.ui.looked_at.point.startswith(f"claude:{API}@")
+
+    drive(story)
+
+
+def test_sessions_are_not_listed_for_every_key(
+    demo: Demo, no_index: None, no_model: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listings: list[str] = []
+    listing = Scanner.listing
+
+    def counted(scanner: Scanner, wanted: SessionFilter) -> Listing:
+        listings.append(threading.current_thread().name)
+        return listing(scanner, wanted)
+
+    async def story(person: Person) -> None:
+        with App() as app:
+            app.index(vectors=False)
+        await person.sees("5 sessions")
+        monkeypatch.setattr(Scanner, "listing", counted)
+        for letter in "counters in redis":
+            before = person.ui.looked_at.highlight
+            await person.press("space" if letter == " " else letter)
+            await person.until(lambda before=before: person.ui.looked_at.highlight is not before)
+        await person.sees("Keep the counters in Redis")
+        assert 1 <= listings.count("words") <= 2  # a slow machine may take longer than they last
 
     drive(story)
 

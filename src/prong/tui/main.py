@@ -86,9 +86,11 @@ def _line_of_its_own() -> Generator[None]:
     same.
     """
     before, encoding = sys.__stderr__, sys.stdout.encoding
-    with os.fdopen(os.dup(1), "w", encoding=encoding, errors="backslashreplace") as line:
-        sys.__stderr__ = line
-        try:
-            yield
-        finally:
-            sys.__stderr__ = before
+    line = os.fdopen(os.dup(1), "w", encoding=encoding, errors="backslashreplace")
+    sys.__stderr__ = line
+    try:
+        yield
+    finally:
+        sys.__stderr__ = before
+        with suppress(OSError):  # the terminal is gone, and something was still to be drawn
+            line.close()
