@@ -149,3 +149,38 @@ def test_what_is_still_being_broken_is_not_drawn_yet(monkeypatch: pytest.MonkeyP
             gate.set()
 
     asyncio.run(story())
+
+
+def test_matches_are_gone_through_from_where_one_is() -> None:
+    async def story() -> None:
+        shown = _Shown()
+        async with shown.run_test(size=(80, HEIGHT)) as pilot:
+            shown.query_one(Rows).display = False
+            await pilot.pause()
+            page = shown.query_one(Page)
+
+            async def pressed(*keys: str) -> int:
+                await pilot.press(*keys)
+                await pilot.pause()
+                while len(page.workers):
+                    await pilot.pause(0.01)
+                return page.scroll_offset.y
+
+            page.focus()
+            lines = ["a match" if number in (3, 10, 60) else "" for number in range(100)]
+            page.fill([Line("nothing in it")], highlight=_whole_of)
+            await pressed("n")
+            # Another text has other matches, however short ago there was none.
+            page.fill([Line(text) for text in lines], highlight=_whole_of)
+            assert await pressed("n") == 3
+            assert await pressed("n") == 10
+            # Who goes elsewhere goes on from there.
+            assert await pressed("g", "n") == 3
+            assert await pressed("n", "n") == 60
+            assert await pressed("N") == 10
+
+    asyncio.run(story())
+
+
+def _whole_of(text: str) -> list[tuple[int, int]]:
+    return [(0, len(text))] if text == "a match" else []

@@ -14,7 +14,7 @@ from prong.app import App
 from prong.app.demo import Demo
 from prong.testing.tmux import Tmux, wait_until
 from tests.cli.shell import Shell
-from tests.cli.terminal import on_terminal
+from tests.cli.terminal import on_terminal, run_on_terminal
 from tests.interrupts import unmeasured
 
 PRONG = (sys.executable, "-m", "prong")
@@ -143,6 +143,11 @@ def test_without_a_terminal(samples: Shell) -> None:
     assert "there is no terminal to draw on" in samples.fails(5, "ui")
     # Alone it helps instead.
     assert "Usage: prong" in samples.ok()
+
+
+def test_standard_error_must_have_a_place(samples: Shell) -> None:
+    argv = ["sh", "-c", 'exec "$@" 2>&-', "sh", *PRONG, "ui"]
+    assert run_on_terminal(samples, argv).status == 5
 
 
 def test_a_terminal_that_can_nothing(samples: Shell) -> None:

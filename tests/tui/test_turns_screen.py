@@ -121,6 +121,7 @@ def test_matches_are_gone_through_in_a_transcript(demo: Demo) -> None:
         for _ in range(30):
             person.ui.post_message(Key("n", "n"))  # held down: nobody waits for what it does
         await person.sees("No match below")
+        await person.pilot.pause()  # until all of them are done
         assert person.screen.count("No match below") == 1
         await person.press("g", "N")
         await person.sees("No match above")

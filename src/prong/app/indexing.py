@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[IndexProgress], None]
 _REFRESHED = "refreshed"
+_WRITTEN = "written"
 _BEHIND = "behind"
 _PARTIAL = "partial"
 _RATE = 20_000_000
@@ -67,8 +68,8 @@ class _Seen(NamedTuple):
     """Sessions that were listed for somebody who types, and when."""
 
     at: float
-    refreshed: bytes | None
-    """When the index was brought up to date, as it was known then."""
+    written: bytes | None
+    """When something was indexed last, as it was known then."""
     listing: Listing
 
 
@@ -120,21 +121,23 @@ class Indexing:
             partial = not all(run.complete for run in runs.values())
             update.note(_BEHIND, str(behind).encode())
             update.note(_PARTIAL, b"1" if partial else b"")
+            now = datetime.now(UTC).isoformat().encode()
+            update.note(_WRITTEN, now)
             if not behind:
-                update.note(_REFRESHED, datetime.now(UTC).isoformat().encode())
+                update.note(_REFRESHED, now)
         return Refreshed(listing, busy=False)
 
     def seen(self, seconds: float) -> Refreshed:
         """The sessions as they were at most so long ago; nothing is indexed.
 
-        Where somebody else has brought the index up to date since, they are looked for anew.
+        Where somebody else has indexed something since, they are looked for anew.
         """
         self._index.reload()
-        now, refreshed = time.monotonic(), self._index.catalogue.fact(_REFRESHED)
+        now, written = time.monotonic(), self._index.catalogue.fact(_WRITTEN)
         seen = self._seen
-        if seen is None or now - seen.at > seconds or refreshed != seen.refreshed:
+        if seen is None or now - seen.at > seconds or written != seen.written:
             listing = Scanner(self._stores, self._cache).listing(SessionFilter(everything=True))
-            self._seen = seen = _Seen(now, refreshed, listing)
+            self._seen = seen = _Seen(now, written, listing)
         return Refreshed(seen.listing, busy=False)
 
     def state(self) -> IndexState:

@@ -32,7 +32,8 @@ def has_screen() -> bool:
     """True where somebody can see it and press keys."""
     streams: tuple[Any, ...] = (sys.stdin, sys.stdout)
     is_terminal = all(stream is not None and stream.isatty() for stream in streams)
-    return is_terminal and os.environ.get("TERM", "dumb") != "dumb"
+    # Errors may go to a file, but they need a place: what is opened next would get theirs.
+    return is_terminal and sys.stderr is not None and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def show(query: str = "") -> None:

@@ -85,12 +85,15 @@ def _line_of_its_own() -> Generator[None]:
     was drawn in that moment was never seen. And who keeps errors in a file has a screen all the
     same.
     """
-    before, encoding = sys.__stderr__, sys.stdout.encoding
+    before, encoding, errors = sys.__stderr__, sys.stdout.encoding, os.dup(2)
     line = os.fdopen(os.dup(1), "w", encoding=encoding, errors="backslashreplace")
     sys.__stderr__ = line
     try:
         yield
     finally:
         sys.__stderr__ = before
+        # What comes next may be an agent, and the model may be still at being loaded.
+        os.dup2(errors, 2)
+        os.close(errors)
         with suppress(OSError):  # the terminal is gone, and something was still to be drawn
             line.close()

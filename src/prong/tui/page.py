@@ -53,8 +53,8 @@ class Page(Drawing, can_focus=True):
         self._highlight: Highlighter = _nothing
         self._top: int | None = None
         """The line that is to be seen first, when there is a place for it."""
-        self._matched: int | None = None
-        """The row that was gone to last."""
+        self._matched: tuple[int, int] | None = None
+        """The row that was gone to last, and the first one that was seen then."""
         self._matching = asyncio.Lock()
         self._in_vain: tuple[int, int] | None = None
         """The way, and the row, from which on there was no match a moment ago."""
@@ -100,7 +100,8 @@ class Page(Drawing, can_focus=True):
             self._take(lines, rows, columns)
 
     def _take(self, lines: Sequence[Line], rows: Sequence[Row], columns: int) -> None:
-        self._shown, self._rows, self._columns, self._matched = lines, rows, columns, None
+        self._shown, self._rows, self._columns = lines, rows, columns
+        self._matched = self._in_vain = None
         self.forget_drawn()
         self.virtual_size = Size(0, len(rows))
         at = self.scroll_offset.y
@@ -135,23 +136,27 @@ class Page(Drawing, can_focus=True):
                 self._tell_in_vain(way, start)
                 return
             at = next(n for n, row in enumerate(self._rows) if row.line >= found)
-            self._matched = at
             self.scroll_to(y=at, animate=False, immediate=True, force=True)
+            self._matched = (at, self.scroll_offset.y)
 
     def _tell_in_vain(self, way: int, start: int) -> None:
         """Once for as long as it is to be seen, however long the key is held."""
-        self._in_vain = (way, start)
+        told = self._in_vain = (way, start)
         self.notify(f"No match {'below' if way > 0 else 'above'}", timeout=_TOLD)
-        self.set_timer(_TOLD, self._forget_in_vain)
+        self.set_timer(_TOLD, partial(self._forget_in_vain, told))
 
-    def _forget_in_vain(self) -> None:
-        self._in_vain = None
+    def _forget_in_vain(self, told: tuple[int, int]) -> None:
+        if self._in_vain == told:
+            self._in_vain = None
 
     def _reached(self) -> int:
-        """The row of the match that was gone to, while it is seen; else the first one seen."""
+        """The row of the match that was gone to, until somebody scrolls; else the first one seen.
+
+        The two differ at the end of the text, which does not scroll any further.
+        """
         top = self.scroll_offset.y
-        if self._matched is not None and top <= self._matched < top + self.size.height:
-            return self._matched
+        if self._matched is not None and self._matched[1] == top:
+            return self._matched[0]
         return min(top, len(self._rows) - 1)
 
     # -- drawing -------------------------------------------------------------------------------

@@ -272,7 +272,9 @@ class SessionsScreen(View):
             self._previewed = None
             self.query_one("#preview", Page).fill(preview.nothing("This cannot be shown."))
             raise
-        if seen is not None:
+        if seen is None:
+            self._previewed = None  # the cursor went on, and may come back
+        else:
             page = self.query_one("#preview", Page)
             page.fill(seen.lines, highlight=found.highlight, top=seen.top)
 
