@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+from textual.events import Paste
 from textual.widgets import Input
 
 from prong.app import App
@@ -52,6 +53,20 @@ def test_turns_are_found_while_somebody_types(demo: Demo) -> None:
         assert sum(line.startswith("└ ") for line in found(person)) >= 1
         assert person.ui.looked_at.point is not None
         assert person.ui.looked_at.point.startswith(f"claude:{API}@")
+
+    drive(story)
+
+
+@pytest.mark.parametrize("line", ["search", "prompt"])
+def test_what_is_pasted_comes_whole(demo: Demo, no_index: None, line: str) -> None:
+    async def story(person: Person) -> None:
+        await person.sees("5 sessions")
+        if line == "prompt":
+            await person.press("alt+shift+f")
+            await person.until(lambda: person.ui.screen.query("#prompt"))
+        field = person.ui.screen.query_one(f"#{line}", Input)
+        field.post_message(Paste("\nrate limiting\n\n  for  the API\r\n"))
+        await person.until(lambda: field.value == "rate limiting for  the API")
 
     drive(story)
 

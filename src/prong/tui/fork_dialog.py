@@ -27,6 +27,7 @@ from prong.tui.forking import Made, Planned, Run, Wish
 from prong.tui.form_words import in_the_form
 from prong.tui.gauge import Gauge
 from prong.tui.lanes import Lanes
+from prong.tui.text_line import TextLine
 from prong.tui.view import tell_bug
 
 _TYPED = 0.2
@@ -108,9 +109,9 @@ class ForkDialog(Dialog[Next | None]):
                 yield Field(
                     "code", Choice("", _CODES, id="code"), Static("", id="code-told", markup=False)
                 )
-                yield Field("folder", Input(compact=True, id="folder"))
-                yield Field("branch", Input(compact=True, id="branch"))
-                yield Field("prompt", Input(placeholder=asks, compact=True, id="prompt"))
+                yield Field("folder", TextLine(compact=True, id="folder"))
+                yield Field("branch", TextLine(compact=True, id="branch"))
+                yield Field("prompt", TextLine(placeholder=asks, compact=True, id="prompt"))
                 yield Field("run", Choice("", _RUNS, id="run"), Choice("count", counts, id="count"))
                 yield Field("size", Gauge("", id="size"))
                 yield Field("command", Static("", id="command", markup=False))

@@ -29,6 +29,7 @@ from prong.tui.page import Page
 from prong.tui.preview import Preview
 from prong.tui.rows import Rows
 from prong.tui.searching import Asked, Looked, look_up
+from prong.tui.text_line import TextLine
 from prong.tui.view import View
 
 _SETTLED = 0.15
@@ -88,7 +89,7 @@ class SessionsScreen(View):
         """Somebody pressed Enter before there was an answer."""
 
     def compose(self) -> ComposeResult:
-        yield Input(self._query, placeholder=words.SEARCH, compact=True, id="search")
+        yield TextLine(self._query, placeholder=words.SEARCH, compact=True, id="search")
         with Horizontal(id="filters"):
             agents = [("", "all"), *((name, name) for name in self._agents)]
             yield Choice("agent", agents, id="agent")
@@ -197,7 +198,7 @@ class SessionsScreen(View):
     def _show(self, found: Looked) -> None:
         before, self._looked = self._looked, found
         if before is None:
-            settle()
+            settle()  # the program is loaded
         # Another question has another best answer; the same one in a better order keeps the cursor.
         self.query_one("#found", Rows).fill(
             found.entries, keep=before is not None and before.asked == found.asked

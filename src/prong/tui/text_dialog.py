@@ -9,6 +9,7 @@ from textual.widgets import Footer, Input, Static
 
 from prong.front.text import clean
 from prong.tui.dialog import Dialog
+from prong.tui.text_line import TextLine
 
 
 class TextDialog(Dialog[str | None]):
@@ -28,7 +29,7 @@ class TextDialog(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(self._title, markup=False, classes="dialog-title")
-            yield Input(self._text, compact=True, placeholder=self._placeholder, id="text")
+            yield TextLine(self._text, compact=True, placeholder=self._placeholder, id="text")
         yield Footer(compact=True)
 
     def action_give(self) -> None:
