@@ -2,14 +2,18 @@
 
 import asyncio
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import AsyncGenerator, Hashable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.pilot import Pilot
 
 from prong.tui import page as page_module
 from prong.tui import ui
+from prong.tui.drawing import Drawing
 from prong.tui.lines import Line, Row
 from prong.tui.page import Page
 from prong.tui.rows import Rows
@@ -26,6 +30,20 @@ class _Shown(App[None]):
     def compose(self) -> ComposeResult:
         yield Page(id="page")
         yield Rows(2, id="rows")
+
+
+T = TypeVar("T", Page, Rows)
+
+
+@asynccontextmanager
+async def only(kind: type[T]) -> AsyncGenerator[tuple[T, Pilot[None]]]:
+    """The whole screen is one of the two."""
+    shown = _Shown()
+    async with shown.run_test(size=(80, HEIGHT)) as pilot:
+        for one in shown.query(Drawing):
+            one.display = isinstance(one, kind)
+        await pilot.pause()
+        yield shown.query_one(kind), pilot
 
 
 class _Entry:
@@ -45,11 +63,7 @@ class _Entry:
 
 def test_a_transcript_of_20_000_lines() -> None:
     async def story() -> None:
-        shown = _Shown()
-        async with shown.run_test(size=(80, HEIGHT)) as pilot:
-            shown.query_one(Rows).display = False
-            await pilot.pause()
-            page = shown.query_one(Page)
+        async with only(Page) as (page, pilot):
             looked: list[str] = []
 
             def highlight(text: str) -> list[tuple[int, int]]:
@@ -76,11 +90,7 @@ def test_a_transcript_of_20_000_lines() -> None:
 
 def test_a_list_of_5_000_entries() -> None:
     async def story() -> None:
-        shown = _Shown()
-        async with shown.run_test(size=(80, HEIGHT)) as pilot:
-            shown.query_one(Page).display = False
-            await pilot.pause()
-            rows = shown.query_one(Rows)
+        async with only(Rows) as (rows, pilot):
             _Entry.drawn = 0
             rows.fill([_Entry(number) for number in range(5_000)])
             await pilot.pause()
@@ -95,11 +105,7 @@ def test_a_list_of_5_000_entries() -> None:
 
 def test_another_order_keeps_the_cursor_on_its_entry_and_its_line() -> None:
     async def story() -> None:
-        shown = _Shown()
-        async with shown.run_test(size=(80, HEIGHT)) as pilot:
-            shown.query_one(Page).display = False
-            await pilot.pause()
-            rows = shown.query_one(Rows)
+        async with only(Rows) as (rows, pilot):
             entries = [_Entry(number) for number in range(100)]
             rows.fill(entries)
             for _ in range(30):
@@ -131,11 +137,7 @@ def test_what_is_still_being_broken_is_not_drawn_yet(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(page_module, "rows_of", slow)
 
     async def story() -> None:
-        shown = _Shown()
-        async with shown.run_test(size=(80, HEIGHT)) as pilot:
-            shown.query_one(Rows).display = False
-            await pilot.pause()
-            page = shown.query_one(Page)
+        async with only(Page) as (page, pilot):
             page.fill([Line(f"old {number}") for number in range(200)], top=150)
             page.fill([Line("new ") for _ in range(2_000)])
             page.refresh()
@@ -153,11 +155,7 @@ def test_what_is_still_being_broken_is_not_drawn_yet(monkeypatch: pytest.MonkeyP
 
 def test_matches_are_gone_through_from_where_one_is() -> None:
     async def story() -> None:
-        shown = _Shown()
-        async with shown.run_test(size=(80, HEIGHT)) as pilot:
-            shown.query_one(Rows).display = False
-            await pilot.pause()
-            page = shown.query_one(Page)
+        async with only(Page) as (page, pilot):
 
             async def pressed(*keys: str) -> int:
                 await pilot.press(*keys)

@@ -1,6 +1,7 @@
 """Text to read, of which only what is seen is drawn, however long it is."""
 
 import asyncio
+import time
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import ClassVar
@@ -57,7 +58,8 @@ class Page(Drawing, can_focus=True):
         """The row that was gone to last, and the first one that was seen then."""
         self._matching = asyncio.Lock()
         self._in_vain: tuple[int, int] | None = None
-        """The way, and the row, from which on there was no match a moment ago."""
+        """The way, and the row, from which on there was no match the last time."""
+        self._told_until = 0.0
         self.drawn_rows = 0
         """How many rows were drawn so far, for tests that count work."""
 
@@ -124,7 +126,7 @@ class Page(Drawing, can_focus=True):
         # One key after the other: each goes on from where the one before it went.
         async with self._matching:
             shown, start = self._shown, self._reached()
-            if self._in_vain == (way, start):
+            if self._in_vain == (way, start) and time.monotonic() < self._told_until:
                 return
             here = self._rows[start].line
             numbers = range(here + 1, len(shown)) if way > 0 else range(here - 1, -1, -1)
@@ -141,13 +143,8 @@ class Page(Drawing, can_focus=True):
 
     def _tell_in_vain(self, way: int, start: int) -> None:
         """Once for as long as it is to be seen, however long the key is held."""
-        told = self._in_vain = (way, start)
+        self._in_vain, self._told_until = (way, start), time.monotonic() + _TOLD
         self.notify(f"No match {'below' if way > 0 else 'above'}", timeout=_TOLD)
-        self.set_timer(_TOLD, partial(self._forget_in_vain, told))
-
-    def _forget_in_vain(self, told: tuple[int, int]) -> None:
-        if self._in_vain == told:
-            self._in_vain = None
 
     def _reached(self) -> int:
         """The row of the match that was gone to, until somebody scrolls; else the first one seen.
