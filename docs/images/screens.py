@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, patch
 
+from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -48,7 +49,7 @@ KNOWN = (API, WINDOW, PARSER, SEARCH)
 _STAND_IN = """#!/bin/sh
 case "$1" in
 --help) echo '{flags}';;
---version) echo "2.1.325 (Claude Code)";;
+--version) echo "2.1.326 (Claude Code)";;
 esac
 """
 _FONTS = re.compile(r"@font-face \{.*?\}\s*", flags=re.DOTALL)
@@ -112,7 +113,7 @@ def _worker(
         session=session,
         pane=Pane("tmux", f"%{minutes % 9}"),
         branch=f"prong/{name}",
-        version="0.166.0" if agent == "codex" else "2.1.325",
+        version="0.169.0" if agent == "codex" else "2.1.326",
     )
     source = "pane" if state is WorkerState.GONE else "hook"
     said_last = next((text for text in reversed(said) if text.strip()), "")
@@ -158,6 +159,8 @@ class Person:
             before = shown
 
     def _text(self) -> str:
+        # As Textual does before it renders, so that a dialog is drawn over the screen below it.
+        visible_screen_stack.set(self._ui._background_screens)  # noqa: SLF001
         strips = self._ui.screen._compositor.render_strips()  # noqa: SLF001 -- as it is drawn
         return "\n".join(strip.text.rstrip() for strip in strips)
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from textual._context import visible_screen_stack
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -48,6 +49,9 @@ class Person:
     @property
     def screen(self) -> str:
         """What is on the screen, line by line."""
+        # As Textual itself does before it renders. Without it a dialog is rendered without the
+        # screen below it, and Textual caches that.
+        visible_screen_stack.set(self.ui._background_screens)
         strips = self.ui.screen._compositor.render_strips()
         return "\n".join(strip.text.rstrip() for strip in strips)
 
