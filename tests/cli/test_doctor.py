@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from prong.agents import tested
 from prong.testing.claude_cli import ClaudeCli
 from prong.testing.codex_cli import CodexCli
 from tests.cli.shell import API, Shell
@@ -46,10 +47,11 @@ def findings(shell: Shell, topic: str, level: str | None = None) -> list[dict[st
 
 
 def test_all_is_well(samples: Shell, bin_: Path) -> None:
-    install(bin_, "claude", version="2.1.325 (Claude Code)", help_=CLAUDE_HELP)
-    install(bin_, "codex", version="codex-cli 0.166.0", help_=CODEX_HELP)
+    install(bin_, "claude", version=f"{tested.CLAUDE[-1]} (Claude Code)", help_=CLAUDE_HELP)
+    install(bin_, "codex", version=f"codex-cli {tested.CODEX[-1]}", help_=CODEX_HELP)
     text = samples.ok("doctor")
-    assert f"{bin_ / 'claude'}: 2.1.325 (Claude Code)" in text
+    assert f"{bin_ / 'claude'}: Claude Code {tested.CLAUDE[-1]} (tested: 2.1." in text
+    assert f"{bin_ / 'codex'}: Codex {tested.CODEX[-1]} (tested: 0." in text
     assert "knows --resume, --fork-session, --session-id, --name" in text
     assert f"{samples.home.claude}: 3 sessions, 8 turns" in text
     assert f"{samples.home.codex}: 2 sessions, 4 turns" in text
@@ -62,10 +64,42 @@ def test_all_is_well(samples: Shell, bin_: Path) -> None:
 
 def test_an_agent_that_is_missing_comes_with_its_installation(shell: Shell, bin_: Path) -> None:
     text = shell.ok("doctor")
-    assert "claude is not on PATH: sessions can be read, but not resumed" in text
+    assert "claude is not on PATH: sessions can be read and forked, but not resumed" in text
     assert "try: npm install -g @anthropic-ai/claude-code" in text
     assert "try: npm install -g @openai/codex" in text
     assert text.endswith("\n\n2 warnings\n")
+
+
+@pytest.mark.parametrize(
+    ("version", "level", "message"),
+    [
+        ("2.1.1 (Claude Code)", "note", "Claude Code 2.1.1 is older than the tested versions"),
+        (f"{tested.CLAUDE[0]} (Claude Code)", "ok", f"Claude Code {tested.CLAUDE[0]}"),
+        ("2.1.999 (Claude Code)", "note", "Claude Code 2.1.999 is newer than the tested versions"),
+        ("2.2 (Claude Code)", "note", "Claude Code 2.2 is newer than the tested versions"),
+        ("10.0.0-beta", "note", "Claude Code 10.0.0 is newer than the tested versions"),
+    ],
+)
+def test_a_version_is_compared_with_the_tested_ones(
+    shell: Shell, bin_: Path, version: str, level: str, message: str
+) -> None:
+    install(bin_, "claude", version=version, help_=CLAUDE_HELP)
+    path = bin_ / "claude"
+    [found] = [one for one in findings(shell, "claude") if one["details"]]
+    assert found["level"] == level
+    assert found["message"] == f"{path}: {message} (tested: {', '.join(tested.CLAUDE)})"
+    assert found["details"]["path"] == str(path)
+    assert found["details"]["version"] == message.split()[2]
+    assert found["details"]["tested"] == list(tested.CLAUDE)
+    update = "update it: npm install -g @anthropic-ai/claude-code"
+    assert found["hint"] == (update if "older" in message else None)
+    assert found["message"] in shell.ok("doctor")
+
+
+def test_a_program_that_tells_no_version_is_shown_as_it_answers(shell: Shell, bin_: Path) -> None:
+    install(bin_, "claude", version="a build of mine", help_=CLAUDE_HELP)
+    messages = [one["message"] for one in findings(shell, "claude", "ok")]
+    assert f"{bin_ / 'claude'}: a build of mine" in messages
 
 
 def test_an_agent_that_lacks_flags(shell: Shell, bin_: Path) -> None:

@@ -28,7 +28,7 @@ case "$1" in
 {help}
 END
 exit;;
---version) echo "2.1.325 (Claude Code)"; exit;;
+--version) echo "2.1.326 (Claude Code)"; exit;;
 esac
 PYTHONPATH={root} exec {python} -m tests.cli.stand_in "$@"
 """

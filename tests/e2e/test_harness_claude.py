@@ -158,8 +158,8 @@ class TestTerminal:
         with ClaudeTerminal.open(claude_cli, isolated_home.project()) as terminal:
             terminal.prompt("one")
             parent = terminal.session_id()
-            terminal.command("/branch", "Branched conversation")
-            terminal.wait_session_change(parent)
+            terminal.branch()
+            assert terminal.session_id() != parent
 
     def test_a_turn_that_does_not_end_is_told_with_the_screen(
         self, claude_cli: ClaudeCli, fake_anthropic: FakeAnthropic, isolated_home: IsolatedHome

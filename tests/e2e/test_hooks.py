@@ -361,7 +361,7 @@ def test_codex_edits_its_settings_itself(codex: HookedCodex, project: Path) -> N
     installed = config.read_text()
     other = codex.home.project("other")
     subprocess.run(
-        [str(codex.program), "exec", "-C", str(other), "alpha"],
+        [str(codex.program), "exec", "--trust", "-C", str(other), "alpha"],
         cwd=other,
         env=codex.env(),
         stdin=subprocess.DEVNULL,

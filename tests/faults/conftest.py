@@ -11,7 +11,7 @@ from tests.faults.children import Children
 from tests.faults.story import Story
 
 _CLAUDE = """#!/bin/sh
-if [ "$1" = --version ]; then echo '2.1.325 (Claude Code)'; exit; fi
+if [ "$1" = --version ]; then echo '2.1.326 (Claude Code)'; exit; fi
 for flag in --resume --fork-session --session-id --settings --name; do echo "  $flag"; done
 """
 

@@ -153,7 +153,7 @@ def _told(
         session=session,
         pane=Pane("tmux", f"%{minutes}"),
         branch=f"prong/{name}",
-        version="2.1.325",
+        version="2.1.326",
     )
     seen = Evidence(state, "hook", since, detail)
     return WorkerStatus(info, seen, turn=1, last_line=f"About: {asked}", last_input=asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,7 @@ from prong.app.mcp_setup import McpState
 from prong.app.sessions import SessionFilter
 from prong.errors import ProngError
 from prong.mcp_ports import HasMcp
-from prong.model import Session
+from prong.model import Program, Session
 from prong.ports import AgentStore, HasHooks, HasProgram, HasRetention
 from prong.record import Record
 from prong.registry import BUILT_IN
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from prong.app.application import App
 
 _WARN_BEFORE = timedelta(days=7)
+_NUMBER = re.compile(r"\d+(?:\.\d+)+")
 _LEAVE_OUT = "PRONG_PLUGINS=none leaves plug-ins out"
 
 
@@ -77,20 +79,41 @@ def _program(agent: str, store: AgentStore) -> Iterable[Finding]:
     program = store.program
     path = shutil.which(program.name)
     if path is None:
-        message = f"{program.name} is not on PATH: sessions can be read, but not resumed"
+        message = f"{program.name} is not on PATH: sessions can be read and forked, but not resumed"
         yield Finding(agent, Level.WARNING, message, program.install)
         return
     version = programs.output([path, "--version"])
     if version is None:
         yield Finding(agent, Level.WARNING, f"{path} does not run", program.install)
         return
-    yield Finding(agent, Level.OK, f"{path}: {version.strip().splitlines()[0]}")
+    yield _version(agent, program, path, version.strip().splitlines()[0])
     missing = programs.missing_flags(path, program.flags) or []
     if missing:
         message = f"it does not know {', '.join(missing)}"
         yield Finding(agent, Level.WARNING, message, f"update it: {program.install}")
     else:
         yield Finding(agent, Level.OK, f"knows {', '.join(program.flags)}")
+
+
+def _version(agent: str, program: Program, path: str, said: str) -> Finding:
+    """Compare a version with the tested ones; one between them is as good."""
+    number = _NUMBER.search(said)
+    if number is None or not program.tested:
+        return Finding(agent, Level.OK, f"{path}: {said}")
+    found = f"{path}: {program.product} {number[0]}"
+    tested = f"tested: {', '.join(program.tested)}"
+    details = {"path": path, "version": number[0], "tested": program.tested}
+    if _parts(number[0]) > _parts(program.tested[-1]):
+        message = f"{found} is newer than the tested versions ({tested})"
+        return Finding(agent, Level.NOTE, message, details=details)
+    if _parts(number[0]) < _parts(program.tested[0]):
+        message = f"{found} is older than the tested versions ({tested})"
+        return Finding(agent, Level.NOTE, message, f"update it: {program.install}", details)
+    return Finding(agent, Level.OK, f"{found} ({tested})", details=details)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[Finding]:

@@ -1,8 +1,9 @@
 """What `prong doctor` finds, line by line."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
-from prong.record import Record
+from prong.record import Record, field
 
 
 class Level(StrEnum):
@@ -18,6 +19,8 @@ class Finding(Record, frozen=True):
     level: Level
     message: str
     hint: str | None = None
+    details: Mapping[str, object] = field(default_factory=dict[str, object])
+    """The same for programs, where a message holds more than words."""
 
 
 def counted(count: int, what: str) -> str:

@@ -52,7 +52,8 @@ class ITerm2:
 
             async def opened(app: Any) -> str:
                 session = await self._new_session(app, line, place)
-                await session.async_set_name(title)
+                with suppress(Exception):  # its program may have ended already
+                    await session.async_set_name(title)
                 return str(session.session_id)
 
             return Pane(self.name, self._asked(opened))

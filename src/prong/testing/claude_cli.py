@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prong.agents import tested
 from prong.testing.home import IsolatedHome
 from prong.testing.programs import PATIENCE, find_program
 
@@ -61,8 +62,8 @@ class ClaudeCli:
             "hasCompletedOnboarding": True,
             "theme": "dark",
             "numStartups": 10,
-            "lastOnboardingVersion": "2.1.325",
-            "lastReleaseNotesSeen": "2.1.325",
+            "lastOnboardingVersion": tested.CLAUDE[-1],
+            "lastReleaseNotesSeen": tested.CLAUDE[-1],
             "hasSeenAutoDefaultNotice": True,
             "bypassPermissionsModeAccepted": True,
             "autoUpdates": False,

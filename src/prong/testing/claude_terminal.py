@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +20,9 @@ SETTLE = 0.08
 
 CURSOR = "\u276f"  # the sign before the input line
 MENU_CURSOR = f"   {CURSOR} "  # menus are indented, which tells them from prompts
+
+# The head of the menu that asks what to restore: in older versions, and in current ones.
+RESTORE_MENU = ("Confirm you want to restore", "Restore to the point before you sent this message")
 
 # What the program writes when a turn is over: normally, by an API failure, by an interrupt.
 TURN_ENDS = (
@@ -135,11 +138,16 @@ class ClaudeTerminal:
         wait_until(quiet, timeout, "a quiet agent")
 
     def wait_written(self, *marks: bytes, timeout: float = PATIENCE) -> None:
-        """Wait until all these have been added to the session file since the last `submit`."""
+        """Wait until the conversation has lines with all these since the last `submit`.
+
+        Lines beside it do not count: Claude Code logs the request that it sends
+        (`api-request-blob`) just before it writes the prompt.
+        """
 
         def written() -> bool:
-            new = self._new_bytes()
-            return all(mark in new for mark in marks)
+            *lines, _ = self._new_bytes().split(b"\n")
+            said = [line for line in lines if line and "uuid" in json.loads(line)]
+            return all(any(mark in line for line in said) for mark in marks)
 
         wait_until(written, timeout, f"{marks!r} in the session file")
 
@@ -182,16 +190,23 @@ class ClaudeTerminal:
         """Type and press Enter; does not wait for anything that follows."""
         self.type(text)
         self.mark()
-        self.tmux.key("Enter")
-        # The UI now and then swallows an Enter that comes while it draws.
+        self._enter(lambda screen: text not in _input_part(screen), text)
+
+    def accept(self, entry: str) -> None:
+        """Wait for a menu whose cursor stands on this entry, and take it."""
+        self.tmux.wait_for(f"{CURSOR} {entry}")
+        self._enter(lambda screen: f"{CURSOR} {entry}" not in screen, entry)
+
+    def _enter(self, taken: Callable[[str], bool], what: str) -> None:
+        """Enter, again until it is taken: the UI swallows one now and then while it draws."""
         for _ in range(5):
+            self.tmux.key("Enter")
             try:
-                self.tmux.wait_for(lambda screen: text not in _input_part(screen), timeout=1)
+                self.tmux.wait_for(taken, timeout=1)
             except TimeoutError:
-                self.tmux.key("Enter")
-            else:
-                return
-        raise TimeoutError(f"{text!r} could not be submitted:\n{self.tmux.capture()}")
+                continue
+            return
+        raise TimeoutError(f"{what!r} could not be submitted:\n{self.tmux.capture()}")
 
     def prompt(self, text: str, timeout: float = PATIENCE) -> None:
         """One whole turn: submit, then wait until the agent is idle again."""
@@ -235,11 +250,11 @@ class ClaudeTerminal:
         self.tmux.wait_for("Restore the code and/or conversation")
         self._choose(prompt, "Up")
         self.tmux.key("Enter")
-        self.tmux.wait_for("Confirm you want to restore")
+        self.tmux.wait_for(_asks_what_to_restore, what="the menu of what to restore")
         self._choose(option, "Down")
         self.mark()
         self.tmux.key("Enter")
-        self.tmux.wait_for(lambda now: "Confirm you want to restore" not in now and _has_input(now))
+        self.tmux.wait_for(lambda now: not _asks_what_to_restore(now) and _has_input(now))
         if option == "Restore conversation":
             self.tmux.wait_for(lambda now: prompt in _input_part(now), what=prompt)
             self.clear_input()
@@ -260,10 +275,27 @@ class ClaudeTerminal:
         self.tmux.key("Escape")
         wait_until(lambda: self.status() == "idle", what="an idle agent after Esc")
 
+    def choose_mode(self, shown: str) -> None:
+        """Shift+Tab until the last row says that this permission mode is on."""
+        for _ in range(6):
+            before = _mode_row(self.tmux.capture())
+            if shown in before:
+                return
+            self.tmux.key("BTab")
+            self.tmux.wait_for(lambda now, old=before: _mode_row(now) != old, what=shown)
+        raise TimeoutError(f"no mode {shown!r}:\n{self.tmux.capture()}")
+
     def compact(self, timeout: float = PATIENCE) -> None:
         """/compact, until the summary is in the session file."""
         self.submit("/compact")
         self.wait_idle(timeout, written=[b"<local-command-stdout>"])
+
+    def branch(self) -> None:
+        """/branch, until the new session is open. What the program prints differs by version."""
+        before = self.session_id()
+        self.submit("/branch")
+        self.wait_session_change(before)
+        self.wait_quiet()
 
     def kill(self) -> None:
         """End the program at once (SIGKILL), as a crash would."""
@@ -280,6 +312,10 @@ def _has_input(screen: str) -> bool:
     return any(line.startswith(CURSOR) for line in screen.splitlines())
 
 
+def _asks_what_to_restore(screen: str) -> bool:
+    return any(head in screen for head in RESTORE_MENU)
+
+
 def _input_part(screen: str) -> str:
     """The screen from the last input line on (a long text wraps, so rows are joined)."""
     rows = screen.splitlines()
@@ -291,6 +327,10 @@ def _input_text(screen: str) -> str:
     """What stands on the last input line."""
     rows = [row for row in screen.splitlines() if row.startswith(CURSOR)]
     return rows[-1].removeprefix(CURSOR).strip() if rows else ""
+
+
+def _mode_row(screen: str) -> str:
+    return screen.rstrip().rsplit("\n", maxsplit=1)[-1]
 
 
 def _cursor_row(screen: str) -> str:

@@ -406,4 +406,7 @@ def test_dialogs() -> None:
     assert claude().dialog_on(CLAUDE_RESTS + "row\n") is None
     assert claude().dialog_on("") is None
     assert codex().dialog_on(CODEX_ASKS) == "permission"
+    for leave in ("quit", "back"):
+        foot = f"\u203a 1. Trust and continue\n  2. No\n\n  enter continue \u00b7 esc {leave}\n"
+        assert codex().dialog_on(foot) == "trust"
     assert codex().dialog_on(CODEX_ASKS + "\u203a Ask Codex\n\n  model\n  folder\n") is None

@@ -19,7 +19,7 @@ words = sys.argv[1:]
 if "--help" in words:
     sys.exit(print({help!r}))
 if "--version" in words:
-    sys.exit(print("2.1.325 (stand-in)"))
+    sys.exit(print("2.1.326 (stand-in)"))
 prompt = sys.stdin.read()
 flag = "--resume" if "--resume" in words else "--session-id"
 session = words[words.index(flag) + 1]

@@ -57,7 +57,7 @@ class Agent:
         line: dict[str, Any] = {"parentUuid": self.parent, "isSidechain": False, "type": kind}
         line |= {"message": message} if message else {}
         line |= {"uuid": str(uuid.uuid4()), "timestamp": datetime.now(UTC).isoformat()}
-        line |= {"cwd": str(Path.cwd()), "sessionId": self.id, "version": "2.1.325", **fields}
+        line |= {"cwd": str(Path.cwd()), "sessionId": self.id, "version": "2.1.326", **fields}
         self.parent = str(line["uuid"])
         path = self.root / "projects" / "-stand-in" / f"{self.id}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)

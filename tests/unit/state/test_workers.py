@@ -40,7 +40,7 @@ FULL = WorkerInfo(
     forked_from="calm-otter",
     commit_turns=True,
     push="origin",
-    version="codex-cli 0.166.0",
+    version="codex-cli 0.169.0",
     settings_hash="ab" * 32,
 )
 

@@ -15,7 +15,7 @@ PROGRAM = "claude"
 FLAGS = ("--resume", "--fork-session", "--session-id", "--name")
 """What the launches below use."""
 
-# From the help text of 2.1.325, and the flags that it does not show.
+# From the help text, and the flags that it does not show.
 GRAMMAR = Grammar(
     switches=flags(
         """

@@ -1,6 +1,6 @@
 """The MCP servers of Claude Code: `mcpServers` in `.claude.json` and in a project's `.mcp.json`.
 
-Measured on 2.1.325: `claude mcp add` refuses a name that is taken in the same scope. `local` is
+Measured: `claude mcp add` refuses a name that is taken in the same scope. `local` is
 kept under the repository, and a worktree counts as the one that it belongs to. Servers get the
 whole environment of Claude Code.
 """

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
+from prong.agents import tested
 from prong.agents.claude import sample_code as code
 from prong.agents.claude.folders import project_folder
 from prong.agents.common import write_lines
 from prong.model import TurnKey
 from prong.ports import TurnOver
 
-VERSION = "2.1.325"
 _SECOND = timedelta(seconds=1)
 
 Call = tuple[str, Mapping[str, Any], str]
@@ -52,7 +52,7 @@ class ClaudeSample:
             "entrypoint": self.entrypoint,
             "cwd": self.cwd,
             "sessionId": self.id,
-            "version": VERSION,
+            "version": tested.CLAUDE[-1],
             "gitBranch": self.branch,
         }
         self.lines.append(line)

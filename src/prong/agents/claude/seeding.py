@@ -1,6 +1,6 @@
 """A seed for Claude Code: a first prompt on standard input, without tools, and its answer.
 
-What is measured on 2.1.325: a prompt of any length arrives, without the blank space around it. The
+Measured: a prompt of any length arrives, without the blank space around it. The
 session is one of `claude -p`, so the picker of Claude Code does not list it; its id opens it.
 """
 

@@ -2,7 +2,7 @@
 
     {"projects": {"/home/ada/shop": {"hasTrustDialogAccepted": true, ...}}}
 
-Measured on 2.1.325: without it Claude Code asks before anything else, also when it is told to skip
+Measured: without it Claude Code asks before anything else, also when it is told to skip
 permissions, and the answer that is chosen at first is "No, exit". `claude -p` never asks.
 """
 

@@ -1,6 +1,6 @@
 """Claude Code as a worker: its options, a new session, turns without a terminal, what it does now.
 
-What is measured on 2.1.325: `sessions/<pid>.json` says `waiting` as soon as a dialog of a turn is
+Measured: `sessions/<pid>.json` says `waiting` as soon as a dialog of a turn is
 open, and why; it is not there before the question of trust is answered.
 """
 

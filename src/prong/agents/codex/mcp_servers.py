@@ -1,6 +1,6 @@
 """The MCP servers of Codex: `[mcp_servers.NAME]` in config.toml.
 
-Measured on 0.166.0: `codex mcp add` takes the place of an entry of the same name, with all that a
+Measured: `codex mcp add` takes the place of an entry of the same name, with all that a
 person had set in it, and says nothing. Of Codex's own environment a server gets a dozen variables
 (HOME, PATH, TERM, ...) and those that `env_vars` names; one that is not set does no harm there.
 `codex mcp add` has no flag for that, so Codex's app-server writes it, which keeps comments.

@@ -34,8 +34,7 @@ class _Config(msgspec.Struct):
 
 def settings(root: Path, cwd: Path, profile: str | None) -> list[str]:
     """The flags. Those of a base command that say something else must stand behind them."""
-    files = [root / "config.toml", *([root / f"{profile}.config.toml"] if profile else [])]
-    config = jsonl.salvage(_Config, _merged(files))
+    config = jsonl.salvage(_Config, config_of(root, profile))
     given = {"approval_policy": config.approval_policy or _ASKS}
     if config.sandbox_mode:
         given["sandbox_mode"] = config.sandbox_mode
@@ -44,9 +43,11 @@ def settings(root: Path, cwd: Path, profile: str | None) -> list[str]:
     return [word for key, value in given.items() for word in ("-c", f"{key}={json.dumps(value)}")]
 
 
-def _merged(files: list[Path]) -> dict[str, Any]:
+def config_of(root: Path, profile: str | None) -> dict[str, Any]:
+    """The settings of the user, with a profile on top of them."""
     import tomllib
 
+    files = [root / "config.toml", *([root / f"{profile}.config.toml"] if profile else [])]
     merged: dict[str, Any] = {}
     for file in files:
         with suppress(OSError, ValueError):

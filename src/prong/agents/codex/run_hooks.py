@@ -3,7 +3,7 @@
     -c 'hooks.Stop=[{hooks=[{type="command",command="...",timeout=10}]}]'
     -c 'hooks.state={"/<session-flags>/config.toml:stop:0:0"={trusted_hash="sha256:..."}}'
 
-Measured on 0.166.0: Codex keeps them apart from those in files, which run as well, and trusts them
+Measured: Codex keeps them apart from those in files, which run as well, and trusts them
 by hashes that stand on the command line, too. Only Codex computes a hash; so what it said is kept,
 for as long as it is the same program and the same hooks.
 """

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
+from prong.agents import tested
 from prong.agents.common import write_lines
 
 _SECOND = timedelta(seconds=1)
@@ -37,7 +38,7 @@ class CodexSample:
             originator="codex-tui",
             source=source,
             thread_source="user",
-            cli_version="0.166.0",
+            cli_version=tested.CODEX[-1],
             history_mode="paginated",
             git={"branch": "main"},
             **meta,

@@ -1,6 +1,6 @@
 """A seed for Codex: a first prompt on standard input, without tools, and its answer.
 
-What is measured on 0.166.0: up to 1,048,576 characters arrive byte for byte. The thread is one of
+Measured: up to 1,048,576 characters arrive byte for byte. The thread is one of
 `codex exec`, so the picker of Codex lists it only with `--include-non-interactive`.
 """
 

@@ -3,7 +3,7 @@
     [projects."/home/ada/shop"]
     trust_level = "trusted"
 
-Measured on 0.166.0: the terminal UI asks before anything else, also when it is told to bypass
+Measured: the terminal UI asks before anything else, also when it is told to bypass
 approvals. It does not ask in a folder without git. `codex exec` never asks.
 """
 

@@ -1,6 +1,6 @@
 """Codex as a worker: its options, a new thread, turns without a terminal, what it does now.
 
-What is measured on 0.166.0: the process of the terminal UI holds the lock of its thread as soon as
+Measured: the process of the terminal UI holds the lock of its thread as soon as
 it takes input, and keeps the locks of all threads that it had open before (`/new`). Nothing in its
 files tells that it asks a person for leave; its hook `PermissionRequest` does, at once.
 """
@@ -312,6 +312,7 @@ def settings_files(command: Command, folder: Path, root: Path) -> list[Path]:
 _DIALOGS = {
     "Press enter to confirm or esc to cancel": "permission",
     "enter continue \u00b7 esc quit": "trust",
+    "enter continue \u00b7 esc back": "trust",  # the newer wording
 }
 """How a dialog says that it can be left."""
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prong.agents.claude.hooks import EVENTS, ClaudeHooks
@@ -288,6 +288,7 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
     return data | ({"hooks": hooks} if hooks else {})
 
 
+@settings(deadline=None)
 @given(
     files(), st.sampled_from([None, 0, 1, 2, 4, "\t"]), st.booleans(), st.sampled_from(["\n", ""])
 )
