@@ -28,10 +28,7 @@ MACHINE_TEXT = (
     "<local-command-",
     "<bash-",
     "<task-notification>",
-    "<teammate-message",
     "<system-reminder>",
-    "<observed_from_primary_session>",
-    "<ci-monitor-event>",
     "Caveat: The messages below",
     INTERRUPTED,
     "This session is being continued from a previous conversation",
@@ -39,9 +36,16 @@ MACHINE_TEXT = (
     "Operation stopped by hook",
     "Base directory for this skill:",
 )
-"""What a user line of Claude Code begins with that no person typed."""
+"""What a user line of Claude Code begins with that neither a person nor another agent said."""
 
-WRAPPERS = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
+NOTICES = ("<teammate-message", "<observed_from_primary_session>", "<ci-monitor-event>")
+"""What other agents and programs say to this one: the model answers, so a turn opens with it."""
+
+_TERMINAL = ("cli", "sdk-cli")
+_WRAPPERS = re.compile(
+    r"(?:\s*<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>)+\s*", re.DOTALL
+)
+_EDITOR_WRAPPERS = re.compile(r"(?:\s*<(ide_opened_file|ide_selection)>.*?</\1>)+\s*", re.DOTALL)
 
 _COMMAND_NAME = re.compile(r"<command-name>([^<]*)</command-name>")
 _COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
@@ -72,6 +76,20 @@ class LastTurn(NamedTuple):
     def has_prompt(self, prompt_id: str | None) -> bool:
         """False when it is another prompt's turn; who knows no id cannot say that."""
         return prompt_id is None or not self.prompt_ids or prompt_id in self.prompt_ids
+
+
+def unwrapped(text: str, entrypoint: str | None = None) -> str:
+    """The text of a user block without what Claude Code or an editor put before it.
+
+    In a terminal the CLI keeps its reminders in lines of their own, so a `<system-reminder>` in
+    a prompt of the entrypoint `cli` or `sdk-cli` was typed. The desktop app puts one before the
+    prompt, and nothing behind it: the rest was typed.
+    """
+    if "<" not in text:
+        return text
+    wrappers = _EDITOR_WRAPPERS if entrypoint in _TERMINAL else _WRAPPERS
+    found = wrappers.match(text)
+    return text[found.end() :] if found else text
 
 
 def claude(path: Path) -> LastTurn | None:
@@ -190,16 +208,25 @@ def _claude_turn(openers: list[Line], message: Line | None) -> LastTurn:
         _words(_table(message.get("message"))) if message else "",
         number if isinstance(number, int) else None,
         is_inherited,
-        "\n".join(_typed(_words(_table(one.get("message")))) for one in reversed(openers)),
+        "\n".join(_typed(one) for one in reversed(openers)),
     )
 
 
-def _typed(words: str) -> str:
+def _typed(line: Line) -> str:
     """A prompt without what the program puts around it."""
+    words = _prompt_words(line, _text(line.get("entrypoint")))
     name, given = _COMMAND_NAME.search(words), _COMMAND_ARGS.search(words)
     if name is not None:
         return f"{name[1]} {given[1] if given else ''}".strip()
-    return WRAPPERS.sub("", words).strip()
+    return words
+
+
+def _prompt_words(line: Line, entrypoint: str | None = None) -> str:
+    message = _table(line.get("message"))
+    content = message.get("content")
+    texts = [content] if isinstance(content, str) else [b.get("text") for b in _blocks(message)]
+    kept = (unwrapped(text, entrypoint) for text in texts if isinstance(text, str))
+    return "\n".join(text for text in kept if text).strip()
 
 
 def _group(path: Path, opener: Line, begin: int) -> list[Line]:
@@ -227,9 +254,11 @@ def _is_prompt(line: Line) -> bool:
 def _is_worded(line: Line) -> bool:
     if line.get("toolUseResult") or line.get("sourceToolUseID"):
         return False
+    words = _prompt_words(line)
+    if words.startswith(NOTICES):
+        return True
     if _table(line.get("origin")).get("kind") not in (None, "human"):
         return False
-    words = WRAPPERS.sub("", _words(_table(line.get("message")))).strip()
     return bool(words) and not words.startswith(MACHINE_TEXT)
 
 

@@ -2,16 +2,18 @@
 
 import csv
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from prong.agents import jsonl
 from prong.agents.claude.records import Line as ClaudeLine
+from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.records import Line as CodexLine
 from prong.app import App
 from prong.app.sessions import SessionFilter
-from prong.model import TurnKind, View
+from prong.model import Cut, TurnKind, View
 from tests.corpus import corpus
 from tests.corpus.corpus import Expected
 
@@ -67,6 +69,19 @@ def test_the_context_is_made_of_lines_of_the_history(row: Expected, folder: Path
     history = Counter(m.tool.id for m in store.messages(conversation.session) if m.tool)
     context = store.messages(conversation.session, view=View.CONTEXT)
     assert not Counter(m.tool.id for m in context if m.tool) - history
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in EXPECTED if row.agent == "claude"], ids=lambda row: row.file
+)
+def test_every_turn_can_be_forked_and_every_prompt_asked_again(row: Expected, folder: Path) -> None:
+    store, conversation = corpus.read(folder / row.file, folder)
+    assert isinstance(store, ClaudeStore)
+    turns = (*conversation.turns, *conversation.abandoned)
+    with closing(store.source(conversation.session)) as source:
+        for turn in (None, *(turn.id for turn in turns)):
+            for full in (False, True):
+                source.extent(Cut(turn, full))
 
 
 def test_the_prompts_are_those_that_somebody_else_counted(folder: Path) -> None:

@@ -4,11 +4,12 @@ Values that stay are copied byte for byte. Keys are set by name, never by replac
 the source also occurs in what people and tools said.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
+from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
@@ -16,19 +17,15 @@ from msgspec import Raw
 from prong.agents import jsonl
 from prong.agents.claude import sidecars, transcript
 from prong.agents.claude.folders import project_folder
-from prong.agents.claude.records import Block
 from prong.agents.claude.source import ClaudeSource
-from prong.agents.claude.transcript import Node, is_hollow
+from prong.agents.claude.transcript import LastPrompt, Node
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import spans
 from prong.agents.common import alone
 from prong.errors import Corrupt, Taken
 from prong.model import Child, Cut
 from prong.publication import Publication, writer
 
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
-_blocks = msgspec.json.Decoder(list[Raw]).decode
-_block = msgspec.json.Decoder(Block).decode
 _encode = msgspec.json.Encoder().encode
 _CLI = Raw(b'"cli"')
 
@@ -45,7 +42,13 @@ def write(
     chosen = source.selection(cut)
     copy = _Copy(source, child, sidecars.Moved(source.session.path, target))
     with writer(staged) as file:
-        file.writelines(copy.moved.lines(copy.records(cut)))
+        file.writelines(copy.moved.lines(copy.records(chosen.fork)))
+        if chosen.unanswered:
+            for line in _closing_lines(child, chosen.fork, chosen.unanswered):
+                file.write(_encode(line) + b"\n")
+        elif chosen.fork.transcript.last_prompt:
+            leaf = _leaf_line(child, chosen.fork.transcript.last_prompt)
+            file.write(_encode(leaf) + b"\n")
         if child.title:
             file.write(_encode(_title_line(child)) + b"\n")
     agents = [agent.path for agent in sidecars.launched(source, chosen.nodes)]
@@ -55,11 +58,68 @@ def write(
     sidecars.stage_memory(source.session.path, folder, publication)
     # The disk may write while we read.
     publication.hurry(staged)
-    written = _read_back(staged, chosen.turn_ids, copy.context)
+    written = _read_back(staged, chosen.fork)
     with alone(root / "projects"):
         check_free(root, child.id)
         publication.publish(target)
     return target, written
+
+
+def _closing_lines(child: Child, fork: Tree, last: Node) -> Iterator[dict[str, Any]]:
+    """Lines that keep the CLI from answering for the model, and that it never sends.
+
+    A session that ends with a line of the user is resumed with `No response requested.` behind it,
+    which the source does not have there. After an interrupt or a summary an attachment
+    keeps it from that, elsewhere an answer that is only shown and an attachment. The CLI passes
+    over an attachment of a kind that it does not know.
+    """
+    assert fork.leaf is not None
+    shared = {
+        "isSidechain": False,
+        "timestamp": fork.leaf.time,
+        "userType": "external",
+        "entrypoint": "cli",
+        "cwd": str(child.cwd),
+        "sessionId": child.id,
+    }
+    parent = fork.leaf.uuid
+    if not last.summary and not (last.prompt and last.prompt.interrupt):
+        shown = {
+            "id": str(uuid4()),
+            "type": "message",
+            "role": "assistant",
+            "model": "<synthetic>",
+            "content": [{"type": "text", "text": f"[forked from {child.parent}]"}],
+        }
+        answer = str(uuid4())
+        yield {
+            "parentUuid": parent,
+            "type": "assistant",
+            "message": shown,
+            "isVirtual": True,
+            "isMeta": True,
+            "uuid": answer,
+            **shared,
+        }
+        parent = answer
+    attachment = {"type": "prong_fork", "parent": str(child.parent)}
+    yield {
+        "parentUuid": parent,
+        "type": "attachment",
+        "attachment": attachment,
+        "uuid": str(uuid4()),
+        **shared,
+    }
+
+
+def _leaf_line(child: Child, last: LastPrompt) -> dict[str, str | bool | None]:
+    """The line by which the CLI itself names the leaf of a rewound session."""
+    return {
+        "type": "last-prompt",
+        "leafUuid": last.leaf,
+        "explicit": last.explicit,
+        "sessionId": child.id,
+    }
 
 
 def _title_line(child: Child) -> dict[str, str | None]:
@@ -87,30 +147,17 @@ class _Copy:
     source: ClaudeSource
     child: Child
     moved: sidecars.Moved
-    context: list[str] = field(default_factory=list[str])
-    """The lines that the model would get, as far as they were kept."""
 
     def __post_init__(self) -> None:
         self._session_id = _raw(self.child.id)
         self._cwd = _raw(str(self.child.cwd))
         self._origin = b'{"sessionId":%b,"messageUuid":' % _encode(self.source.session.id)
 
-    def records(self, cut: Cut) -> Iterator[sidecars.Record]:
-        chosen = self.source.selection(cut)
-        parents = dict(chosen.parents)
-        dropped: dict[str, str | None] = {}
-        for node in self._with_sidechains(chosen.nodes):
-            parent = parents.get(node.uuid, node.parent)
-            while parent in dropped:
-                parent = dropped[parent]
-            fields = self._record(node, parent)
-            if fields is None:
-                dropped[node.uuid] = parent
-            else:
-                yield node.length, fields
-        self.context = [node.uuid for node in chosen.context if node.uuid not in dropped]
+    def records(self, fork: Tree) -> Iterator[sidecars.Record]:
+        for node in self._with_sidechains(fork.nodes.values()):
+            yield node.length, self._record(node)
 
-    def _with_sidechains(self, nodes: list[Node]) -> Iterator[Node]:
+    def _with_sidechains(self, nodes: Iterable[Node]) -> Iterator[Node]:
         """Old CLIs wrote the lines of sub-agents between those of the conversation."""
         beside = [node for node in self.source.transcript.nodes.values() if node.sidechain]
         if not beside:
@@ -122,13 +169,11 @@ class _Copy:
                 yield beside.pop()
             yield node
 
-    def _record(self, node: Node, parent: str | None) -> dict[str, Raw] | None:
-        """The line as the fork has it; None when nothing of it may be sent again."""
+    def _record(self, node: Node) -> dict[str, Raw]:
+        """The line as the fork has it."""
         fields = _decoded(_read(self.source.file, node))
-        if node.hollow and not _fill(fields):
-            return None
-        if parent != node.parent:
-            fields["parentUuid"] = _raw(parent)
+        if node.parent != self.source.transcript.nodes[node.uuid].parent:
+            fields["parentUuid"] = _raw(node.parent)
         fields["sessionId"] = self._session_id
         if "entrypoint" in fields:
             fields["entrypoint"] = _CLI
@@ -151,32 +196,27 @@ def _decoded(data: bytes) -> dict[str, Raw]:
         pieces, _ = jsonl.split_objects(data)
         if not pieces:
             raise Corrupt("the session changed while it was copied") from None
-        return {key: Raw(jsonl.plain_json(value)) for key, value in pieces[0][2].items()}
+        return {_plain(key): Raw(jsonl.plain_json(value)) for key, value in pieces[0][2].items()}
 
 
-def _fill(fields: dict[str, Raw]) -> bool:
-    """Take out the blocks that are a signature without a thought; False when nothing is left."""
-    message = _fields(fields["message"])
-    kept = [raw for raw in _blocks(message["content"]) if not is_hollow(_block(raw))]
-    message["content"] = _raw(kept)
-    fields["message"] = _raw(message)
-    return bool(kept)
+def _plain(text: str) -> str:
+    """The text without half characters, which UTF-8 does not have."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _raw(value: Any) -> Raw:
     return Raw(_encode(value))
 
 
-def _read_back(path: Path, turn_ids: list[str], context: list[str]) -> Tree:
-    """What was written must be what was meant, or nothing is published."""
+def _read_back(path: Path, fork: Tree) -> Tree:
+    """Read what was written, which must be what was selected, or it is not published."""
     with jsonl.open_file(path) as file:
         tree = Tree(transcript.read(file))
-    found = [span.opener.uuid for span in spans(tree.history, tree.transcript) if span.opener]
-    if found != turn_ids or [node.uuid for node in tree.context()] != context:
+    # Lines of ours may stand behind those of the source.
+    read = [node.uuid for node in tree.history if node.uuid in fork.nodes]
+    if read != [node.uuid for node in fork.history]:
         raise Corrupt(
             "the fork does not read back as its source, so it was not published",
             hint="please report this; --method seed forks without copying lines",
-            expected=len(turn_ids),
-            found=len(found),
         )
     return tree

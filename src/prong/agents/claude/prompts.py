@@ -11,13 +11,15 @@ from msgspec import Raw, Struct
 
 from prong.agents import jsonl
 from prong.agents.claude.records import Block, Line
+from prong.agents.media import DOCUMENT, IMAGE
 from prong.model import TurnKind
-from prong.tails import INTERRUPTED, MACHINE_TEXT, WRAPPERS
-
-IMAGE = "[image]"
-DOCUMENT = "[document]"
+from prong.tails import INTERRUPTED, MACHINE_TEXT, NOTICES, unwrapped
 
 _TOOL_LOADED = "Tool loaded."
+_NOTICE = re.compile(
+    r"<(teammate-message|observed_from_primary_session|ci-monitor-event)[^>]*>(.*?)</\1>",
+    re.DOTALL,
+)
 
 
 class Prompt(Struct, array_like=True, gc=False):
@@ -49,14 +51,12 @@ def prompt_of(line: Line) -> Prompt | None:
     content = line.message.content
     if isinstance(content, list) and any(block.type == "tool_result" for block in content):
         return None
-    raw = content if isinstance(content, str) else _joined(content)
-    text = unwrapped(raw)
+    text = _prompt_text(content, line.entrypoint)
+    asked = _prompt_text(content) if "<system-reminder>" in text else text
     worded = (
-        bool(text)
-        and not text.startswith(MACHINE_TEXT)
-        and line.tool_use_result is None
+        line.tool_use_result is None
         and line.source_tool_use_id is None
-        and (line.origin is None or line.origin.kind in (None, "human"))
+        and (text.startswith(NOTICES) or _is_typed(line, asked))
     )
     return Prompt(
         readable(text),
@@ -70,8 +70,16 @@ def prompt_of(line: Line) -> Prompt | None:
     )
 
 
+def _is_typed(line: Line, text: str) -> bool:
+    if line.origin is not None and line.origin.kind not in (None, "human"):
+        return False
+    return bool(text) and not text.startswith(MACHINE_TEXT)
+
+
 def _kind_of(line: Line, text: str) -> TurnKind:
-    if line.turn_origin == "task_notification" or text.startswith("<task-notification>"):
+    if line.turn_origin == "task_notification":
+        return TurnKind.NOTIFICATION
+    if text.startswith(("<task-notification>", *NOTICES)):
         return TurnKind.NOTIFICATION
     if text.startswith(("<command-", "<bash-")):
         return TurnKind.COMMAND
@@ -85,11 +93,6 @@ def _kind_of(line: Line, text: str) -> TurnKind:
 def is_program(entrypoint: str) -> bool:
     """True for `sdk-cli` (which is `claude -p`), `sdk-ts`, `sdk-py`."""
     return entrypoint.startswith("sdk")
-
-
-def unwrapped(text: str) -> str:
-    """The text without what editors and the CLI wrapped around it."""
-    return WRAPPERS.sub("", text).strip() if "<" in text else text.strip()
 
 
 def _element(text: str, name: str) -> str:
@@ -106,27 +109,31 @@ def readable(text: str) -> str:
         return "!" + _element(text, "bash-input")
     if text.startswith("<task-notification>"):
         return _element(text, "summary") or text
+    if text.startswith(NOTICES):
+        return _NOTICE.sub(r"\2", text).strip() or text
     return text
 
 
 def steering(blocks: list[Block]) -> str | None:
     """Text that a person sent along with tool results, in CLIs that had no attachment for it."""
-    text = unwrapped("\n".join(text_of(block.text) for block in blocks if block.type == "text"))
-    if not text or text == _TOOL_LOADED or text.startswith(MACHINE_TEXT):
+    text = _prompt_text([block for block in blocks if block.type == "text"])
+    if not text or text == _TOOL_LOADED or text.startswith((*MACHINE_TEXT, *NOTICES)):
         return None
     return text
 
 
-def _joined(blocks: list[Block]) -> str:
+def _prompt_text(content: str | list[Block], entrypoint: str | None = None) -> str:
+    if isinstance(content, str):
+        return unwrapped(content, entrypoint).strip()
     parts: list[str] = []
-    for block in blocks:
+    for block in content:
         if block.type == "text":
-            parts.append(text_of(block.text))
+            parts.append(unwrapped(text_of(block.text), entrypoint))
         elif block.type == "image":
             parts.append(IMAGE)
         elif block.type == "document":
             parts.append(DOCUMENT)
-    return "\n".join(part for part in parts if part)
+    return "\n".join(part for part in parts if part).strip()
 
 
 class _TextBlock(Struct, gc=False):

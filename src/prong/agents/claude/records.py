@@ -30,7 +30,6 @@ class Block(Struct, gc=False):
     type: str = ""
     text: Raw = NO_RAW
     thinking: Raw = NO_RAW
-    signature: Raw = NO_RAW
     id: str | None = None
     name: str | None = None
     input: Raw = NO_RAW

@@ -94,13 +94,6 @@ class ClaudeSource:
             yield from renderer.render([node], numbers.get(node.uuid))
 
     def _warnings(self, chosen: Selection) -> Iterator[str]:
-        hollow = sum(node.hollow for node in chosen.context)
-        if hollow:
-            thoughts = "1 thought" if hollow == 1 else f"{hollow} thoughts"
-            yield (
-                f"{thoughts} of which only the signature was kept will be left out: "
-                "the API does not accept them"
-            )
         waiting = self._unreported(chosen)
         if waiting:
             agents = "a background agent" if waiting == 1 else f"{waiting} background agents"

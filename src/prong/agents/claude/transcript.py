@@ -76,8 +76,6 @@ class Node(Struct, array_like=True, gc=False):
     """The CLI's note that a turn is over; not all turns get one."""
     unfinished: bool = False
     """More of the same message was to come: a thought, or words before a tool call."""
-    hollow: int = 0
-    """Blocks that are a signature of a thought without the thought: the API rejects such a one."""
     size: int = 0
     """Characters of what is sent to the model, as far as they can be counted without decoding."""
     message_id: str | None = None
@@ -292,7 +290,6 @@ class _Taker:
             self.model = model
         said = True
         calls: tuple[Call, ...] = ()
-        hollow = 0
         unfinished = False
         if isinstance(content, list):
             said = False
@@ -305,8 +302,6 @@ class _Taker:
                     said = said or call.name in LAUNCHERS
                 elif kind == "text":
                     said = True
-                elif kind == "thinking" and is_hollow(block):
-                    hollow += 1
             if not calls:
                 # A thought is never the last block of a message.
                 thought = not content or "thinking" in content[-1].type
@@ -325,7 +320,6 @@ class _Taker:
             line.is_api_error_message,
             synthetic,
             unfinished=unfinished,
-            hollow=hollow,
             size=size_of(content),
             message_id=body.id,
             tokens=(usage.total() or None) if usage and not synthetic else None,
@@ -417,11 +411,6 @@ def _node_beside(line: Line, uuid: str, order: int, offset: int, length: int) ->
         if line.subtype == "compact_boundary":
             node.boundary = _boundary_of(line)
     return node
-
-
-def is_hollow(block: Block) -> bool:
-    """True for the signature of a thought whose text was not kept."""
-    return block.type == "thinking" and len(block.thinking) <= 2 < len(block.signature)
 
 
 def _call_of(block: Block) -> Call:

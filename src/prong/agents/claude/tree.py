@@ -5,9 +5,32 @@ branch is dead though it stands in the file; it brings back the siblings of para
 which that walk would miss; and it starts at the last compaction, before which the history goes on.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import cached_property
+from operator import itemgetter
+from typing import NamedTuple
 
 from prong.agents.claude.transcript import ZERO, Boundary, Node, Transcript
+from prong.agents.times import parse_time
+
+_NEARBY = timedelta(seconds=5)
+"""How far back in time the CLI looks for a stand-in when the parent of a line is missing."""
+
+
+class _Segment(NamedTuple):
+    """Lines that a compaction preserved: they stand before the boundary, and are sent after it."""
+
+    boundary: Node
+    anchor: Node
+    """The summary, behind which they are sent."""
+
+    def is_below(self, chain: list[Node]) -> bool:
+        """True when a chain goes on behind the compaction and has not come to its summary yet."""
+        return any(node.order > self.boundary.order for node in chain) and not any(
+            node is self.boundary for node in chain
+        )
 
 
 class Tree:
@@ -19,6 +42,8 @@ class Tree:
         chain = self._walk(leaf) if leaf else self._active_chain()
         self.leaf = chain[0] if chain else None
         chain.reverse()
+        self.depths = {node.uuid: depth for depth, node in enumerate(chain)}
+        """The lines that the walk passes, without the siblings of parallel tool calls."""
         self.history: list[Node] = self._with_siblings(chain)
         """The active branch from its first line on, across compactions."""
 
@@ -71,11 +96,46 @@ class Tree:
             node for node in self.nodes.values() if not node.sidechain and node.uuid not in known
         ]
 
-    def parent_of(self, node: Node) -> Node | None:
-        """The line before this one in the conversation, also across a compaction."""
+    def parent_of(self, node: Node, speaker: Node | None = None) -> Node | None:
+        """The line before this one in the conversation, also across a compaction.
+
+        `speaker` is the line that a run of progress lines led here from.
+        """
         if node.boundary is not None and node.parent is None:
             return self._before(node, node.boundary)
-        return self.nodes.get(node.parent) if node.parent else None
+        if not node.parent:
+            return None
+        return self.nodes.get(node.parent) or self._nearby(speaker or node)
+
+    def _nearby(self, node: Node) -> Node | None:
+        """The line that the CLI takes for a parent that is not in the file.
+
+        It is the latest line within the five seconds before; the first one if timestamps are equal.
+        """
+        time = parse_time(node.time)
+        if time is None:
+            return None
+        number = bisect_right(self._by_time, time, key=itemgetter(0))
+        nearest: Node | None = None
+        while number and self._by_time[number - 1][0] >= time - _NEARBY:
+            number -= 1
+            at, candidate = self._by_time[number]
+            if nearest is not None and at != parse_time(nearest.time):
+                break
+            if not self.descends(candidate, node):
+                nearest = candidate
+        return nearest
+
+    @cached_property
+    def _by_time(self) -> list[tuple[datetime, Node]]:
+        timed = [
+            (time, node)
+            for node in self.nodes.values()
+            if not node.sidechain
+            and node.type != "progress"
+            and (time := parse_time(node.time)) is not None
+        ]
+        return sorted(timed, key=itemgetter(0))
 
     def _before(self, start: Node, boundary: Boundary) -> Node | None:
         """Where the conversation stood when it was compacted."""
@@ -84,7 +144,7 @@ class Tree:
             # The logical parent is where the summarised part meets the kept one. Both were on the
             # branch that was active then, and that is the last one written below it.
             earlier = self._earlier(start)
-            return next((node for node in earlier if self._descends(node, logical)), logical)
+            return next((node for node in earlier if self.descends(node, logical)), logical)
         if logical is not None and logical is not start:
             return logical
         # It may name a line that was never written.
@@ -101,7 +161,8 @@ class Tree:
             if node.order < start.order and not node.sidechain
         )
 
-    def _descends(self, node: Node, ancestor: Node) -> bool:
+    def descends(self, node: Node, ancestor: Node) -> bool:
+        """True when a chain of parents leads from one line to another, or to itself."""
         seen: set[str] = set()
         current: Node | None = node
         while current is not None and current.uuid not in seen:
@@ -114,30 +175,95 @@ class Tree:
     def _walk(self, leaf: Node | None) -> list[Node]:
         chain: list[Node] = []
         find, append = self.nodes.get, chain.append
-        node = leaf
+        preserved = self._preserved_heads
+        node = speaker = leaf
         # A chain that is longer than the file goes in a circle: then it ends where that closes.
         for _ in self.nodes:
             if node is None:
                 return chain
             append(node)
+            if preserved and (segment := preserved.get(node.uuid)) and segment.is_below(chain):
+                # What was preserved stands behind the summary, and the rest before the boundary.
+                append(segment.anchor)
+                if segment.boundary is not segment.anchor:
+                    append(segment.boundary)
+            if node.type != "progress":
+                speaker = node
             parent = node.parent
-            node = find(parent) if parent else self.parent_of(node)
+            node = (find(parent) if parent else None) or self.parent_of(node, speaker)
         return chain if node is None else list({one.uuid: one for one in chain}.values())
+
+    @cached_property
+    def _preserved_heads(self) -> dict[str, "_Segment"]:
+        """The first lines of what compactions preserved."""
+        return {
+            node.boundary.head: _Segment(node, anchor)
+            for node in self.nodes.values()
+            if node.boundary is not None
+            and node.boundary.head in self.nodes
+            and (anchor := self.nodes.get(node.boundary.anchor or "")) is not None
+            and anchor.order >= node.order
+        }
 
     def _active_chain(self) -> list[Node]:
         """The lines from the leaf that a resume would take back to the first one."""
-        tip = next((node for node in reversed(self.nodes.values()) if not node.sidechain), None)
-        chain = self._walk(tip)
+        chain = self._chain_of_tip()
+        tip = chain[0] if chain else None
         last = self.transcript.last_prompt
         if tip is None or last is None or not last.leaf or last.leaf == ZERO:
             return chain
         named = self.nodes.get(last.leaf)
-        if named is None or named.sidechain:
+        if named is None or named.sidechain or named.type == "progress":
             return chain
-        if not any(node is named for node in chain):
+        if not self._is_linked(named, chain):
             return self._walk(named)
         stands_last = last.order > tip.order
         return self._walk(named) if last.explicit and stands_last else chain
+
+    def _is_linked(self, named: Node, chain: list[Node]) -> bool:
+        """True when a chain leads to a line by parents that are all in the file.
+
+        The CLI looks for stand-ins only after it has chosen the leaf.
+        """
+        for node in chain:
+            if node is named:
+                return True
+            if node.parent and node.parent not in self.nodes:
+                return False
+        return False
+
+    def _chain_of_tip(self) -> list[Node]:
+        """The chain of the last line in the file that belongs to something that was said.
+
+        A stray line at the end, such as an attachment whose parent is missing, does not.
+        """
+        strays: set[str] = set()
+        for node in reversed(self.nodes.values()):
+            if node.sidechain or node.type == "progress" or node.uuid in strays:
+                continue
+            chain = self._walk(self._last_descendant(node))
+            if any(line.type in ("user", "assistant") for line in chain):
+                return chain
+            strays.update(line.uuid for line in chain)
+        return []
+
+    def _last_descendant(self, node: Node) -> Node:
+        """The end of what hangs below a line, which may stand before it in the file."""
+        seen = {node.uuid}
+        while child := self._child_of(node):
+            if child.uuid in seen:
+                break
+            seen.add(child.uuid)
+            node = child
+        return node
+
+    def _child_of(self, parent: Node) -> Node | None:
+        children = [
+            node
+            for node in self.nodes.values()
+            if node.parent == parent.uuid and not node.sidechain and node.type != "progress"
+        ]
+        return children[-1] if children else None
 
     def _with_siblings(self, chain: list[Node]) -> list[Node]:
         """Put back what parallel tool calls hung beside the chain.

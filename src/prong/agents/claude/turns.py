@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec import structs
+
 from prong.agents.claude import queue
+from prong.agents.claude.prompts import Prompt
 from prong.agents.claude.transcript import EDITORS, SHELL, Call, Node, Result, Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.times import parse_time
-from prong.model import Command, Turn, TurnState
+from prong.model import Command, Turn, TurnKind, TurnState
 from prong.record import Record, field
 
 
@@ -54,7 +57,21 @@ def spans(nodes: Iterable[Node], transcript: Transcript) -> list[Span]:
             lead.insert(0, before.pop())
         cut.append(Span(node, [*lead, node]))
         append = cut[-1].nodes.append
-    return cut
+    return cut if len(cut) > 1 else _without_prompt(cut[0].nodes)
+
+
+def _without_prompt(nodes: list[Node]) -> list[Span]:
+    """One turn for a conversation that begins in the middle, behind its first prompt.
+
+    Such a file begins with the summary of another one, or lost its first lines. Claude Code
+    resumes it all the same.
+    """
+    first = next((i for i, node in enumerate(nodes) if node.type in ("user", "assistant")), None)
+    if first is None or not any(node.type == "assistant" and not node.synthetic for node in nodes):
+        return [Span(None, nodes)]
+    prompt = Prompt("", TurnKind.NOTIFICATION)
+    opener = structs.replace(nodes[first], prompt=prompt)
+    return [Span(None, nodes[:first]), Span(opener, [opener, *nodes[first + 1 :]])]
 
 
 def _goes_along(node: Node, span: Span) -> bool:
@@ -165,7 +182,9 @@ def work(span: Span) -> Work:
     results: dict[str, Result] = {}
     queued: list[str] = []
     prompt = opener.prompt.text
+    opened = False
     for node in span.nodes:
+        opened = opened or node is opener
         for call in node.calls:
             calls[call.id] = call
         for result in node.results:
@@ -175,7 +194,8 @@ def work(span: Span) -> Work:
         elif node.prompt:
             if node is not opener and node.prompt.position:
                 queued.append(node.prompt.text)
-            if node.prompt.shell:
+            if node.prompt.shell and not opened:
+                # The turn opens with the output; what was typed stands before it.
                 prompt = node.prompt.text
     files: dict[str, None] = {}
     commands: list[Command] = []

@@ -14,7 +14,7 @@ from prong.agents.claude import copying
 from prong.agents.claude.folders import project_folder
 from prong.agents.claude.sample import ClaudeSample
 from prong.errors import Corrupt, NotFound, Taken, UsageError
-from prong.model import Child, Cut, ForkPoint, Method, Session, SessionRef, View
+from prong.model import Child, Cut, ForkPoint, Method, Session, SessionRef, TurnState, View
 from prong.publication import Publication
 from tests.unit.agents.stores import CWD, Claude, as_bytes, uuid
 
@@ -170,6 +170,55 @@ def test_a_prompt_without_an_answer_keeps_what_it_was_expanded_to(
     assert forks.context(made)[-2:] == ["/deploy", "Deploy it."]
 
 
+def test_a_caveat_behind_an_interrupt_belongs_to_the_next_command(
+    claude: Claude, forks: Forks
+) -> None:
+    sample = two_turns(claude)
+    sample.prompt("three")
+    sample.interrupt()
+    caveat = "<local-command-caveat>Caveat: The messages below"
+    sample.chain("user", message={"role": "user", "content": caveat}, isMeta=True)
+    command = "<command-name>/theme</command-name>"
+    sample.chain("user", message={"role": "user", "content": command})
+    sample.prompt("four")
+    made = forks.make(sample.write(claude.root), 3)
+    assert b"Caveat" not in made.path.read_bytes()
+    assert forks.context(made)[-1].startswith("[Request interrupted")
+
+
+def test_a_message_that_goes_on_behind_the_next_prompt(claude: Claude, forks: Forks) -> None:
+    sample = two_turns(claude)
+    thought(sample, {"type": "text", "text": "now the call"})
+    sample.prompt("wait")
+    thought(sample, {"type": "tool_use", "id": "t1", "name": "Read", "input": {}})
+    made = forks.make(sample.write(claude.root), 2)
+    assert forks.context(made)[-1] == "now the call"
+    assert b"tool_use" not in made.path.read_bytes()
+
+
+def test_a_session_that_lost_its_first_prompt(claude: Claude, forks: Forks) -> None:
+    sample = two_turns(claude)
+    lost = next(i for i, line in enumerate(sample.lines) if line["type"] == "assistant")
+    del sample.lines[:lost]
+    del sample.lines[next(i for i, line in enumerate(sample.lines) if line["type"] == "user") :]
+    path = sample.write(claude.root)
+    assert claude.prompts(path.stem) == [""]
+    made = forks.make(path, 1)
+    assert made.turn_count == 1
+    assert forks.context(made) == ["first"]
+
+
+def test_what_hooks_wrote_before_the_first_prompt_is_nothing_to_fork(claude: Claude) -> None:
+    sample = claude.new()
+    sample.chain("attachment", attachment={"type": "hook_success", "hookEvent": "SessionStart"})
+    sample.prompt("one")
+    sample.answer("first")
+    session = claude.store.session_at(sample.write(claude.root))
+    assert session
+    with closing(claude.store.source(session)) as source:
+        assert source.extent(Cut(None)).characters == 0
+
+
 class TestCompaction:
     @pytest.fixture
     def path(self, claude: Claude) -> Path:
@@ -199,6 +248,21 @@ class TestCompaction:
         assert forks.context(made)[-2:] == ["three", "third"]
         assert made.turn_count == 3
 
+    def test_the_next_turn_hangs_to_what_it_preserved(self, claude: Claude, forks: Forks) -> None:
+        sample = two_turns(claude)
+        answer, tail = (line["uuid"] for line in sample.lines[-2:])
+        sample.compact("in short: one, two")
+        sample.lines[-2]["compactMetadata"]["preservedSegment"] = {
+            "headUuid": answer,
+            "anchorUuid": sample.leaf,
+            "tailUuid": tail,
+        }
+        sample.leaf = tail
+        sample.prompt("three")
+        sample.answer("third")
+        made = forks.make(sample.write(claude.root), 2)
+        assert forks.context(made) == ["in short: one, two", "second"]
+
     @pytest.mark.parametrize("turn", [2, 3])
     def test_it_can_be_undone(self, path: Path, forks: Forks, turn: int) -> None:
         made = forks.make(path, turn, full=True)
@@ -226,19 +290,149 @@ class TestThoughts:
         assert lines(made)[1]["message"]["content"] == [block]
         assert forks.warnings(path, 1) == ()
 
-    def test_a_signature_alone_is_left_out_and_said(self, claude: Claude, forks: Forks) -> None:
+    def test_a_signature_alone_stays(self, claude: Claude, forks: Forks) -> None:
         block = {"type": "thinking", "thinking": "", "signature": "EqQB"}
         sample = claude.new()
         sample.prompt("one")
         thought(sample, block)
         thought(sample, block, {"type": "text", "text": "first"})
         path = sample.write(claude.root)
-        made = forks.make(path, 1)
-        prompt, answer = lines(made)
-        assert answer["parentUuid"] == prompt["uuid"]
-        assert answer["message"]["content"] == [{"type": "text", "text": "first"}]
-        (warning,) = forks.warnings(path, 1)
-        assert warning.startswith("2 thoughts of which only the signature was kept")
+        _, first, second = lines(forks.make(path, 1))
+        assert first["message"]["content"] == [block]
+        assert second["message"]["content"] == [block, {"type": "text", "text": "first"}]
+        assert forks.warnings(path, 1) == ()
+
+
+def places(lines: Iterable[dict[str, Any]]) -> list[tuple[str, str | None]]:
+    return [(line["uuid"], line["parentUuid"]) for line in lines if line.get("uuid")]
+
+
+def opener(lines: Iterable[dict[str, Any]], prompt: str) -> dict[str, Any]:
+    return next(line for line in lines if line.get("message", {}).get("content") == prompt)
+
+
+class TestOrder:
+    def interleaved(self, claude: Claude) -> ClaudeSample:
+        """Two calls of one message, with the result of the first and progress between them."""
+        sample = claude.new()
+        sample.prompt("one")
+        sample.tools(("Bash", {"command": "a"}, "A"), ("Bash", {"command": "b"}, "B"))
+        call, other, first, second = sample.lines[1:]
+        sample.leaf = call["uuid"]
+        sample.chain("progress", data={"type": "bash_progress"})
+        progress = sample.lines.pop()
+        sample.lines[1:] = [call, first, progress, other, second]
+        first["parentUuid"], other["parentUuid"] = call["uuid"], progress["uuid"]
+        second["parentUuid"] = other["uuid"]
+        sample.leaf = second["uuid"]
+        sample.answer("done")
+        return sample
+
+    def test_lines_stay_in_file_order_with_their_parents(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = self.interleaved(claude)
+        source = places(sample.lines)
+        sample.prompt("two")
+        sample.answer("second")
+        made = forks.make(sample.write(claude.root), 1)
+        assert places(lines(made)) == source
+        assert forks.context(made)[-3:] == ["A", "B", "done"]
+
+    def test_only_a_line_whose_parent_was_cut_away_is_hung_elsewhere(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = two_turns(claude)
+        sample.compact("in short")
+        sample.prompt("three")
+        sample.answer("third")
+        made = lines(forks.make(sample.write(claude.root), 3, full=True))
+        originals = dict(places(sample.lines))
+        moved = [uuid for uuid, parent in places(made) if originals[uuid] != parent]
+        assert moved == [opener(made, "three")["uuid"]]
+
+    def test_the_leaf_is_named_where_a_later_line_hangs_beside_it(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = claude.new()
+        sample.prompt("one")
+        sample.tools(("Bash", {"command": "a"}, "A"), ("Bash", {"command": "b"}, "B"))
+        late = sample.lines.pop(3)
+        sample.answer("done")
+        leaf = sample.leaf
+        sample.lines.append(late)
+        sample.prompt("two")
+        sample.answer("second")
+        made = forks.make(sample.write(claude.root), 1)
+        named = [line for line in lines(made) if line["type"] == "last-prompt"]
+        assert [(line["leafUuid"], line["explicit"]) for line in named] == [(leaf, True)]
+        assert forks.context(made)[-1] == "done"
+
+
+class TestEnds:
+    def interrupted(self, claude: Claude) -> ClaudeSample:
+        sample = claude.new()
+        sample.prompt("one")
+        sample.answer("half an")
+        content = [{"type": "text", "text": "[Request interrupted by user]"}]
+        sample.chain("user", message={"role": "user", "content": content})
+        return sample
+
+    def test_an_interrupted_turn_ends_with_a_note_that_is_not_sent(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = self.interrupted(claude)
+        sample.prompt("two")
+        sample.answer("second")
+        made = forks.make(sample.write(claude.root), 1)
+        note = lines(made)[-1]
+        assert note["type"] == "attachment"
+        assert note["parentUuid"] == lines(made)[-2]["uuid"]
+        assert forks.context(made) == ["one", "half an", "[Request interrupted by user]"]
+        (turn,) = claude.store.conversation(made).turns
+        assert turn.state is TurnState.INTERRUPTED
+
+    def test_a_prompt_without_an_answer_ends_with_lines_that_are_not_sent(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = claude.new()
+        sample.prompt("one")
+        sample.prompt("two")
+        sample.answer("second")
+        made = forks.make(sample.write(claude.root), 1)
+        _, shown, attachment = lines(made)
+        assert shown["isVirtual"]
+        assert attachment["parentUuid"] == shown["uuid"]
+        assert forks.context(made) == ["one"]
+        assert [text for _, text in claude.said(NEW)] == ["one"]
+
+    def test_progress_behind_an_answer_is_not_the_leaf(self, claude: Claude, forks: Forks) -> None:
+        sample = claude.new()
+        sample.prompt("one")
+        sample.answer("first")
+        sample.chain("progress", data={"type": "hook_progress"})
+        sample.prompt("two")
+        sample.answer("second")
+        made = forks.make(sample.write(claude.root), 1)
+        assert all(line["type"] != "progress" for line in lines(made))
+
+    def test_a_session_that_ends_interrupted_needs_no_note(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = self.interrupted(claude)
+        assert places(lines(forks.make(sample.write(claude.root), 1))) == places(sample.lines)
+
+    def test_the_last_turn_keeps_what_was_done_behind_it(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = two_turns(claude)
+        sample.chain("system", subtype="local_command", content="<command-name>/usage")
+        sample.chain("attachment", attachment={"type": "hook_success"})
+        path = sample.write(claude.root)
+        assert places(lines(forks.make(path, 2))) == places(sample.lines)
+        until = sample.lines.index(opener(sample.lines, "two"))
+        first = lines(forks.make(path, 1, id_=uuid(10)))
+        assert places(first) == places(sample.lines[:until])
 
 
 class TestSidecars:

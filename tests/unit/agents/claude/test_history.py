@@ -47,6 +47,9 @@ def test_a_lost_sibling_does_not_bring_back_another_message(claude: Claude) -> N
     sample = parallel(claude)
     calls = [i for i, line in enumerate(sample.lines) if line["type"] == "assistant"]
     del sample.lines[calls[1]]
+    for number, line in enumerate(sample.lines):
+        # The CLI would look for another parent in the five seconds before.
+        line["timestamp"] = f"2026-11-01T12:{number:02d}:00.000Z"
     claude.write(ID, sample.lines)
     assert ("user", "look") not in claude.said(ID)
     assert ("assistant", "seen") in claude.said(ID)
@@ -150,6 +153,33 @@ def compacted(claude: Claude, **metadata: Any) -> ClaudeSample:
     boundary = next(line for line in sample.lines if line.get("subtype") == "compact_boundary")
     boundary["compactMetadata"].update(metadata)
     return sample
+
+
+def test_what_hangs_to_the_tail_of_the_preserved_lines_follows_the_summary(claude: Claude) -> None:
+    sample = compacted(claude)
+    prompt, answer = (
+        next(line["uuid"] for line in sample.lines if line["type"] == kind)
+        for kind in ("user", "assistant")
+    )
+    boundary = next(line for line in sample.lines if line.get("subtype") == "compact_boundary")
+    tail = str(boundary["logicalParentUuid"])
+    boundary["compactMetadata"]["preservedSegment"] = {
+        "headUuid": answer,
+        "anchorUuid": sample.leaf,
+        "tailUuid": tail,
+    }
+    sample.leaf = tail
+    sample.prompt("after")
+    sample.answer("new answer")
+    claude.write(ID, sample.lines)
+    assert claude.conversation(ID).turns[0].id == prompt
+    assert claude.conversation(ID).compactions == (1,)
+    assert claude.said(ID, View.CONTEXT) == [
+        ("user", "the summary"),
+        ("assistant", "old answer"),
+        ("user", "after"),
+        ("assistant", "new answer"),
+    ]
 
 
 def test_the_history_goes_on_before_a_compaction_and_the_context_does_not(claude: Claude) -> None:

@@ -1,5 +1,7 @@
 """Which leaf a resume takes: the rule that 22 hand-made trees showed with the real CLI."""
 
+from datetime import datetime, timedelta
+
 import pytest
 
 from prong.agents.claude.sample import ClaudeSample
@@ -148,10 +150,79 @@ def test_children_may_stand_before_their_parents(claude: Claude) -> None:
     assert claude.prompts(ID) == TIP
 
 
-def test_what_stands_before_a_missing_parent_is_lost(claude: Claude) -> None:
-    sample, leaf = tree(claude)
-    claude.write(ID, [line for line in sample.lines if line.get("uuid") != leaf["two"]])
+def test_the_tip_is_what_hangs_below_the_last_line(claude: Claude) -> None:
+    sample, _ = tree(claude)
+    sample.lines.append(sample.lines.pop(opener(sample, "two")))
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
+
+
+def without_two(claude: Claude, seconds: float) -> ClaudeSample:
+    """The tree without the line that `three` hangs to; `three` comes so long after the rest."""
+    sample, _ = tree(claude)
+    number = opener(sample, "three")
+    lost = sample.lines[number]["parentUuid"]
+    last = max(line["timestamp"] for line in sample.lines[:number] if line["uuid"] != lost)
+    time = datetime.fromisoformat(last) + timedelta(seconds=seconds)
+    for line in sample.lines[number:]:
+        line["timestamp"] = time.isoformat()
+    sample.lines = [line for line in sample.lines if line["uuid"] != lost]
+    return sample
+
+
+def opener(sample: ClaudeSample, prompt: str) -> int:
+    found = (line.get("message", {}).get("content") == prompt for line in sample.lines)
+    return list(found).index(True)
+
+
+def test_a_missing_parent_is_the_last_line_of_the_five_seconds_before(claude: Claude) -> None:
+    claude.write(ID, without_two(claude, 5).lines)
+    assert claude.prompts(ID) == TIP
+
+
+def test_what_stands_long_before_a_missing_parent_is_lost(claude: Claude) -> None:
+    claude.write(ID, without_two(claude, 5.001).lines)
     assert claude.prompts(ID) == ["three"]
+
+
+def test_a_last_prompt_beyond_a_missing_parent_is_the_leaf(claude: Claude) -> None:
+    sample = without_two(claude, 5)
+    sample.side("last-prompt", leafUuid=sample.lines[opener(sample, "one")]["uuid"])
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == ["one"]
+
+
+def test_progress_leads_on_to_the_stand_in_for_a_missing_parent(claude: Claude) -> None:
+    sample = without_two(claude, 5)
+    sample.leaf = uuid(98)
+    sample.chain("progress", data={})
+    number = opener(sample, "three")
+    sample.lines[number]["parentUuid"] = sample.lines[-1]["uuid"]
+    sample.lines.insert(number, sample.lines.pop())
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
+
+
+@pytest.mark.parametrize("kind", ["progress", "attachment", "system"])
+@pytest.mark.parametrize("parent", [None, uuid(98)])
+def test_a_stray_line_at_the_end_is_not_the_leaf(
+    claude: Claude, kind: str, parent: str | None
+) -> None:
+    sample, _ = tree(claude)
+    sample.leaf = parent
+    sample.chain(kind, subtype="informational", attachment={"type": "date"})
+    late = datetime.fromisoformat(sample.lines[-1]["timestamp"]) + timedelta(minutes=1)
+    sample.lines[-1]["timestamp"] = late.isoformat()
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
+
+
+def test_progress_that_hangs_to_an_early_line_is_not_the_leaf(claude: Claude) -> None:
+    sample, leaf = tree(claude)
+    sample.leaf = leaf["one"]
+    sample.chain("progress", data={})
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
 
 
 @pytest.mark.parametrize("parent", ["three", "two"])
