@@ -38,6 +38,11 @@ class Facts(Struct, array_like=True, gc=False):
         """The time of an opener; 0 when there is none at this position."""
         return int.from_bytes(self.times[position * 8 : position * 8 + 8])
 
+    def turns_until(self, moment: int) -> int:
+        """How many openers, from the first on, were written by then."""
+        count = len(self.times) // 8
+        return next((at for at in range(count) if self.time_of(at) > moment), count)
+
 
 KEY = 8
 

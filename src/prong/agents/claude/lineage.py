@@ -1,15 +1,17 @@
 """Which session was forked from which.
 
+`/fork` writes parent and place beside the job that it starts (`jobs`), which is the best evidence.
 `/branch` and SDK forks name their source. `--fork-session` does not: its copy carries the same
 uuids, and nothing else tells. Then the child is the one whose copied prompts all carry one
 promptId (the CLI overwrites them with that of the new prompt), else the one that started its own
 turns later.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from prong.agents.claude.facts import Facts, keys_in
+from prong.agents.claude.jobs import JobFork
 
 
 class Parent(NamedTuple):
@@ -17,15 +19,23 @@ class Parent(NamedTuple):
     inherited: int
 
 
-def parents(sessions: Mapping[str, Facts]) -> dict[str, Parent]:
+def parents(sessions: Mapping[str, Facts], forks: Iterable[JobFork] = ()) -> dict[str, Parent]:
     """The parent of every session that has one, by session id."""
     found = {
         id_: Parent(facts.forked_from, facts.forked)
         for id_, facts in sessions.items()
         if facts.forked_from and facts.forked_from != id_
     }
+    told = {
+        fork.child: Parent(fork.parent, sessions[fork.child].turns_until(fork.boundary))
+        for fork in forks
+        if fork.child in sessions and fork.child != fork.parent
+    }
+    found |= told
     family = _Family({id_: sessions[id_] for id_ in _related(sessions)})
     for id_ in family.members:
+        if id_ in told:
+            continue
         named = found.pop(id_, None)
         shared = family.parent_of(id_, found)
         # `--fork-session` of a branch keeps the marks that the branch has: they name the

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from prong.agents.argv import Command
     from prong.agents.claude.facts import Facts
     from prong.agents.claude.hooks import ClaudeHooks
+    from prong.agents.claude.jobs import Job
     from prong.agents.claude.lineage import Parent
     from prong.agents.claude.mcp_servers import ClaudeMcp
     from prong.agents.claude.source import ClaudeSource
@@ -66,7 +67,7 @@ def _reading() -> "Reading[Transcript, Facts]":
     )
 
 
-_KIND = Kind(agent="claude", version=7, reading=_reading)
+_KIND = Kind(agent="claude", version=9, reading=_reading)
 
 _DEFAULT_RETENTION_DAYS = 30
 
@@ -93,24 +94,30 @@ class ClaudeStore(WorkerStore):
         return self._scan(FileScan(_KIND, cache, self.roots, listening))
 
     def _scan(self, files: "FileScan[Transcript, Facts]") -> Scan:
+        from prong.agents.claude import jobs
+
         complete = True
+        background = jobs.listed(self.roots)
         for root in self.roots:
             listing = _Listing(root / "projects")
             files.visit(listing.files())
             lost = not listing.found and any(path.startswith(f"{root}/") for path in files.known)
             complete = complete and not listing.failed and not lost
-        return files.finish(lambda: self._assemble(files), complete=complete)
+        return files.finish(
+            lambda: self._assemble(files, background), complete=complete, more=background
+        )
 
     def _assemble(
-        self, files: "FileScan[Transcript, Facts]"
+        self, files: "FileScan[Transcript, Facts]", background: "list[Job]"
     ) -> tuple[list[Session], list[Skipped]]:
-        from prong.agents.claude import lineage
+        from prong.agents.claude import jobs, lineage
 
         talks = [facts for facts in files.facts.values() if facts.conversation]
         skipped = [
             no_conversation(path) for path, facts in files.facts.items() if not facts.conversation
         ]
-        parents = lineage.parents({facts.session.id: facts for facts in talks})
+        sessions = {facts.session.id: facts for facts in talks}
+        parents = lineage.parents(sessions, jobs.forks(background))
         titles = _titles_by_folder(files.facts.values())
         return [_finished(facts, parents, titles) for facts in talks], skipped
 
@@ -165,7 +172,7 @@ class ClaudeStore(WorkerStore):
         with jsonl.opened(session.path) as file:
             read = _read(file, session.path)
             tree = Tree(read)
-            renderer = Renderer(file, read, view)
+            renderer = Renderer(file, read, view, text_only=True)
             for span in _parts(tree, view, turn):
                 yield from renderer.render(span.nodes, span.number)
                 for text in span.absorbed:
@@ -250,6 +257,7 @@ class ClaudeStore(WorkerStore):
 
     @property
     def program(self) -> Program:
+        from prong.agents import tested
         from prong.agents.argv import executable
         from prong.agents.claude import commands
 
@@ -258,6 +266,8 @@ class ClaudeStore(WorkerStore):
             flags=commands.FLAGS,
             install="npm install -g @anthropic-ai/claude-code",
             root_variable="CLAUDE_CONFIG_DIR",
+            product="Claude Code",
+            tested=tested.CLAUDE,
         )
 
     def start(self, child: Child, prompt: str | None = None) -> Launch:
