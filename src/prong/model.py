@@ -4,7 +4,7 @@ Words are those of docs/concepts.md. Nothing here reads a file.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -184,6 +184,33 @@ class Tool(Record, frozen=True):
     """What the call is about: the command, the file, the pattern."""
 
 
+class Media(Record, frozen=True, eq=False):
+    """An image or a document in a message. Its content stays in the session file until it is read.
+
+    A session may have a hundred megabytes of them.
+    """
+
+    type: str
+    """`image/png`; empty when the session has no more than a link to it."""
+    size: int
+    """How many characters it has in base64."""
+    read: Callable[[], str]
+    """Returns the content in base64. Works while the source of the message is open."""
+
+    @property
+    def noun(self) -> str:
+        return "image" if not self.type or self.type.startswith("image/") else "document"
+
+    @property
+    def is_portable(self) -> bool:
+        """True for an image that the models of all agents accept."""
+        return self.type in _IMAGE_TYPES and 0 < self.size <= _LARGEST_IMAGE
+
+
+_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_LARGEST_IMAGE = 5 << 20
+
+
 class Message(Record, frozen=True):
     """One piece of a conversation: a text, a thought, a tool call or a tool's result."""
 
@@ -192,6 +219,8 @@ class Message(Record, frozen=True):
     turn: int | None = None
     tool: Tool | None = None
     time: datetime | None = None
+    media: tuple[Media, ...] = ()
+    """The image that the text stands for, or what the tool returned; given by fork sources only."""
 
 
 class View(StrEnum):
@@ -330,6 +359,8 @@ class ForkPlan(Record, frozen=True):
     """None when no code is touched and no worktree is made."""
     unopened: str | None = None
     """Why there is no worktree although there is code: git does not give it."""
+    missing: str | None = None
+    """Why the agent cannot be started, and what to install. The fork is written all the same."""
     command: str | tuple[str, ...] | None = None
     """The base command that it is run with, where that is not the configured one."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -457,8 +488,10 @@ class Program(Record, frozen=True):
     """What to type to get it."""
     root_variable: str
     """The environment variable that moves its configuration folder."""
-    optional: bool = False
-    """A fork is also written without it."""
+    product: str = ""
+    """The name of the agent as people write it."""
+    tested: tuple[str, ...] = ()
+    """The versions that prong was tested with, oldest first."""
 
 
 class Retention(Record, frozen=True):

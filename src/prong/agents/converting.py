@@ -1,8 +1,9 @@
 """A conversation of one agent in words that any other agent can keep.
 
-Prompts and answers stay messages. What an agent did with its tools becomes text that says who ran
-what: no other agent has the same tools. Thoughts are left out, because they are signed for the
-model that had them.
+Prompts and answers stay messages, with their images. What an agent did with its tools becomes text
+that says who ran what: no other agent has the same tools. An image that a tool returned follows
+that text as a message of the user, because no answer may have one. Thoughts are left out, because
+they are signed for the model that had them.
 """
 
 import json
@@ -14,8 +15,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from prong.agents.media import IMAGE
 from prong.errors import Corrupt, UsageError
-from prong.model import Message, Session, Tool
+from prong.model import Media, Message, Session, Tool
 from prong.publication import Publication, writer
 from prong.record import Record, field, replace
 
@@ -30,15 +32,28 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _SHELL_OUTPUT = re.compile(r"\s*<((?:bash|local-command)-std(?:out|err))>(.*?)</\1>\s*", re.DOTALL)
 """How Claude Code keeps what a command printed that the person ran: as text of the person."""
 
-Speaker = Literal["user", "assistant", "summary", "interrupt"]
+Speaker = Literal["user", "assistant", "summary", "interrupt", "shown"]
+Part = str | Media
+"""A text, or an image that the other agent accepts."""
 
 
 class Piece(Record, frozen=True):
-    """A text that one side said. An interrupt is the person's, but asks nothing."""
+    """What one side said. An interrupt is the person's, but asks nothing.
+
+    What is shown are the images that a tool returned. They are sent as the person's.
+    """
 
     role: Speaker
-    text: str
+    parts: tuple[Part, ...]
     time: datetime
+
+    @property
+    def text(self) -> str:
+        return _text(self.parts)
+
+
+def _text(parts: Iterable[Part]) -> str:
+    return "\n".join(part if isinstance(part, str) else IMAGE for part in parts)
 
 
 class PlainTurn(Record, frozen=True):
@@ -66,7 +81,7 @@ def plain_turns(messages: Iterable[Message], agent: str) -> Iterator[PlainTurn]:
 
 class _Piece(Record, frozen=True):
     role: Speaker
-    text: str
+    parts: tuple[Part, ...]
     time: datetime | None
 
 
@@ -76,7 +91,7 @@ class _Turn(Record):
 
     def __post_init__(self) -> None:
         if self.pieces[0].role not in ("user", "summary"):
-            self.pieces.insert(0, _Piece("user", NO_PROMPT, self.pieces[0].time))
+            self.pieces.insert(0, _Piece("user", (NO_PROMPT,), self.pieces[0].time))
 
 
 def _turns(messages: Iterable[Message], agent: str) -> Iterator[_Turn]:
@@ -143,9 +158,9 @@ def _joined(turns: Iterable[_Turn]) -> Iterator[_Turn]:
         for role, run in groupby(turn.pieces, lambda piece: piece.role):
             alike = list(run)
             if role == "assistant":
-                text = "\n\n".join(piece.text for piece in alike)
+                text = "\n\n".join(_text(piece.parts) for piece in alike)
                 times = (piece.time for piece in reversed(alike) if piece.time)
-                alike = [_Piece(role, text, next(times, None))]
+                alike = [_Piece(role, (text,), next(times, None))]
             pieces.extend(alike)
         yield _Turn(pieces, turn.context)
 
@@ -163,7 +178,7 @@ def _timed(turns: Iterable[_Turn]) -> Iterator[PlainTurn]:
                 # Texts of one instant are read as one prompt.
                 now = _later(now)
             now = max(now, piece.time or now)
-            timed.append(Piece(piece.role, piece.text, now))
+            timed.append(Piece(piece.role, piece.parts, now))
         context = len(turn.context)
         yield PlainTurn(tuple(timed[context:]), tuple(timed[:context]))
 
@@ -178,44 +193,77 @@ def _later(time: datetime) -> datetime:
 
 
 def _in_words(turn: list[Message], agent: str) -> Iterator[_Piece]:
-    """The messages of one turn as texts, each tool call together with its result."""
-    results: dict[str, list[Tool]] = {}
-    for message in turn:
-        if message.role == "tool" and message.tool:
-            results.setdefault(message.tool.id, []).append(message.tool)
-    told: set[int] = set()
+    """The messages of one turn, each tool call as a text together with its result."""
     said: _Piece | None = None
-    for message in turn:
-        text = message.text
-        tool = message.tool
-        if tool is not None:
-            waiting = results.get(tool.id, [])
-            if message.role == "assistant" and tool.output is None and waiting:
-                result = waiting.pop(0)
-                told.add(id(result))
-                tool = replace(
-                    tool,
-                    output=result.output,
-                    failed=result.failed,
-                    exit_code=result.exit_code,
-                )
-            elif id(tool) in told:
-                continue
-            elif message.role == "tool":
-                # The call was lost; nobody may claim this result for a later one.
-                waiting[:] = [other for other in waiting if other is not tool]
-            text = "\n\n".join(part for part in (text, tool_text(tool, agent)) if part)
-        if message.role == "thinking" or not text.strip():
+    for message in _paired(turn):
+        if message.role == "thinking" or not (message.text.strip() or message.tool):
             continue
-        piece = _Piece(_speaker(message), _labelled(message, text, agent), message.time)
+        piece = _Piece(_speaker(message), _parts(message, agent), message.time)
         if said and message.turn is not None and _is_one_line(said, piece):
-            said = replace(said, text=f"{said.text}\n{piece.text}")
+            said = replace(said, parts=_in_lines((*said.parts, *piece.parts)))
             continue
         if said:
             yield said
         said = piece
+        images = [media for media in message.media if media.is_portable]
+        if message.tool and images:
+            yield said
+            said = _Piece("shown", (_shown_by(message.tool, agent), *images), message.time)
     if said:
         yield said
+
+
+def _paired(turn: list[Message]) -> Iterator[Message]:
+    """The messages, where a tool call has its result with it."""
+    results: dict[str, list[Message]] = {}
+    for message in turn:
+        if message.role == "tool" and message.tool:
+            results.setdefault(message.tool.id, []).append(message)
+    told: set[int] = set()
+    for message in turn:
+        call = message.tool
+        waiting = results.get(call.id, []) if call else []
+        if id(message) in told:
+            continue
+        if call and message.role == "assistant" and call.output is None and waiting:
+            result = waiting.pop(0)
+            told.add(id(result))
+            yield replace(message, tool=_with_result(call, result.tool), media=result.media)
+            continue
+        if message.role == "tool":
+            # The call was lost: no later call may claim this result.
+            waiting[:] = [other for other in waiting if other is not message]
+        yield message
+
+
+def _with_result(call: Tool, result: Tool | None) -> Tool:
+    if result is None:
+        return call
+    return replace(call, output=result.output, failed=result.failed, exit_code=result.exit_code)
+
+
+def _parts(message: Message, agent: str) -> tuple[Part, ...]:
+    if message.tool:
+        texts = (message.text, tool_text(message.tool, agent))
+        return ("\n\n".join(text for text in texts if text),)
+    if any(media.is_portable for media in message.media):
+        return message.media
+    return (_labelled(message, message.text, agent),)
+
+
+def _in_lines(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The same, with texts that follow each other put together."""
+    joined: list[Part] = []
+    for part in parts:
+        if joined and isinstance(part, str) and isinstance(joined[-1], str):
+            joined[-1] = f"{joined[-1]}\n{part}"
+        else:
+            joined.append(part)
+    return tuple(joined)
+
+
+def _shown_by(tool: Tool, agent: str) -> str:
+    return f"[The output of {tool.name or 'a tool'} that {agent} ran]"
 
 
 def _speaker(message: Message) -> Speaker:

@@ -10,6 +10,7 @@ from typing import Any
 from prong.agents.claude import conversion as claude_conversion
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex import conversion as codex_conversion
+from prong.agents.codex.provider import model_provider
 from prong.agents.codex.store import CodexStore
 from prong.model import (
     Child,
@@ -83,13 +84,25 @@ def convert(
     point = ForkPoint(SessionRef(other(agent), source), 2, uuid(2))
     child = Child(id_, cwd, point, title)
     with Publication(root.parent / "journal") as publication:
-        module = claude_conversion if agent == "claude" else codex_conversion
-        made = module.convert(messages, child, root, publication, store.session_at)
+        made = _converted(messages, agent, child, root, publication)
     # What the store finds later must be what was handed over.
     found = store.session_at(made.path)
     assert found is not None
     assert (found.ref, found.turn_count, found.title) == (made.ref, made.turn_count, made.title)
     return Converted(store, made)
+
+
+def _converted(
+    messages: Iterable[Message], agent: str, child: Child, root: Path, publication: Publication
+) -> Session:
+    """As the store does it, but without asking the real program to name the session."""
+    session_at = store_of(agent, root).session_at
+    if agent == "claude":
+        return claude_conversion.convert(messages, child, root, publication, session_at)
+    provider = model_provider("codex", root)
+    return codex_conversion.convert(
+        messages, child, root, publication, session_at, provider=provider
+    )
 
 
 def message(role: Role, text: str, turn: int | None = None, second: float | None = None) -> Message:

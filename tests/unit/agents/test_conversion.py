@@ -145,6 +145,13 @@ def test_an_answer_whose_prompt_is_lost_still_has_a_turn(agent: str, root: Path)
     assert made.said()[0][0] == "user"
 
 
+def test_answers_without_any_prompt_can_be_written(agent: str, root: Path) -> None:
+    messages = [message("summary", "so far"), message("user", "[Request interrupted by user]")]
+    made = convert([*messages, result("t1", "done", None)], agent, root)
+    assert made.session.turn_count == len(made.conversation.turns)
+    assert made.said()[0][0] == "user"
+
+
 # -- summaries ---------------------------------------------------------------------------------
 
 

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from prong.agents import converting
+from prong.agents import converting, tested
 from prong.agents.claude.copying import check_free
 from prong.agents.claude.folders import project_folder
-from prong.agents.claude.sample import VERSION
 from prong.agents.claude.transcript import ZERO
 from prong.agents.common import alone
-from prong.agents.converting import Piece, PlainTurn, plain_turns
+from prong.agents.converting import Part, Piece, PlainTurn, plain_turns
 from prong.agents.ids import checked_id
 from prong.model import Child, ForkPoint, Message, Session
 from prong.publication import Publication
@@ -61,6 +60,7 @@ class _Script:
     cwd: Path
     parent: ForkPoint
     turns: int = 0
+    _is_answered: bool = False
     _leaf: str | None = None
     _common: dict[str, Any] = field(init=False)
 
@@ -70,7 +70,7 @@ class _Script:
             "entrypoint": "cli",
             "cwd": str(self.cwd),
             "sessionId": self.id,
-            "version": VERSION,
+            "version": tested.CLAUDE[-1],
             # As a branch of the CLI names its source; and which agent's, and at which turn.
             "forkedFrom": {
                 "sessionId": self.parent.session.id,
@@ -85,6 +85,8 @@ class _Script:
             yield from self._turn(turn)
         if self._leaf is None:
             raise converting.nothing_to_convert()
+        if not self.turns and self._is_answered:
+            self.turns = 1  # answers without any prompt are read as one turn
         if title:
             yield {"type": "custom-title", "customTitle": title, "sessionId": self.id}
 
@@ -114,10 +116,13 @@ class _Script:
         )
 
     def _said_by_user(self, piece: Piece, **fields: Any) -> dict[str, Any]:
-        message = {"role": "user", "content": piece.text}
+        is_text = all(isinstance(part, str) for part in piece.parts)
+        content = piece.text if is_text else [_block(part) for part in piece.parts]
+        message = {"role": "user", "content": content}
         return self._line("user", piece.time, message=message, **fields)
 
     def _answer(self, piece: Piece) -> dict[str, Any]:
+        self._is_answered = True
         message = {
             "id": f"msg_{uuid4().hex}",
             "type": "message",
@@ -142,3 +147,10 @@ class _Script:
         }
         self._leaf = uuid
         return line
+
+
+def _block(part: Part) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    source = {"type": "base64", "media_type": part.type, "data": part.read()}
+    return {"type": "image", "source": source}

@@ -2,22 +2,35 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
-from prong.agents import jsonl
-from prong.agents.claude.prompts import DOCUMENT, IMAGE, readable, unwrapped
+from prong.agents import jsonl, media
+from prong.agents.claude.prompts import readable
 from prong.agents.claude.transcript import Node, Result, Transcript
 from prong.agents.gist import gist
+from prong.agents.media import DOCUMENT, IMAGE, Key
 from prong.agents.times import parse_time
-from prong.model import Message, Role, Tool, View
+from prong.model import Media, Message, Role, Tool, View
+from prong.tails import unwrapped
+
+
+class _Piece(NamedTuple):
+    role: Role
+    text: str
+    tool: Tool | None = None
+    media: tuple[Media, ...] = ()
 
 
 class Renderer:
     """Turns the nodes of one file into messages, reading each line when it is asked for."""
 
-    def __init__(self, file: BinaryIO, transcript: Transcript, view: View) -> None:
+    def __init__(
+        self, file: BinaryIO, transcript: Transcript, view: View, *, text_only: bool = False
+    ) -> None:
+        """`text_only`: without images, for who reads on when the file is closed."""
         self.file = file
         self.view = view
+        self.text_only = text_only
         self.names = {
             call.id: call.name for node in transcript.nodes.values() for call in node.calls
         }
@@ -30,8 +43,9 @@ class Renderer:
             if line is None:
                 continue
             time = parse_time(node.time)
-            for role, text, tool in self._pieces(node, line):
-                yield Message(role, text, turn, tool, time)
+            for piece in self._pieces(node, line):
+                media = () if self.text_only else piece.media
+                yield Message(piece.role, piece.text, turn, piece.tool, time, media)
 
     def _is_left_out(self, node: Node) -> bool:
         if node.type in ("progress", "system"):
@@ -39,69 +53,106 @@ class Renderer:
         if node.type == "attachment":
             return node.queued is None
         if self.view is View.CONTEXT:
-            return node.error
+            return node.error or (node.meta and node.synthetic)
         return node.meta
 
-    def _pieces(self, node: Node, line: dict[str, Any]) -> Iterator[tuple[Role, str, Tool | None]]:
+    def _pieces(self, node: Node, line: dict[str, Any]) -> Iterator[_Piece]:
         if node.type == "attachment":
-            yield "user", node.queued or "", None
+            yield from self._queued(node, line)
             return
         # A local command has its text on the line itself.
-        body = line if node.local else line.get("message")
-        content: Any = cast(dict[str, Any], body).get("content") if isinstance(body, dict) else None
+        path: tuple[Key, ...] = ("content",) if node.local else ("message", "content")
+        content: Any = line
+        for key in path:
+            content = _dict(content).get(key)
         blocks = cast(list[Any], content) if isinstance(content, list) else [content]
         results = {result.id: result for result in node.results}
-        for block in blocks:
+        # Beside the result of a tool the CLI puts reminders of its own, whoever wrote the rest.
+        entrypoint = None if results else line.get("entrypoint")
+        for number, block in enumerate(blocks):
             if isinstance(block, str):
-                yield from self._block(node, {"type": "text", "text": block}, results)
-            elif isinstance(block, dict):
-                yield from self._block(node, cast(dict[str, Any], block), results)
+                yield from self._user_text(node, block, entrypoint)
+            elif _dict(block).get("type") == "text" and node.type != "assistant":
+                yield from self._user_text(node, str(block.get("text") or ""), entrypoint)
+            else:
+                yield from self._block(node, _dict(block), results, (*path, number))
+
+    def _queued(self, node: Node, line: dict[str, Any]) -> Iterator[_Piece]:
+        """A prompt that was typed while the agent was busy."""
+        prompt = _dict(line.get("attachment")).get("prompt")
+        if self.text_only or not any(self._images(node, prompt, ())):
+            yield _Piece("user", node.queued or "")
+            return
+        for number, block in enumerate(cast(list[Any], prompt)):
+            if _dict(block).get("type") == "text":
+                yield _Piece("user", str(block.get("text") or ""))
+            else:
+                yield from self._block(node, _dict(block), {}, ("attachment", "prompt", number))
 
     def _block(
-        self, node: Node, block: dict[str, Any], results: dict[str, Result]
-    ) -> Iterator[tuple[Role, str, Tool | None]]:
+        self,
+        node: Node,
+        block: dict[str, Any],
+        results: dict[str, Result],
+        path: tuple[Key, ...],
+    ) -> Iterator[_Piece]:
         match block.get("type"):
             case "text":
-                text = str(block.get("text") or "")
-                if node.type == "assistant":
-                    yield "assistant", text, None
-                else:
-                    yield from self._user_text(node, text)
+                yield _Piece("assistant", str(block.get("text") or ""))
             case "thinking":
-                yield "thinking", str(block.get("thinking") or ""), None
+                yield _Piece("thinking", str(block.get("thinking") or ""))
             case "tool_use" | "server_tool_use":
                 name = str(block.get("name") or "")
                 given = json.dumps(block.get("input"), ensure_ascii=False)
                 id_ = str(block.get("id") or "")
-                yield "assistant", "", Tool(id_, name, given, gist=gist(block.get("input")))
+                yield _Piece("assistant", "", Tool(id_, name, given, gist=gist(block.get("input"))))
             case "tool_result":
                 id_ = str(block.get("tool_use_id") or "")
                 known = results.get(id_)
-                yield (
-                    "tool",
-                    "",
-                    Tool(
-                        id_,
-                        self.names.get(id_, ""),
-                        output=result_text(block.get("content")),
-                        failed=bool(block.get("is_error")),
-                        exit_code=known.exit_code if known else None,
-                    ),
+                content = block.get("content")
+                tool = Tool(
+                    id_,
+                    self.names.get(id_, ""),
+                    output=result_text(content),
+                    failed=bool(block.get("is_error")),
+                    exit_code=known.exit_code if known else None,
                 )
-            case "image":
-                yield "user", IMAGE, None
-            case "document":
-                yield "user", DOCUMENT, None
+                images = self._images(node, content, (*path, "content"))
+                yield _Piece("tool", "", tool, tuple(images))
+            case "image" | "document" as kind:
+                text = IMAGE if kind == "image" else DOCUMENT
+                yield _Piece("user", text, None, (self._media(node, block, path),))
             case _:
                 pass
 
-    def _user_text(self, node: Node, text: str) -> Iterator[tuple[Role, str, Tool | None]]:
-        if self.view is View.CONTEXT:
-            yield "user", text, None
+    def _images(self, node: Node, blocks: Any, path: tuple[Key, ...]) -> Iterator[Media]:
+        if not isinstance(blocks, list):
             return
-        text = readable(unwrapped(text))
+        for number, block in enumerate(cast(list[Any], blocks)):
+            if _dict(block).get("type") in ("image", "document"):
+                yield self._media(node, block, (*path, number))
+
+    def _media(self, node: Node, block: dict[str, Any], path: tuple[Key, ...]) -> Media:
+        source = _dict(block.get("source"))
+        type_ = str(source.get("media_type") or "")
+        if source.get("type") != "base64":
+            # A link, or the id of a file that only the API of this agent knows.
+            type_ = "" if block.get("type") == "image" else "application/pdf"
+        return media.stored(
+            lambda: self.file, node.place, (*path, "source", "data"), source.get("data"), type_
+        )
+
+    def _user_text(self, node: Node, text: str, entrypoint: Any) -> Iterator[_Piece]:
+        if self.view is View.CONTEXT or node.type == "assistant":
+            yield _Piece("assistant" if node.type == "assistant" else "user", text)
+            return
+        text = readable(unwrapped(text, entrypoint).strip())
         if text:
-            yield ("summary" if node.summary else "user"), text, None
+            yield _Piece("summary" if node.summary else "user", text)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def result_text(content: Any) -> str:

@@ -21,13 +21,14 @@ FLAGS = ("resume", "exec", "app-server", "--cd", "--config")
 
 COPY_INSTEAD = "leave --method out: prong writes a copy"
 
-# From the help text of 0.166.0.
+# From the help text.
 GRAMMAR = Grammar(
     switches=flags(
         """
         --all --approve-for-me --dangerously-bypass-approvals-and-sandbox
         --dangerously-bypass-hook-trust --full-auto -h --help --include-non-interactive --last
-        --no-alt-screen --no-daemon --oss --search --strict-config -V --version --worktree --yolo
+        --no-alt-screen --no-daemon --oss --search --strict-config --trust -V --version --worktree
+        --yolo
         """
     ),
     one=flags(

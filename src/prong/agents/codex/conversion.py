@@ -10,16 +10,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prong.agents import converting
+from prong.agents import converting, tested
 from prong.agents.codex import new_thread
 from prong.agents.codex.uuid7 import uuid7
-from prong.agents.converting import Piece, PlainTurn, plain_turns
+from prong.agents.converting import Part, Piece, PlainTurn, plain_turns
 from prong.agents.ids import checked_id, is_uuid
-from prong.model import Child, ForkPoint, Message, Session
+from prong.model import Child, ForkPoint, Media, Message, Session
 from prong.publication import Publication
 
-_VERSION = "0.166.0"
-"""The CLI whose format this is."""
+_BYTES_PER_TOKEN = 4
+_IMAGE_BYTES = 7_400
+"""What an image of a common size costs the model, as bytes of text."""
+
+_USAGE = (
+    "input_tokens",
+    "cached_input_tokens",
+    "cache_write_input_tokens",
+    "output_tokens",
+    "reasoning_output_tokens",
+)
 
 
 def convert(
@@ -28,14 +37,19 @@ def convert(
     root: Path,
     publication: Publication,
     session_at: Callable[[Path], Session | None],
+    *,
+    provider: str | None,
 ) -> Session:
-    """Write a thread below a configuration root, read it back and publish it."""
+    """Write a thread below a configuration root, read it back and publish it.
+
+    `provider` is the model provider that it will be resumed with.
+    """
     id_ = checked_id(child.id) if child.id else uuid7()
     new_thread.check_free(root, id_)
     now = datetime.now(UTC)
     target = new_thread.file_of(root, id_, now)
     staged = publication.stage(target)
-    script = _Script(id_, child.cwd, child.parent)
+    script = _Script(id_, child.cwd, child.parent, provider)
     turns = plain_turns(messages, child.parent.session.agent)
     converting.write(staged, script.thread(turns, child.title, now))
     with new_thread.claimed(root, id_):
@@ -49,8 +63,11 @@ class _Script:
     id: str
     cwd: Path
     parent: ForkPoint
+    provider: str | None
     turns: int = 0
     _ordinal: int = 0
+    _bytes: int = 0
+    """Of all that the model gets, where an image counts as much as it costs."""
 
     def thread(
         self, turns: Iterable[PlainTurn], title: str | None, now: datetime
@@ -84,9 +101,10 @@ class _Script:
             timestamp=converting.timestamp(time),
             cwd=str(self.cwd),
             originator="prong",
-            cli_version=_VERSION,
+            cli_version=tested.CODEX[-1],
             source="cli",
             thread_source="user",
+            **({"model_provider": self.provider} if self.provider else {}),
             history_mode="paginated",
         )
 
@@ -99,13 +117,16 @@ class _Script:
             yield self._said_by_user(piece)
         for piece in turn.pieces:
             if piece.role == "assistant":
-                yield self._item(id_, piece, type="AgentMessage", content=[_part("Text", piece)])
-                yield self._message("assistant", "output_text", piece)
+                said = {"type": "Text", "text": piece.text}
+                yield self._item(id_, piece, type="AgentMessage", content=[said])
+                yield self._message("assistant", piece, {"type": "output_text", "text": piece.text})
                 continue
             yield self._said_by_user(piece)
-            if piece.role != "interrupt":
+            if piece.role in ("user", "summary"):
                 # What has such an event is shown, and counts as a prompt.
-                yield self._item(id_, piece, type="UserMessage", content=[_part("text", piece)])
+                content = [_shown(part) for part in piece.parts]
+                yield self._item(id_, piece, type="UserMessage", content=content)
+        yield self._tokens(ended)
         times = {
             "started_at": int(begun.timestamp()),
             "completed_at": int(ended.timestamp()),
@@ -118,11 +139,24 @@ class _Script:
             yield self._event(ended, "turn_aborted", turn_id=id_, reason="interrupted", **times)
 
     def _said_by_user(self, piece: Piece) -> dict[str, Any]:
-        return self._message("user", "input_text", piece)
+        return self._message("user", piece, *map(_sent, piece.parts))
 
-    def _message(self, role: str, kind: str, piece: Piece) -> dict[str, Any]:
-        content = [_part(kind, piece)]
+    def _message(self, role: str, piece: Piece, *content: dict[str, Any]) -> dict[str, Any]:
+        self._bytes += sum(map(_weight, piece.parts))
         return self._line("response_item", piece.time, type="message", role=role, content=content)
+
+    def _tokens(self, time: datetime) -> dict[str, Any]:
+        """How full the context is: Codex compacts a thread that its model cannot take whole.
+
+        Its own importer writes such an estimate, too.
+        """
+        usage = dict.fromkeys(_USAGE, 0) | {"total_tokens": self._bytes // _BYTES_PER_TOKEN}
+        info = {
+            "total_token_usage": usage,
+            "last_token_usage": usage,
+            "model_context_window": None,
+        }
+        return self._event(time, "token_count", info=info, rate_limits=None)
 
     def _item(self, turn: str, piece: Piece, **item: Any) -> dict[str, Any]:
         item["id"] = uuid7()
@@ -142,5 +176,23 @@ class _Script:
         return line
 
 
-def _part(kind: str, piece: Piece) -> dict[str, Any]:
-    return {"type": kind, "text": piece.text}
+def _weight(part: Part) -> int:
+    return len(part.encode(errors="replace")) if isinstance(part, str) else _IMAGE_BYTES
+
+
+def _sent(part: Part) -> dict[str, Any]:
+    """As the model gets it."""
+    if isinstance(part, str):
+        return {"type": "input_text", "text": part}
+    return {"type": "input_image", "image_url": _data_url(part), "detail": "high"}
+
+
+def _shown(part: Part) -> dict[str, Any]:
+    """As the person sees it."""
+    if isinstance(part, str):
+        return {"type": "text", "text": part, "text_elements": []}
+    return {"type": "image", "image_url": _data_url(part)}
+
+
+def _data_url(image: Media) -> str:
+    return f"data:{image.type};base64,{image.read()}"

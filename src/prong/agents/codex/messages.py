@@ -2,47 +2,107 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from functools import partial
+from typing import Any, NamedTuple, cast
 
-from prong.agents import jsonl
+from prong.agents import jsonl, media
 from prong.agents.codex import prompts
 from prong.agents.codex.history import OpenFiles, Segment
 from prong.agents.codex.rollout import PROMPTS, Entry, Kind
 from prong.agents.codex.turns import Span
 from prong.agents.gist import gist
+from prong.agents.media import IMAGE, Key
 from prong.agents.times import parse_time
-from prong.model import Message, Role, Tool, View
+from prong.model import Media, Message, Role, Tool, View
 from prong.record import replace
 
-Content = tuple[Role, str, Tool | None]
+
+class Content(NamedTuple):
+    """What is left of a message without its turn and time."""
+
+    role: Role
+    text: str
+    tool: Tool | None = None
+    media: tuple[Media, ...] = ()
+
+
+class _Place(NamedTuple):
+    """Where an item stands in the files of a thread."""
+
+    segment: Segment
+    entry: Entry
+    path: tuple[Key, ...]
+
+    def below(self, *keys: Key) -> "_Place":
+        return self._replace(path=(*self.path, *keys))
 
 
 class Renderer:
     """Turns entries into messages."""
 
-    def __init__(self, view: View, files: OpenFiles, *, replaced: bool = False) -> None:
+    def __init__(
+        self, view: View, files: OpenFiles, *, replaced: bool = False, text_only: bool = False
+    ) -> None:
         """`replaced`: of a compaction, all that took the place of the past, not the summary only.
 
         That is said in no turn, so it has no number.
+        `text_only`: without images, for who reads on when the files are closed.
         """
         self.view = view
         self.files = files
         self.replaced = replaced
+        self.text_only = text_only
         self.names: dict[str, str] = {}
 
     def render(self, span: Span, number: int | None) -> Iterator[Message]:
         exit_codes = {
             entry.call: entry.exit_code for entry in span.entries if entry.exit_code is not None
         }
+        with_images = {} if self.text_only else self._prompts_with_images(span)
         for segment, entry in span.pieces:
-            if not self._is_wanted(segment, entry):
-                continue
+            contents = with_images.get(id(entry))
+            if contents is None:
+                if not self._is_wanted(segment, entry):
+                    continue
+                contents = self._contents(segment, entry)
             time = parse_time(entry.time)
             turn = None if self.replaced and entry.kind is Kind.COMPACTED else number
-            for role, text, tool in self._contents(segment, entry):
+            for role, text, tool, images in contents:
                 known = tool is not None and role == "tool" and tool.id in exit_codes
                 outcome = _with_exit_code(tool, exit_codes[tool.id]) if tool and known else tool
-                yield Message(role, text, turn, outcome, time)
+                yield Message(role, text, turn, outcome, time, () if self.text_only else images)
+
+    def _prompts_with_images(self, span: Span) -> dict[int, list[Content]]:
+        """The parts of each prompt that has images, by the entry that stands for the prompt.
+
+        A prompt is written down as an item for the model, which has the images, and then as an
+        event for the person, which may have no more than the path of a file. Where no event
+        follows, the item itself is told: it has an image that a tool returned.
+        """
+        if self.view is not View.HISTORY:
+            return {}
+        found: dict[int, list[Content]] = {}
+        texts = [
+            (segment, entry)
+            for segment, entry in span.pieces
+            if entry.kind in (Kind.USER_TEXT, segment.prompt_kind)
+        ]
+        for number, (segment, entry) in enumerate(texts):
+            if entry.kind is not Kind.USER_TEXT:
+                continue
+            line = jsonl.read_at(self.files.file(segment.path), entry.place) or {}
+            path: tuple[Key, ...] = ("payload",) if "payload" in line else ()
+            item = as_dict(line.get("payload")) or line
+            parts = [
+                part._replace(text=prompts.typed(part.text))
+                for part in self._message(item, _Place(segment, entry, path))
+                if not _is_image_tag(part.text)
+            ]
+            if any(part.media for part in parts):
+                following = texts[number + 1][1] if number + 1 < len(texts) else entry
+                has_event = following.kind is not Kind.USER_TEXT
+                found[id(following if has_event else entry)] = parts
+        return found
 
     def _is_wanted(self, segment: Segment, entry: Entry) -> bool:
         if entry.kind is Kind.COMPACTED or entry.kind is Kind.ITEM:
@@ -61,46 +121,50 @@ class Renderer:
 
     def _contents(self, segment: Segment, entry: Entry) -> Iterator[Content]:
         if self.view is View.HISTORY and entry.kind in PROMPTS:
-            yield "user", entry.text, None
+            yield Content("user", entry.text)
             return
         line = jsonl.read_at(self.files.file(segment.path), entry.place)
         if line is None:
             return
+        path: tuple[Key, ...] = ("payload",) if "payload" in line else ()
         payload = as_dict(line.get("payload")) or line
+        place = _Place(segment, entry, path)
         match entry.kind:
             case Kind.COMPACTED if self.view is View.CONTEXT and not entry.replaced:
-                yield "user", str(payload.get("message") or ""), None
+                yield Content("user", str(payload.get("message") or ""))
             case Kind.COMPACTED if self.view is View.CONTEXT:
-                for item in as_dicts(payload.get("replacement_history")):
-                    yield from self._item(item)
+                yield from self._replacement(payload, place)
             case Kind.COMPACTED if self.replaced and entry.replaced:
                 summary = str(payload.get("message") or "")
-                for item in as_dicts(payload.get("replacement_history")):
-                    for role, text, tool in self._item(item):
-                        yield ("summary" if summary and text == summary else role), text, tool
+                for content in self._replacement(payload, place):
+                    is_summary = summary and content.text == summary
+                    yield content._replace(role="summary") if is_summary else content
             case Kind.COMPACTED:
-                yield "summary", str(payload.get("message") or "") or _last_text(payload), None
+                yield Content("summary", str(payload.get("message") or "") or _last_text(payload))
             case Kind.SAID:
                 item = as_dict(payload.get("item")) or payload
-                yield (
-                    "assistant",
-                    str(item.get("message") or "") or as_text(item.get("content")),
-                    None,
-                )
+                said = str(item.get("message") or "") or as_text(item.get("content"))
+                yield Content("assistant", said)
             case Kind.THOUGHT:
-                yield "thinking", str(payload.get("text") or ""), None
+                yield Content("thinking", str(payload.get("text") or ""))
             case _:
-                yield from self._item(payload)
+                yield from self._item(payload, place)
 
-    def _item(self, item: dict[str, Any]) -> Iterator[Content]:
+    def _replacement(self, payload: dict[str, Any], place: _Place) -> Iterator[Content]:
+        """What takes the place of all that came before a compaction."""
+        key = "replacement_history"
+        for number, item in numbered_dicts(payload.get(key)):
+            yield from self._item(item, place.below(key, number))
+
+    def _item(self, item: dict[str, Any], place: _Place) -> Iterator[Content]:
         call = str(item.get("call_id") or item.get("id") or "")
         match item.get("type"):
             case "message":
-                yield from self._message(item)
+                yield from self._message(item, place)
             case "reasoning":
                 text = as_text(item.get("summary")) or as_text(item.get("content"))
                 if text or self.view is View.CONTEXT:
-                    yield "thinking", text, None
+                    yield Content("thinking", text)
             case "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call":
                 given: Any = next(
                     (item[key] for key in ("arguments", "input", "action") if item.get(key)), ""
@@ -109,24 +173,34 @@ class Renderer:
                 name = "/".join(str(name) for name in names if name)
                 self.names[call] = name
                 told = gist(_parsed(given))
-                yield "assistant", "", Tool(call, name, _as_json(given), gist=told)
+                yield Content("assistant", "", Tool(call, name, _as_json(given), gist=told))
             case "function_call_output" | "custom_tool_call_output":
-                output = as_text(item.get("output"))
-                yield "tool", "", Tool(call, self.names.get(call, ""), output=output)
+                tool = Tool(call, self.names.get(call, ""), output=as_text(item.get("output")))
+                images = [
+                    self._media(part, place.below("output", number))
+                    for number, part in numbered_dicts(item.get("output"))
+                    if _is_image(part)
+                ]
+                yield Content("tool", "", tool, tuple(images))
             case _:
                 pass
 
-    def _message(self, item: dict[str, Any]) -> Iterator[Content]:
+    def _message(self, item: dict[str, Any], place: _Place) -> Iterator[Content]:
         role = item.get("role")
         if role not in ("user", "assistant"):
             return
-        for part in as_dicts(item.get("content")):
-            text = str(part.get("text") or "")
-            if not text and "image" in str(part.get("type")):
-                text = "[image]"
+        for number, part in numbered_dicts(item.get("content")):
+            text = _part_text(part)
             injected = role == "user" and prompts.is_injected(text)
             if text and not (injected and self.view is View.HISTORY):
-                yield ("user" if role == "user" else "assistant"), text, None
+                is_image = _is_image(part)
+                images = (self._media(part, place.below("content", number)),) if is_image else ()
+                yield Content("user" if role == "user" else "assistant", text, None, images)
+
+    def _media(self, part: dict[str, Any], place: _Place) -> Media:
+        open_file = partial(self.files.file, place.segment.path)
+        path = (*place.path, "image_url")
+        return media.stored(open_file, place.entry.place, path, part.get("image_url"))
 
 
 def _with_exit_code(tool: Tool, code: int) -> Tool:
@@ -159,16 +233,35 @@ def as_dict(value: Any) -> dict[str, Any]:
 
 
 def as_dicts(value: Any) -> Iterator[dict[str, Any]]:
+    for _, element in numbered_dicts(value):
+        yield element
+
+
+def numbered_dicts(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON list, each with its index there."""
     if isinstance(value, list):
-        for element in cast(list[Any], value):
+        for number, element in enumerate(cast(list[Any], value)):
             if isinstance(element, dict):
-                yield cast(dict[str, Any], element)
+                yield number, cast(dict[str, Any], element)
 
 
 def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return "\n".join(str(part.get("text") or "") for part in as_dicts(value))
+    return "\n".join(_part_text(part) for part in as_dicts(value))
+
+
+def _part_text(part: dict[str, Any]) -> str:
+    return str(part.get("text") or "") or (IMAGE if _is_image(part) else "")
+
+
+def _is_image(part: dict[str, Any]) -> bool:
+    return "image" in str(part.get("type"))
+
+
+def _is_image_tag(text: str) -> bool:
+    """True for what Codex writes before and behind an image that it took from a file."""
+    return text == "</image>" or (text.startswith("<image name=") and text.endswith(">"))
 
 
 def _parsed(given: Any) -> Any:

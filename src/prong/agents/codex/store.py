@@ -211,7 +211,7 @@ class CodexStore(WorkerStore):
         from prong.agents.codex.messages import Renderer
 
         with closing(self.source(session)) as source:
-            renderer = Renderer(view, source.files)
+            renderer = Renderer(view, source.files, text_only=True)
             for number, span in _parts(source, view, turn):
                 yield from renderer.render(span, number)
 
@@ -335,9 +335,13 @@ class CodexStore(WorkerStore):
         self, messages: Iterable[Message], child: Child, publication: "Publication"
     ) -> Session:
         from prong.agents.codex import conversion
+        from prong.agents.codex.provider import model_provider
 
         root = child.root or self.roots[0]
-        made = conversion.convert(messages, child, root, publication, self.session_at)
+        provider = model_provider(self.command, root)
+        made = conversion.convert(
+            messages, child, root, publication, self.session_at, provider=provider
+        )
         self._give_name(made.id, child)
         return made
 
@@ -354,6 +358,7 @@ class CodexStore(WorkerStore):
 
     @property
     def program(self) -> Program:
+        from prong.agents import tested
         from prong.agents.argv import executable
         from prong.agents.codex import commands
 
@@ -362,7 +367,8 @@ class CodexStore(WorkerStore):
             flags=commands.FLAGS,
             install="npm install -g @openai/codex",
             root_variable="CODEX_HOME",
-            optional=True,
+            product="Codex",
+            tested=tested.CODEX,
         )
 
     def start(self, child: Child, prompt: str | None = None) -> Launch:

@@ -86,6 +86,7 @@ def test_prompts_with_pictures_and_papers(claude: Claude) -> None:
 def test_reminders_are_for_the_model_only(claude: Claude) -> None:
     sample = talk(claude)
     sample.lines[0]["message"]["content"] = "<system-reminder>psst</system-reminder>do it"
+    sample.lines[0]["entrypoint"] = "claude-desktop"
     meta = {"role": "user", "content": "Stop hook feedback:\nmore"}
     sample.chain("user", message=meta, isMeta=True)
     assert [m.text for m in messages(claude, sample)] == ["do it"]

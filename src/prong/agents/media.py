@@ -1,0 +1,44 @@
+"""Images and documents of a session, each read from its file when it is needed."""
+
+import re
+from collections.abc import Callable
+from typing import Any, BinaryIO, cast
+
+from prong.agents import jsonl
+from prong.model import Media
+
+IMAGE = "[image]"
+DOCUMENT = "[document]"
+
+_DATA_URL = re.compile(r"data:([a-z]+/[\w.+-]+)(?:;[\w=-]+)*;base64,", re.IGNORECASE)
+
+Key = str | int
+
+
+def stored(
+    open_file: Callable[[], BinaryIO],
+    place: jsonl.Place,
+    path: tuple[Key, ...],
+    value: Any,
+    type_: str | None = None,
+) -> Media:
+    """What stands at `path` in a line: base64 of the given type, or a URL with both."""
+    text = value if isinstance(value, str) else ""
+    url = _DATA_URL.match(text) if type_ is None else None
+    start = 0 if type_ is not None else url.end() if url else len(text)
+
+    def read() -> str:
+        found: Any = jsonl.read_at(open_file(), place)
+        for key in path:
+            found = _at(found, key)
+        return found[start:] if isinstance(found, str) else ""
+
+    return Media(type_ or (url[1].lower() if url else ""), len(text) - start, read)
+
+
+def _at(value: Any, key: Key) -> Any:
+    if isinstance(value, dict):
+        return cast(dict[Key, Any], value).get(key)
+    if isinstance(value, list) and isinstance(key, int):
+        return cast(list[Any], value)[key]
+    return None
