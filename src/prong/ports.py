@@ -277,7 +277,10 @@ class CanConvert(Protocol):
     def convert(
         self, messages: Iterable[Message], child: Child, publication: Publication
     ) -> Session:
-        """Write a session: prompts and answers as messages, tool calls as labelled text."""
+        """Write a session: prompts and answers as messages, tool calls as labelled text.
+
+        Images are read while the source of the messages is open.
+        """
         ...
 
 

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,21 @@ def test_a_fork_at_a_turn(shop: Shell) -> None:
 
 def test_without_a_turn_it_is_the_whole_session(shop: Shell) -> None:
     assert fork(shop, API)["parent"] == f"claude:{API}@4"
+
+
+def test_two_files_with_one_id(shop: Shell) -> None:
+    (newer,) = shop.home.claude.glob(f"projects/*/{API}.jsonl")
+    older = newer.parent.with_name("-elsewhere") / newer.name
+    older.parent.mkdir()
+    kept = newer.read_bytes().splitlines(keepends=True)
+    older.write_bytes(b"".join(kept[: len(kept) // 2]))
+    os.utime(older, (1, 1))
+    before = digests(shop)
+    by_id, by_path = fork(shop, API), fork(shop, str(older))
+    assert (by_id["parent"], by_path["parent"]) == (f"claude:{API}@4", f"claude:{API}@2")
+    after = digests(shop)
+    assert {path: after[path] for path in before} == before
+    assert set(after) - set(before) == {by_id["path"], by_path["path"]}
 
 
 @pytest.mark.parametrize(("turn", "index"), [("-1", 4), ("-4", 1)])
@@ -138,6 +154,30 @@ def test_into_another_agent(shop: Shell, source: str, agent: str) -> None:
     assert child["turn"] == len(before)
 
 
+def test_images_that_a_fork_will_not_have_are_counted(shop: Shell) -> None:
+    sample = shop.session(1, cwd=str(shop.home.projects / "shop"))
+    sample.prompt("look")
+    link = {"type": "url", "url": "https://example.org/x"}
+    sample.lines[-1]["message"]["content"] = [
+        {"type": "text", "text": "look"},
+        {"type": "image", "source": link},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "UE5H"}},
+        {"type": "document", "source": link},
+    ]
+    bmp = {"type": "base64", "media_type": "image/bmp", "data": "Qk1Q"}
+    output: Any = [{"type": "image", "source": bmp}]
+    sample.tools(("Read", {}, output))
+    sample.answer("seen")
+    sample.write(shop.home.claude)
+    across = (f"claude:{sample.id}", "--agent", "codex")
+    told = "1 document and 2 images are left out: the other agent cannot take them"
+    assert told in shop.json("fork", *across, "--dry-run")["plan"]["warnings"]
+    made = fork(shop, *across)
+    assert told in made["warnings"]
+    assert Path(made["path"]).read_text().count("data:image/png;base64,UE5H") == 2
+    assert not any("left out" in warning for warning in fork(shop, across[0])["warnings"])
+
+
 class TestPrompt:
     def test_from_a_pipe(self, shop: Shell) -> None:
         done = subprocess.run(
@@ -203,14 +243,9 @@ class TestRefusals:
     def test_a_turn_that_is_not_there(self, shop: Shell) -> None:
         assert shop.problem(3, "fork", f"{API}@99")["code"] == "not_found"
 
-    def test_no_program(self, shop: Shell) -> None:
-        (shop.home.root / "bin" / "claude").unlink()
-        problem = shop.problem(5, "fork", API)
-        assert problem["hint"] == "npm install -g @anthropic-ai/claude-code"
-
     def test_a_program_that_is_too_old(self, shop: Shell) -> None:
         agents.install(shop.home.root / "bin", "claude", ("--resume",))
-        problem = shop.problem(5, "fork", API)
+        problem = shop.problem(5, "fork", API, "--method", "native")
         assert "does not know" in problem["message"]
         assert problem["hint"].startswith("update it: npm install")
 

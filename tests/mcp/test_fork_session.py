@@ -42,6 +42,19 @@ def test_a_dry_run_writes_nothing(lab: WorkerLab, agent: Agent) -> None:
     assert len(agent.ok("find_sessions")["sessions"]) == 1
 
 
+def test_what_a_fork_into_another_agent_will_not_have(lab: WorkerLab, agent: Agent) -> None:
+    sample = lab.shell.session(1, cwd=str(lab.project))
+    sample.prompt("look")
+    link = {"type": "image", "source": {"type": "url", "url": "https://example.org/x"}}
+    sample.lines[-1]["message"]["content"] = [{"type": "text", "text": "look"}, link]
+    sample.answer("seen")
+    sample.write(lab.shell.home.claude)
+    words = {"session": sample.id, "agent": "codex", "code": "none"}
+    told = "1 image is left out: the other agent cannot take it"
+    assert told in agent.ok("fork_session", dry_run=True, run=False, **words)["plan"]["warnings"]
+    assert told in agent.ok("fork_session", run=False, **words)["fork"]["warnings"]
+
+
 def test_fork_me(lab: WorkerLab, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = lab.shell.session(1, cwd=str(lab.project))
     for prompt in ("one", "two"):

@@ -250,17 +250,19 @@ def test_without_the_program_of_the_agent(
 
     async def story(person: Person) -> None:
         dialog = await open_dialog(person)
-        await person.sees("claude is not on PATH", "try:", "Cancel")
+        await person.sees("! claude is not on PATH; to run the fork: npm install", "Fork", "Cancel")
+        # A seed needs it.
+        dialog.query_one("#method", Choice).focus()
+        await person.press("left")
+        await person.sees("<seed: as a prompt>", "claude is not on PATH", "try:")
         assert not dialog.query_one("#fork", Button).display
-        assert "folder" not in person.screen
-        await person.press("enter")
-        assert person.ui.screen is dialog
-        # Another agent may do it.
-        dialog.query_one("#agent", Choice).focus()
         await person.press("right")
-        await person.sees("<codex>", "folder", "codex resume")
-        await person.press("escape")
-        await person.sees("5 sessions")
+        await person.sees("<copy>", "! claude is not on PATH")
+        await person.press("enter")
+        await person.sees(f"forked claude:{API}@4 into", "then: prong", "Its turns", "Close")
+        assert dialog._made is not None
+        assert dialog._made.forks[0].path is not None
+        assert not dialog.query_one("#run-here", Button).display
 
     drive(story)
 

@@ -67,9 +67,18 @@ def _forked(app: App, plan: ForkPlan, check: Callable[[], None]) -> Fork:
             path=made.path,
             workspace=plan.workspace,
             launch=launch,
-            warnings=(*plan.warnings, *made.warnings),
+            warnings=(*_warnings(plan, made), *made.warnings),
         )
     )
+
+
+def _warnings(plan: ForkPlan, made: Made) -> list[str]:
+    """Those of the plan. That of a missing program also says how to run the fork later."""
+    resume = f"prong resume {SessionRef(plan.agent, made.id)}"
+    later = f"{plan.missing}; then: {resume}{' --prompt TEXT' if plan.prompt else ''}"
+    # Before the first turn nothing is written: only the command of the fork knows its id.
+    written = made.path is not None
+    return [later if written and one == plan.missing else one for one in plan.warnings]
 
 
 def several(app: App, plan: ForkPlan, count: int) -> Iterator[Fork]:
@@ -154,7 +163,9 @@ def _copied(app: App, plan: ForkPlan, source: ForkSource, last_check: Callable[[
                 copier = capable(store, CanFork, "be forked")
                 session = copier.copy(source, plan.cut, plan.child, publication)
             else:
-                converter = capable(store, CanConvert, "be written from another agent's")
+                # Its command may say which model provider the thread is for.
+                commanded = store_of(app, plan)
+                converter = capable(commanded, CanConvert, "be written from another agent's")
                 session = converter.convert(source.messages(plan.cut), plan.child, publication)
     except (Corrupt, UsageError):
         # What was read may be gone: somebody wrote the file anew while it was copied.

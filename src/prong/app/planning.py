@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong.app import workspaces
-from prong.app.launching import launch_of_plan, root_of
+from prong.app.launching import launch_of_plan, root_of, store_of
 from prong.app.resolve import find_turn
 from prong.app.windows import window_of
 from prong.app.worker_launching import commanded
@@ -23,6 +24,7 @@ from prong.model import (
     ForkPlan,
     ForkPoint,
     Launch,
+    Message,
     Method,
     Session,
     Turn,
@@ -132,14 +134,16 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         worker=worker.name if worker else None,
     )
     draft = replace(draft, launch=launch_of_plan(app, draft))
-    missing = _check_program(app, child_store, options.method)
+    draft = replace(draft, missing=_check_program(app, child_store, options.method))
     draft = _measured(source, child_store, draft)
     activity = source_store.activity(session) if isinstance(source_store, HasActivity) else None
     warnings = _warnings(draft, source, turn, activity)
     warnings += workspaces.warnings(worktree)
     if unopened is not None:
         warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
-    return replace(draft, warnings=(*warnings, missing) if missing else tuple(warnings))
+    if draft.missing is not None:
+        warnings.append(draft.missing)
+    return replace(draft, warnings=tuple(warnings))
 
 
 def worker_of(app: App, session: Session) -> WorkerInfo | None:
@@ -274,8 +278,15 @@ def _title(conversation: Conversation, place: ForkPoint, options: ForkOptions) -
     return f"{title} (fork @{at})" if title else None
 
 
+def require_program(app: App, plan: ForkPlan) -> None:
+    """Raise `Unavailable` when the fork could be written, but not run."""
+    store = store_of(app, plan)
+    if plan.missing is not None and isinstance(store, HasProgram):
+        app.programs.require(store.program)
+
+
 def _check_program(app: App, store: AgentStore, method: Method) -> str | None:
-    """Raise `Unavailable` without the agent's program; a warning where it can wait."""
+    """Raise `Unavailable` where the agent's program makes the fork; elsewhere it is a warning."""
     if not isinstance(store, HasProgram):
         return None
     program = store.program
@@ -285,7 +296,7 @@ def _check_program(app: App, store: AgentStore, method: Method) -> str | None:
     try:
         app.programs.require(program)
     except Unavailable as error:
-        if method is Method.COPY and program.optional:
+        if method is Method.COPY:
             return f"{error.message}; to run the fork: {error.hint}"
         raise
     return None
@@ -298,8 +309,10 @@ def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPla
     draft = replace(draft, window=window)
     if draft.method is not Method.SEED:
         tokens = max(budget.estimate(extent.characters), extent.tokens or 0)
-        return replace(draft, tokens=tokens, warnings=extent.warnings)
-    made = seed_of(source, store, draft)
+        warnings = extent.warnings if same else (*extent.warnings, *_unconverted(source, draft.cut))
+        return replace(draft, tokens=tokens, warnings=warnings)
+    media: Counter[str] = Counter()
+    made = seed_of(source, store, draft, media)
     tokens = made.tokens
     if not draft.trim:
         tokens = max(tokens, source.extent(replace(draft.cut, full=True)).tokens or 0)
@@ -311,19 +324,49 @@ def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPla
             f"the seed has about {tokens:,} tokens; {draft.agent} takes {most:,}",
             hint="--trim keeps the first prompt and the newest turns; --method copy needs no seed",
         )
-    warnings = (f"left out to make it fit: {made.left_out}",) if made.left_out else ()
-    return replace(draft, tokens=tokens, warnings=warnings)
+    warnings = [f"left out to make it fit: {made.left_out}"] if made.left_out else []
+    if media:
+        warnings.append(f"{_counted(media)} left out: a seed is text")
+    return replace(draft, tokens=tokens, warnings=tuple(warnings))
 
 
-def seed_of(source: ForkSource, store: AgentStore, draft: ForkPlan) -> seed.Seed:
-    """The prompt of a seed fork: the whole transcript, or what fits."""
+def _unconverted(source: ForkSource, cut: Cut) -> Iterator[str]:
+    """What a fork into another agent cannot have."""
+    media = Counter(
+        one.noun for message in source.messages(cut) for one in message.media if not one.is_portable
+    )
+    if media:
+        them = "it" if media.total() == 1 else "them"
+        yield f"{_counted(media)} left out: the other agent cannot take {them}"
+
+
+def _counted(media: Counter[str]) -> str:
+    """`2 images and 1 document are`."""
+    words = [f"{count} {noun}{'s' if count > 1 else ''}" for noun, count in sorted(media.items())]
+    return f"{' and '.join(words)} {'is' if media.total() == 1 else 'are'}"
+
+
+def _counting(messages: Iterable[Message], media: Counter[str]) -> Iterator[Message]:
+    for message in messages:
+        media.update(one.noun for one in message.media)
+        yield message
+
+
+def seed_of(
+    source: ForkSource, store: AgentStore, draft: ForkPlan, media: Counter[str] | None = None
+) -> seed.Seed:
+    """The prompt of a seed fork: the whole transcript, or what fits.
+
+    `media` counts the images and documents, which a seed cannot have.
+    """
     limit = None
     if draft.trim:
         limit = budget.estimate(capable(store, CanSeed, "be seeded").longest_seed) - 1
         if draft.window is not None:
             limit = min(limit, budget.room(draft.window))
     messages = source.messages(replace(draft.cut, full=True))
-    return seed.build(messages, draft.point, limit_tokens=limit)
+    counted = _counting(messages, Counter() if media is None else media)
+    return seed.build(counted, draft.point, limit_tokens=limit)
 
 
 def _warnings(

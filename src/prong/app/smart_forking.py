@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.app import agent_wishes, views, worker_forking
+from prong.app import agent_wishes, planning, views, worker_forking
 from prong.app.folder_names import project_folder
 from prong.app.last_search import place_of
 from prong.app.planning import ForkOptions
@@ -43,6 +43,8 @@ class ForkWish(Record, frozen=True):
     skip_permissions: bool = False
     trust: bool = False
     headless: bool = False
+    run: bool = True
+    """False when it is only made."""
 
 
 class RunningFork(Record, frozen=True):
@@ -204,6 +206,8 @@ def plan(app: App, point: str, wish: ForkWish) -> ForkPlan:
     )
     prompts = (wish.prompt,) if wish.prompt else ()
     planned, _ = worker_forking.plan(app, point, options, prompts)
+    if wish.run:
+        planning.require_program(app, planned)
     if not wish.skip_permissions:
         agent_wishes.refuse_inherited(app, planned.agent, planned.command)
     return planned

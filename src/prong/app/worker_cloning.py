@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from prong.app import (
     forking,
+    planning,
     worker_environment,
     worker_launching,
     worker_names,
@@ -166,6 +167,7 @@ def _forked(app: App, origin: Origin, copy: WorkspaceCopy, before: Moment) -> _M
     assert before.session is not None
     try:
         plan = app.plan_fork(origin.path or str(before.session.ref), options)
+        planning.require_program(app, plan)
         if plan.point.turn_id != before.last:
             raise Prompted
         fork = forking.fork(app, plan, lambda: before.refuse_prompt(app, origin))

@@ -76,6 +76,7 @@ def start(app: App, plan: ForkPlan, runs: ForkRuns, count: int = 1) -> Iterator[
     too long for a command line is pasted when its agent is ready, and its worker given then.
     """
     check(app, runs.names, count)
+    planning.require_program(app, plan)
     if not runs.headless:
         # A reason not to begin, when there is none.
         terminal = app.terminals.for_worker(runs.terminal)

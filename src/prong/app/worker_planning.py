@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from prong.app import worker_launching, worker_names, workspaces
+from prong.app import planning, worker_launching, worker_names, workspaces
 from prong.app.planning import ForkOptions
 from prong.app.sessions import SessionFilter
 from prong.errors import NotFound, Taken, Unsupported, UsageError
@@ -313,6 +313,7 @@ def _of_fork(app: App, options: WorkerOptions) -> WorkerPlan:
             env=options.env,
         ),
     )
+    planning.require_program(app, fork)
     if options.commit_turns and fork.worktree is None:
         raise UsageError("--commit-turns needs a worktree", hint="leave --commit-turns out")
     if fork.worktree is not None:

@@ -142,17 +142,15 @@ def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
             return app.plan_fork(session, options)
 
     plan = _when_idle(app, session, wait, planned)
+    if opens and fork_panes.can_wait(plan, given):
+        opens, plan = False, _when_idle(app, session, wait, planned)
     if given["dry_run"]:
         if given["as_json"]:
             return {"plan": views.plan(plan), "count": count}
         print_plan(app, plan, count=count)
         return None
     if not given["yes"]:
-        asking = can_ask() and not given["as_json"]
-        if not asking:
-            _refuse_unasked(plan)
-        else:
-            plan = _confirmed(app, session, plan, options)
+        plan = _agreed(app, session, plan, options, asks=not given["as_json"])
     if opens:
         _when_idle(app, session, wait, partial(fork_panes.run, app, plan, given, options))
         return None
@@ -161,7 +159,7 @@ def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
     if given["as_json"]:
         forks = [views.fork(one) for one in made]
         return {"forks": forks} if count > 1 else {"fork": forks[0]}
-    if given["run"]:
+    if given["run"] and plan.missing is None:
         assert made[0].launch is not None
         become(app, made[0].child.agent, made[0].launch)
     return None
@@ -222,6 +220,15 @@ def _when_idle(app: "App", session: str, wait: float | None, act: Callable[[], T
         note(f"waiting until {found.agent} is done with {clean(found.title)} ... (Ctrl-C stops)")
 
     return app.when_idle(found, act, wait, waiting)
+
+
+def _agreed(
+    app: "App", session: str, plan: "ForkPlan", options: "ForkOptions", *, asks: bool
+) -> "ForkPlan":
+    if asks and can_ask():
+        return _confirmed(app, session, plan, options)
+    _refuse_unasked(plan)
+    return plan
 
 
 def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions") -> "ForkPlan":

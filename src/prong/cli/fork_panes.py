@@ -74,6 +74,14 @@ def planned(app: "App", session: str, options: "ForkOptions") -> "ForkPlan":
     return worker_forking.plan(app, session, options, count=options.count)[0]
 
 
+def can_wait(plan: "ForkPlan", given: dict[str, Any]) -> bool:
+    """True when the fork is made now and run later: its program is missing.
+
+    Where each fork has a prompt of its own, all prompts but one would be lost.
+    """
+    return plan.missing is not None and len(given["prompt_file"]) < 2
+
+
 def run(app: "App", plan: "ForkPlan", given: dict[str, Any], options: "ForkOptions") -> None:
     """Make the forks and start them. Each is told of when it is there; what failed, at the end."""
     from prong.app.worker_forking import ForkRuns, start

@@ -104,7 +104,7 @@ class FoundTable:
         """The prompt and the passage; one of them where the passage is a part of the prompt."""
         passage = cleaned(hit.passage) if self._snippets else Passage("")
         if hit.turn is not None:
-            prompt = cleaned(Passage(row(hit.turn, "").prompt)).text or "(no prompt)"
+            prompt = cleaned(Passage(row(hit.turn, "").prompt)).text
             lines = _with_matches(within(passage, prompt), columns)
             if lines:
                 passage = Passage("")

@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 def row(turn: "Turn", label: str) -> Row:
     failed = sum(command.exit_code not in (0, None) for command in turn.commands)
-    prompt = clean(turn.prompt)
+    prompt = clean(turn.prompt) or "(no prompt)"
     if turn.kind.value != "human":
         prompt = f"[{turn.kind.value}] {prompt}"
     if turn.queued:

@@ -27,7 +27,7 @@ def details(status: "WorkerStatus") -> Iterator[tuple[str, str]]:
     from prong.app.worker_views import words
 
     worker = status.worker
-    # "codex-cli 0.166.0", "2.1.325 (Claude Code)": its name is said already.
+    # "codex-cli 1.2.3", "1.2.3 (Claude Code)": its name is said already.
     version = next((word for word in (worker.version or "").split() if word[0].isdigit()), "")
     yield "agent", f"{worker.agent} {version}".strip()
     yield from places(worker)

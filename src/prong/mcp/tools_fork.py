@@ -96,6 +96,7 @@ def _wish(given: ForkSession) -> ForkWish:
         title=given.title,
         model=given.model,
         headless=given.headless,
+        run=given.run,
         skip_permissions=given.skip_permissions,
         trust=given.trust,
     )

@@ -55,7 +55,7 @@ class FoundEntry:
         passage = cleaned(hit.passage)
         if hit.turn is None:
             return passage if passage.text else Passage(_title(hit.session))
-        prompt = cleaned(Passage(row(hit.turn, "").prompt)).text or "(no prompt)"
+        prompt = cleaned(Passage(row(hit.turn, "").prompt)).text
         return within(passage, prompt) or (passage if passage.marks else Passage(prompt))
 
     def _second(self, columns: int) -> Line:

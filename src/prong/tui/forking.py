@@ -105,7 +105,9 @@ def plan(app: App, wish: Wish) -> Planned:
 
 
 def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> Made:
-    """Make the fork, and start it where it is wanted."""
+    """Make the fork, and start it where it is wanted and its program is there."""
+    if planned.missing is not None:
+        return Made(planned, tuple(app.forks(planned, wish.count)))
     if run == "pane":
         runs = ForkRuns(prompts=(wish.prompt,) if wish.prompt else ())
         return _started(planned, list(worker_forking.start(app, planned, runs, wish.count)))

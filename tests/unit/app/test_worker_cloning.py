@@ -312,11 +312,11 @@ def test_a_headless_one(app: App, lab: WorkerLab) -> None:
 
 def test_what_differs_since_the_start(app: App, lab: WorkerLab) -> None:
     source = started(app, lab, prompt="first")
-    assert source.version == "2.1.325 (Claude Code)"
+    assert source.version == "2.1.326 (Claude Code)"
     app.workers.records.change("source", version="2.0.1 (Claude Code)", settings_hash="other")
     clone = app.workers.clone("source")
     assert clone.warnings == (
-        "source was started with claude 2.0.1 (Claude Code), the clone with 2.1.325 (Claude Code)",
+        "source was started with claude 2.0.1 (Claude Code), the clone with 2.1.326 (Claude Code)",
         "the settings of claude have changed since source was started",
     )
     assert app.workers.named("source") == replace(
