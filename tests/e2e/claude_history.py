@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from prong.testing.claude_cli import read_lines
-from prong.testing.script import Reply, Text, Usage, say
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from uuid import uuid4
+
+from prong.agents.claude.store import ClaudeStore
+from prong.testing.claude_cli import ClaudeRun, read_lines
+from prong.testing.script import Hold, Reply, Text, Usage, say
+from prong.testing.server import Request
 from tests.e2e.claude_lab import ClaudeLab, ClaudeStream, bash, scenario
 from tests.e2e.claude_turns import tool_calls
+from tests.e2e.scenario import prong_fork
 
 # -- rewind -----------------------------------------------------------------------
 
@@ -213,7 +220,7 @@ def _branch(lab: ClaudeLab) -> tuple[str, str]:
         terminal.prompt("alpha one")
         terminal.prompt("beta two")
         parent = terminal.session_id()
-        terminal.command("/branch", "Branched conversation")
+        terminal.branch()
         terminal.prompt("gamma in the branch")
         return parent, terminal.session_id()
 
@@ -280,6 +287,64 @@ def two_writers(lab: ClaudeLab) -> str:
         lab.cli.run("beta from outside", lab.cwd, resume=session)
         terminal.prompt("gamma three")
     return session
+
+
+def _two_at_once(lab: ClaudeLab, *answered: str) -> str:
+    """Two -p processes have one session open; they are answered in this order."""
+    gates = {prompt: threading.Event() for prompt in ("beta on the left", "beta on the right")}
+    session = lab.cli.run("alpha one", lab.cwd).session_id
+
+    def hold(request: Request) -> Reply | None:
+        gate = gates.get(request.prompt)
+        return Reply(Hold(gate), Text(f"ECHO: {request.prompt}")) if gate else None
+
+    lab.server.respond = hold
+    with ThreadPoolExecutor(2) as pool:
+        running: dict[str, Future[ClaudeRun]] = {}
+        for prompt in gates:
+            running[prompt] = pool.submit(lab.cli.run, prompt, lab.cwd, resume=session)
+            lab.server.wait_for_prompt(prompt)
+        for prompt in answered:
+            gates[prompt].set()
+            assert running[prompt].result().code == 0
+    lab.cli.run("gamma three", lab.cwd, resume=session)
+    return session
+
+
+@scenario
+def two_headless_writers(lab: ClaudeLab) -> str:
+    """The second process to begin ends first: its turn is left behind."""
+    return _two_at_once(lab, "beta on the right", "beta on the left")
+
+
+@scenario
+def two_headless_writers_in_line(lab: ClaudeLab) -> str:
+    """The second process ends last: its turn hangs off a prompt that has no answer before it."""
+    return _two_at_once(lab, "beta on the left", "beta on the right")
+
+
+@scenario
+def worktree(lab: ClaudeLab) -> str:
+    """--worktree: the session belongs to a worktree that the program made."""
+    lab.server.enqueue(Reply(bash("echo a"), bash("echo b")), say("both done"))
+    first = lab.cli.run("alpha one", lab.cwd, arguments=["--worktree", "side"])
+    inside = lab.cwd / ".claude" / "worktrees" / "side"
+    lab.cli.run("beta two", inside, resume=first.session_id)
+    lab.cli.run("gamma three", inside, resume=first.session_id)
+    return first.session_id
+
+
+@scenario
+def fork_chain(lab: ClaudeLab) -> str:
+    """A native fork of prong's fork of a native fork, with parallel tools at the start."""
+    lab.server.enqueue(Reply(bash("echo a"), bash("echo b")), say("both done"))
+    source = lab.cli.run("alpha one", lab.cwd).session_id
+    lab.cli.run("beta two", lab.cwd, resume=source)
+    native = lab.cli.run("gamma three", lab.cwd, resume=source, fork=True).session_id
+    store, own = ClaudeStore([lab.home.claude]), str(uuid4())
+    copy = prong_fork(store, native, turn=2, into=lab.cwd, id_=own)
+    lab.cli.run("delta four", lab.cwd, resume=copy)
+    return lab.cli.run("epsilon five", lab.cwd, resume=copy, fork=True).session_id
 
 
 @scenario

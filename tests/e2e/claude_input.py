@@ -122,6 +122,20 @@ def builtin_command_last(lab: ClaudeLab) -> str:
 
 
 @scenario
+def builtin_commands_last(lab: ClaudeLab) -> str:
+    """/context, /usage and /rename as the last things."""
+    with lab.terminal() as terminal:
+        terminal.prompt("alpha one")
+        terminal.prompt("beta two")
+        terminal.command("/context", "Estimated usage")
+        terminal.command("/usage", "Esc to cancel")
+        terminal.tmux.key("Escape")
+        terminal.tmux.wait_for(lambda screen: "Esc to cancel" not in screen)
+        terminal.command("/rename my name", "Session renamed")
+        return terminal.session_id()
+
+
+@scenario
 def clear(lab: ClaudeLab) -> str:
     """/clear: a new session in the same process."""
     with lab.terminal() as terminal:

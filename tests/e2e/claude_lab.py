@@ -67,10 +67,22 @@ class ClaudeStream:
             process.stdin.close()
             process.wait(PATIENCE)
 
-    def prompt(self, text: str) -> None:
-        """One turn."""
-        self._send({"type": "user", "message": {"role": "user", "content": text}})
+    def prompt(self, content: str | list[dict[str, Any]]) -> None:
+        """One turn. The prompt is a text, or blocks in the words of the API."""
+        self.submit(content)
+        self.finish()
+
+    def submit(self, content: str | list[dict[str, Any]]) -> None:
+        """Begin a turn."""
+        self._send({"type": "user", "message": {"role": "user", "content": content}})
+
+    def finish(self) -> None:
+        """Wait for the end of the turn."""
         self.session_id = str(self._next("result")["session_id"])
+
+    def wait_result(self) -> None:
+        """Wait until one more tool has ended."""
+        self._next("user")
 
     def request(self, **fields: Any) -> dict[str, Any]:
         """What the program answers to a request that is no prompt."""

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import threading
+from uuid import uuid4
 
 from prong.testing.claude_terminal import ClaudeTerminal
-from prong.testing.script import Fail, Hold, Reply, Text, Thinking, ToolCall, say
+from prong.testing.script import (
+    Fail,
+    Hold,
+    RedactedThinking,
+    Reply,
+    Text,
+    Thinking,
+    ToolCall,
+    say,
+)
 from prong.testing.server import Responder
 from tests.e2e.claude_lab import ClaudeLab, bash, scenario
 
@@ -90,6 +100,46 @@ def thinking_withheld(lab: ClaudeLab) -> str:
 
 
 @scenario
+def thinking_redacted(lab: ClaudeLab) -> str:
+    """Thinking that came encrypted, beside thinking in plain text."""
+    lab.server.enqueue(
+        Reply(RedactedThinking("c2VjcmV0IG9uZQ=="), Text("first answer")),
+        Reply(Thinking("a thought"), RedactedThinking("c2VjcmV0IHR3bw=="), bash("echo hi")),
+        say("second answer"),
+    )
+    first = lab.cli.run("alpha one", lab.cwd)
+    lab.cli.run("beta two", lab.cwd, resume=first.session_id)
+    lab.cli.run("gamma three", lab.cwd, resume=first.session_id)
+    return first.session_id
+
+
+@scenario
+def model_switch(lab: ClaudeLab) -> str:
+    """Another model from turn to turn, each with thoughts that it signed."""
+    lab.server.enqueue(
+        Reply(Thinking("thought of the first"), bash("echo hi")),
+        say("first answer"),
+        Reply(Thinking("thought of the second"), bash("echo ho")),
+        say("second answer"),
+    )
+    first = lab.cli.run("alpha one", lab.cwd, arguments=["--model", "sonnet"])
+    for prompt, model in (("beta two", "haiku"), ("gamma three", "opus")):
+        lab.cli.run(prompt, lab.cwd, resume=first.session_id, arguments=["--model", model])
+    return first.session_id
+
+
+@scenario
+def own_id(lab: ClaudeLab) -> str:
+    """The session's own id in a prompt, in a call, in its result and in an answer."""
+    own = str(uuid4())
+    lab.server.enqueue(Reply(bash(f"echo {own}")), say(f"this is {own}"))
+    lab.cli.run(f"alpha one of {own}", lab.cwd, arguments=["--session-id", own])
+    lab.cli.run(f"beta two of {own}", lab.cwd, resume=own)
+    lab.cli.run("gamma three", lab.cwd, resume=own)
+    return own
+
+
+@scenario
 def big_output(lab: ClaudeLab) -> str:
     """A tool says so much that the rest of it goes to a file beside the session."""
     first = lab.cli.run("alpha one", lab.cwd)
@@ -128,6 +178,29 @@ def api_failure(lab: ClaudeLab) -> str:
         terminal.prompt("beta two fails")
         terminal.prompt("gamma three")
         return terminal.session_id()
+
+
+@scenario
+def api_overloaded(lab: ClaudeLab) -> str:
+    """The service is overloaded at the prompt and behind a tool; the program tries again."""
+    first = lab.cli.run("alpha one", lab.cwd)
+    busy = Fail(529, "Overloaded")
+    lab.server.enqueue(busy, Reply(Text("look"), bash("echo hi")), busy, say("at last"))
+    lab.cli.run("beta two", lab.cwd, resume=first.session_id)
+    lab.cli.run("gamma three", lab.cwd, resume=first.session_id)
+    return first.session_id
+
+
+@scenario
+def api_failure_headless(lab: ClaudeLab) -> str:
+    """A headless turn that the service refused, the same prompt again, and one more."""
+    first = lab.cli.run("alpha one", lab.cwd)
+    lab.server.respond = _fail_at("beta two")
+    lab.cli.run("beta two", lab.cwd, resume=first.session_id)
+    lab.server.respond = None
+    lab.cli.run("beta two again", lab.cwd, resume=first.session_id)
+    lab.cli.run("gamma three", lab.cwd, resume=first.session_id)
+    return first.session_id
 
 
 @scenario

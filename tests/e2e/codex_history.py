@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 
+from prong.agents.codex.store import CodexStore
+from prong.agents.codex.uuid7 import uuid7
 from prong.testing.script import Hold, Reply, Text, Usage, say
 from tests.e2e.codex_lab import PLAIN, CodexLab, scenario
 from tests.e2e.codex_turns import parallel_tools, tool_calls
+from tests.e2e.scenario import prong_fork
 
 # -- forks ----------------------------------------------------------------------------------------
 
@@ -49,6 +52,16 @@ def fork_of_fork(lab: CodexLab) -> str:
         second = server.fork_thread(first, server.turn_ids(first)[2])
         server.turn(second, "zeta six")
     return second
+
+
+@scenario
+def fork_chain(lab: CodexLab) -> str:
+    """A native fork of prong's fork of a native fork, with parallel tools at the start."""
+    source = parallel_tools(lab)
+    native = lab.cli.fork(source, "gamma three", lab.cwd).thread_id
+    copy = prong_fork(CodexStore([lab.home.codex]), native, turn=2, into=lab.cwd, id_=uuid7())
+    lab.cli.resume(copy, "delta four", lab.cwd)
+    return lab.cli.fork(copy, "epsilon five", lab.cwd).thread_id
 
 
 @scenario

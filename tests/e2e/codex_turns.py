@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
-from prong.testing.script import Fail, Hold, Reply, Text, Thinking, ToolCall, say
+from prong.testing.script import (
+    Fail,
+    Hold,
+    RedactedThinking,
+    Reply,
+    Text,
+    Thinking,
+    ToolCall,
+    say,
+)
 from prong.testing.server import Kind
 from tests.e2e.codex_lab import CodexLab, command, scenario
+from tests.e2e.pictures import BLUE, RED
+from tests.e2e.scenario import ROOT, TINY_MCP
 
 # -- plain turns and tools ----------------------------------------------------------------------
 
@@ -57,6 +69,81 @@ def reasoning(lab: CodexLab) -> str:
         Reply(Thinking("first thought"), Text("first answer")),
         Reply(Thinking("second thought"), command("echo hi")),
         Reply(Thinking("third thought"), Text("third answer")),
+    )
+    return lab.turns("alpha one", "beta two", "gamma three")
+
+
+@scenario
+def reasoning_encrypted(lab: CodexLab) -> str:
+    """Reasoning without a summary, before text and before a tool call."""
+    lab.server.enqueue(
+        Reply(RedactedThinking("c2VjcmV0IG9uZQ=="), Text("first answer")),
+        Reply(RedactedThinking("c2VjcmV0IHR3bw=="), command("echo hi")),
+        say("second answer"),
+    )
+    return lab.turns("alpha one", "beta two", "gamma three")
+
+
+@scenario
+def model_switch(lab: CodexLab) -> str:
+    """Another model from turn to turn, each with reasoning that it encrypted."""
+    lab.server.enqueue(
+        Reply(Thinking("thought of the first"), Text("first answer")),
+        Reply(Thinking("thought of the second"), command("echo hi")),
+        say("second answer"),
+    )
+    with lab.app_server() as server:
+        thread = server.start_thread()
+        server.turn(thread, "alpha one")
+        server.turn(thread, "beta two", model="other-model")
+        server.turn(thread, "gamma three")
+    return thread
+
+
+@scenario
+def own_id(lab: CodexLab) -> str:
+    """The thread's own id in a prompt, in a call, in its output and in an answer."""
+    thread = lab.turns("alpha one")
+    lab.server.enqueue(Reply(command(f"echo {thread}")), say(f"this is {thread}"))
+    lab.cli.resume(thread, f"beta two of {thread}", lab.cwd)
+    lab.cli.resume(thread, "gamma three", lab.cwd)
+    return thread
+
+
+@scenario
+def image_prompt(lab: CodexLab) -> str:
+    """A picture in each of two prompts."""
+    with lab.app_server() as server:
+        thread = server.start_thread()
+        for text, picture in (("alpha one", RED), ("beta two", BLUE)):
+            image = {"type": "localImage", "path": str(picture.save(lab.cwd))}
+            server.turn(thread, text, input=[{"type": "text", "text": text}, image])
+        server.turn(thread, "gamma three")
+    return thread
+
+
+@scenario
+def image_result(lab: CodexLab) -> str:
+    """Two pictures that were looked at in one reply."""
+    looks = [
+        ToolCall("view_image", {"path": str(picture.save(lab.cwd))}) for picture in (RED, BLUE)
+    ]
+    lab.server.enqueue(Reply(*looks), say("red and blue"))
+    return lab.turns("alpha one", "beta two")
+
+
+@scenario
+def mcp_tools(lab: CodexLab) -> str:
+    """Two tools of an MCP server in one reply; one of them gives a picture."""
+    server = f'{{command = "{sys.executable}", args = ["-m", "{TINY_MCP}"], required = true'
+    lab.cli.configure(f'mcp_servers.tiny = {server}, env = {{PYTHONPATH = "{ROOT}"}}}}')
+    lab.server.enqueue(
+        say("first answer"),
+        Reply(
+            ToolCall("lookup", {}, namespace="mcp__tiny"),
+            ToolCall("picture", {}, namespace="mcp__tiny"),
+        ),
+        say("looked"),
     )
     return lab.turns("alpha one", "beta two", "gamma three")
 

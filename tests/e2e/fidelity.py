@@ -32,7 +32,7 @@ from prong.model import Fork, Method, Turn, TurnKind
 from prong.ports import AgentStore
 from prong.record import replace
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
+from prong.testing.claude_cli import ClaudeCli, read_lines
 from prong.testing.codex_cli import CodexCli, native_program
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
@@ -40,15 +40,13 @@ from prong.testing.programs import PATIENCE, find_program
 from prong.testing.requests import Item
 from prong.testing.server import FakeModelServer, Kind, Request
 from tests.e2e.cache import WORKERS
-from tests.e2e.native import NO_RESPONSE, Native, in_free_order
+from tests.e2e.native import NO_RESPONSE, Native, ended
 from tests.e2e.scenario import PROBE, Scenario
 
 
 class Normalisation(StrEnum):
     """What may differ between a fork and the native conversation. Nothing else may."""
 
-    PARALLEL = "the order of parallel results"
-    """Tools that run side by side end in any order, and are sent in any order."""
     UNANSWERED = "what the agent says for the model when the history ends without an answer"
     """A turn that was interrupted, or a summary as the last thing: Claude Code resumes it with
     `No response requested.`, and Codex's own fork of a turn without an end says that it was
@@ -60,8 +58,6 @@ class Normalisation(StrEnum):
     NOTICE = "the notice that a sub-agent of Codex ended, behind the last turn"
     """It is written when the child ends, before or behind the line that begins the next turn. Only
     what stands before that line is copied."""
-    WITHHELD = "thoughts of which only the signature was kept"
-    """The API does not take them back, so a fork leaves them out."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +161,7 @@ class Bench(ABC):
         """
         for turn in self.native.turns:
             fork = self.fork(turn, ForkOptions(id=self.new_id()) if written else None)
-            yield Case(f"at {self.named(turn)}", turn, fork, self.native.until(turn))
+            yield Case(f"at {self.named(turn)}", turn, fork, self.history(turn))
 
     def before_compaction(self) -> Iterator[Case]:
         """A fork in full words at every turn that has a summary behind it."""
@@ -176,7 +172,7 @@ class Bench(ABC):
 
     def at(self, turn: Turn) -> Case:
         """A fork at one turn."""
-        return Case(f"at {self.named(turn)}", turn, self.fork(turn), self.native.until(turn))
+        return Case(f"at {self.named(turn)}", turn, self.fork(turn), self.history(turn))
 
     def native_at_the_end(self) -> Case:
         """The agent's own fork of the whole session, with what was done behind the last turn."""
@@ -191,7 +187,7 @@ class Bench(ABC):
             f"retry of {self.named(turn)}",
             before,
             self.fork(turn, ForkOptions(retry=True)),
-            self.native.until(before) if before else [],
+            self.history(before) if before else [],
             self.native.prompt(turn),
         )
 
@@ -210,6 +206,10 @@ class Bench(ABC):
     def named(self, turn: Turn) -> str:
         number = turn.index if turn.index is not None else f"the abandoned {turn.prompt!r}"
         return f"turn {number} of {self.scenario.agent} {self.scenario.name}"
+
+    def history(self, turn: Turn) -> list[Item]:
+        """What the model must get from a fork at a turn."""
+        return self.native.until(turn)
 
     @abstractmethod
     def new_id(self) -> str:
@@ -239,9 +239,12 @@ class Bench(ABC):
         if first.kind is Kind.MAIN:
             return items
         # The fork's last answer said that the window was full, so its history was summarised
-        # before the prompt was sent: all of it, but for the answers that stand behind the summary.
+        # before the prompt was sent. Answers that stand behind the summary were left out of it
+        # before 2.1.326.
         history = self.native.items(first.body)[:-1]
-        return [*history, *(item for item in items[:-1] if item.role != "user"), items[-1]]
+        kept = [item for item in items[:-1] if item.role != "user"]
+        summarised = history[len(history) - len(kept) :] == kept
+        return [*history, *([] if summarised else kept), items[-1]]
 
     def leaked(self, case: Case) -> Iterator[str]:
         """The prompts of later turns that a fork's file names, in whatever kind of line."""
@@ -273,9 +276,51 @@ class ClaudeBench(Bench):
         server = FakeAnthropic()
         self.cli = ClaudeCli(home, server.url)
         super().__init__(scenario, home, ClaudeStore([home.claude]), server)
+        self._resumed: dict[str, list[Item]] = {}
 
     def new_id(self) -> str:
         return str(uuid4())
+
+    def history(self, turn: Turn) -> list[Item]:
+        resumed = self._resumed_at(turn) if self.native.depends_on_resume(turn) else None
+        return self.native.until(turn) if resumed is None else ended(resumed)
+
+    def _resumed_at(self, turn: Turn) -> list[Item] | None:
+        """What Claude Code sends when it resumes the session at a turn; None where it cannot.
+
+        It resumes at a line of the active conversation that no compaction stands behind. For the
+        last turn there is no need to: the whole session was resumed when it was built.
+        """
+        if turn.index is None or self.native.is_last(turn) or self._is_summarised_later(turn):
+            return None
+        if turn.id not in self._resumed:
+            at = ["--resume-session-at", self._last_line(turn)]
+            run = self.cli.run(
+                PROBE,
+                self.scenario.cwd,
+                resume=self.session.id,
+                fork=True,
+                persist=False,
+                arguments=at,
+            )
+            assert run.code == 0, (at, run.stderr)
+            self._resumed[turn.id] = self.sent_by(run.session_id)[:-1]
+        return self._resumed[turn.id]
+
+    def _is_summarised_later(self, turn: Turn) -> bool:
+        compactions = self.native.conversation.compactions
+        return turn.index is not None and any(number >= turn.index for number in compactions)
+
+    def _last_line(self, turn: Turn) -> str:
+        """The last line of a turn that is a message: that before the next prompt."""
+        lines = {line["uuid"]: line for line in read_lines(self.session.path) if "uuid" in line}
+        assert turn.index is not None
+        line = lines[self.native.conversation.turns[turn.index].id]
+        while True:
+            line = lines[line["parentUuid"]]
+            items = self.native.items({"messages": [line.get("message", {})]})
+            if ended(items):
+                return str(line["uuid"])
 
     def run(self, fork: Fork) -> None:
         assert fork.launch is not None
@@ -358,7 +403,6 @@ def judge(bench: Bench, case: Case, sent: list[Item]) -> Verdict:
 
 def _normalisations(bench: Bench, case: Case) -> Iterator[tuple[Normalisation, Normalise]]:
     """Those that have a reason in this case."""
-    yield Normalisation.PARALLEL, _in_free_order
     own = case.fork.path.with_suffix("") if case.fork.path else None
     if own and own.is_dir():
         source = bench.session.path.with_suffix("")
@@ -370,15 +414,6 @@ def _normalisations(bench: Bench, case: Case) -> Iterator[tuple[Normalisation, N
         yield Normalisation.NOTIFICATION, _without_notices
     if any(item.name == "multi_agent_v1/spawn_agent" for item in case.history):
         yield Normalisation.NOTICE, _without_late_notice
-    if _WITHHELD in case.history:
-        yield Normalisation.WITHHELD, _without_withheld
-
-
-_WITHHELD = Item("thinking", "")
-
-
-def _in_free_order(expected: list[Item], sent: list[Item]) -> Histories:
-    return in_free_order(expected), in_free_order(sent)
 
 
 def _moved_back(expected: list[Item], sent: list[Item], *, old: str, new: str) -> Histories:
@@ -405,7 +440,3 @@ def _without_late_notice(expected: list[Item], sent: list[Item]) -> Histories:
 def _until_notice(items: list[Item]) -> list[Item]:
     late = bool(items) and items[-1].text.startswith("<subagent_notification>")
     return items[:-1] if late else items
-
-
-def _without_withheld(expected: list[Item], sent: list[Item]) -> Histories:
-    return [item for item in expected if item != _WITHHELD], sent

@@ -4,6 +4,10 @@ While a scenario was built, the fake model kept every request and every answer. 
 turn k is what the request that brought the prompt of turn k+1 had before that prompt. Our readers
 of session files have no part in it; from them come only the prompts of the turns, by which the
 requests are told apart, and the side of a turn on which a compaction stands.
+
+A running agent and one that resumes need not send the same: the results of parallel tools may
+have another order, and the thoughts of another model are left out. Where that may be, Claude Code
+is asked what it sends when it resumes at the turn (`Bench.history` in tests/e2e/fidelity.py).
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from typing import Any, cast
 
 from prong.model import Conversation, Turn, TurnKind, TurnState
 from prong.testing.requests import Item, anthropic_items, openai_items, strip_reminders
+from prong.testing.server import SUMMARY
 from tests.e2e.scenario import Scenario
 
 # What Claude Code says for the model when a conversation ends in a line of the user.
@@ -93,7 +98,19 @@ class Native:
             # Nobody went on from here, or only after a compaction that came with the next prompt.
             return ended(last + self._answer_to(turn))
         assert begins(history, last) or self._is_summarised_behind(turn), turn.prompt
+        if self.is_last(turn):
+            # A fork at the end has what was done behind the last turn.
+            return answered(history)
         return ended(history)
+
+    def depends_on_resume(self, turn: Turn) -> bool:
+        """True when the running agent may have sent a turn otherwise than one that resumes does."""
+        thoughts = any(item.role == "thinking" for answer in self.answers for item in answer)
+        return thoughts or any(a.role == b.role == "result" for a, b in pairwise(self.until(turn)))
+
+    def is_last(self, turn: Turn) -> bool:
+        """True when the active conversation ends with this turn."""
+        return turn.index == len(self.conversation.turns)
 
     def is_summarised(self, turn: Turn) -> bool:
         """True when a fork at this turn has a summary in it unless it is asked for in full."""
@@ -103,6 +120,9 @@ class Native:
 
     def until_in_full(self, turn: Turn) -> list[Item]:
         """The same with the words that were said in place of the summaries."""
+        if turn.index is None and not any(SUMMARY in item.text for item in self.until(turn)):
+            # It may have begun in the middle of the turn before it, so turns do not add up to it.
+            return self.until(turn)
         path = self._path(turn)
         history = self._until_prompt(path[0])
         for one in path:
@@ -182,7 +202,8 @@ class Native:
             name, _, arguments = turn.prompt.partition(" ")
             marks = f"<command-name>{name}</command-name>", f"<command-args>{arguments}<"
             return all(mark in item.text for mark in marks)
-        return item.text == strip_reminders(turn.prompt)
+        # Our readers name a picture where it stands; in a request it is an item of its own.
+        return item.text == strip_reminders(turn.prompt.replace("[image]", ""))
 
     def _place(self, turn: Turn, items: Sequence[Item]) -> int:
         return max(number for number, item in enumerate(items) if self.opens(turn, item))
@@ -228,8 +249,8 @@ class Native:
 
 def told(items: Sequence[Item]) -> list[Item]:
     """What a request adds to the last answer: results and what the user said."""
-    spoken = [number for number, item in enumerate(items) if item.role in SPOKEN]
-    return list(items[spoken[-1] + 1 :] if spoken else items)
+    answers = [number for number, item in enumerate(items) if item.role in SPOKEN]
+    return list(items[answers[-1] + 1 :] if answers else items)
 
 
 def is_hint(item: Item, turn: Turn) -> bool:
@@ -241,19 +262,29 @@ def is_hint(item: Item, turn: Turn) -> bool:
     )
 
 
+def answered(history: Iterable[Item]) -> list[Item]:
+    """The history without what Claude Code says for the model at its end."""
+    items = list(history)
+    return items[:-1] if items[-1:] == [NO_RESPONSE] else items
+
+
 def ended(history: Iterable[Item]) -> list[Item]:
     """The history up to the end of its last turn."""
-    items = list(history)
-    if items[-1:] == [NO_RESPONSE]:
-        del items[-1]
+    items = answered(history)
     while items and items[-1].role == "user" and items[-1].text.startswith(BETWEEN_TURNS):
         del items[-1]
     return items
 
 
 def begins(history: Sequence[Item], start: Sequence[Item]) -> bool:
-    """True when a history begins with another one."""
-    return in_free_order(history[: len(start)]) == in_free_order(start)
+    """True when a history begins with another one, thoughts aside: a model gets only its own."""
+    said, first = spoken(history), spoken(start)
+    return in_free_order(said[: len(first)]) == in_free_order(first)
+
+
+def spoken(items: Iterable[Item]) -> list[Item]:
+    """The items without thoughts."""
+    return [item for item in items if item.role != "thinking"]
 
 
 def in_free_order(items: Iterable[Item]) -> list[Item]:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prong.app import App
+from prong.app.planning import ForkOptions
+from prong.ports import AgentStore
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Answer, Reply
 from prong.testing.server import FakeModelServer, Request
 
+ROOT = Path(__file__).parents[2]
+TINY_MCP = "tests.e2e.tiny_mcp_server"
 PROBE = "PROBE: what did we do so far?"
 
 
@@ -54,6 +60,17 @@ class Scenario:
         native.mkdir()
         for number, body in enumerate(self.native_requests, 1):
             (native / f"{number:02d}.json").write_text(json.dumps(body, indent=1))
+
+
+def prong_fork(store: AgentStore, session_id: str, turn: int, into: Path, id_: str) -> str:
+    """Fork a session with prong, in the middle of a scenario; the id of the fork.
+
+    With an id of its own it is prong that writes the file, whatever the agent could do itself.
+    """
+    app = App(stores={store.name: store}, remember=False, needs_programs=False)
+    with closing(app):
+        options = ForkOptions(into=into, id=id_)
+        return app.fork(app.plan_fork(f"{store.name}:{session_id}@{turn}", options)).child.id
 
 
 class _Remembering(FakeModelServer):

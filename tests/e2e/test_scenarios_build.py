@@ -12,6 +12,7 @@ from prong.testing.claude_cli import read_lines
 from prong.testing.requests import anthropic_items, openai_items
 from tests.e2e import claude_scenarios, codex_scenarios
 from tests.e2e.cache import ScenarioCache
+from tests.e2e.pictures import BLUE, RED
 from tests.e2e.scenario import Scenario
 
 Line = dict[str, Any]
@@ -36,6 +37,10 @@ def says(text: str, times: int = 1) -> Check:
 
 def both(*checks: Check) -> Check:
     return lambda scenario: all(check(scenario) for check in checks)
+
+
+def own_id(scenario: Scenario) -> bool:
+    return says(f"two of {scenario.session_id}")(scenario)
 
 
 # -- Claude Code -----------------------------------------------------------------------------------
@@ -66,6 +71,34 @@ def parallel(count: int) -> Check:
         return count in calls.values()
 
     return check
+
+
+def interleaved(scenario: Scenario) -> bool:
+    """A result stands between two calls of one message, and two results in another order."""
+    ids = [
+        (line["type"], block.get("id") or block.get("tool_use_id"))
+        for line in lines(scenario)
+        if line["type"] in ("user", "assistant") and isinstance(line["message"]["content"], list)
+        for block in line["message"]["content"]
+        if block["type"] in ("tool_use", "tool_result")
+    ]
+    first, second, third = dict.fromkeys(id_ for _, id_ in ids)
+    return ids == [
+        ("assistant", first),
+        ("user", first),
+        ("assistant", second),
+        ("assistant", third),
+        ("user", third),
+        ("user", second),
+    ]
+
+
+def models(count: int) -> Check:
+    """How many models gave answers."""
+    return lambda scenario: (
+        len({line["message"]["model"] for line in lines(scenario) if line["type"] == "assistant"})
+        == count
+    )
 
 
 def boundaries(count: int, **metadata: Any) -> Check:
@@ -105,10 +138,15 @@ CLAUDE: dict[str, Check] = {
     "parallel_twice": parallel(2),
     "thinking": says('"type":"thinking"', 3),
     "thinking_withheld": says('"thinking":""', 3),
+    "thinking_redacted": says('"type":"redacted_thinking"', 2),
+    "model_switch": models(3),
+    "own_id": own_id,
     "big_output": lambda scenario: any(scenario.root.rglob("tool-results/*.txt")),
     "headless": has(entrypoint="sdk-cli"),
     "line_separators": both(says("\u2028"), says("\u0085")),
     "api_failure": has(isApiErrorMessage=True),
+    "api_overloaded": says("at last"),
+    "api_failure_headless": has(isApiErrorMessage=True),
     "api_failure_last": has(isApiErrorMessage=True),
     "interrupt_text": says("[Request interrupted by user]"),
     "interrupt_text_last": says("[Request interrupted by user]"),
@@ -140,6 +178,10 @@ CLAUDE: dict[str, Check] = {
     "resumed": says("delta four"),
     "resumed_at": says("gamma three"),
     "two_writers": siblings(2),
+    "two_headless_writers": says("beta on the right"),
+    "two_headless_writers_in_line": says("beta on the left"),
+    "worktree": says(".claude/worktrees/side"),
+    "fork_chain": parallel(2),
     "other_folder": says("projects/elsewhere"),
     "queued_absorbed": attachment("queued_command"),
     "queued_own_turn": has(promptSource="queued"),
@@ -149,8 +191,15 @@ CLAUDE: dict[str, Check] = {
     "custom_command": has(turnCompanion=True),
     "builtin_commands": has(isDisplayOnly=True),
     "builtin_command_last": has(subtype="local_command"),
+    "builtin_commands_last": both(says("## Context Usage"), has(subtype="local_command")),
     "clear": says("<command-name>/clear"),
     "file_mention": attachment("file"),
+    "staggered_tools": both(parallel(3), interleaved),
+    "background_bash": has(turnOrigin="task_notification"),
+    "image_prompt": says(RED.base64),
+    "image_result": both(says(RED.base64), says(BLUE.base64)),
+    "mcp_tools": both(says("mcp__tiny__lookup"), says(BLUE.base64)),
+    "plan_mode": says("ExitPlanMode"),
     "subagent_foreground": subagent_file,
     "subagent_with_tool": both(subagent_file, has(turnOrigin="task_notification")),
     "subagent_background": both(subagent_file, has(turnOrigin="task_notification")),
@@ -245,6 +294,12 @@ CODEX: dict[str, Check] = {
     "parallel_tools": both(event("reasoning"), says('"exit_code":3')),
     "patch": item("FileChange"),
     "reasoning": event("reasoning"),
+    "reasoning_encrypted": says("c2VjcmV0IHR3bw=="),
+    "model_switch": says('"model":"other-model"'),
+    "own_id": own_id,
+    "image_prompt": both(says(RED.base64), says(BLUE.base64)),
+    "image_result": both(says(RED.base64), says(BLUE.base64)),
+    "mcp_tools": both(says("mcp__tiny"), says("found it")),
     "line_separators": both(says("\u2028"), says("\u0085")),
     "terminal_turns": lambda scenario: meta(scenario)["source"] == "cli",
     "failed_turn": failed,
@@ -254,6 +309,7 @@ CODEX: dict[str, Check] = {
     "fork_without_turn": both(forked, lambda scenario: not event("task_started")(scenario)),
     "fork_whole": both(forked, files(2)),
     "fork_of_fork": both(forked, files(3)),
+    "fork_chain": both(forked, files(4)),
     "fork_of_inherited": both(forked, files(3)),
     "fork_with_tools": forked,
     "fork_while_busy": both(forked, event("turn_aborted")),

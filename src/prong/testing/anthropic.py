@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from prong.testing.requests import anthropic_items
-from prong.testing.script import Delay, Hold, Reply, Text, Thinking, ToolCall
+from prong.testing.script import Delay, Hold, RedactedThinking, Reply, Text, Thinking, ToolCall
 from prong.testing.server import FakeModelServer, Kind, Request, Sink
 
 COMPACT_SIGN = "Your task is to create a detailed summary of"
@@ -106,12 +107,17 @@ def _usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _block(request: Request, index: int, block: Text | Thinking | ToolCall) -> dict[str, Any]:
+def _block(
+    request: Request, index: int, block: Text | Thinking | RedactedThinking | ToolCall
+) -> dict[str, Any]:
     match block:
         case Text(text):
             return {"type": "text", "text": text}
         case Thinking(text):
-            return {"type": "thinking", "thinking": text, "signature": "ZmFrZQ=="}
+            signature = base64.b64encode(f"signature {request.number} {index}".encode()).decode()
+            return {"type": "thinking", "thinking": text, "signature": signature}
+        case RedactedThinking(data):
+            return {"type": "redacted_thinking", "data": data}
         case ToolCall():
             call_id = block.id or f"toolu_{request.number:06d}_{index}"
             return {"type": "tool_use", "id": call_id, "name": block.name, "input": block.input}
@@ -122,6 +128,8 @@ def _pieces(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]
     match block["type"]:
         case "text":
             return block | {"text": ""}, [{"type": "text_delta", "text": block["text"]}]
+        case "redacted_thinking":
+            return block, []
         case "thinking":
             return block | {"thinking": "", "signature": ""}, [
                 {"type": "thinking_delta", "thinking": block["thinking"]},

@@ -166,12 +166,10 @@ class CodexServer:
         """Take back this turn and all later ones. The thread must be loaded."""
         self.call("thread/revert", threadId=thread_id, beforeTurnId=before_turn)
 
-    def start_turn(self, thread_id: str, prompt: str) -> str:
-        """Begin a turn; its id."""
-        answer = self.call(
-            "turn/start", threadId=thread_id, input=[{"type": "text", "text": prompt}]
-        )
-        return str(answer["turn"]["id"])
+    def start_turn(self, thread_id: str, prompt: str, **options: Any) -> str:
+        """Begin a turn, with more parameters of `turn/start` where needed; its id."""
+        given: dict[str, Any] = {"input": [{"type": "text", "text": prompt}]} | options
+        return str(self.call("turn/start", threadId=thread_id, **given)["turn"]["id"])
 
     def finish_turn(self, turn_id: str, timeout: float = PATIENCE) -> str:
         """Wait for the end of a turn; its status (completed, interrupted, failed)."""
@@ -180,9 +178,9 @@ class CodexServer:
         )
         return str(params["turn"]["status"])
 
-    def turn(self, thread_id: str, prompt: str) -> str:
+    def turn(self, thread_id: str, prompt: str, **options: Any) -> str:
         """One whole turn; its id."""
-        turn_id = self.start_turn(thread_id, prompt)
+        turn_id = self.start_turn(thread_id, prompt, **options)
         self.finish_turn(turn_id)
         return turn_id
 

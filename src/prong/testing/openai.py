@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from prong.testing.requests import openai_items
-from prong.testing.script import Answer, Delay, Hold, Reply, Text, Thinking, ToolCall, say
+from prong.testing.script import (
+    Answer,
+    Delay,
+    Hold,
+    RedactedThinking,
+    Reply,
+    Text,
+    Thinking,
+    ToolCall,
+    say,
+)
 from prong.testing.server import FakeModelServer, Kind, Request, Sink
 
 COMPACT_SIGN = "You are performing a CONTEXT CHECKPOINT COMPACTION"
@@ -97,7 +108,9 @@ def last_prompt(body: Mapping[str, Any]) -> str:
     return items[-1].text if items and items[-1].role == "user" else ""
 
 
-def _item(request: Request, index: int, block: Text | Thinking | ToolCall) -> dict[str, Any]:
+def _item(
+    request: Request, index: int, block: Text | Thinking | RedactedThinking | ToolCall
+) -> dict[str, Any]:
     place = f"{request.number:06d}_{index}"
     match block:
         case Text(text):
@@ -113,7 +126,14 @@ def _item(request: Request, index: int, block: Text | Thinking | ToolCall) -> di
                 "type": "reasoning",
                 "id": f"rs_{place}",
                 "summary": [{"type": "summary_text", "text": text}],
-                "encrypted_content": "ZmFrZQ==",
+                "encrypted_content": base64.b64encode(f"thought {place}".encode()).decode(),
+            }
+        case RedactedThinking(data):
+            return {
+                "type": "reasoning",
+                "id": f"rs_{place}",
+                "summary": [],
+                "encrypted_content": data,
             }
         case ToolCall():
             item: dict[str, Any] = {

@@ -6,6 +6,7 @@ is left out: it differs between two runs of the same history and is no part of i
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -22,12 +23,17 @@ CODEX_INJECTED = ("<environment_context>", "<user_instructions>", "<skills_instr
 
 
 class Item(Record, frozen=True):
-    """One piece of history. For a call, `text` is the canonical JSON of the input."""
+    """One piece of history. For a call, `text` is the canonical JSON of the input.
+
+    What has no text (an image, a document) is named in brackets, with a digest of its content.
+    """
 
     role: Role
     text: str
     name: str = ""
     id: str = ""
+    signature: str = ""
+    """Of a thought: what the service signed or encrypted it with."""
 
 
 def strip_reminders(text: str) -> str:
@@ -74,14 +80,17 @@ def _block(role: Role, block: dict[str, Any]) -> Iterator[Item]:
             if text:
                 yield Item(role, text)
         case "thinking":
-            yield Item("thinking", str(block.get("thinking", "")))
+            signature = str(block.get("signature", ""))
+            yield Item("thinking", str(block.get("thinking", "")), signature=signature)
+        case "redacted_thinking":
+            yield Item("thinking", "[redacted]", signature=str(block.get("data", "")))
         case "tool_use":
             yield Item("call", canonical(block.get("input")), str(block["name"]), str(block["id"]))
         case "tool_result":
             text = strip_reminders(plain_text(block.get("content")))
             yield Item("result", text, id=str(block["tool_use_id"]))
-        case other:
-            yield Item(role, f"[{other}]")
+        case _:
+            yield Item(role, _digest(block))
 
 
 def openai_items(body: Mapping[str, Any]) -> list[Item]:
@@ -95,7 +104,8 @@ def _entry(entry: dict[str, Any]) -> Iterator[Item]:
         case "message":
             yield from _message(entry)
         case "reasoning":
-            yield Item("thinking", plain_text(entry.get("summary")))
+            signature = str(entry.get("encrypted_content") or "")
+            yield Item("thinking", plain_text(entry.get("summary")), signature=signature)
         case "function_call":
             yield Item("call", _arguments(entry), _tool_name(entry), call_id)
         case "custom_tool_call":
@@ -107,7 +117,7 @@ def _entry(entry: dict[str, Any]) -> Iterator[Item]:
 
 
 def _message(entry: dict[str, Any]) -> Iterator[Item]:
-    texts = [str(part.get("text", "")) for part in records(entry.get("content"))]
+    texts = [_part(part) for part in records(entry.get("content"))]
     match entry.get("role"):
         case "user":
             for text in texts:
@@ -133,8 +143,16 @@ def _arguments(entry: dict[str, Any]) -> str:
 
 
 def plain_text(content: Any) -> str:
-    """The text of a string, or of a list of blocks that carry a `text`."""
-    if isinstance(content, str):
-        return content
-    parts = records(content)
-    return "\n".join(str(p["text"]) if "text" in p else f"[{p.get('type')}]" for p in parts)
+    """The text of a string, or of a list of blocks; what carries no `text` by its digest."""
+    return content if isinstance(content, str) else "\n".join(map(_part, records(content)))
+
+
+def _part(block: dict[str, Any]) -> str:
+    return str(block["text"]) if "text" in block else _digest(block)
+
+
+def _digest(block: dict[str, Any]) -> str:
+    """The kind of a block, and what tells its content from another. Caching is no content."""
+    content = {key: value for key, value in block.items() if key != "cache_control"}
+    digest = hashlib.sha256(canonical(content).encode()).hexdigest()
+    return f"[{block.get('type')} {digest[:16]}]"

@@ -22,9 +22,16 @@ class Text:
 
 @dataclass(frozen=True)
 class Thinking:
-    """A block of reasoning text."""
+    """A block of reasoning text. The server signs it; with "" only the signature is sent."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class RedactedThinking:
+    """A block of reasoning that is encrypted as a whole."""
+
+    data: str
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ class Usage:
     output_tokens: int = 5
 
 
-Block = Text | Thinking | ToolCall | Hold | Delay
+Block = Text | Thinking | RedactedThinking | ToolCall | Hold | Delay
 
 
 @dataclass(frozen=True, init=False)

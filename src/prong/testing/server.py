@@ -16,6 +16,9 @@ from typing import Any, Protocol, Self, cast
 from prong.testing.programs import PATIENCE
 from prong.testing.script import Answer, Delay, Fail, Hold, Reply, say
 
+# What a compaction is answered with unless the script says otherwise.
+SUMMARY = "SUMMARY: the story so far."
+
 
 class Kind(StrEnum):
     """Who asked. Only MAIN requests belong to the conversation that a person sees."""
@@ -128,7 +131,7 @@ class FakeModelServer:
     def default_answer(self, request: Request) -> Answer:
         """Echo the prompt; after tool results, say that the work is done."""
         if request.kind is Kind.COMPACT:
-            return say("SUMMARY: the story so far.")
+            return say(SUMMARY)
         return say(f"ECHO: {request.prompt}" if request.prompt else f"DONE {request.number}")
 
     # -- log ----------------------------------------------------------------------------------

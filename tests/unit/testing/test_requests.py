@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from prong.testing.requests import (
@@ -28,7 +29,9 @@ def test_canonical_json_does_not_depend_on_the_order_of_keys() -> None:
 def test_plain_text() -> None:
     assert plain_text(None) == ""
     assert plain_text("x") == "x"
-    assert plain_text([{"type": "text", "text": "x"}, {"type": "image"}]) == "x\n[image]"
+    assert re.fullmatch(
+        r"x\n\[image [0-9a-f]{16}\]", plain_text([{"type": "text", "text": "x"}, {"type": "image"}])
+    )
 
 
 def test_records_drops_what_is_no_object() -> None:
@@ -67,13 +70,28 @@ def test_anthropic() -> None:
     }
     assert anthropic_items(body) == [
         Item("user", "hello"),
-        Item("thinking", "hm"),
+        Item("thinking", "hm", signature="s"),
         Item("assistant", "hi"),
         Item("call", '{"a":2,"b":1}', "Bash", "t1"),
         Item("result", "out", id="t1"),
-        Item("user", "[image]"),
+        Item("user", plain_text([{"type": "image", "source": {}}])),
         Item("user", "next"),
     ]
+
+
+def test_thoughts_and_pictures_are_told_apart_by_their_content() -> None:
+    def item(block: dict[str, Any]) -> Item:
+        (found,) = anthropic_items({"messages": [{"role": "assistant", "content": [block]}]})
+        return found
+
+    thought = {"type": "thinking", "thinking": "", "signature": "a"}
+    assert item(thought) == Item("thinking", "", signature="a") != item(thought | {"signature": ""})
+    assert item({"type": "redacted_thinking", "data": "a"}) != item(thought)
+    image = {"type": "image", "source": {"data": "a"}}
+    assert item(image) == item(image | {"cache_control": {"type": "ephemeral"}})
+    assert item(image) != item(image | {"source": {"data": "b"}})
+    result = {"type": "tool_result", "tool_use_id": "t", "content": [image]}
+    assert item(result) != item(result | {"content": [image | {"source": {"data": "b"}}]})
 
 
 def test_openai() -> None:
@@ -85,7 +103,11 @@ def test_openai() -> None:
             message("developer", "rules"),
             message("user", "<environment_context>\n…</environment_context>"),
             message("user", "hello"),
-            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+            {
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": "hm"}],
+                "encrypted_content": "e",
+            },
             message("assistant", "hi"),
             {
                 "type": "function_call",
@@ -103,7 +125,7 @@ def test_openai() -> None:
     }
     assert openai_items(body) == [
         Item("user", "hello"),
-        Item("thinking", "hm"),
+        Item("thinking", "hm", signature="e"),
         Item("assistant", "hi"),
         Item("call", '{"a":2,"b":1}', "ns/tool", "c1"),
         Item("call", "{broken", "tool", "c2"),
