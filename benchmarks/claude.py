@@ -1,4 +1,4 @@
-"""Claude Code sessions, as versions 2.1.17 to 2.1.325 write them.
+"""Claude Code sessions, as versions 2.1.17 to 2.1.326 write them.
 
 The rules are those of docs/internals/session-formats.md: one assistant line per content block,
 parallel tool calls that fork the chain, progress lines beside it, rewinds, compactions that start
@@ -49,7 +49,7 @@ ERAS: Final = (
     Era("2.1.79", "claude-sonnet-4-6", progress=True, last_prompt=True, prompt_id=True),
     Era("2.1.150", "claude-opus-4-7", attachments=True, last_prompt=True, prompt_id=True),
     Era(
-        "2.1.325",
+        "2.1.326",
         "claude-opus-5-5",
         attachments=True,
         last_prompt=True,

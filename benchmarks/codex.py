@@ -17,7 +17,7 @@ Dialect = Literal["paginated", "legacy", "bare"]
 
 _ROUNDS_PER_TURN = 9
 _VERSIONS: Final[dict[Dialect, str]] = {
-    "paginated": "0.166.0",
+    "paginated": "0.169.0",
     "legacy": "0.118.0",
     "bare": "0.23.0",
 }
