@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 from uuid import uuid4
 
 import msgspec
@@ -28,6 +28,7 @@ from prong.publication import Publication, writer
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
 _CLI = Raw(b'"cli"')
+_EMPTY = Raw(b"[]")
 
 
 def write(
@@ -40,7 +41,8 @@ def write(
     target = folder / f"{child.id}.jsonl"
     staged = publication.stage(target)
     chosen = source.selection(cut)
-    copy = _Copy(source, child, sidecars.Moved(source.session.path, target))
+    unanswered = chosen.unanswered.uuid if chosen.unanswered else None
+    copy = _Copy(source, child, sidecars.Moved(source.session.path, target), unanswered)
     with writer(staged) as file:
         file.writelines(copy.moved.lines(copy.records(chosen.fork)))
         if chosen.unanswered:
@@ -147,6 +149,8 @@ class _Copy:
     source: ClaudeSource
     child: Child
     moved: sidecars.Moved
+    unanswered: str | None
+    """The last line, where the next prompt follows it without an answer."""
 
     def __post_init__(self) -> None:
         self._session_id = _raw(self.child.id)
@@ -175,12 +179,31 @@ class _Copy:
         if node.parent != self.source.transcript.nodes[node.uuid].parent:
             fields["parentUuid"] = _raw(node.parent)
         fields["sessionId"] = self._session_id
+        if node.uuid == self.unanswered and node.prompt and not node.prompt.interrupt:
+            fields["message"] = _with_line_break(fields["message"])
         if "entrypoint" in fields:
             fields["entrypoint"] = _CLI
         if "cwd" in fields:
             fields["cwd"] = self._cwd
         fields["forkedFrom"] = Raw(self._origin + _encode(node.uuid) + b"}")
         return fields
+
+
+def _with_line_break(message: Raw) -> Raw:
+    """The message with a line break behind its text.
+
+    The CLI puts one between two prompts in a row. In the fork an answer that is only shown stands
+    between them, which keeps it from that.
+    """
+    fields = _fields(message)
+    content: Any = msgspec.json.decode(fields.get("content", _EMPTY))
+    if isinstance(content, str):
+        fields["content"] = _raw(content + "\n")
+    elif isinstance(content, list) and content:
+        *rest, last = cast(list[Any], content)
+        if isinstance(last, dict) and "text" in last:
+            fields["content"] = _raw([*rest, {**last, "text": f"{last['text']}\n"}])
+    return _raw(fields)
 
 
 def _read(file: BinaryIO, node: Node) -> bytes:

@@ -238,6 +238,8 @@ class _Taker:
     def _take_side_line(self, line: Line) -> None:
         transcript = self.transcript
         match line.type:
+            case "last-prompt" if line.leaf_uuid is None and not line.explicit:
+                pass  # older CLIs name no leaf here
             case "last-prompt":
                 here, before = len(transcript.nodes), transcript.last_prompt
                 # The CLI writes it once more when it ends, without the mark: it still holds.

@@ -6,13 +6,14 @@ which that walk would miss; and it starts at the last compaction, before which t
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
-from prong.agents.claude.transcript import ZERO, Boundary, Node, Transcript
+from prong.agents.claude.leaf import belongs, find_leaf, is_note, speaker
+from prong.agents.claude.transcript import Boundary, Node, Transcript
 from prong.agents.times import parse_time
 
 _NEARBY = timedelta(seconds=5)
@@ -39,12 +40,12 @@ class Tree:
     def __init__(self, transcript: Transcript, leaf: Node | None = None) -> None:
         self.transcript = transcript
         self.nodes = transcript.nodes
-        chain = self._walk(leaf) if leaf else self._active_chain()
-        self.leaf = chain[0] if chain else None
+        self.leaf = leaf or find_leaf(transcript)
+        chain = self._walk(self.leaf)
         chain.reverse()
         self.depths = {node.uuid: depth for depth, node in enumerate(chain)}
         """The lines that the walk passes, without the siblings of parallel tool calls."""
-        self.history: list[Node] = self._with_siblings(chain)
+        self.history: list[Node] = self._with_notes(self._with_siblings(chain))
         """The active branch from its first line on, across compactions."""
 
     def context(self, history: list[Node] | None = None) -> list[Node]:
@@ -205,66 +206,6 @@ class Tree:
             and anchor.order >= node.order
         }
 
-    def _active_chain(self) -> list[Node]:
-        """The lines from the leaf that a resume would take back to the first one."""
-        chain = self._chain_of_tip()
-        tip = chain[0] if chain else None
-        last = self.transcript.last_prompt
-        if tip is None or last is None or not last.leaf or last.leaf == ZERO:
-            return chain
-        named = self.nodes.get(last.leaf)
-        if named is None or named.sidechain or named.type == "progress":
-            return chain
-        if not self._is_linked(named, chain):
-            return self._walk(named)
-        stands_last = last.order > tip.order
-        return self._walk(named) if last.explicit and stands_last else chain
-
-    def _is_linked(self, named: Node, chain: list[Node]) -> bool:
-        """True when a chain leads to a line by parents that are all in the file.
-
-        The CLI looks for stand-ins only after it has chosen the leaf.
-        """
-        for node in chain:
-            if node is named:
-                return True
-            if node.parent and node.parent not in self.nodes:
-                return False
-        return False
-
-    def _chain_of_tip(self) -> list[Node]:
-        """The chain of the last line in the file that belongs to something that was said.
-
-        A stray line at the end, such as an attachment whose parent is missing, does not.
-        """
-        strays: set[str] = set()
-        for node in reversed(self.nodes.values()):
-            if node.sidechain or node.type == "progress" or node.uuid in strays:
-                continue
-            chain = self._walk(self._last_descendant(node))
-            if any(line.type in ("user", "assistant") for line in chain):
-                return chain
-            strays.update(line.uuid for line in chain)
-        return []
-
-    def _last_descendant(self, node: Node) -> Node:
-        """The end of what hangs below a line, which may stand before it in the file."""
-        seen = {node.uuid}
-        while child := self._child_of(node):
-            if child.uuid in seen:
-                break
-            seen.add(child.uuid)
-            node = child
-        return node
-
-    def _child_of(self, parent: Node) -> Node | None:
-        children = [
-            node
-            for node in self.nodes.values()
-            if node.parent == parent.uuid and not node.sidechain and node.type != "progress"
-        ]
-        return children[-1] if children else None
-
     def _with_siblings(self, chain: list[Node]) -> list[Node]:
         """Put back what parallel tool calls hung beside the chain.
 
@@ -288,6 +229,44 @@ class Tree:
                     placed.add(member.uuid)
                     whole.append(member)
         return whole
+
+    def _with_notes(self, history: list[Node]) -> list[Node]:
+        """Put back notes that hang beside the conversation, which the CLI sends all the same.
+
+        Such as the text of a skill that hangs to a result while the conversation continues below
+        another one, and what hooks wrote behind the last answer.
+        """
+        children: dict[str, list[Node]] = {}
+        for node in self._others(history):
+            if node.type != "progress":
+                children.setdefault(self._bridged(node) or "", []).append(node)
+        if not children:
+            return history
+        end = speaker(self.nodes, self.leaf) if self.leaf else None
+        calling = {node.message_id for node in history if node.calls}
+        message: str | None = None
+        whole: list[Node] = []
+        ended: list[Node] = []
+        for node in history:
+            whole.append(node)
+            if node.type == "assistant":
+                message = node.message_id if node.message_id in calling else None
+            elif message is not None and not belongs(node, message):
+                message = None
+            if message is not None:
+                for child in children.get(node.uuid, ()):
+                    whole += _run_of_notes(child, children)
+            if node is end or ended:
+                ended.append(node)
+        placed = {node.uuid for node in whole}
+        return whole + [node for node in _notes_below(ended, children) if node.uuid not in placed]
+
+    def _bridged(self, node: Node) -> str | None:
+        """The parent of a line, past the progress lines between them."""
+        parent = self.nodes.get(node.parent or "")
+        while parent is not None and parent.type == "progress" and parent.parent != node.uuid:
+            node, parent = parent, self.nodes.get(parent.parent or "")
+        return node.parent
 
     def _beside(self, chain: list[Node]) -> tuple[dict[str, list[Node]], dict[str, Node]]:
         """The lines of messages that do not stand whole in the chain; results beside it by call."""
@@ -333,3 +312,27 @@ def _results_for(group: list[Node], results: dict[str, Node]) -> Iterator[Node]:
         for call in node.calls:
             if call.id in results:
                 yield results[call.id]
+
+
+def _run_of_notes(first: Node, children: Mapping[str, list[Node]]) -> list[Node]:
+    """A line and those below it, if all are notes and each has one below it at most."""
+    run: list[Node] = []
+    below = [first]
+    while below:
+        if len(below) > 1 or not is_note(below[0]) or below[0] in run:
+            return []
+        run += below
+        below = children.get(below[0].uuid, [])
+    return run
+
+
+def _notes_below(nodes: list[Node], children: Mapping[str, list[Node]]) -> list[Node]:
+    """The attachments and system lines that hang below some lines."""
+    below: dict[str, Node] = {}
+    waiting = list(nodes)
+    while waiting:
+        for child in children.get(waiting.pop(0).uuid, ()):
+            if child.type in ("attachment", "system") and child.uuid not in below:
+                below[child.uuid] = child
+                waiting.append(child)
+    return list(below.values())

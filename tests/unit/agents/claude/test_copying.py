@@ -369,6 +369,58 @@ class TestOrder:
         assert forks.context(made)[-1] == "done"
 
 
+class TestNotes:
+    """Lines that hang beside the conversation and are sent with it."""
+
+    def meta(self, sample: ClaudeSample, text: str) -> str:
+        message = {"role": "user", "content": [{"type": "text", "text": text}]}
+        return sample.chain("user", message=message, isMeta=True)
+
+    def skilled(self, claude: Claude) -> ClaudeSample:
+        """A skill and another call at once; the conversation continues below the other result."""
+        sample = claude.new()
+        sample.prompt("one")
+        sample.tools(("Skill", {"skill": "tidy"}, "Launching"), ("Bash", {"command": "b"}, "B"))
+        skill, other = sample.lines[-2:]
+        sample.leaf = skill["uuid"]
+        self.meta(sample, "How to tidy")
+        sample.chain("attachment", attachment={"type": "command_permissions"})
+        sample.leaf = other["uuid"]
+        sample.answer("done")
+        return sample
+
+    def test_the_text_of_a_skill_beside_another_result_is_copied(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = self.skilled(claude)
+        made = forks.make(sample.write(claude.root), 1)
+        assert places(lines(made)) == places(sample.lines)
+        assert "How to tidy" in forks.context(made)
+
+    def test_notes_that_branch_are_left_out(self, claude: Claude, forks: Forks) -> None:
+        sample = self.skilled(claude)
+        leaf = sample.leaf
+        sample.leaf = next(line["uuid"] for line in sample.lines if line.get("isMeta") is True)
+        self.meta(sample, "Another branch")
+        sample.leaf = leaf
+        sample.prompt("two")
+        sample.answer("second")
+        made = forks.make(sample.write(claude.root), 2)
+        assert "How to tidy" not in forks.context(made)
+
+    def test_all_notes_behind_the_last_answer_are_copied(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = two_turns(claude)
+        end = sample.leaf
+        for prompt in ("and this", "and that"):
+            sample.leaf = end
+            sample.chain("attachment", attachment={"type": "queued_command", "prompt": prompt})
+        made = forks.make(sample.write(claude.root), 2)
+        assert forks.context(made)[-2:] == ["and that", "and this"]
+        assert places(lines(made)) == places(sample.lines)
+
+
 class TestEnds:
     def interrupted(self, claude: Claude) -> ClaudeSample:
         sample = claude.new()
@@ -400,10 +452,12 @@ class TestEnds:
         sample.prompt("two")
         sample.answer("second")
         made = forks.make(sample.write(claude.root), 1)
-        _, shown, attachment = lines(made)
+        prompt, shown, attachment = lines(made)
         assert shown["isVirtual"]
         assert attachment["parentUuid"] == shown["uuid"]
-        assert forks.context(made) == ["one"]
+        # Claude Code joins two prompts in a row by a line break, but not across these lines.
+        assert prompt["message"]["content"] == "one\n"
+        assert forks.context(made) == ["one\n"]
         assert [text for _, text in claude.said(NEW)] == ["one"]
 
     def test_progress_behind_an_answer_is_not_the_leaf(self, claude: Claude, forks: Forks) -> None:

@@ -255,3 +255,55 @@ def test_a_rewind_that_is_written_again_without_its_mark_still_holds(claude: Cla
     sample.side("last-prompt", leafUuid=leaf["one"])
     claude.write(ID, sample.lines)
     assert claude.prompts(ID) == TIP
+
+
+@pytest.mark.parametrize("named", [0, 1])
+def test_the_tip_counts_when_it_continues_below_another_parallel_call(
+    claude: Claude, named: int
+) -> None:
+    sample = claude.new()
+    sample.prompt("one")
+    sample.tools(("Bash", {"command": "a"}, "A"), ("Bash", {"command": "b"}, "B"))
+    results = [line["uuid"] for line in sample.lines[-2:]]
+    sample.side("last-prompt", leafUuid=results[named])
+    sample.leaf = results[1 - named]
+    sample.answer("done")
+    claude.write(ID, sample.lines)
+    assert ("assistant", "done") in claude.said(ID)
+
+
+def test_a_rewind_to_a_parallel_call_is_not_left_for_the_tip(claude: Claude) -> None:
+    sample = claude.new()
+    sample.prompt("one")
+    sample.tools(("Bash", {"command": "a"}, "A"), ("Bash", {"command": "b"}, "B"))
+    sample.side("last-prompt", leafUuid=sample.lines[-2]["uuid"], explicit=True)
+    sample.answer("done")
+    claude.write(ID, sample.lines)
+    assert ("assistant", "done") not in claude.said(ID)
+
+
+def test_a_stray_line_with_the_time_of_an_early_one_is_not_the_leaf(claude: Claude) -> None:
+    sample, _ = tree(claude)
+    sample.leaf = uuid(98)
+    sample.chain("attachment", attachment={"type": "date"})
+    sample.lines[-1]["timestamp"] = sample.lines[2]["timestamp"]
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == TIP
+
+
+def test_a_last_prompt_of_an_older_version_names_no_leaf(claude: Claude) -> None:
+    sample, leaf = tree(claude)
+    sample.side("last-prompt", leafUuid=leaf["other"])
+    sample.side("last-prompt", lastPrompt="three")
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == ["one", "other"]
+
+
+def test_a_compaction_makes_the_last_prompt_before_it_void(claude: Claude) -> None:
+    sample, leaf = tree(claude)
+    sample.side("last-prompt", leafUuid=leaf["other"])
+    sample.compact("in short")
+    sample.prompt("four")
+    sample.answer("4")
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == [*TIP, "four"]
