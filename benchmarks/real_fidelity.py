@@ -1,6 +1,7 @@
 """Fork real sessions at every turn and compare with what the agent itself would send.
 
     python -m benchmarks.real_fidelity [--agent claude|codex] [--minutes N] [--seed N] [--sdk]
+    python -m benchmarks.real_fidelity --agent claude --damage [--seed N]
 
 Takes the sessions of ../shared/corpus (or PRONG_CORPUS). At each turn the real program says what it
 sends to the model when it forks there; then prong's fork is resumed, and both are compared
@@ -22,6 +23,7 @@ from pathlib import Path
 from benchmarks.fork_fidelity import isolate
 from tests.corpus import corpus
 from tests.e2e import real_claude, real_codex
+from tests.e2e.damage import damaged
 from tests.e2e.real_claude import ClaudeJudge
 from tests.e2e.real_codex import CodexJudge
 from tests.e2e.real_sessions import (
@@ -53,6 +55,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="order of the turns (default: 0)")
     parser.add_argument("--session", help="only sessions whose path contains this")
     parser.add_argument("--class", dest="class_", help="only sessions of this class")
+    parser.add_argument(
+        "--damage", action="store_true", help="judge the end of a damaged copy of each session"
+    )
     parser.add_argument("--sdk", action="store_true", help="judge claude-agent-sdk as well")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
@@ -70,7 +75,11 @@ def main() -> int:
                 if not options.session or options.session in session.name
                 if not options.class_ or options.class_ in session.classes
             ]
-            points = spread([p for session in found for p in run.points(session)], options.seed)
+            if options.damage and agent == "claude":
+                found = damaged(found, folder / "damaged", options.seed)
+                points = [run.points(session)[-1] for session in found]
+            else:
+                points = spread([p for session in found for p in run.points(session)], options.seed)
             deadline = time.monotonic() + 60 * options.minutes if options.minutes else None
             run.judge(points[: options.pairs], options.jobs, deadline)
             run.print()

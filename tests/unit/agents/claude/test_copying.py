@@ -538,6 +538,15 @@ class TestSidecars:
         assert {agent.id for agent in conversation.subagents} == {"a1", "deep"}
         assert all(file.stat().st_mode & 0o777 == 0o600 for file in folder.iterdir())
 
+    def test_a_sub_agent_without_its_file_does_not_stop_the_fork(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = claude.new()
+        self.launch(sample, "a1")
+        made = forks.make(sample.write(claude.root), 1)
+        assert forks.context(made)[-1] == "done"
+        assert not made.path.with_suffix("").exists()
+
     def test_tool_results_are_copied_and_named_anew(self, claude: Claude, forks: Forks) -> None:
         sample = claude.new()
         path = claude.path(sample.id)
