@@ -51,7 +51,8 @@ class Person:
         """What is on the screen, line by line."""
         # As Textual itself does before it renders. Without it a dialog is rendered without the
         # screen below it, and Textual caches that.
-        visible_screen_stack.set(self.ui._background_screens)
+        ui: Any = self.ui  # Textual leaves this list partly untyped
+        visible_screen_stack.set(ui._background_screens)
         strips = self.ui.screen._compositor.render_strips()
         return "\n".join(strip.text.rstrip() for strip in strips)
 
