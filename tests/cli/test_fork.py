@@ -78,6 +78,7 @@ def test_an_abandoned_turn_by_its_id(shop: Shell) -> None:
 def test_before_the_first_turn_there_is_nothing_to_write(shop: Shell) -> None:
     made = fork(shop, f"{API}@0", "--prompt", "start over")
     assert made["path"] is None
+    assert made["tokens"] == 0
     assert made["command"][:2] == ["claude", "--session-id"]
     assert made["command"][-1] == "start over"
 
@@ -367,6 +368,18 @@ def test_the_size_before_a_compaction_is_that_of_the_words(shop: Shell) -> None:
     before = shop.json("fork", f"{API}@3", "--dry-run", "--before-compaction")["plan"]["tokens"]
     after = shop.json("fork", f"{API}@4", "--dry-run", "--before-compaction")["plan"]["tokens"]
     assert after >= before
+
+
+def test_a_summary_of_another_file_is_no_choice(shop: Shell) -> None:
+    """Its words are elsewhere, so it is kept in any case, and nothing is offered instead."""
+    sample = shop.session(7)
+    sample.compact("earlier: we chose tokens")
+    sample.prompt("hello")
+    sample.answer("hi")
+    sample.write(shop.home.claude)
+    assert shop.json("fork", f"{sample.id}@1", "--dry-run")["plan"]["warnings"] == []
+    thread = Path(fork(shop, f"{sample.id}@1", "--agent", "codex")["path"])
+    assert "earlier: we chose tokens" in thread.read_text()
 
 
 def test_a_fork_lies_in_the_root_of_its_source(shop: Shell, tmp_path: Path) -> None:

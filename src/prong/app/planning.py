@@ -307,6 +307,8 @@ def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPla
     same = draft.agent == draft.source.agent
     window = (extent.window or window_of(draft.source.model, extent.tokens or 0)) if same else None
     draft = replace(draft, window=window)
+    if draft.method is Method.COPY and draft.point.turn_id is None:
+        return draft  # a new, empty session
     if draft.method is not Method.SEED:
         tokens = max(budget.estimate(extent.characters), extent.tokens or 0)
         warnings = extent.warnings if same else (*extent.warnings, *_unconverted(source, draft.cut))
@@ -387,8 +389,9 @@ def _warnings(
     if activity is Activity.BUSY:
         found.append("the source is at work on a later turn; nothing of that is in the fork")
     conversation = source.conversation
-    number = turn.index if turn else 0
-    summed = [at for at in conversation.compactions if number is not None and at <= number]
+    number = (turn.index if turn else 0) or 0
+    # Before the first turn the words of a compaction are not in the session.
+    summed = [at for at in conversation.compactions if 0 < at <= number]
     if summed and not draft.before_compaction and draft.method is Method.COPY:
         found.append(
             f"turns up to {summed[-1]} are a summary to the model; "

@@ -129,14 +129,18 @@ def _is_spoken(node: Node) -> bool:
 
 
 def _without_compactions(nodes: Iterable[Node]) -> Iterable[Node]:
-    """The words that were said, without the summaries and what the CLI wrote around them."""
-    summarising = False
+    """The words that were said, without the summaries and what the CLI wrote around them.
+
+    A session may begin with the summary of another file. That one stays: its words are not here.
+    """
+    said = summarising = False
     for node in nodes:
         if node.boundary:
-            summarising = True
+            summarising = said
         elif summarising and not node.summary and _is_spoken(node):
             summarising = False
         if not summarising:
+            said = said or _is_spoken(node)
             yield node
 
 

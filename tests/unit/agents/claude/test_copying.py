@@ -270,6 +270,18 @@ class TestCompaction:
         assert forks.context(made) == words[: 2 * turn]
         assert b"in short" not in made.path.read_bytes()
 
+    def test_a_summary_of_another_file_stays(self, claude: Claude, forks: Forks) -> None:
+        """Claude Code may begin a file with it; the words that it sums up are elsewhere."""
+        sample = claude.new()
+        sample.compact("earlier: zero")
+        sample.prompt("one")
+        sample.answer("first")
+        sample.compact("in short: zero, one")
+        sample.prompt("two")
+        sample.answer("second")
+        made = forks.make(sample.write(claude.root), 2, full=True)
+        assert forks.context(made) == ["earlier: zero", "one", "first", "two", "second"]
+
 
 def thought(sample: ClaudeSample, *blocks: dict[str, Any]) -> None:
     message = {"id": "msg_1", "role": "assistant", "model": "m", "content": list(blocks)}
