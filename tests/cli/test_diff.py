@@ -354,10 +354,11 @@ class TestTerminal:
         raw = shop.process("diff", f"{API}@3").stdout
         assert b"+\x1b[31mred\x1b]0;title\x07\x9b2J\r\n" in raw
 
-    def test_the_pager_that_git_would_take(
+    def test_the_pager_is_the_person_s_and_never_the_repository_s(
         self, shop: Shell, code: CodeLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def pagers(**env: str) -> list[str]:
+            env["GIT_CONFIG_GLOBAL"] = str(settings)
             shown = run_on_terminal(shop, prong("diff", f"{API}@2"), (24, 80), **env)
             assert shown.status == 0
             return [word for word in ("one", "two", "three", "four") if f"<{word}>" in shown.output]
@@ -365,16 +366,23 @@ class TestTerminal:
         def pager(word: str) -> str:
             return f"cat >/dev/null; echo '<{word}>'"
 
+        def set_(name: str, value: str) -> None:
+            git(code.folder, "config", "--file", str(settings), name, value)
+
+        settings = tmp_path / "settings"
         monkeypatch.chdir(code.folder)
         one = pager("one")
         assert pagers(PAGER=one) == ["one"]
         assert pagers(PAGER=one, GIT_PAGER=pager("four")) == ["four"]
-        git(code.folder, "config", "core.pager", pager("two"))
+        for name in ("core.pager", "pager.diff"):
+            git(code.folder, "config", name, pager("four"))
+        assert pagers(PAGER=one) == ["one"]
+        set_("core.pager", pager("two"))
         assert pagers(PAGER=one) == ["two"]
-        git(code.folder, "config", "pager.diff", pager("three"))
+        set_("pager.diff", pager("three"))
         assert pagers(PAGER=one) == ["three"]
         assert pagers(PAGER=one, GIT_PAGER=pager("four")) == ["four"]
-        git(code.folder, "config", "pager.diff", "false")
+        set_("pager.diff", "false")
         assert pagers(PAGER=one) == []
         assert "<" not in on_terminal(shop, "diff", f"{API}@2", "--no-pager", PAGER=one).output
 

@@ -21,13 +21,16 @@ from tests.vcs.lab import Lab
 pytestmark = pytest.mark.perf
 
 SESSION = "60309e1e-9d1c-4b5a-8d59-6a1c3f7be210"
-SMALL = {"prong"} | {f"prong.{name}" for name in ("hook", "lock", "paths", "spool", "tails")}
+SMALL = {"prong"} | {
+    f"prong.{name}" for name in ("hook", "lock", "paths", "spool", "tails")
+}
 """Every event needs these."""
 TAKING = {"prong.errors", "prong.limits", "prong.snapshot", "prong.vcs"} | {
     f"prong.vcs.{name}"
     for name in (
-        *("attributes", "contents", "files", "git", "importing", "index", "known", "listing"),
-        *("messages", "private", "repository", "sizes", "snapshots", "working"),
+        *("attributes", "contents", "files", "filtered", "git", "importing", "index", "known"),
+        *("listing", "messages", "private", "repository", "sizes", "snapshots", "submodules"),
+        "working",
     )
 }
 SLOW = {

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _RANGE = re.compile(r"(.+?)(?<![/.])\.\.(?!/)(.*)", re.DOTALL)
 """The two dots of `A..B`, not those of a path."""
+_OF_THE_PERSON = ("system", "global")
 _INSTALL = "prong hooks install captures every turn from now on"
 
 
@@ -274,10 +275,17 @@ def _paths(repo: Path, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def pager(folder: Path) -> str | None:
-    """The pager that git's own settings name for differences; "" when they want none."""
-    answer = Git(folder).ask("config", "-z", "--get-regexp", r"^(core\.pager|pager\.diff)$")
-    fields = [field.partition("\n") for field in os.fsdecode(answer.output).split("\0") if field]
-    settings = {name: value for name, _, value in fields}
+    """The pager that the person's git settings name for differences; "" when they want none.
+
+    What the repository in the folder names is not asked: it would be a program of anybody's.
+    """
+    words = ("config", "-z", "--show-scope", "--get-regexp", r"^(core\.pager|pager\.diff)$")
+    fields = os.fsdecode(Git(folder).ask(*words).output).split("\0")[:-1]
+    settings: dict[str, str] = {}
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        name, equals, value = entry.partition("\n")
+        if scope in _OF_THE_PERSON:
+            settings[name] = value if equals else "true"
     for_diff = settings.get("pager.diff", "true")
     if for_diff.lower() in ("false", "no", "off", "0"):
         return ""

@@ -3,14 +3,19 @@
 Git is called inside other people's hooks and beside their own git. So nothing of theirs steers
 it (the variables that git sets for its hooks would send it to another repository), and nothing
 that it does can be noticed: no lock on their index, no hook, no daemon, no clean-up, no question.
+
+Nor does it run a program that the repository names: a repository may come from anybody. The
+settings that git would follow here are switched off one by one: there is no switch for them all.
 """
 
 import os
+import re
 import subprocess
 import threading
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -25,6 +30,9 @@ _SET = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    # For a git too old to know the line above. A remote can name a program in many ways.
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_PAGER": "cat",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_AUTHOR_NAME": _IDENTITY[0],
     "GIT_AUTHOR_EMAIL": _IDENTITY[1],
@@ -41,9 +49,24 @@ _SETTINGS = (
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
+    "log.showSignature=false",
     "advice.graftFileDeprecated=false",
 )
 _OPTIONS = tuple(word for setting in _SETTINGS for word in ("-c", setting))
+_PLAIN = frozenset(
+    (
+        *("cat-file", "check-attr", "check-ignore", "check-ref-format", "config", "diff-index"),
+        *("diff-tree", "for-each-ref", "hash-object", "ls-files", "ls-tree", "reflog", "remote"),
+        *("rev-list", "rev-parse", "show-ref", "version"),
+    )
+)
+"""Commands that read neither files of the working tree nor write anything: no filter, no hook."""
+_PROGRAMS = re.compile(rb"(filter|hook)\.(.+)\.[^.]+", re.DOTALL)
+_LISTED = ("config", "-z", "--name-only", "--get-regexp", r"^(filter|hook)\.")
+_OFF = {
+    b"filter": {"clean": "", "smudge": "", "process": "", "required": "false"},
+    b"hook": {"enabled": "false"},
+}
 _TAIL = 2000
 """How much of what git complained about is kept."""
 
@@ -178,14 +201,22 @@ class Git:
         *options: str,
         index: Path | None = None,
         deadline: Deadline | None = None,
+        config: bytes | None = None,
+        filters: bool = False,
         as_user: bool = False,
     ) -> None:
-        """`as_user`: with their hooks and ways to a remote, for what they would do themselves."""
+        """`as_user`: with their hooks and ways to a remote, for what they would do themselves.
+
+        `filters`: with those of the settings, for files that a person checks out or adds.
+        `config`: what `git config -z --list` says, where that is known.
+        """
         self.folder = folder
         self.index = index
         """Instead of the user's."""
         self.options = options
         self.deadline = deadline or Deadline()
+        self._config = config
+        self._filters = filters
         self._as_user = as_user
 
     def start(self, *arguments: str, feed: bool = False, output: Path | None = None) -> Running:
@@ -196,7 +227,7 @@ class Git:
             process = subprocess.Popen(
                 ("git", *settings, *self.options, *arguments),  # noqa: S607 (the git of PATH)
                 cwd=self.folder,
-                env=self._environment(),
+                env=self._environment(arguments[0]),
                 stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if writing is None else writing,
                 stderr=subprocess.PIPE,
@@ -230,13 +261,45 @@ class Git:
         """The id of a tree without files. Git knows it, even where nobody wrote it."""
         return self.run("hash-object", "-t", "tree", os.devnull).decode().strip()
 
-    def _environment(self) -> Mapping[str, str]:
+    @cached_property
+    def programs(self) -> frozenset[tuple[bytes, bytes]]:
+        """The filters and hooks that the settings name, as `(b"filter", b"lfs")`."""
+        if self._config is None:
+            answer = Git(self.folder, *self.options, deadline=self.deadline).ask(*_LISTED)
+            names = answer.output.split(b"\0")
+        else:
+            names = [entry.partition(b"\n")[0] for entry in self._config.split(b"\0")]
+        found = [match for name in names if (match := _PROGRAMS.fullmatch(name))]
+        return frozenset((match[1], match[2]) for match in found)
+
+    def _switches(self) -> dict[str, str]:
+        """As variables: in an option, a name with an equals sign in it could not be set."""
+        settings = [
+            (f"{os.fsdecode(kind)}.{os.fsdecode(name)}.{what}", value)
+            for kind, name in sorted(self.programs)
+            if not (self._filters and kind == b"filter")
+            for what, value in _OFF[kind].items()
+        ]
+        found = {"GIT_CONFIG_COUNT": str(len(settings))}
+        for number, (name, value) in enumerate(settings):
+            found[f"GIT_CONFIG_KEY_{number}"] = name
+            found[f"GIT_CONFIG_VALUE_{number}"] = value
+        return found
+
+    def _environment(self, command: str) -> Mapping[str, str]:
         environment = {
             name: value
             for name, value in os.environ.items()
             if not name.startswith("GIT_") or name in _KEPT or self._is_way(name)
         }
-        environment |= {"GIT_TERMINAL_PROMPT": "0"} if self._as_user else _SET
+        if self._as_user:
+            environment["GIT_TERMINAL_PROMPT"] = "0"
+        else:
+            environment |= _SET
+            if self._filters:
+                del environment["GIT_ALLOW_PROTOCOL"]  # one may fetch what it stands for
+            if command not in _PLAIN:
+                environment |= self._switches()
         if self.index is not None:
             environment["GIT_INDEX_FILE"] = str(self.index)
         return environment

@@ -38,10 +38,12 @@ class Entry(NamedTuple):
 class Import:
     """One stream. Give it blobs and commits, then `finish` it."""
 
-    def __init__(self, repository: Repository, private: Private, changed: int) -> None:
+    def __init__(
+        self, repository: Repository, private: Private, changed: int, config: bytes
+    ) -> None:
         loose = f"fastimport.unpackLimit={_FEW if changed > _LOOSE else _LOOSE}"
         settings = [word for setting in (loose, *_SETTINGS) for word in ("-c", setting)]
-        git = Git(repository.top, "--git-dir", str(private.git_dir), *settings)
+        git = Git(repository.top, "--git-dir", str(private.git_dir), *settings, config=config)
         self._running = git.start("fast-import", "--quiet", "--done", feed=True)
         self._packs = repository.common_dir / "objects" / "pack"
         self._marks = 0

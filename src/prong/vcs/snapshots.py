@@ -24,7 +24,8 @@ from prong.vcs.known import Known
 from prong.vcs.messages import LISTED, Message
 from prong.vcs.private import Private, home
 from prong.vcs.repository import Repository
-from prong.vcs.working import LINKED, Differences, Side, Working
+from prong.vcs.submodules import LINKED
+from prong.vcs.working import Differences, Side, Working
 
 _FOLDER = b"040000"
 """The mode of a tree in another."""
@@ -122,8 +123,8 @@ def _take(
     ]
     previous = before[-1] if before else None
     with Private(repository) as private:
-        taking = _Taking(private, request, deadline, previous, known)
-        return taking.take(config.expect())
+        taking = _Taking(private, request, deadline, previous, known, config.expect())
+        return taking.take()
 
 
 def _check_inside(repository: Repository, folder: Path, outer: Repository) -> None:
@@ -143,6 +144,7 @@ class _Taking:
         deadline: Deadline,
         previous: Snapshot | None,
         replaced: Snapshot | None,
+        config: bytes,
     ) -> None:
         self._repository = private.repository
         self._private = private
@@ -154,8 +156,9 @@ class _Taking:
         self._top = os.fsencode(private.repository.top)
         self._known = Known(home(private.repository) / "known.json")
         self._taken = request.taken
+        self._config = config
 
-    def take(self, config: bytes) -> Snapshot:
+    def take(self) -> Snapshot:
         there = self._private.copy_index()
         self._repository = self._private.repository
         git = self._git(self._deadline)
@@ -163,7 +166,7 @@ class _Taking:
             git.run("read-tree", self._repository.head or "HEAD")
         working = Working(self._repository, self._private, git)
         try:
-            found = working.differences(config)
+            found = working.differences(self._config)
         except BaseException:
             working.abandon()
             raise
@@ -197,7 +200,11 @@ class _Taking:
         where = ("--git-dir", str(self._repository.git_dir))
         tree = ("--work-tree", str(self._repository.top))
         return Git(
-            self._repository.top, *where, *tree, index=self._private.index, deadline=deadline
+            self._repository.top,
+            *(*where, *tree),
+            index=self._private.index,
+            deadline=deadline,
+            config=self._config,
         )
 
     def _take_nested(self, found: Differences) -> dict[bytes, Snapshot | LeftOut]:
@@ -226,7 +233,7 @@ class _Taking:
         """`base`: what that which is staged is compared with."""
         changed = len(found.staged) + len(found.unstaged) + len(found.deleted)
         new = max(0, len(found.modified) - len(self._known))
-        stream = Import(self._repository, self._private, changed + new)
+        stream = Import(self._repository, self._private, changed + new, self._config)
         try:
             return self._send(stream, base, found, nested)
         except BaseException:

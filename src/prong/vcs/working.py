@@ -1,8 +1,8 @@
 """What is staged, and what differs from it in the working tree. Git lists it; nothing is read here.
 
 Whether git looks into a file is decided by the times in the index alone, but for files as new as
-the index. Those it reads, with all filters; where that fails (a filter is not installed, the file
-shrinks under it), git is asked to believe its index, and we look at every new file ourselves.
+the index. Those it reads, but runs no filter; where that fails (the file shrinks under it), git is
+asked to believe its index, and we look at every new file ourselves.
 """
 
 import os
@@ -13,15 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from prong.vcs import attributes, index
+from prong.vcs import attributes, filtered, index, submodules
 from prong.vcs.git import Git, Running
 from prong.vcs.importing import Entry
 from prong.vcs.private import Private, home
 from prong.vcs.repository import Repository
 from prong.vcs.sizes import Sizes, packed
+from prong.vcs.submodules import LINKED
 
-LINKED = b"160000"
-"""The mode of a submodule."""
 _INDEX = ("ls-files", "-z", "-t", "-v", "-s", "-c")
 _LIST = (*_INDEX, "-o", "--exclude-standard")
 _DIFFER = ("diff-files", "-z", "--raw", "--no-renames")
@@ -79,7 +78,7 @@ class Working:
         """For what a snapshot cannot do without, however long it takes."""
         base = repository.head_tree or git.empty_tree()
         self._listing = git.start(*_LIST, output=private.folder / "files")
-        self._differing = self._differ("none")
+        self._differing = self._differ("dirty")
         self._staged = self._patient.start(*_STAGED, base, output=private.folder / "staged")
 
     def differences(self, config: bytes) -> Differences:
@@ -96,14 +95,16 @@ class Working:
             found.degraded.append(f"git could not look into {', '.join(closed[:3])}")
         odd = [record for record in records if record[:5] != b"H 100"]
         links = self._classify(odd, found)
-        self._read_differing(found, records, links, settings)
+        sources = list(attributes.sources(self._repository, listing.output, settings))
+        filters = not listing.ok or attributes.may_have(sources, (b"filter",))
+        self._read_differing(found, records, links, settings, filters=filters)
         self._read_staged(found)
         # That there is no time for what is not staged does not make it less.
         lines = odd if listing.ok else self._list_index()
         sides = [_side(record) for record in lines if record[:2] != b"? "]
         found.conflict = [side for side in sides if side.stage != b"0"]
         if listing.ok:
-            self._find_converted(listing.output, records, found, settings)
+            self._find_converted(sources, records, found, settings)
         return found
 
     def abandon(self) -> None:
@@ -147,6 +148,8 @@ class Working:
         records: list[bytes],
         links: list[bytes],
         settings: dict[bytes, bytes],
+        *,
+        filters: bool,
     ) -> None:
         differing = self._differing.answer()
         if not differing.ok and not self._git.deadline.over:
@@ -167,6 +170,7 @@ class Working:
             for name in (b"core.filemode", b"core.symlinks")
         )
         fields = differing.output.split(b"\0")[:-1]
+        same = filtered.unchanged(self._git, self._top, fields[1::2] if filters else ())
         for about, path in zip(fields[::2], fields[1::2], strict=True):
             old, new, _, _, kind = about.lstrip(b":").split(b" ")
             if kind == b"D":
@@ -175,6 +179,8 @@ class Working:
                 found.modified.pop(path, None)
                 if self._is_repository(path) and path not in found.nested:
                     found.nested.append(path)
+            elif path in same:
+                continue
             elif new == LINKED or (old == LINKED and kind == b"M"):
                 found.submodules.append(path)
             else:
@@ -182,6 +188,8 @@ class Working:
                 found.modified[path] = None if trusted or kind == b"U" else new
                 if kind == b"A":
                     found.intended.append(path)
+        others = [path for path in links if path not in found.submodules]
+        found.submodules += submodules.dirty(self._repository.top, others, self._git.deadline)
 
     def _read_staged(self, found: Differences) -> None:
         fields = self._staged.answer().expect().split(b"\0")[:-1]
@@ -193,10 +201,13 @@ class Working:
                 found.staged.append(Entry(mode, blob.decode(), path))
 
     def _find_converted(
-        self, listing: bytes, records: list[bytes], found: Differences, settings: dict[bytes, bytes]
+        self,
+        sources: list[Path],
+        records: list[bytes],
+        found: Differences,
+        settings: dict[bytes, bytes],
     ) -> None:
         """Files that may have other bytes than their blobs, though git sees no change, are read."""
-        sources = list(attributes.sources(self._repository, listing, settings))
         crlf = settings.get(b"core.autocrlf", b"false").lower() not in _OFF
         cache = home(self._repository) / "sizes"
         # Who was converted stays so when the setting goes: then the cache is still there.

@@ -7,9 +7,10 @@ from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
 
+from prong.vcs import filtered, submodules
 from prong.vcs.git import Git
 
-_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none")
+_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", submodules.LEFT_OUT)
 _FIELDS = {b"1": 8, b"2": 9, b"u": 10, b"?": 1}
 """Spaces before the path in a line of `git status --porcelain=v2`."""
 _SKIPPED = b"S"
@@ -17,7 +18,12 @@ _SKIPPED = b"S"
 
 def changed_files(git: Git) -> list[str]:
     """What is not as the commit has it, new files as well; not what git does not look at."""
-    return [os.fsdecode(name).rstrip("/") for name in _paths(git.run(*_STATUS))]
+    names = _paths(git.run(*_STATUS))
+    same = filtered.unchanged(git, os.fsencode(git.folder), names)
+    names = [name for name in names if name not in same]
+    links = [name for name in submodules.linked(git) if name not in names]
+    names += submodules.dirty(git.folder, links, git.deadline)
+    return [os.fsdecode(name).rstrip("/") for name in names]
 
 
 @contextmanager

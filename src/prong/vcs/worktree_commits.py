@@ -95,7 +95,7 @@ def _tree(entry: Path, head: str | None, taken: str) -> str:
         with suppress(FileNotFoundError):
             copyfile(entry / "index", index)
         where = (f"--git-dir={entry}", f"--work-tree={files}")
-        private = Git(files, *where, index=index)
+        private = Git(files, *where, index=index, filters=True)
         hidden = private.run("ls-files", "-z", "-v").split(b"\0")
         left = {line[2:] for line in hidden if line and (line[:1] == b"S" or line[:1].islower())}
         private.run("read-tree", *(("-i", "-m", head) if head else ("--empty",)))

@@ -2,7 +2,8 @@
 
 A snapshot has what git stores of them, as long as they were not changed. What lay in the working
 tree is copied from the source, where it still is so. No filter is asked to make it: that may take
-long, ask for a password, or fetch things from far away.
+long, ask for a password, or fetch things from far away. Of the copies git is to know that they are
+what it stores: for that the filter runs once over each, the other way.
 """
 
 import filecmp
@@ -10,8 +11,10 @@ import os
 from pathlib import Path
 
 from prong.snapshot import Snapshot
+from prong.vcs import filtered
 from prong.vcs.git import Git
 from prong.vcs.ignored import copy_file
+from prong.vcs.submodules import LEFT_OUT
 from prong.vcs.worktree_checkout import settle
 from prong.vcs.worktree_record import entry_of
 
@@ -26,7 +29,7 @@ def bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str,
     """Returns warnings. `listing` has the names of all files in the index."""
     if _ATTRIBUTES not in listing:
         return ()
-    git, source = Git(path), Git(snapshot.repo)
+    git, source = Git(path, filters=True), Git(snapshot.repo)
     filters = {_filter(name) for name in git.ask(*_CONFIGURED).output.split(b"\0")[:-1]}
     if not filters or snapshot.staged_tree is None:
         return ()
@@ -40,7 +43,8 @@ def bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str,
     if not wanted:
         return ()
     same = _staged(git) & _staged(source)
-    dirty = {*source.ask("diff-files", "-z", "--name-only").output.split(b"\0")}
+    differing = source.ask("diff-files", "-z", "--name-only", LEFT_OUT).output.split(b"\0")[:-1]
+    dirty = {*differing} - filtered.unchanged(source, os.fsencode(snapshot.repo), differing)
     at_hand = {line.partition(b"\t")[2] for line in same} - dirty
     missing = 0
     copied: set[bytes] = set()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from prong.errors import External, NotFound
 from prong.vcs.git import Git
+from prong.vcs.submodules import inner_git
 from prong.vcs.worktree_changes import changed_files, signature
 from prong.vcs.worktree_record import Worktree, entry_of
 from prong.vcs.worktree_refs import has_loose_commits
@@ -52,7 +53,7 @@ def _is_repository(path: Path) -> bool:
 
 
 def _has_work(path: Path, source: Path) -> bool:
-    git = _git(path)
+    git = inner_git(path)
     try:
         changed = changed_files(git)
         if any(signature(path / name) != signature(source / name) for name in changed):
@@ -74,11 +75,6 @@ def _has_commits(git: Git, path: Path, source: Path) -> bool:
 
 
 def _tips(path: Path) -> list[bytes]:
-    git = _git(path)
+    git = inner_git(path)
     branches = git.ask("for-each-ref", "--format=%(objectname)").output.split()
     return [*branches, *git.ask("rev-parse", "--verify", "--quiet", "HEAD").output.split()]
-
-
-def _git(path: Path) -> Git:
-    """Git looks for no other repository above, should this one be none."""
-    return Git(path, f"--git-dir={path / '.git'}", f"--work-tree={path}")

@@ -13,7 +13,7 @@ from prong.vcs import messages, worktree_record, worktree_state
 from prong.vcs.git import Git
 from prong.vcs.ignored import ignored_among
 from prong.vcs.repository import Repository
-from prong.vcs.working import LINKED
+from prong.vcs.submodules import LINKED
 from prong.vcs.worktree_checkout import settle, write_files
 from prong.vcs.worktree_filters import bring_filtered
 from prong.vcs.worktree_index import write_index
@@ -46,7 +46,7 @@ def check_out(undo: Undo, repo: Path, path: Path, branch: str, commit: str) -> W
     """The files of a commit, with the user's filters, as `git worktree add` writes them."""
     worktree = add(undo, repo, path, branch, commit, commit)
     step("files", worktree.path)
-    answer = Git(worktree.path).ask("read-tree", "-u", "--reset", commit)
+    answer = Git(worktree.path, filters=True).ask("read-tree", "-u", "--reset", commit)
     if not answer.ok:
         # A filter that is not installed, usually.
         entry = entry_of(worktree.path)

@@ -1,0 +1,150 @@
+"""Looking runs no program that a repository names, whichever setting of git names it."""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from prong.agents.claude.sample import ClaudeSample
+from prong.app import App
+from prong.tui.turns_screen import TurnsScreen
+from tests.cli.code_lab import CodeLab
+from tests.cli.hostile_repository import PROGRAMS, Trap, set_trap, spoil
+from tests.cli.shell import API, PARSER, Shell
+from tests.cli.terminal import on_terminal
+from tests.mcp.agent import in_memory
+from tests.tui.driving import Person, drive
+from tests.unit.agents.stores import START, uuid
+from tests.unit.hook_agent import Agent
+
+LOOKING = [
+    ["list", "--all"],
+    ["find", "redis", "counters"],
+    ["show", API],
+    ["show", f"{API}@2", "--full"],
+    ["turns", API, "--all"],
+    ["diff", API],
+    ["diff", f"{API}@2"],
+    ["diff", f"{API}@1..4", "--stat"],
+    ["tree", "--all"],
+    ["doctor"],
+    ["worktrees"],
+    ["worktrees", "prune", "--dry-run"],
+    ["ps", "--all"],
+    ["hooks", "status"],
+    ["fork", f"{API}@2", "--dry-run"],
+    ["fork", f"{API}@3", "--dry-run", "--yes"],
+    ["fork", f"{API}@2", "--code", "head", "--dry-run"],
+    ["fork", f"{API}@2", "--code", "now", "--dry-run"],
+    ["fork", PARSER, "--dry-run", "--yes"],
+    ["run", "do it", "--headless", "--dry-run"],
+    ["hooks", "install", "--agent", "claude", "--dry-run"],
+    ["index"],
+    ["snapshot", API],
+    ["snapshot", API, "--again"],
+]
+
+
+@pytest.fixture
+def code(shop: Shell) -> CodeLab:
+    return CodeLab.make(shop)
+
+
+@pytest.fixture
+def worktree(shop: Shell, code: CodeLab) -> Path:
+    """One that prong made, with something to lose in it."""
+    shop.ok("fork", f"{API}@2", "--branch", "try")
+    (made,) = shop.json("worktrees")["worktrees"]
+    path = Path(made["path"])
+    (path / "new.txt").write_text("new\n")
+    return path
+
+
+@pytest.fixture
+def trap(code: CodeLab, worktree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trap:
+    made = set_trap(code, worktree, tmp_path / "marks")
+    monkeypatch.chdir(code.folder)
+    return made
+
+
+def test_the_trap_works(trap: Trap, code: CodeLab) -> None:
+    """Git itself springs it, else this would prove nothing."""
+    for words in (["status"], ["update-ref", "refs/heads/other", "HEAD"], ["log", "-1"]):
+        subprocess.run(["git", *words], cwd=code.folder, capture_output=True, check=False)
+    sprung = trap.sprung
+    for name in ("core.fsmonitor", "hook reference-transaction", "gpg.openpgp.program"):
+        assert name in sprung
+    assert any(name.startswith("filter.") for name in sprung)
+    assert len(PROGRAMS) > 50
+
+
+@pytest.mark.parametrize("words", LOOKING, ids=shlex.join)
+def test_no_command_that_looks_runs_one(
+    trap: Trap, code: CodeLab, worktree: Path, shop: Shell, words: list[str]
+) -> None:
+    for top in (code.folder, code.folder / "inner", worktree):
+        spoil(top)
+    result = shop.process(*words, cwd=code.folder)
+    assert trap.sprung == []
+    assert result.returncode == 0, result.stderr.decode()
+
+
+def test_nor_on_a_terminal(trap: Trap, shop: Shell) -> None:
+    """Where a pager is wanted."""
+    for words in (["diff", f"{API}@2"], ["show", API], ["log", API], ["worktrees"]):
+        on_terminal(shop, *words, PAGER="cat")
+    assert trap.sprung == []
+
+
+def test_nor_an_export(trap: Trap, shop: Shell, tmp_path: Path) -> None:
+    shop.ok("export", str(tmp_path / "out"), "--all")
+    assert trap.sprung == []
+
+
+def test_nor_the_tools_of_the_mcp_server(trap: Trap, shop: Shell, code: CodeLab) -> None:
+    with in_memory() as agent:
+        agent.ok("find_sessions", intent="redis counters")
+        agent.ok("list_turns", session=API)
+        agent.ok("read_session", session=f"{API}@2")
+        agent.ok("prong_doctor")
+        agent.ok("list_workers")
+        agent.ok("smart_fork", intent="redis counters")
+        agent.ok("fork_session", session=f"{API}@2", dry_run=True)
+    assert trap.sprung == []
+
+
+def test_nor_the_hook_that_captures_a_turn(trap: Trap, shop: Shell, code: CodeLab) -> None:
+    agent = Agent(shop.home, code.folder)
+    sample = ClaudeSample(uuid(1), str(code.folder), START)
+    path = code.folder.parent / "s.jsonl"
+    assert agent.claude("UserPromptSubmit", path, prompt_id="p")["snapshot"] is not None
+    turn = sample.prompt("change it")
+    sample.answer("Done.")
+    path = sample.write(shop.home.claude)
+    for top in (code.folder, code.folder / "inner"):
+        spoil(top)
+    code.write("README.md", "# Changed\n")
+    (code.folder / "inner/one.py").write_text("changed\n")
+    told = agent.claude("Stop", path, last_assistant_message="Done.")
+    assert told["snapshot"]["turn"] == turn
+    assert trap.sprung == []
+    taken = agent.snapshots()[turn]
+    assert [one.path for one in taken.nested] == ["inner"]
+    assert agent.kept(turn, "README.md") == "# Changed\n"
+
+
+def test_nor_the_screens_of_the_ui(trap: Trap, shop: Shell) -> None:
+    async def story(person: Person) -> None:
+        with App() as app:
+            session = app.session(API)
+        await person.sees("sessions")
+        person.ui.push_screen(TurnsScreen(person.ui._lanes, session))
+        await person.sees("turns ·")
+        await person.press("home", "down", "d")
+        await person.sees("Diff", "REDIS")
+        await person.press("escape", "f")
+        await person.sees("code")
+
+    drive(story)
+    assert trap.sprung == []
