@@ -44,6 +44,7 @@ from prong import paths
 from prong.errors import ConfigError
 from prong.limits import SNAPSHOT_LIMIT, in_bytes
 from prong.record import Record, field
+from prong.regular import read_regular
 
 _HINT = (
     "the settings there are: agents.NAME.roots = [FOLDER, ...], agents.NAME.command = COMMAND, "
@@ -135,11 +136,11 @@ class Config(Record, frozen=True):
 def load(path: Path | None = None) -> Config:
     path = path or paths.config_file()
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         return Config()
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
     if not any(line.strip() and not line.lstrip().startswith(b"#") for line in data.split(b"\n")):
         # Nothing but comments: to load the parser takes longer than all else here.
         return Config()

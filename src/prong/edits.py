@@ -18,6 +18,7 @@ from typing import Any, cast
 from prong.errors import ConfigError, Corrupt, Dirty, External
 from prong.journal import sync_folder
 from prong.paths import private_dir
+from prong.regular import read_regular
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,13 @@ def _lines(content: bytes | None) -> list[str]:
 def read(path: Path) -> bytes | None:
     """None when there is no such file."""
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise External(f"{path} cannot be read: {error.strerror}", path=str(path)) from None
+        raise External(
+            f"{path} cannot be read: {error.strerror or error}", path=str(path)
+        ) from None
 
 
 class Backups:

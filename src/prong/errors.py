@@ -8,7 +8,7 @@
     |   `-- Ambiguous     3    more than one fits
     +-- Busy              4    the agent is at work on it
     +-- Dirty             4    unsaved work is in the way
-    +-- Unavailable       5    a program is missing
+    +-- Unavailable       5    a program is missing, or memory
     +-- Unsupported       6    this agent cannot do that
     +-- Corrupt           7    nothing usable is left of a file
     `-- External          8    a program failed

@@ -49,7 +49,7 @@ class Journal:
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Somebody else may have cleaned up before it was locked.
-            if path.exists():
+            if path.is_file():
                 return cls._read(path, file)
         except OSError:
             pass

@@ -1,6 +1,7 @@
 """How large a file in a snapshot may be, for those who cannot wait for `prong.config`: hooks."""
 
 from prong import paths
+from prong.regular import read_regular
 
 _MEGABYTE = 1000 * 1000
 SNAPSHOT_LIMIT = 50 * _MEGABYTE
@@ -14,7 +15,7 @@ def snapshot_limit() -> int:
     the hooks loads `prong.config`, which complains.
     """
     try:
-        data = paths.config_file().read_bytes()
+        data = read_regular(paths.config_file())
     except (OSError, RuntimeError):  # there need be neither a file nor a home
         return SNAPSHOT_LIMIT
     import tomllib

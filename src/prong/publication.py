@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Self
 
 from prong.errors import External, Taken, UsageError
 from prong.journal import Journal, step, sync_file, sync_folder
+from prong.regular import open_regular
 
 STAGING = ".prong-"
 """How the names of staging folders begin."""
@@ -186,7 +187,7 @@ def writer(path: Path) -> BinaryIO:
 
 def copy_file(source: Path, target: Path) -> None:
     """A private copy of the bytes, never a link."""
-    with source.open("rb") as reading, writer(target) as writing:
+    with open_regular(source) as reading, writer(target) as writing:
         shutil.copyfileobj(reading, writing, _BUFFER)
 
 

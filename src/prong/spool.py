@@ -26,11 +26,14 @@ from typing import Any, cast
 
 from prong.lock import locked
 from prong.paths import private_dir, state_dir
+from prong.regular import read_regular
 
 VERSION = 1
 _NAME = "events.jsonl"
 _TAKEN = "taken-*.jsonl"
 _PATIENCE = 1.0
+_LARGEST = 1 << 30
+"""Bytes of events, written while nobody took them in."""
 
 
 def folder() -> Path:
@@ -86,7 +89,7 @@ def _modified(path: Path) -> int:
 def _move_aside(spool: Path) -> None:
     path = spool / _NAME
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         return
     try:
@@ -105,9 +108,9 @@ def _is_still(descriptor: int, path: Path) -> bool:
 
 def _events(path: Path) -> list[dict[str, Any]]:
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return []
+        content = read_regular(path, _LARGEST)
+    except OSError:
+        return []  # gone, or a pipe of that name: nothing that a hook wrote
     found: list[dict[str, Any]] = []
     for line in content.split(b"\n"):
         with suppress(ValueError):  # half a line, from a full disk

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from prong.regular import open_regular
+
 _BLOCK = 1 << 16
 _LIMIT = 64 << 20
 """How far back a turn may begin. One that is longer has no name that we could find in time."""
@@ -268,7 +270,7 @@ def _began(path: Path) -> str:
 
 
 def _first(path: Path) -> Line:
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError), open_regular(path) as file:
         return _table(_parsed(file.readline(_LIMIT)))
     return {}
 
@@ -312,7 +314,7 @@ def _backwards(path: Path, before: int | None = None) -> Iterator[tuple[Line, in
     Half a line at the end is passed over: somebody writes it this very moment.
     """
     try:
-        file = path.open("rb")
+        file = open_regular(path)
     except OSError:
         return
     with file:

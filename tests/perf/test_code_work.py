@@ -22,7 +22,7 @@ pytestmark = pytest.mark.perf
 
 SESSION = "60309e1e-9d1c-4b5a-8d59-6a1c3f7be210"
 SMALL = {"prong"} | {
-    f"prong.{name}" for name in ("hook", "lock", "paths", "spool", "tails")
+    f"prong.{name}" for name in ("hook", "lock", "paths", "regular", "spool", "tails")
 }
 """Every event needs these."""
 TAKING = {"prong.errors", "prong.limits", "prong.snapshot", "prong.vcs"} | {

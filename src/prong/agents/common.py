@@ -49,3 +49,8 @@ def alone(folder: Path) -> Generator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def path_text(path: Path | str) -> str:
+    """A path as agents write it: bytes that are not UTF-8 become U+FFFD."""
+    return os.fsencode(path).decode("utf-8", "replace")

@@ -4,6 +4,9 @@ Rules, each with a test: split on the byte `\n` only; a record that is typed wro
 is right about it; two objects on one line are two records; what cannot be read is skipped and
 reported with its offset; a last line without its end is no error. A file may grow, shrink or be
 replaced while it is read: the reader keeps to the file it opened and to the size it had then.
+
+Nothing that stands in a file makes us take more memory than a session needs: only regular files are
+opened, a line and an unpacked archive have a limit that no real one is near.
 """
 
 import io
@@ -11,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import UnionType
 from typing import Any, BinaryIO, Generic, TypeVar, cast
@@ -20,12 +23,22 @@ import msgspec
 
 from prong.errors import Corrupt, NotFound
 from prong.record import Record, field
+from prong.regular import open_regular
 
 T = TypeVar("T", bound=msgspec.Struct)
 V = TypeVar("V")
 
 _BLANK = b" \t\r\n"
 _BUFFER = 1 << 16
+LONGEST_LINE = 128 << 20
+"""Bytes. The longest that was seen, with pictures in it, have some tens of millions."""
+LARGEST_UNPACKED = 512 << 20
+"""Bytes. It is held in memory."""
+_LONG = 1 << 20
+_UNSUSPECTED = 64 << 20
+_PACKS_TO = 1000
+"""An archive above the size before this that is packed better than so many to one is no session:
+their words pack to a tenth, and the same words again and again to a hundredth."""
 
 
 class Bad(Record, frozen=True):
@@ -45,15 +58,18 @@ class Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
 def open_file(path: Path) -> BinaryIO:
     """Open a session file for reading; one that ends in `.zst` is unpacked on the way."""
     if path.suffix != ".zst":
-        return path.open("rb", buffering=_BUFFER)
+        return open_regular(path, _BUFFER)
     import zstandard
 
     unpack = zstandard.ZstdDecompressor().stream_reader
     # An archive may have several frames: it was appended to, or packed in parallel.
-    with path.open("rb") as packed, unpack(packed, read_across_frames=True) as reader:
+    with open_regular(path) as packed, unpack(packed, read_across_frames=True) as reader:
         plain = io.BytesIO()
+        most = min(LARGEST_UNPACKED, max(_UNSUSPECTED, size_of(packed) * _PACKS_TO))
         try:
             while block := reader.read(_BUFFER):
+                if plain.tell() + len(block) > most:
+                    raise OSError(f"unpacks to more than {most >> 20} MiB")
                 plain.write(block)
         except zstandard.ZstdError as error:
             # A half-written archive: what came out before the break is still good.
@@ -113,12 +129,18 @@ class Reader(Record, Generic[T], dict=True):
         stop = size_of(file) if stop is None else stop
         offset = start
         file.seek(start)
-        for whole in file:
+        for whole in iter(partial(file.readline, LONGEST_LINE + 1), b""):
+            if len(whole) > LONGEST_LINE and offset < stop:
+                self.bad.append(Bad(offset, f"a line longer than {LONGEST_LINE >> 20} MiB"))
+                offset = self._behind_line(file, offset, stop)
+                continue
             # The file may have grown since: keep to what was there when we opened it.
             line = whole if offset + len(whole) <= stop else whole[: stop - offset]
             after = offset + len(line)
             if not line:
                 break
+            if len(line) > _LONG:
+                _make_sure_of(len(line))
             try:
                 yield offset, line, decode(line)
                 self.end = after
@@ -127,6 +149,16 @@ class Reader(Record, Generic[T], dict=True):
             offset = after
             if offset >= stop:
                 break
+
+    def _behind_line(self, file: BinaryIO, offset: int, stop: int) -> int:
+        """Where the next one begins; nothing of this one is kept."""
+        file.seek(offset)
+        while file.tell() < stop:
+            piece = file.readline(_BUFFER)
+            if piece.endswith(b"\n") or not piece:
+                self.end = file.tell()
+                break
+        return file.tell()
 
     def _recover(self, offset: int, line: bytes) -> Iterator[tuple[int, bytes, T]]:
         pieces, rest = split_objects(line)
@@ -220,6 +252,15 @@ def _fit(wanted: Any, value: Any) -> tuple[Any, bool]:
         return None, False
 
 
+def _make_sure_of(size: int) -> None:
+    """Raise `MemoryError` where there is no room to decode so many bytes.
+
+    The decoder would end the process with a segmentation fault. Pages that nobody writes to are
+    only promised, so that this costs next to nothing.
+    """
+    bytes(3 * size)
+
+
 def _is_struct(option: Any) -> bool:
     return isinstance(option, type) and issubclass(option, msgspec.Struct)
 
@@ -244,6 +285,8 @@ def plain_json(value: Any) -> bytes:
 
 def decoded(decode: Callable[[bytes], V], raw: msgspec.Raw | bytes) -> V | None:
     """A piece that a record left undecoded; None when it is of another type than expected."""
+    if (size := memoryview(raw).nbytes) > _LONG:
+        _make_sure_of(size)
     try:
         return decode(raw)
     except UnicodeDecodeError:
@@ -255,6 +298,8 @@ def decoded(decode: Callable[[bytes], V], raw: msgspec.Raw | bytes) -> V | None:
 
 def read_at(file: BinaryIO, place: Place) -> dict[str, Any] | None:
     """The whole object at a place found before, or None when the file has changed under us."""
+    if place.length > _LONG:
+        _make_sure_of(2 * place.length)
     file.seek(place.offset)
     data = file.read(place.length)
     try:

@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from prong.regular import read_regular
+
 
 def project(folder: Path) -> Path:
     """The folder under which trust is recorded."""
@@ -45,9 +47,9 @@ def _top(folder: Path) -> Path | None:
 def _main(top: Path) -> Path | None:
     """The repository that a worktree belongs to; None when it is none, or belongs to a bare one."""
     try:
-        said = os.fsdecode((top / ".git").read_bytes())
+        said = os.fsdecode(read_regular(top / ".git"))
         entry = top / said.removeprefix("gitdir:").strip()
-        common = entry / os.fsdecode((entry / "commondir").read_bytes()).strip()
+        common = entry / os.fsdecode(read_regular(entry / "commondir")).strip()
     except OSError:
         return None
     real = Path(os.path.realpath(common))

@@ -20,6 +20,7 @@ from prong.app.transcript import paired
 from prong.errors import External, ProngError, UsageError
 from prong.model import IndexProgress, Session, SessionRef
 from prong.record import Record, replace
+from prong.regular import read_regular
 from prong.secrets import mask
 from prong.transcripts import markdown
 
@@ -289,7 +290,7 @@ def repository_name(cwd: str | None) -> str | None:
             if git.is_dir():
                 return folder.name
             if git.is_file():
-                return _main_name(git.read_text("utf-8", "replace")) or folder.name
+                return _main_name(read_regular(git).decode("utf-8", "replace")) or folder.name
     except (OSError, ValueError):
         pass
     return None

@@ -24,6 +24,7 @@ from prong.lock import locked
 from prong.model import Session
 from prong.paths import private_dir
 from prong.record import Record
+from prong.regular import open_regular, read_regular
 
 MANIFEST = ".prong-export.json"
 _VERSION = 1
@@ -117,7 +118,7 @@ class ExportFolder:
         content = text.encode("utf-8", "replace")
         content += b"\n<!-- prong export sha256:" + _digest(content).encode() + b" -->\n"
         replaced = target.exists()
-        if replaced and target.read_bytes() == content:
+        if replaced and target.is_file() and target.read_bytes() == content:
             return False
         private_dir(target.parent)
         staged = self.path / f"{_STAGED}{secrets.token_hex(8)}.tmp"
@@ -157,7 +158,7 @@ class ExportFolder:
 
     def _read(self) -> dict[str, Entry]:
         try:
-            content: Any = json.loads((self.path / MANIFEST).read_bytes())
+            content: Any = json.loads(read_regular(self.path / MANIFEST))
             if content["version"] == _VERSION:
                 return dict(_entries(content["sessions"]))
         except FileNotFoundError:
@@ -172,7 +173,7 @@ class ExportFolder:
             with suppress(OSError):
                 if path.is_symlink() or not self._is_ours(path):
                     continue
-                with path.open("rb") as reading:
+                with open_regular(path) as reading:
                     head = reading.read(_HEAD).decode("utf-8", "replace")
                 fields = dict(_HEADER.findall(head)[:2])
                 if len(fields) == 2:
@@ -180,7 +181,7 @@ class ExportFolder:
                     yield ref, Entry(str(path.relative_to(self.path)), "", "")
 
     def _is_ours(self, path: Path) -> bool:
-        content = path.read_bytes()
+        content = read_regular(path)
         found = _TRAILER.search(content, max(len(content) - _TRAILER_LENGTH, 0))
         if found is None:
             return False

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, cast
 from prong.errors import NotFound
 from prong.hits import Hit
 from prong.paths import private_dir
+from prong.regular import read_regular
 
 _PANES = (
     ("TMUX_PANE", "TMUX"),
@@ -94,7 +95,7 @@ class LastSearch:
 
     def _read(self) -> list[Place | None] | None:
         try:
-            known: Any = json.loads(self._path().read_bytes())
+            known: Any = json.loads(read_regular(self._path()))
             return [_kept(hit) for hit in known["hits"]]
         except (OSError, ValueError, TypeError, KeyError):
             return None

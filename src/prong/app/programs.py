@@ -12,6 +12,7 @@ from typing import Any
 from prong.errors import Unavailable
 from prong.model import Program
 from prong.paths import private_dir
+from prong.regular import read_regular
 
 TIMEOUT = 20.0
 
@@ -58,7 +59,7 @@ class Programs:
         if self._memory is None:
             return []
         try:
-            known: Any = json.loads(self._memory.read_bytes())
+            known: Any = json.loads(read_regular(self._memory))
         except (OSError, ValueError):
             return []
         return known if isinstance(known, list) else []  # pyright: ignore[reportUnknownVariableType]

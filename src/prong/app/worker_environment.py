@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from prong.regular import read_regular
+
 NAME = "PRONG_WORKER"
 """Tells hooks which worker they run in."""
 COMMIT_TURNS = "PRONG_COMMIT_TURNS"
@@ -83,7 +85,7 @@ def settings_hash(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in files:
         try:
-            content = _settings(path, path.read_bytes())
+            content = _settings(path, read_regular(path))
         except OSError:
             content = b""
         digest.update(b"%d\0" % len(content) + content)

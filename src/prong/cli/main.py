@@ -12,9 +12,10 @@ import click
 
 from prong import __version__
 from prong.cli.output import fail
-from prong.errors import ProngError, UsageError
+from prong.errors import ProngError, Unavailable, UsageError
 from prong.front.text import clean
 
+_MEMORY_HINT = "end other programs, raise the limit (ulimit -v), or name one session instead of all"
 COMMANDS = {
     "find": "find.find",
     "list": "listing.list_sessions",
@@ -126,6 +127,8 @@ class _Main(click.Group):
             status = fail(UsageError(error.format_message()), words)
         except ProngError as error:
             status = fail(error, words)
+        except MemoryError:
+            status = fail(Unavailable("not enough memory", hint=_MEMORY_HINT), words)
         except OSError as error:
             # A full disk, a terminal that is gone: not a bug of ours.
             _abandon(sys.stdout)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from prong.model import Answer, Attempt, Found, Passage, Query
 from prong.record import Record
+from prong.regular import open_regular
 from prong.search.bounded import Ended, run
 from prong.search.exported import TurnMark, header_in, id_in_name, readable, turn_at
 from prong.search.lexical import words_of
@@ -221,9 +222,8 @@ def _export(row: Row, folder: Path | None) -> str | None:
     else:
         return None
     try:
-        if file.is_file():
-            with file.open("rb") as stream:
-                return stream.read(_LONGEST_EXPORT).decode("utf-8", "replace")
+        with open_regular(file) as stream:
+            return stream.read(_LONGEST_EXPORT).decode("utf-8", "replace")
     except (OSError, ValueError):
         pass  # gone, or no name for a file: what qmd printed has to do
     return None

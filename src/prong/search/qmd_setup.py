@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from prong.model import Attempt, Session
+from prong.regular import read_regular
 from prong.search.chain import FILTERS
 
 EXPORTS = "~/claude-sessions-md"
@@ -40,7 +41,7 @@ def collection_folder(env: Mapping[str, str], collection: str) -> Path | None:
     """
     folder = Path(env.get("QMD_CONFIG_DIR") or _folder(env, "XDG_CONFIG_HOME", ".config") / "qmd")
     try:
-        lines = (folder / "index.yml").read_text("utf-8", "replace").splitlines()
+        lines = read_regular(folder / "index.yml").decode("utf-8", "replace").splitlines()
     except OSError:
         return None
     place: list[str] = []

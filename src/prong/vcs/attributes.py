@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from prong.regular import read_regular
 from prong.vcs.repository import Repository
 
 _FILE = b".gitattributes"
@@ -40,7 +41,7 @@ def may_have(files: Iterable[Path], names: Iterable[bytes]) -> bool:
     """False when none of the files has a word about any of these attributes."""
     for file in files:
         try:
-            text = file.read_bytes()
+            text = read_regular(file)
         except OSError:
             return True  # git may know it from the index
         if any(name in text for name in names):

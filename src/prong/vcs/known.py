@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
+from prong.regular import read_regular
 from prong.vcs.files import signature
 
 _SETTLED = 2 * 10**9
@@ -25,7 +26,7 @@ class Known:
         self._old: dict[str, list[Any]] = {}
         self._new: dict[str, list[Any]] = {}
         with suppress(OSError, ValueError):
-            loaded: Any = json.loads(path.read_bytes())
+            loaded: Any = json.loads(read_regular(path))
             if isinstance(loaded, dict):
                 self._old = cast(dict[str, list[Any]], loaded)
 

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
+from prong.regular import read_regular
 from prong.vcs.git import Git
 from prong.vcs.index import SIZE
 
@@ -18,7 +19,7 @@ class Sizes:
         self._git = git
         self._known: set[bytes] = set()
         with suppress(OSError):
-            data, step = path.read_bytes(), SIZE + width
+            data, step = read_regular(path), SIZE + width
             self._known = {data[at : at + step] for at in range(0, len(data), step)}
 
     def differing(self, files: set[bytes], temporary: Path) -> dict[bytes, int] | None:

@@ -23,6 +23,7 @@ from prong.errors import External, ProngError, UsageError
 from prong.journal import Journal, step
 from prong.lock import locked
 from prong.paths import private_dir
+from prong.regular import read_regular
 from prong.vcs import worktree_record, worktree_refs, worktree_state
 from prong.vcs.worktree_record import place_of
 
@@ -212,7 +213,7 @@ def under_way(root: Path) -> set[Path]:
 def _entries_in(path: Path) -> list[dict[str, Any]]:
     """What a journal says, whoever holds it."""
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]  # the last one may not be whole yet
+        lines = read_regular(path).split(b"\n")[:-1]  # the last one may not be whole yet
         return [json.loads(line) for line in lines]
     except (OSError, ValueError):  # it is gone by now
         return []

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from prong.errors import NotFound
+from prong.regular import read_regular
 from prong.vcs import worktree_record
 from prong.vcs.git import Deadline, Git
 from prong.vcs.worktree_record import entry_of
@@ -55,7 +56,7 @@ def start(path: Path, remote: str) -> None:
 
 def last(path: Path) -> Push | None:
     try:
-        decoded: Any = json.loads((entry_of(path) / _RESULT).read_bytes())
+        decoded: Any = json.loads(read_regular(entry_of(path) / _RESULT))
         record = cast(dict[str, Any], decoded)
         when = datetime.fromisoformat(record["when"])
         return Push(record["commit"], record["remote"], when, record["failure"])

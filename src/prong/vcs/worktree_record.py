@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from prong.errors import NotFound
+from prong.regular import read_regular
 
 _FILE = "prong.json"
 
@@ -134,7 +135,7 @@ def read(path: Path) -> Worktree:
 def read_entry(entry: Path, path: Path) -> Worktree:
     """The same of a worktree whose folder may be gone."""
     try:
-        decoded: Any = json.loads((entry / _FILE).read_bytes())
+        decoded: Any = json.loads(read_regular(entry / _FILE))
         record = cast(dict[str, Any], decoded)
         return Worktree(
             path,

@@ -20,7 +20,7 @@ from prong.agents.claude.folders import project_folder
 from prong.agents.claude.source import ClaudeSource
 from prong.agents.claude.transcript import LastPrompt, Node
 from prong.agents.claude.tree import Tree
-from prong.agents.common import alone
+from prong.agents.common import alone, path_text
 from prong.errors import Corrupt, Taken
 from prong.model import Child, Cut
 from prong.publication import Publication, writer
@@ -81,7 +81,7 @@ def _closing_lines(child: Child, fork: Tree, last: Node) -> Iterator[dict[str, A
         "timestamp": fork.leaf.time,
         "userType": "external",
         "entrypoint": "cli",
-        "cwd": str(child.cwd),
+        "cwd": path_text(child.cwd),
         "sessionId": child.id,
     }
     parent = fork.leaf.uuid
@@ -154,7 +154,7 @@ class _Copy:
 
     def __post_init__(self) -> None:
         self._session_id = _raw(self.child.id)
-        self._cwd = _raw(str(self.child.cwd))
+        self._cwd = _raw(path_text(self.child.cwd))
         self._origin = b'{"sessionId":%b,"messageUuid":' % _encode(self.source.session.id)
 
     def records(self, fork: Tree) -> Iterator[sidecars.Record]:

@@ -15,6 +15,7 @@ from prong.errors import ConfigError
 from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
 from prong.record import replace
+from prong.regular import read_regular
 
 EVENTS = (
     *("SessionStart", "UserPromptSubmit", "PermissionRequest", "Stop", "StopFailure"),
@@ -104,7 +105,7 @@ def _settings(value: str, folder: Path) -> bytes | None:
         content = value.encode("utf-8", "surrogateescape")
     else:
         try:
-            content = (folder / value).read_bytes()
+            content = read_regular(folder / value)
         except OSError as error:
             raise ConfigError(f"cannot read {value}: {error.strerror}", path=value) from None
     return settings_file.without_hooks(Path(value), content)

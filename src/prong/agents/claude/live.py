@@ -7,6 +7,7 @@ import msgspec
 from prong.agents import jsonl
 from prong.model import Activity
 from prong.processes import is_alive
+from prong.regular import read_regular
 from prong.worker import Process
 
 
@@ -29,7 +30,7 @@ def activity(root: Path, session_id: str) -> Activity:
     found = Activity.CLOSED
     for entry in entries:
         try:
-            process = jsonl.decoded(_process, entry.read_bytes())
+            process = jsonl.decoded(_process, read_regular(entry))
         except OSError:
             continue
         if (

@@ -11,8 +11,10 @@ from msgspec import Raw
 
 from prong.agents.claude.source import ClaudeSource
 from prong.agents.claude.transcript import Node
+from prong.agents.common import path_text
 from prong.model import SubAgent
 from prong.publication import Publication, copy_file, writer
+from prong.regular import open_regular, read_regular
 
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
@@ -78,7 +80,7 @@ class Moved:
 
 def _inside(folder: Path | str) -> bytes:
     """How paths below a folder begin inside a JSON string."""
-    return _encode(str(folder))[1:-1] + b"/"
+    return _encode(path_text(folder))[1:-1] + b"/"
 
 
 def _results(home: Path) -> list[Path]:
@@ -106,7 +108,7 @@ def launched(source: ClaudeSource, nodes: Iterable[Node]) -> list[SubAgent]:
 
 def _calls_in(path: Path) -> set[str]:
     try:
-        return {id_.decode() for id_ in re.findall(rb'"id"\s*:\s*"(\w+)"', path.read_bytes())}
+        return {id_.decode() for id_ in re.findall(rb'"id"\s*:\s*"(\w+)"', read_regular(path))}
     except OSError:
         return set()
 
@@ -129,7 +131,7 @@ def stage(
 
 
 def _copy_agent(path: Path, folder: Path, id_: str, until: str | None, moved: Moved) -> None:
-    with path.open("rb") as lines, writer(folder / path.name) as file:
+    with open_regular(path) as lines, writer(folder / path.name) as file:
         file.writelines(moved.lines(_agent_records(lines, id_, until)))
     meta = path.with_suffix(".meta.json")
     if meta.is_file():

@@ -32,6 +32,7 @@ from prong.model import (
 )
 from prong.ports import ForkSource, ScanCache, TurnOver
 from prong.record import replace
+from prong.regular import read_regular
 
 # What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
 if TYPE_CHECKING:
@@ -316,7 +317,7 @@ class ClaudeStore(WorkerStore):
     def retention(self, root: Path) -> Retention | None:
         settings = root / "settings.json"
         try:
-            days = msgspec.json.decode(settings.read_bytes(), type=_Settings).cleanup_period_days
+            days = msgspec.json.decode(read_regular(settings), type=_Settings).cleanup_period_days
         except (OSError, ValueError):
             days = None
         if days is None:

@@ -8,6 +8,7 @@ from prong.agents import jsonl
 from prong.agents.claude.folders import SUBAGENT
 from prong.agents.claude.transcript import LAUNCHERS, Transcript
 from prong.model import SubAgent
+from prong.regular import read_regular
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -56,6 +57,6 @@ def _files(folder: Path) -> list[Path]:
 
 def _read_meta(path: Path) -> _Meta:
     try:
-        return jsonl.decoded(_meta, path.read_bytes()) or _Meta()
+        return jsonl.decoded(_meta, read_regular(path)) or _Meta()
     except OSError:
         return _Meta()

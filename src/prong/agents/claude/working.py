@@ -25,6 +25,7 @@ from prong.agents.shell import Word
 from prong.errors import UsageError
 from prong.model import Activity, Launch
 from prong.processes import is_alive
+from prong.regular import read_regular
 from prong.worker import Process, RunOptions
 from prong.worker_ports import NewSession, OpenSession
 
@@ -204,7 +205,7 @@ def open_sessions(roots: Sequence[Path], pids: Iterable[int]) -> Mapping[int, Op
 def _registered(roots: Sequence[Path], pid: int) -> _Process | None:
     for root in roots:
         with suppress(OSError):
-            content = (root / "sessions" / f"{pid}.json").read_bytes()
+            content = read_regular(root / "sessions" / f"{pid}.json")
             process = jsonl.decoded(_process, content)
             if process and process.pid == pid and is_alive(Process(pid, process.proc_start)):
                 return process

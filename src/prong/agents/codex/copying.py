@@ -20,10 +20,12 @@ from prong.agents.codex.history import Segment
 from prong.agents.codex.records import BARE_ITEMS, NO_RAW
 from prong.agents.codex.rollout import Kind, Rollout
 from prong.agents.codex.source import Branch, CodexSource
+from prong.agents.common import path_text
 from prong.agents.ids import is_uuid
 from prong.errors import Corrupt
 from prong.model import Child, Cut
 from prong.publication import Publication, writer
+from prong.regular import open_regular
 
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
@@ -114,7 +116,7 @@ class _Copy:
     def _header(self, segment: Segment) -> dict[str, Raw]:
         """The metadata of the thread that the turn was written in, with the fork's identity."""
         found = self._metadata(segment)
-        cwd = _raw(str(self.child.cwd))
+        cwd = _raw(path_text(self.child.cwd))
         numbered = any(entry.ordinal is not None for entry in segment.entries[:1])
         mode = found.get("history_mode", _raw("paginated" if numbered else "legacy"))
         self._paginated = bytes(mode) == b'"paginated"'
@@ -133,7 +135,7 @@ class _Copy:
             "forked_from_id": _raw(source if is_uuid(source) else None),
             "timestamp": _raw(converting.timestamp(self.now)),
             "cwd": cwd,
-            "runtime_workspace_roots": _raw([str(self.child.cwd)]),
+            "runtime_workspace_roots": _raw([path_text(self.child.cwd)]),
             # A person will go on with it, whoever began.
             "source": _raw("cli"),
             "thread_source": _raw("user"),
@@ -150,8 +152,8 @@ class _Copy:
     def _moved(self) -> dict[str, Raw]:
         """As Codex tells in a fork that it is in another folder now."""
         settings = _decoded(_decoded(self._settings).get("thread_settings", b"{}"))
-        settings["cwd"] = _raw(str(self.child.cwd))
-        settings["runtime_workspace_roots"] = _raw([str(self.child.cwd)])
+        settings["cwd"] = _raw(path_text(self.child.cwd))
+        settings["runtime_workspace_roots"] = _raw([path_text(self.child.cwd)])
         return self._event(
             "thread_settings_applied", thread_id=self.child.id, thread_settings=settings
         )
@@ -253,7 +255,7 @@ def _raw(value: Any) -> Raw:
 
 def _read_back(path: Path, branch: Branch, *, compacted: bool) -> Rollout:
     """What was written must be what was meant, or nothing is published."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         written = rollout.read(file)
     found = turns.cut([Segment(path, written, written.entries)])
     turn_ids = [span.id for span in found.active if span.prompt is not None]

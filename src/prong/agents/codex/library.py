@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from prong.record import Record
+from prong.regular import read_regular
 
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _NAME = re.compile(
@@ -128,7 +129,7 @@ def names(roots: Sequence[Path]) -> dict[str, str]:
     decode = msgspec.json.Decoder(_Name).decode
     for root in roots:
         try:
-            lines = (root / "session_index.jsonl").read_bytes().split(b"\n")
+            lines = read_regular(root / "session_index.jsonl").split(b"\n")
         except OSError:
             continue
         for line in lines:

@@ -16,6 +16,7 @@ from prong.agents import jsonl
 from prong.agents.codex.records import Line
 from prong.agents.times import parse_time
 from prong.model import Activity
+from prong.regular import open_regular
 
 _LOCKS = Path("/proc/locks")
 _BLOCK = 1 << 16
@@ -58,7 +59,7 @@ def _flocks(text: str) -> Iterator[tuple[int, int]]:
 
 def _is_locked(path: Path) -> bool:
     try:
-        with path.open("rb") as lock:
+        with open_regular(path) as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -14,6 +14,7 @@ import msgspec
 
 from prong.agents import jsonl
 from prong.agents.codex import trust
+from prong.regular import read_regular
 
 _ASKS = "on-request"
 """The default of Codex."""
@@ -51,7 +52,7 @@ def config_of(root: Path, profile: str | None) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for file in files:
         with suppress(OSError, ValueError):
-            merged |= tomllib.loads(file.read_text(encoding="utf-8"))
+            merged |= tomllib.loads(read_regular(file).decode())
     return merged
 
 

@@ -20,6 +20,7 @@ from typing import Any, cast
 from prong.agents import settings_file
 from prong.edits import write_private
 from prong.errors import ProngError
+from prong.regular import read_regular
 
 _PLACE = "/<session-flags>/config.toml"
 """How Codex names what its command line says."""
@@ -65,7 +66,7 @@ def _known(
 ) -> dict[str, str]:
     path = folder / f"codex-{_key(program, content)}.json"
     with suppress(OSError, ValueError):
-        kept: Any = json.loads(path.read_bytes())
+        kept: Any = json.loads(read_regular(path))
         if isinstance(kept, dict):
             return cast(dict[str, str], kept)
     try:

@@ -18,6 +18,7 @@ from prong.agents.argv import Command
 from prong.agents.codex.commands import environment, exec_argv
 from prong.agents.codex.printed import Event, Failure
 from prong.model import Child, Launch
+from prong.regular import read_regular
 
 FLAGS = ("exec", "--sandbox")
 """What the launch below uses, as far as `codex --help` tells."""
@@ -56,7 +57,7 @@ def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
     names: dict[str, bool] = {}
     for file in files:
         with suppress(OSError, ValueError):
-            known = tomllib.loads(file.read_text(encoding="utf-8")).get("mcp_servers", {})
+            known = tomllib.loads(read_regular(file).decode()).get("mcp_servers", {})
             servers = msgspec.convert(known, dict[str, dict[str, Any]])
             names |= {name: "url" in server for name, server in servers.items()}
     off = ",".join(

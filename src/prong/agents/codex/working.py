@@ -36,6 +36,7 @@ from prong.agents.shell import Word
 from prong.errors import Unsupported, UsageError
 from prong.model import Activity, Launch
 from prong.record import Record
+from prong.regular import open_regular
 from prong.worker import RunOptions
 from prong.worker_ports import NewSession, OpenSession
 
@@ -278,7 +279,7 @@ _LONGEST = 1 << 20
 def _is_subagent(path: Path | None) -> bool:
     if path is None:
         return False
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError), open_regular(path) as file:
         first = jsonl.decoded(_first, file.readline(_LONGEST))
         return first is not None and first.payload.thread_source == "subagent"
     return False
