@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +32,7 @@ from prong.model import Session
 from prong.record import Record, replace
 from prong.search.builtin import BuiltIn, Name, Shelf, Standing
 from prong.search.chain import Chain
+from prong.search.damage import has_no_room
 from prong.search.index import SearchIndex, is_damage, unavailable
 
 if TYPE_CHECKING:
@@ -93,6 +95,13 @@ class Engines(Record, frozen=True, dict=True):
         if "embedder" in self.__dict__:
             self.embedder.unload_if_idle()
 
+    def elsewhere(self, error: OSError) -> Engines:
+        """The same in a throw-away folder, for a search that cannot write here."""
+        folder = _throw_away_folder()
+        index = SearchIndex(folder, output=self.index.output)
+        problem = _cannot_be_kept(self.folder, error)
+        return Engines(index, self.indexing.of(index), folder, folder, problem)
+
     def close(self) -> None:
         self.index.close()
         if "vectors" in self.__dict__:
@@ -110,18 +119,36 @@ def engines(
     scratch: Path | None = None
     problem: str | None = None
     try:
+        if folder is not None:
+            _check_name(folder)
         index = SearchIndex(folder, output=settings.output) if folder is not None else None
     except OSError as error:
-        problem = f"the index cannot be kept in {folder}: {error.strerror or error}"
+        problem = _cannot_be_kept(folder, error)
         debug(__name__, "%s", problem)
         index = None
     if index is None or folder is None:
-        import tempfile
-
-        folder = scratch = Path(tempfile.mkdtemp(prefix="prong-search-"))
+        folder = scratch = _throw_away_folder()
         index = SearchIndex(folder, output=settings.output)
     indexing = Indexing(index, stores, cache)
     return Engines(index, indexing, folder, scratch, problem)
+
+
+def _throw_away_folder() -> Path:
+    import tempfile
+
+    return Path(tempfile.mkdtemp(prefix="prong-search-"))
+
+
+def _check_name(folder: Path) -> None:
+    """The index of the words takes its folder as text."""
+    try:
+        os.fspath(folder).encode()
+    except UnicodeEncodeError:
+        raise OSError(errno.EILSEQ, "its name is not UTF-8") from None
+
+
+def _cannot_be_kept(folder: Path | None, error: OSError) -> str:
+    return f"the index cannot be kept in {folder}: {error.strerror or error}"
 
 
 def index(made: Engines, *, rebuild: bool, vectors: bool, on_progress: OnProgress) -> IndexState:
@@ -204,6 +231,9 @@ def _healing(made: Engines, act: Callable[[], T]) -> T:
         message = f"the search index cannot be used: {error}"
         raise Unavailable(message, hint="is the disk full? prong index --rebuild") from error
     except sqlite3.Error as error:
+        if has_no_room(error):
+            message = f"the search index cannot be used: {error}"
+            raise Unavailable(message, hint="make room on the disk") from error
         if not is_damage(error):
             raise unavailable(error) from error
         made.index.close()
@@ -217,7 +247,19 @@ def find(
     """The turns that fit, best first."""
     if engine not in (None, *ENGINES):
         raise UsageError(f"there is no engine {engine!r}", hint=f"one of {', '.join(ENGINES)}")
-    return _healing(made, lambda: _find(app, made, query, engine, on_progress))
+    try:
+        return _healing(made, lambda: _find(app, made, query, engine, on_progress))
+    except Unavailable as error:
+        cause = error.__cause__
+        if made.scratch is not None or cause is None or not has_no_room(cause):
+            raise
+        debug(__name__, "%s", error)
+        reason = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        spare = made.elsewhere(cause if isinstance(cause, OSError) else reason)
+    try:
+        return _healing(spare, lambda: _find(app, spare, query, engine, on_progress))
+    finally:
+        spare.close()
 
 
 def _find(

@@ -87,6 +87,10 @@ class Indexing:
         self._cache = cache
         self._seen: _Seen | None = None
 
+    def of(self, index: SearchIndex) -> "Indexing":
+        """The same for another index."""
+        return Indexing(index, self._stores, self._cache)
+
     @property
     def is_new(self) -> bool:
         """True when it was never brought up to date."""

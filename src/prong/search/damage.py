@@ -1,10 +1,15 @@
-"""Which errors of an index mean that it is damaged."""
+"""Which errors of an index mean that it is damaged, and which that its disk is full."""
 
+import errno
 import sqlite3
 
 from prong.errors import Unavailable
 
 _PASSING = ("lockfile", "too many open files", "no space", "permission denied", "read-only")
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+_SQLITE_NO_ROOM = {
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY),
+}
 
 
 def is_damage(error: Exception) -> bool:
@@ -20,8 +25,20 @@ def is_damage(error: Exception) -> bool:
     return isinstance(error, FileNotFoundError)
 
 
+def has_no_room(error: BaseException | None) -> bool:
+    """True when nothing can be written where the index is."""
+    if isinstance(error, sqlite3.Error):
+        # Without a code it did not come from sqlite itself; the lower bits are the kind.
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_NO_ROOM
+    if isinstance(error, ValueError):
+        return any(sign in str(error).lower() for sign in _PASSING[2:])
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
+
+
 def unavailable(error: Exception) -> Exception:
     """What to say of an index that cannot be opened; an `OSError` is one."""
     if isinstance(error, OSError):
         return error
+    if has_no_room(error):
+        return OSError(errno.ENOSPC, str(error))
     return Unavailable(f"the search index cannot be used: {error}", hint="try again in a moment")
