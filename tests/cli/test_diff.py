@@ -306,7 +306,7 @@ class TestRefusals:
 
     def test_the_repository_is_gone(self, shop: Shell, code: CodeLab) -> None:
         assert shop.ok("diff", API)
-        code.folder.rename(code.folder.with_name("moved"))
+        shutil.rmtree(code.folder)
         assert f"is gone: {code.folder}" in shop.problem(3, "diff", API)["message"]
 
     def test_the_snapshots_are_gone(self, shop: Shell, code: CodeLab) -> None:

@@ -368,33 +368,38 @@ class App:
     # -- code --------------------------------------------------------------------------------
 
     @cached_property
-    def _capture(self) -> Capture:
+    def capture(self) -> Capture:
+        from prong.app import whereabouts
         from prong.app.capture import Capture
 
-        return Capture(self.state_dir, self.recorded_forks, self.settings.snapshots.limit)
+        def folders() -> Iterator[Path]:
+            return whereabouts.of_sessions(self.sessions(), self.recorded_forks())
+
+        limit = self.settings.snapshots.limit
+        return Capture(self.state_dir, self.recorded_forks, limit, folders)
 
     def kept_turns(self) -> set[str]:
         """The ids of the turns whose code was kept, of whatever session."""
         # Where no code was ever kept, there is no need to load what keeps it.
         known = self._remember and (self.state_dir / "state.db").exists()
-        return self._capture.turn_ids() if known else set()
+        return self.capture.turn_ids() if known else set()
 
     def kept_sessions(self) -> set[SessionRef]:
         """The sessions of which the code of some turn was kept."""
         known = self._remember and (self.state_dir / "state.db").exists()
-        return self._capture.sessions() if known else set()
+        return self.capture.sessions() if known else set()
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
         """The snapshots of a conversation's turns, by the ids of the turns."""
-        return self._capture.of(conversation) if self._remember else {}
+        return self.capture.of(conversation) if self._remember else {}
 
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""
-        return self._capture.with_code(conversation) if self._remember else conversation
+        return self.capture.with_code(conversation) if self._remember else conversation
 
     def keep_code(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
         """Keep the code as it is now, as that of the session's last turn."""
-        return self._capture.keep(conversation, again=again)
+        return self.capture.keep(conversation, again=again)
 
     def diff_code(
         self, first: str, second: str | None = None, paths: Sequence[str] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -43,13 +43,16 @@ class Capture:
         state: Path,
         forks: Callable[[], Iterable[Fork]] = tuple,
         limit: int = SNAPSHOT_LIMIT,
+        folders: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
         """`forks` tells of those that were recorded: a fork has turns of its source.
 
-        Files above the limit are left out of snapshots.
+        Files above the limit are left out of snapshots. `folders` tells where sessions ran: a
+        repository that is lost is looked for there, too.
         """
         self._forks = forks
         self._limit = limit
+        self._folders = folders
         self._records = SnapshotRecords(state / "state.db")
         self._activity = ActivityRecords(state / "state.db")
         self._spool = state / "spool"
@@ -61,10 +64,38 @@ class Capture:
         was first asked in.
         """
         self.take_in()
+        found = self._recorded(conversation, ())
+        there, unknown = whereabouts.present(found.values())
+        kept = {id_: one for id_, one in found.items() if one.commit in there}
+        turns = (*conversation.turns, *conversation.abandoned)
+        if all(turn.id in kept for turn in turns):
+            return kept
+        # Where it was taken it is no more, or nobody told us of it: its repository knows.
+        search = self._search(conversation)
+        homes = {one.commit: one for one in search.found}
+        gone = {one.key for one in found.values()} - {
+            one.key for one in found.values() if one.commit in there | unknown | homes.keys()
+        }
+        new = [one for one in search.found if one.key in gone or not self._records.has(one.key)]
+        try:
+            self._records.add(*new)
+        except ProngError as error:
+            debug(__name__, "snapshots that were found are not recorded: %s", error)
+        for id_, one in self._recorded(conversation, search.found).items():
+            if one.commit in homes and one.commit not in there:
+                kept[id_] = one._replace(repo=homes[one.commit].repo)
+            elif one.commit in there or one.commit in unknown:
+                kept[id_] = one  # its disk may come back
+        return kept
+
+    def _recorded(
+        self, conversation: Conversation, more: Iterable[Snapshot]
+    ) -> dict[str, Snapshot]:
+        """What is recorded, and `more` of which that is not possible, wherever it is by now."""
         turns = (*conversation.turns, *conversation.abandoned)
         session = conversation.session
         wanted = [TurnKey.BASELINE, TurnKey.START, *(turn.id for turn in turns)]
-        found = self._records.of_turns(session.ref, wanted)
+        found = self._records.of_turns(session.ref, wanted, more)
         first = found.get(conversation.turns[0].id) if conversation.turns else None
         if session.inherited and TurnKey.BASELINE in found:
             # The agent's own fork has no file when it is first asked: it looked like a new session.
@@ -72,8 +103,31 @@ class Capture:
         if first is not None and TurnKey.BASELINE not in found:
             # A fork began where the session did that its first turn comes from.
             origin = SessionRef(first.agent, first.session)
-            found |= self._records.of_turns(origin, [TurnKey.BASELINE])
-        return whereabouts.located(found, lambda: whereabouts.places(session, self._forks()))
+            found |= self._records.of_turns(origin, [TurnKey.BASELINE], more)
+        return found
+
+    def _search(self, conversation: Conversation) -> whereabouts.Search:
+        """Look for the refs of a session near where it ran; further away if that is lost."""
+        forks = {fork.child: fork for fork in self._forks()}
+        search = whereabouts.Search(whereabouts.lineage(conversation, forks))
+        near = whereabouts.near(conversation, forks)
+        search.everywhere(near)
+        if any(map(whereabouts.is_lost, near)):
+            self._search_further(search, near)
+        return search
+
+    def _search_further(self, search: whereabouts.Search, lost: Iterable[Path]) -> None:
+        search.somewhere(whereabouts.around(lost))
+        search.somewhere(self._records.repositories())
+        search.somewhere(self._folders())
+
+    def searched(self, conversation: Conversation) -> list[Path]:
+        """The repositories in which the snapshots of a session are looked for."""
+        return self._search(conversation).looked
+
+    def tops(self, conversation: Conversation) -> list[Path]:
+        """The working trees in which the code was kept. They may be gone."""
+        return list(dict.fromkeys(one.repo for one in self._recorded(conversation, ()).values()))
 
     def sessions(self) -> set[SessionRef]:
         """The sessions of which the code of some turn was kept."""
@@ -113,13 +167,50 @@ class Capture:
         """
         try:
             with spool.taken(self._spool) as events:
-                found, left = _told(events)
+                found, left = self._told(events)
                 self._records.add(*found)
                 self._activity.add(*activity.told(events))
                 for event in left:
                     spool.append(event, self._spool)
         except (ProngError, OSError) as error:
             debug(__name__, "what hooks told could not be taken in: %s", error)
+
+    def _told(
+        self, events: Iterable[Mapping[str, object]]
+    ) -> tuple[list[Snapshot], list[Mapping[str, object]]]:
+        """The snapshots that events name, as repositories have them; and events to ask again."""
+        told: dict[tuple[str, TurnKey], dict[str, Mapping[str, object]]] = defaultdict(dict)
+        for event in events:
+            match event:
+                case {
+                    "agent": str(agent),
+                    "session": str(session),
+                    "snapshot": {"repo": str(repo), "ref": str(ref)},
+                }:
+                    told[repo, TurnKey(agent, session, TurnKey.BASELINE)][ref] = event
+                case _:
+                    pass
+        found: list[Snapshot] = []
+        left: list[Mapping[str, object]] = []
+        for (repo, beside), wanted in told.items():
+            try:
+                there = self._there(Path(repo), beside)
+            except ProngError as error:
+                # The others are not to suffer from one repository that git does not open.
+                debug(__name__, "what hooks kept in %s cannot be read: %s", repo, error)
+                left += wanted.values()
+            else:
+                found += [one for one in there if one.ref in wanted]
+        return found, left
+
+    def _there(self, repo: Path, beside: TurnKey) -> list[Snapshot]:
+        """The snapshots in the session of a turn that were taken in a working tree, gone or not."""
+        if not whereabouts.is_lost(repo):
+            return snapshots.find(repo, beside)
+        search = whereabouts.Search([SessionRef(beside.agent, beside.session)])
+        search.somewhere([repo])  # a folder above it may be one of the repository
+        self._search_further(search, [repo])
+        return [one._replace(repo=repo) for one in search.found]
 
     def _caught_up(self, conversation: Conversation) -> dict[str, Snapshot]:
         """The snapshots, with that of a last turn whose end no hook was told of.
@@ -187,9 +278,9 @@ class Capture:
 
     def forget_deleted(self) -> int:
         """Drop the records of snapshots that their repositories no longer have; how many."""
-        known = {one.ref: one for one in self._records.all()}
-        left = whereabouts.located(known)
-        lost = [one.key for ref, one in known.items() if ref not in left]
+        known = self._records.all()
+        there, unknown = whereabouts.present(known)
+        lost = [one.key for one in known if one.commit not in there | unknown]
         self._records.forget(lost)
         return len(lost)
 
@@ -222,34 +313,3 @@ def _changes(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str
         else:
             changes.update(zip(trees, stats, strict=True))
     return changes
-
-
-def _told(
-    events: Iterable[dict[str, object]],
-) -> tuple[list[Snapshot], list[dict[str, object]]]:
-    """The snapshots that events name, as their repositories have them; and events to ask again."""
-    told: dict[tuple[str, TurnKey], dict[str, dict[str, object]]] = defaultdict(dict)
-    for event in events:
-        match event:
-            case {
-                "agent": str(agent),
-                "session": str(session),
-                "snapshot": {"repo": str(repo), "ref": str(ref)},
-            }:
-                told[repo, TurnKey(agent, session, TurnKey.BASELINE)][ref] = event
-            case _:
-                pass
-    found: list[Snapshot] = []
-    left: list[dict[str, object]] = []
-    for (repo, beside), wanted in told.items():
-        if not Path(repo).is_dir():
-            continue
-        try:
-            there = snapshots.find(Path(repo), beside)
-        except ProngError as error:
-            # The others are not to suffer from one repository that git does not open.
-            debug(__name__, "what hooks kept in %s cannot be read: %s", repo, error)
-            left += wanted.values()
-        else:
-            found += [one for one in there if one.ref in wanted]
-    return found, left

@@ -105,7 +105,7 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     child_store = commanded(app.store(agent), command)
     _check_method(conversation, turn, agent, options)
     worktree, unopened = _worktree(app, conversation, turn, options)
-    workspace = worktree.folder if worktree else _workspace(point, session, options.into)
+    workspace = worktree.folder if worktree else _workspace(app, point, conversation, options)
     cut = Cut(place.turn_id, options.before_compaction)
     ids = capable(child_store, CanFork, "be the fork of another one")
     new_id = ids.fork_id(options.method, source, cut, options.id)
@@ -252,7 +252,8 @@ def _check_method(
         )
 
 
-def _workspace(point: str, session: Session, into: Path | None) -> Path:
+def _workspace(app: App, point: str, conversation: Conversation, options: ForkOptions) -> Path:
+    session, into = conversation.session, options.into
     if into is None and not session.cwd:
         raise NotFound(f"{session.ref} does not say in which folder it ran", hint="--into DIR")
     # A shell leaves the ~ of `--into=~/shop` to us; that of nobody is a name like any other.
@@ -263,9 +264,13 @@ def _workspace(point: str, session: Session, into: Path | None) -> Path:
         raise UsageError(f"{folder} is not a folder", hint="--into DIR")
     if into is not None:
         raise NotFound(f"there is no folder {folder}", hint=f"mkdir -p {shlex.quote(str(folder))}")
+    into_another = f"prong fork {shlex.quote(point)} --into DIR"
+    if options.code is Code.NONE:
+        raise NotFound(f"the folder of {session.ref} is gone: {folder}", hint=into_another)
     raise NotFound(
-        f"the folder of {session.ref} is gone: {folder}",
-        hint=f"prong fork {shlex.quote(point)} --into DIR",
+        f"the folder of {session.ref} is gone: {folder}. Its code was not found either; "
+        f"{workspaces.searched(app, conversation)}",
+        hint=f"{into_another}; if the repository was moved: cd into it, and the same again",
     )
 
 

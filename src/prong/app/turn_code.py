@@ -83,10 +83,13 @@ def lacks(snapshot: Snapshot, name: str) -> list[str]:
     return found
 
 
-def nearest(_app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
-    """The commit that the session's branch was at."""
+def nearest(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
+    """The commit that the session's branch was at.
+
+    In the repository that the session is in, or that has the code of another turn of it.
+    """
     session = conversation.session
-    repository = repository_of(session)
+    repository = repository_of(session) or _repository_with_code(app, conversation)
     when = (turn.ended or turn.started) if turn else session.started
     if repository is None or when is None:
         return None
@@ -99,6 +102,11 @@ Source = Callable[["App", Conversation, Turn | None], TurnCode | None]
 SOURCES: tuple[Source, ...] = (captured, nearest)
 """In the order in which they are believed. Code put together again from what a session tells of its
 edits would stand between the two."""
+
+
+def _repository_with_code(app: App, conversation: Conversation) -> Path | None:
+    kept = sorted(app.snapshots(conversation).values(), key=lambda one: one.taken, reverse=True)
+    return next((one.repo for one in kept if Repository.find(one.repo)), None)
 
 
 def repository_of(session: Session) -> Path | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from prong.app import turn_code
+from prong.app import turn_code, whereabouts
 from prong.app.resolve import find_turn
 from prong.app.turn_code import TurnCode
 from prong.app.worktrees import is_used
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from prong.app.planning import ForkOptions
 
 _NAMED = 5
-"""So many changed files are named in a warning."""
+"""So many changed files, or places, are named."""
+_NO_CODE = "--code none"
 
 
 def plan(
@@ -67,7 +68,8 @@ def plan(
             raise Unopened(error.message) from error
         return None
     code = options.code or _fitting(conversation, at, found)
-    drafting = _Drafting(app.worktrees_root, conversation, turn, repository, options)
+    tops = _former_tops(app, conversation) if found and found.snapshot else []
+    drafting = _Drafting(app.worktrees_root, conversation, turn, repository, options, tops)
     if code is Code.TURN:
         return drafting.of_turn(found) if found or is_asked else None
     if repository is None:
@@ -107,10 +109,34 @@ def _looked_up(
     repository = turn_code.repository_of(session)
     found = turn_code.find(app, conversation, turn)
     if repository is None and (found is None or Repository.find(found.repo) is None):
+        folder = Path(session.cwd or "")
+        if session.cwd and whereabouts.is_lost(folder):
+            raise NotFound(
+                f"the repository of {folder} is gone, and its code was not found; "
+                f"{searched(app, conversation)}",
+                hint=f"if it was moved: cd into it, and the same again; {_NO_CODE} --into DIR",
+            )
         if not _has_code(app, conversation):
             raise NotFound(f"no code captured: {session.cwd} is not in a git repository")
         raise NotFound(f"git does not open the repository of {session.cwd}")
     return repository, found
+
+
+def searched(app: App, conversation: Conversation) -> str:
+    """Where the code of a session that is lost was looked for."""
+    looked = app.capture.searched(conversation)
+    places = [str(one.parent if one.name == ".git" else one) for one in looked]
+    if not places:
+        return "no repository is known to look for it in"
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return f"looked in {', '.join(places[:_NAMED])}{more}"
+
+
+def _former_tops(app: App, conversation: Conversation) -> list[Path]:
+    """The working trees that its folders were in when the code was kept."""
+    folder = Path(conversation.session.cwd or "/")
+    here = [one for one in (folder, *folder.parents) if os.path.lexists(one / ".git")]
+    return [*app.capture.tops(conversation), *here[:1]]
 
 
 class Unopened(Exception):
@@ -160,6 +186,8 @@ class _Drafting(Record, frozen=True):
     repository: Path | None
     """That the session is in now."""
     options: ForkOptions
+    tops: Sequence[Path] = ()
+    """Where the code was kept; a repository may have been moved since."""
 
     def of_turn(self, found: TurnCode | None) -> WorktreePlan:
         if found is None:
@@ -200,7 +228,7 @@ class _Drafting(Record, frozen=True):
         else:
             told = sorted(session.cwds, key=len)  # it began where it has all the others below it
         # A fork has turns of its source, which was in another working tree.
-        tops = [repo, self.repository or repo]
+        tops = [repo, self.repository or repo, *self.tops]
         depths = (_below(top, cwd) for cwd in told if cwd for top in tops)
         return next((depth for depth in depths if depth is not None), "")
 

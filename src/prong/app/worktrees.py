@@ -144,6 +144,7 @@ def prune(app: App, worktree: WorktreeStatus, *, force: bool) -> str | None:
     error = _objection(now, force=force)
     if error is not None:
         raise error
+    app.capture.take_in()  # what hooks told names this folder
     if now.state is WorktreeState.MISSING:
         return worktrees.forget_missing(found, root=worktree.root)
     return worktrees.remove(found, root=worktree.root, force=force)

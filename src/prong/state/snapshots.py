@@ -83,23 +83,43 @@ class SnapshotRecords:
             rows = connection.execute(query).fetchall() if connection else []
         return {(str(agent), str(session)) for agent, session in rows}
 
-    def of_turns(self, session: SessionRef, turn_ids: Collection[str]) -> dict[str, Snapshot]:
-        """The snapshots of these turns by their id.
+    def repositories(self) -> list[Path]:
+        """The working trees in which snapshots were taken, the newest first."""
+        with reading(self._path) as connection:
+            query = "SELECT repository FROM snapshots GROUP BY repository ORDER BY max(taken) DESC"
+            rows = connection.execute(query).fetchall() if connection else []
+        return [Path(as_text(row[0]) or "") for row in rows]
+
+    def has(self, key: TurnKey) -> bool:
+        """Whether the snapshot of a turn is recorded."""
+        query = "SELECT 1 FROM snapshots WHERE agent = ? AND session = ? AND turn_id = ?"
+        with reading(self._path) as connection:
+            return bool(connection and connection.execute(query, tuple(key)).fetchone())
+
+    def of_turns(
+        self, session: SessionRef, turn_ids: Collection[str], more: Iterable[Snapshot] = ()
+    ) -> dict[str, Snapshot]:
+        """The snapshots of these turns by their id, `more` of which may not be recorded.
 
         A fork has turns that were made in another session: they have their ids from there, and
         their snapshots as well. What was taken in the session itself comes first.
         """
         wanted = list(dict.fromkeys(turn_ids))
-        found: dict[str, Snapshot] = {}
+        recorded: list[Snapshot] = []
         for start in range(0, len(wanted), _AT_A_TIME):
             some = wanted[start : start + _AT_A_TIME]
             marks = ", ".join("?" * len(some))
             query = f"{_SELECT} WHERE agent = ? AND turn_id IN ({marks}) ORDER BY taken, rowid"
-            for snapshot in self._read(query, session.agent, *some):
-                own = snapshot.session == session.id
-                # The code before a session's first prompt is that of one session only.
-                if own or snapshot.turn_id not in (TurnKey.BASELINE, TurnKey.START, *found):
-                    found[snapshot.turn_id] = snapshot
+            recorded += self._read(query, session.agent, *some)
+        known = {one.key for one in recorded}
+        ids = set(wanted)
+        recorded += [one for one in more if one.turn_id in ids and one.key not in known]
+        found: dict[str, Snapshot] = {}
+        for snapshot in recorded:
+            own = snapshot.session == session.id
+            # The code before a session's first prompt is that of one session only.
+            if own or snapshot.turn_id not in (TurnKey.BASELINE, TurnKey.START, *found):
+                found[snapshot.turn_id] = snapshot
         return found
 
     def _read(self, query: str, *values: str) -> list[Snapshot]:

@@ -132,9 +132,19 @@ def test_a_lost_table_is_rebuilt_from_the_repositories(
 ) -> None:
     taken = capture.keep(conversation)
     (tmp_path / "state" / "state.db").unlink()
-    assert capture.of(conversation) == {}
+    assert capture.turn_ids() == set()
     assert capture.rebuild([folder]) == 1
+    assert capture.turn_ids() == {taken.turn_id}
     assert capture.of(conversation)[taken.turn_id].commit == taken.commit
+
+
+def test_a_session_finds_its_own_without_the_table(
+    capture: Capture, conversation: Conversation, tmp_path: Path
+) -> None:
+    taken = capture.keep(conversation)
+    (tmp_path / "state" / "state.db").unlink()
+    assert capture.of(conversation) == {taken.turn_id: taken}
+    assert capture.turn_ids() == {taken.turn_id}
 
 
 def test_what_is_recorded_rightly_stays(
