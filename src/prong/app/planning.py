@@ -138,7 +138,8 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     draft = _measured(source, child_store, draft)
     activity = source_store.activity(session) if isinstance(source_store, HasActivity) else None
     warnings = _warnings(draft, source, turn, activity)
-    warnings += workspaces.warnings(worktree)
+    with workspaces.offering_none():
+        warnings += workspaces.warnings(worktree)
     if unopened is not None:
         warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
     if draft.missing is not None:
@@ -172,7 +173,8 @@ def _worktree(
 ) -> tuple[WorktreePlan | None, str | None]:
     """The worktree, or why there is none although there is code."""
     try:
-        return workspaces.plan(app, conversation, turn, options), None
+        with workspaces.offering_none():
+            return workspaces.plan(app, conversation, turn, options), None
     except workspaces.Unopened as unopened:
         # The conversation can be forked all the same.
         return None, str(unopened)

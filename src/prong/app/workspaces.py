@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _NAMED = 5
 """So many changed files, or places, are named."""
 _NO_CODE = "--code none"
+_IN_PLACE = f"{_NO_CODE} runs the fork in the folder of the session as it is"
 
 
 def plan(
@@ -293,12 +294,14 @@ def made(app: App, plan: WorktreePlan) -> Generator[Making]:
 
     It goes again when the fork is not made, also when this process is killed: see `sweep`.
     """
-    with Undo(app.worktrees_root) as undo:
-        try:
-            making = Making(undo, *_make(app, plan, undo))
-        except OSError as error:
-            where = f": {error.filename}" if error.filename else ""
-            raise External(f"the worktree could not be made: {error.strerror}{where}") from error
+    with _undoing(app) as undo:
+        with offering_none():
+            try:
+                making = Making(undo, *_make(app, plan, undo))
+            except OSError as error:
+                where = f": {error.filename}" if error.filename else ""
+                message = f"the worktree could not be made: {error.strerror}{where}"
+                raise External(message) from error
         try:
             yield making
         except ProngError:
@@ -308,6 +311,23 @@ def made(app: App, plan: WorktreePlan) -> Generator[Making]:
             if is_used(app, making.worktree.path):
                 undo.keep()
             raise
+
+
+def _undoing(app: App) -> Undo:
+    undo = Undo(app.worktrees_root)
+    with offering_none():
+        undo.open()
+    return undo
+
+
+@contextmanager
+def offering_none() -> Generator[None]:
+    """Where no worktree can be made, the conversation can be forked all the same."""
+    try:
+        yield
+    except External as error:
+        error.hint = f"{error.hint}; or {_IN_PLACE}" if error.hint else _IN_PLACE
+        raise
 
 
 class Making(Record, frozen=True):

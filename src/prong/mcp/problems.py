@@ -27,6 +27,8 @@ def problem_of(error: Exception) -> CallToolResult:
             f"{type(error).__name__}: {error}", hint="this is a bug in prong; see its log"
         )
     told = error.problem()
+    if told["hint"]:
+        told["hint"] = told["hint"].replace("--code none", 'code: "none"')
     lifted = {name: told["details"][name] for name in _LIFTED if name in told["details"]}
     details = {name: one for name, one in told["details"].items() if name not in lifted}
     found = writable(_short({"notice": NOTICE, **lifted, **told, "details": details}))

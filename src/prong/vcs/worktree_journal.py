@@ -45,6 +45,12 @@ class Undo:
         self._journal: Journal | None = None
 
     def __enter__(self) -> Self:
+        if self._journal is None:
+            self.open()
+        return self
+
+    def open(self) -> None:
+        """Begin the journal; raises `External` where that is not possible."""
         try:
             private_dir(self.root)
             self._journal = Journal.create(private_dir(self.root / PRIVATE), self.token)
@@ -54,7 +60,6 @@ class Undo:
                 hint="another folder: [workspace] root in config.toml",
                 path=str(self.root),
             ) from error
-        return self
 
     def __exit__(
         self,
