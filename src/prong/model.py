@@ -314,6 +314,15 @@ UNKNOWN_ID = "<new id>"
 """Stands in the command of a plan while only the agent can know the id."""
 
 
+class CodeSince(Record, frozen=True):
+    """What has changed since a turn of which no code was kept."""
+
+    age: timedelta
+    """How long ago the turn was over."""
+    commits: int
+    files: int
+
+
 class WorktreePlan(Record, frozen=True):
     """The worktree that a fork would get: of which code, and where."""
 
@@ -331,6 +340,8 @@ class WorktreePlan(Record, frozen=True):
     """False for a commit that only comes near to the code of the turn."""
     late: timedelta | None = None
     """How long after the turn its code was kept, where that was late."""
+    since: CodeSince | None = None
+    """What the code of now has that the turn did not, where nobody asked for the code of now."""
 
 
 class ForkPlan(Record, frozen=True):

@@ -348,7 +348,7 @@ class TestCode:
         assert not any("killed" in one["message"] for one in shop.json("doctor")["findings"])
 
     def test_worktrees(self, shop: Shell, folder: Path) -> None:
-        made = shop.json("fork", API)["fork"]
+        made = shop.json("fork", API, "--yes")["fork"]
         root = shop.home.root / ".local/share/prong/worktrees"
         assert f"{root}: 1 worktree" in shop.ok("doctor")
         folder.rename(folder.with_name("moved"))

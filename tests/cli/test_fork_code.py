@@ -61,7 +61,7 @@ def test_the_code_of_the_turn(shop: Shell, code: Path) -> None:
 
 
 def test_the_last_turn_gets_the_code_as_it_is_now(shop: Shell, code: Path) -> None:
-    made = shop.json("fork", API)["fork"]
+    made = shop.json("fork", API, "--yes")["fork"]
     assert made["code"] == "now"
     assert (Path(made["workspace"]) / "limits.py").read_text() == "LIMIT = 99\n"
 
@@ -182,7 +182,7 @@ def test_ignored_files(shop: Shell, code: Path) -> None:
     (code / "a.log").touch()
     (code / ".worktreeinclude").write_text("secret\n")
     (code / "secret").write_text("s\n")
-    workspace = Path(shop.json("fork", API)["fork"]["workspace"])
+    workspace = Path(shop.json("fork", API, "--yes")["fork"]["workspace"])
     assert (workspace / ".env").read_text() == "KEY=1\n"
     assert not (workspace / ".env").is_symlink()
     assert (workspace / "node_modules").readlink() == code / "node_modules"
@@ -193,7 +193,7 @@ def test_ignored_files(shop: Shell, code: Path) -> None:
 class TestRoot:
     def test_another_one(self, shop: Shell, code: Path) -> None:
         configure(shop, '[workspace]\nroot = "~/trees"\n')
-        made = shop.json("fork", API)["fork"]
+        made = shop.json("fork", API, "--yes")["fork"]
         assert Path(made["workspace"]).is_relative_to(shop.home.root / "trees")
 
     @pytest.mark.parametrize("inside", ["trees", "src/trees", ".git/trees", "."])
@@ -222,14 +222,14 @@ class TestRoot:
         (code / ".git/info/exclude").write_text("/.trees/\n")
         before = git(code, "status", "--porcelain")
         configure(shop, f'[workspace]\nroot = "{code}/.trees"\n')
-        made = shop.json("fork", API)["fork"]
+        made = shop.json("fork", API, "--yes")["fork"]
         assert Path(made["workspace"]).is_dir()
         assert git(code, "status", "--porcelain") == before
 
     def test_where_nothing_can_be_written(self, shop: Shell, code: Path) -> None:
         (shop.home.root / "file").touch()
         configure(shop, '[workspace]\nroot = "~/file/trees"\n')
-        problem = shop.problem(8, "fork", API)
+        problem = shop.problem(8, "fork", API, "--yes")
         assert "[workspace] root" in problem["hint"]
 
 
@@ -396,7 +396,7 @@ class TestCodex:
     """A fork lives in its worktree; where its source was is no folder of its own."""
 
     def test_it_is_no_session_of_the_folder(self, shop: Shell, code: Path) -> None:
-        made = shop.json("fork", f"codex:{PARSER}@2")["fork"]
+        made = shop.json("fork", f"codex:{PARSER}@2", "--yes")["fork"]
         assert Path(made["workspace"]).parent != code.parent
         found = shop.json("list", "--project", str(code), "--all")["sessions"]
         assert made["child"] not in [one["ref"] for one in found]

@@ -48,7 +48,7 @@ def root_of(shell: Shell) -> Path:
 
 def fork(shell: Shell, *words: str, ran: bool = True) -> dict[str, Any]:
     """A fork with a worktree; `ran`: the agent has been asked something there."""
-    made = shell.json("fork", API, *words)["fork"]
+    made = shell.json("fork", API, "--yes", *words)["fork"]
     if ran:
         line = json.loads(Path(made["path"]).read_text().splitlines()[-2])
         prompt = {"role": "user", "content": "and now?"}
@@ -438,7 +438,7 @@ def test_names_of_files_are_data(shop: Shell, code: Path) -> None:
 
 def test_it_is_quick(shop: Shell, code: Path) -> None:
     """Git looks at several at a time."""
-    shop.json("fork", API, "--count", "8")
+    shop.json("fork", API, "--yes", "--count", "8")
     start = time.monotonic()
     assert len(shop.json("worktrees")["worktrees"]) == 8
     assert time.monotonic() - start < 5

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from prong.app import turn_code, whereabouts
+from prong.app.findings import counted
 from prong.app.resolve import find_turn
+from prong.app.since import since
 from prong.app.turn_code import TurnCode
 from prong.app.worktrees import is_used
 from prong.errors import External, NotFound, ProngError, UsageError
 from prong.model import (
     Code,
+    CodeSince,
     Conversation,
     SessionRef,
     Turn,
@@ -75,7 +78,13 @@ def plan(
         return drafting.of_turn(found) if found or is_asked else None
     if repository is None:
         raise NotFound(f"the folder of {session.ref} is gone: {session.cwd}", hint="--code turn")
-    return drafting.plan(code, TurnCode(repository, commit="HEAD" if code is Code.HEAD else None))
+    planned = drafting.plan(
+        code, TurnCode(repository, commit="HEAD" if code is Code.HEAD else None)
+    )
+    when = at and (at.ended or at.started)
+    if options.code is None and when is not None:
+        planned = replace(planned, since=since(repository, session.branch, when))
+    return planned
 
 
 def _needs_worktree(options: ForkOptions) -> bool:
@@ -268,6 +277,8 @@ def warnings(worktree: WorktreePlan | None, other_way: str = "--code now") -> li
     found: list[str] = []
     if not worktree.is_exact:
         found.append(f"code: nearest commit, not exact ({(worktree.commit or '')[:12]})")
+    if worktree.since is not None:
+        found.append(f"{changed_since(worktree.since)}; the fork gets the code as it is now")
     if worktree.late is not None:
         found.append(f"the code was kept {_long(worktree.late)} after the turn had ended")
     if worktree.snapshot is not None:
@@ -278,6 +289,14 @@ def warnings(worktree: WorktreePlan | None, other_way: str = "--code now") -> li
             names = ", ".join(changed[:_NAMED]) + (" ..." if len(changed) > _NAMED else "")
             found.append(f"not committed, so not in it: {names}; commit first, or {other_way}")
     return found
+
+
+def changed_since(since: CodeSince) -> str:
+    """`no code was kept at the turn, 3 days ago: 4 commits and 12 files have changed since`."""
+    commits, files = counted(since.commits, "commit"), counted(since.files, "file")
+    age = _long(since.age)
+    ago = f"{age} ago" if age != "a moment" else "just now"
+    return f"no code was kept at the turn, {ago}: {commits} and {files} have changed since"
 
 
 def _long(time: timedelta) -> str:

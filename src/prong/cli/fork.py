@@ -256,6 +256,16 @@ def _refuse_unasked(plan: "ForkPlan") -> None:
             hint=f"--yes or --no-worktree runs it in {clean(str(plan.workspace))} as it is",
         )
     worktree = plan.worktree
+    if worktree is not None and worktree.since is not None:
+        from prong.app.workspaces import changed_since
+
+        raise NotFound(
+            f"{changed_since(worktree.since)} ({plan.point})",
+            hint="--code now takes the code as it is now, --code turn --yes the commit of that "
+            "time, --code none no code",
+            commits=worktree.since.commits,
+            files=worktree.since.files,
+        )
     if worktree is None or worktree.is_exact:
         return
     commit = (worktree.commit or "")[:12]
