@@ -1,0 +1,406 @@
+"""The kinds of keys and tokens that `prong.secrets` knows, as vendors document them.
+
+Two tables. A key with a beginning of its own is known wherever it stands. A key that is only so
+many letters and digits is known by the name before it: `datadog_app: 3f...`.
+
+No pattern looks further than a bounded number of characters, or goes on behind an unbounded run.
+"""
+
+from typing import NamedTuple
+
+_ALNUM = "[A-Za-z0-9]"
+_LOWER = "[a-z0-9]"
+_UPPER = "[A-Z0-9]"
+_HEX = "[0-9a-f]"
+_WORD = "[A-Za-z0-9_-]"
+_BASE64 = "[A-Za-z0-9+/]"
+_UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+
+CUT = "(?=\u2026|\\Z)"
+"""Where a text was shortened: with an unmistakable beginning, the rest of a key is masked, too."""
+
+
+class Shape(NamedTuple):
+    """A key with a beginning of its own."""
+
+    kind: str
+    sign: str
+    """Plain text that is in every such key, at its beginning."""
+    rest: str
+    """What follows it."""
+    before: str = ""
+    """What stands before the sign and belongs to the key: a pattern of a fixed length."""
+    length: int = 0
+    """Of what stands before."""
+
+
+class Named(NamedTuple):
+    """A key that a name before it tells."""
+
+    kind: str
+    name: str
+    """In small letters; `_`, `-` and nothing between its words are the same: `new-relic`."""
+    value: str
+
+
+_PEM = (
+    # With its end, or with as much as there is; no other dashes are crossed. What a look ahead has
+    # found is not given back, as by `{0,20000}+`, which Python gets wrong here before 3.11.5.
+    r"[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?=(?:[^-]|-(?!----)){0,400}?[A-Za-z0-9+/=]{40})"
+    r"(?:(?=(?P<body>(?:[^-]|-(?!----)){0,20000}))(?P=body)"
+    r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
+    r"|(?:[A-Za-z0-9+/=\s:,]|\\[nr]|-(?!----))+)"
+)
+_JWT = (
+    # No hyphen before it either: then only one place in a long run is tried.
+    rf"(?<!-eyJ){_WORD}{{8,400}}(?:\.eyJ{_WORD}{{8,}}\.{_WORD}*|(?:\.{_WORD}*)?{CUT})"
+)
+
+
+def _of(kind: str, sign: str, alphabet: str, least: int, most: int | None = None) -> Shape:
+    """A key of so many characters, and no more of the same word behind them."""
+    many = f"{{{least},{'' if most is None else most}}}"
+    return Shape(kind, sign, f"{alphabet}{many}" + ("" if most is None else f"(?!{_WORD})"))
+
+
+def _exactly(kind: str, sign: str, alphabet: str, length: int) -> Shape:
+    return _of(kind, sign, alphabet, length, length)
+
+
+SHAPES = (
+    # Models
+    _of("anthropic key", "sk-ant-", _WORD, 16),
+    _of("openrouter key", "sk-or-v1-", _HEX, 40),
+    _of("langfuse key", "sk-lf-", "[0-9a-f-]", 30),
+    _of("openai key", "sk-proj-", _WORD, 20),
+    _of("openai key", "sk-svcacct-", _WORD, 20),
+    _of("openai key", "sk-admin-", _WORD, 20),
+    # A class name of a style sheet may begin like that; it has hyphens, and no digits.
+    Shape("openai key", "sk-", rf"(?=[A-Za-z]{{0,40}}[0-9]){_ALNUM}{{32,}}(?!{_WORD})"),
+    _of("hugging face token", "hf_", _ALNUM, 30),
+    _of("hugging face token", "api_org_", _ALNUM, 30),
+    _of("replicate token", "r8_", _ALNUM, 30),
+    _of("groq key", "gsk_", _ALNUM, 40),
+    _of("xai key", "xai-", _ALNUM, 60),
+    _of("perplexity key", "pplx-", _ALNUM, 40),
+    _of("pinecone key", "pcsk_", "[A-Za-z0-9_]", 40),
+    _of("langsmith key", "lsv2_pt_", "[0-9a-f_]", 32),
+    _of("langsmith key", "lsv2_sk_", "[0-9a-f_]", 32),
+    _of("tavily key", "tvly-", _WORD, 28),
+    _of("firecrawl key", "fc-", _HEX, 32),
+    _of("nvidia key", "nvapi-", _WORD, 40),
+    _of("aws bedrock key", "ABSK", _BASE64, 100),
+    _of("aws bedrock key", "bedrock-api-key-", "[A-Za-z0-9+/=_-]", 20),
+    # Code and packages
+    _of("github token", "ghp_", _ALNUM, 30),
+    _of("github token", "gho_", _ALNUM, 30),
+    _of("github token", "ghu_", _ALNUM, 30),
+    _of("github token", "ghs_", _ALNUM, 30),
+    _of("github token", "ghr_", _ALNUM, 30),
+    _of("github token", "github_pat_", "[A-Za-z0-9_]", 22),
+    *(
+        _of("gitlab token", f"gl{one}-", _WORD, 20)
+        for one in ("pat", "dt", "rt", "cbt", "ptt", "ft", "ffct", "imt", "agent", "oas", "soat")
+    ),
+    _of("gitlab token", "GR1348941", _WORD, 20),
+    _of("gitlab session", "_gitlab_session=", _HEX, 32),
+    _of("bitbucket token", "ATBB", _ALNUM, 28),
+    _of("atlassian token", "ATATT3", "[A-Za-z0-9_=-]", 40),
+    _of("sourcegraph token", "sgp_", "[0-9a-z_-]", 40),
+    _of("sourcegraph token", "slk_", _HEX, 64),
+    _of("sonar token", "squ_", _ALNUM, 40),
+    _of("sonar token", "sqp_", _ALNUM, 40),
+    _of("sonar token", "sqa_", _ALNUM, 40),
+    _of("npm token", "npm_", _ALNUM, 36),
+    _of("pypi token", "pypi-A", _WORD, 40),
+    _of("rubygems key", "rubygems_", _HEX, 48),
+    _of("clojars token", "CLOJARS_", _ALNUM, 60),
+    _exactly("crates.io token", "cio", _ALNUM, 32),
+    _exactly("artifactory key", "AKCp", _ALNUM, 69),
+    _of("artifactory token", "cmVmd", _ALNUM, 59),
+    _of("docker token", "dckr_pat_", _WORD, 20),
+    _of("docker token", "dckr_oat_", _WORD, 20),
+    _of("readme key", "rdme_", _LOWER, 70),
+    _of("postman key", "PMAK-", "[0-9a-f-]", 59),
+    _of("buildkite token", "bkua_", _ALNUM, 40),
+    _of("circleci token", "CCIPAT_", "[A-Za-z0-9_]", 40),
+    _of("circleci token", "CCIPRJ_", "[A-Za-z0-9_]", 40),
+    _exactly("octopus deploy key", "API-", _UPPER, 26),
+    Shape("harness token", "pat.", r"[A-Za-z0-9_-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}"),
+    Shape("harness token", "sat.", r"[A-Za-z0-9_-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}"),
+    _of("linear key", "lin_api_", _ALNUM, 40),
+    _of("linear token", "lin_oauth_", _ALNUM, 40),
+    _of("figma token", "figd_", _WORD, 40),
+    _of("notion token", "ntn_", _ALNUM, 40),
+    _exactly("notion token", "secret_", _ALNUM, 43),
+    Shape("airtable token", "pat", rf"{_ALNUM}{{14}}\.{_HEX}{{64}}"),
+    _of("contentful token", "CFPAT-", _WORD, 40),
+    _of("frame.io token", "fio-u-", _WORD, 60),
+    _of("typeform token", "tfp_", "[A-Za-z0-9_.=-]", 40),
+    _of("expo token", "expo_", _WORD, 36),
+    # Clouds
+    *(
+        Shape("aws key id", one, rf"{_UPPER}{{16}}(?!{_WORD})")
+        for one in ("AKIA", "ASIA", "ABIA", "ACCA")
+    ),
+    Shape("google key", "AIza", rf"{_WORD}{{35}}(?!{_WORD})"),
+    _of("google token", "ya29.", _WORD, 20),
+    _of("google secret", "GOCSPX-", _WORD, 24),
+    _of("google refresh token", "1//0", _WORD, 40),
+    Shape(
+        "azure secret",
+        "Q~",
+        r"[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~.-])",
+        "[A-Za-z0-9_~.-]{3}[0-9]",
+        4,
+    ),
+    _of("alibaba key id", "LTAI", _ALNUM, 16, 24),
+    _of("tencent key id", "AKID", _ALNUM, 32, 36),
+    _of("digitalocean token", "dop_v1_", _HEX, 60),
+    _of("digitalocean token", "doo_v1_", _HEX, 60),
+    _of("digitalocean token", "dor_v1_", _HEX, 60),
+    _of("databricks token", "dapi", _HEX, 32),
+    _of("heroku key", "HRKU-AA", _WORD, 40),
+    _of("fly.io token", "fo1_", _WORD, 40),
+    _of("fly.io token", "fm1_", "[A-Za-z0-9+/=_-]", 80),
+    _of("fly.io token", "fm1r_", "[A-Za-z0-9+/=_-]", 80),
+    _of("fly.io token", "fm2_", "[A-Za-z0-9+/=_-]", 80),
+    _of("cloudflare origin key", "v1.0-", "[0-9a-f-]", 100),
+    _of("scalingo token", "tk-us-", _WORD, 40),
+    _of("pulumi token", "pul-", _HEX, 40),
+    _of("prefect token", "pnu_", _ALNUM, 36),
+    _of("vault token", "hvs.", _WORD, 60),
+    _of("vault token", "hvb.", _WORD, 60),
+    _of("vault token", "hvr.", _WORD, 60),
+    Shape("terraform token", ".atlasv1.", r"[A-Za-z0-9_=-]{60,70}", f"{_ALNUM}{{14}}", 14),
+    _of("openshift token", "sha256~", _WORD, 43),
+    _of("doppler token", "dp.pt.", _ALNUM, 40),
+    _of("doppler token", "dp.st.", r"[A-Za-z0-9._-]", 40),
+    _of("doppler token", "dp.sa.", _ALNUM, 40),
+    _of("infracost key", "ico-", _ALNUM, 32),
+    _of("tailscale key", "tskey-", _WORD, 20),
+    _of("defined networking token", "dnkey-", _WORD, 50),
+    _of("render key", "rnd_", _ALNUM, 24),
+    _of("supabase token", "sbp_", _HEX, 40),
+    _of("supabase key", "sb_secret_", _WORD, 22),
+    _of("neon key", "napi_", _LOWER, 40),
+    Shape("planetscale token", "pscale_", r"(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,}"),
+    _of("clickhouse key", "4b1d", _ALNUM, 38, 38),
+    Shape("settlemint token", "sm_", r"(?:aat|pat|sat)_[A-Za-z0-9]{16,}"),
+    _of("endor labs token", "endr+", _WORD, 16),
+    _of("age key", "AGE-SECRET-KEY-1", "[0-9A-Z]", 50),
+    _of("1password token", "ops_eyJ", "[A-Za-z0-9+/=_-]", 100),
+    Shape(
+        "1password key",
+        "A3-",
+        r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
+    ),
+    # Messages
+    Shape("slack token", "xox", r"[abeoprs]-(?=[A-Za-z-]{0,20}[0-9])[A-Za-z0-9-]{10,}"),
+    Shape("slack token", "xoxe.xox", r"[bp]-[A-Za-z0-9-]{20,}"),
+    Shape("slack token", "xapp-", r"[0-9]-[A-Za-z0-9-]{10,}"),
+    Shape(
+        "slack webhook", "hooks.slack.com/", r"(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}"
+    ),
+    Shape("teams webhook", "webhook.office.com/webhookb2/", r"[A-Za-z0-9@/-]{60,}"),
+    Shape("discord webhook", "discord.com/api/webhooks/", r"[0-9]{15,22}/[A-Za-z0-9_-]{40,}"),
+    Shape("discord webhook", "discordapp.com/api/webhooks/", r"[0-9]{15,22}/[A-Za-z0-9_-]{40,}"),
+    Shape("zapier webhook", "hooks.zapier.com/hooks/catch/", r"[0-9]{4,}/[A-Za-z0-9]{5,}"),
+    Shape("telegram token", ":AA", rf"{_WORD}{{32,33}}(?!{_WORD})", "[0-9]{8}", 8),
+    Shape("sendgrid key", "SG.", r"[A-Za-z0-9_=-]{20,30}\.[A-Za-z0-9_=-]{38,50}"),
+    Shape("sendinblue key", "xkeysib-", r"[0-9a-f]{64}-[A-Za-z0-9]{16}"),
+    Shape("sendinblue key", "xsmtpsib-", r"[0-9a-f]{64}-[A-Za-z0-9]{16}"),
+    _exactly("mailgun key", "key-", _HEX, 32),
+    _exactly("mailgun key", "pubkey-", _HEX, 32),
+    Shape("mailchimp key", "-us", r"[0-9]{1,2}(?![A-Za-z0-9])", f"{_HEX}{{32}}", 32),
+    _exactly("twilio key", "SK", _HEX, 32),
+    Shape("resend key", "re_", rf"{_ALNUM}{{6,12}}_{_ALNUM}{{20,28}}(?!{_WORD})"),
+    Shape("beamer key", "b_", r"[a-z0-9=_-]{44}"),
+    _of("nylas key", "nyk_v0_", _ALNUM, 40),
+    # Money
+    _of("stripe key", "sk_live_", _ALNUM, 16),
+    _of("stripe key", "sk_test_", _ALNUM, 16),
+    _of("stripe key", "sk_prod_", _ALNUM, 16),
+    _of("stripe key", "rk_live_", _ALNUM, 16),
+    _of("stripe key", "rk_test_", _ALNUM, 16),
+    _of("stripe key", "rk_prod_", _ALNUM, 16),
+    _of("stripe webhook secret", "whsec_", _BASE64, 24),
+    _exactly("square token", "EAAA", _WORD, 60),
+    _of("square token", "sq0atp-", _WORD, 22),
+    _of("square secret", "sq0csp-", _WORD, 43),
+    _of("shopify token", "shpat_", _HEX, 32),
+    _of("shopify token", "shpca_", _HEX, 32),
+    _of("shopify token", "shppa_", _HEX, 32),
+    _of("shopify secret", "shpss_", _HEX, 32),
+    _of("shippo token", "shippo_live_", _HEX, 40),
+    _of("shippo token", "shippo_test_", _HEX, 40),
+    _of("easypost key", "EZAK", _ALNUM, 54),
+    _of("easypost key", "EZTK", _ALNUM, 54),
+    _of("duffel token", "duffel_test_", "[A-Za-z0-9_=-]", 43),
+    _of("duffel token", "duffel_live_", "[A-Za-z0-9_=-]", 43),
+    _of("flutterwave key", "FLWSECK_TEST-", "[A-Za-z0-9]", 12),
+    _of("flutterwave key", "FLWPUBK_TEST-", "[A-Za-z0-9]", 12),
+    _of("flutterwave key", "FLWSECK-", "[A-Za-z0-9-]", 32),
+    Shape("plaid token", "access-", rf"(?:sandbox|development|production)-{_UUID}"),
+    _exactly("lob key", "live_", _HEX, 35),
+    _exactly("lob key", "test_", _HEX, 35),
+    _exactly("lob key", "test_pub_", _HEX, 31),
+    _exactly("lob key", "live_pub_", _HEX, 31),
+    # Watching
+    _of("new relic key", "NRAK-", _UPPER, 27),
+    _of("new relic key", "NRJS-", _HEX, 19),
+    _of("new relic key", "NRII-", _WORD, 32),
+    _of("new relic key", "NRSP-", _ALNUM, 32),
+    Shape("dynatrace token", "dt0c01.", r"[A-Z0-9]{24}\.[A-Z0-9]{64}"),
+    _of("grafana token", "glsa_", "[A-Za-z0-9_]", 40),
+    _of("grafana token", "glc_", "[A-Za-z0-9+/=]", 32),
+    _of("grafana key", "eyJrIjoi", "[A-Za-z0-9+/=]", 60),
+    _of("sentry token", "sntryu_", _HEX, 64),
+    _of("sentry token", "sntrys_eyJ", "[A-Za-z0-9+/=_]", 60),
+    _of("posthog key", "phx_", _ALNUM, 40),
+    Shape("launchdarkly key", "sdk-", _UUID),
+    Shape("launchdarkly key", "api-", _UUID),
+    # Others
+    _of("adobe secret", "p8e-", _ALNUM, 32),
+    _of("dropbox token", "sl.", "[A-Za-z0-9_=-]", 130),
+    _of("facebook token", "EAAM", _ALNUM, 80),
+    _of("facebook token", "EAAC", _ALNUM, 80),
+    _of("facebook token", "EAAG", _ALNUM, 80),
+    Shape("mapbox token", "pk.", r"[A-Za-z0-9]{60,400}\.[A-Za-z0-9_-]{22}(?![A-Za-z0-9])"),
+    Shape("mapbox token", "sk.", r"[A-Za-z0-9]{60,400}\.[A-Za-z0-9_-]{22}(?![A-Za-z0-9])"),
+    Shape("intra42 secret", "s-s4t2", r"(?:ud|af)-[0-9a-f]{64}"),
+    Shape("maxmind key", "_mmk", rf"(?!{_WORD})", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}", 36),
+    _of("yandex key", "AQVN", _WORD, 35, 38),
+    Shape("yandex token", "t1.", r"[A-Z0-9a-z_-]{20,}=?=?\.[A-Za-z0-9_-]{86}={0,2}"),
+    _of("yandex key", "YC", _WORD, 38, 38),
+    Shape("web token", "eyJ", _JWT),
+    Shape("web token", "ZXlK", r"[A-Za-z0-9+/=_-]{80,}"),
+    Shape("private key", "-----BEGIN ", _PEM),
+)
+
+
+def _named(kind: str, name: str, alphabet: str, *lengths: int) -> Named:
+    """Of so many characters of an alphabet; without lengths, of a pattern."""
+    values = [f"{alphabet}{{{length}}}" for length in lengths] or [alphabet]
+    return Named(kind, name, "|".join(reversed(values)))
+
+
+NAMED = (
+    *(
+        Named("key", f"{one}-key", "[A-Za-z0-9+/_=-]{16,256}")
+        for one in (
+            *("account", "app", "application", "encryption", "license", "master", "service"),
+            *("shared", "signing", "storage"),
+        )
+    ),
+    Named("password", "creds", r"[^\s\"'`\\\[\](){}<>|&;,$]{8,100}"),
+    Named("password", "pwd", r"[^\s\"'`\\\[\](){}<>|&;,$]{8,100}"),
+    *(
+        _named(f"{name} key", name, _ALNUM, 32)
+        for name in ("adobe", "azure", "mistral", "elevenlabs", "pagerduty", "brave", "airbrake")
+    ),
+    _named("adafruit key", "adafruit", "[a-z0-9_-]", 32),
+    _named("algolia key", "algolia", _LOWER, 32),
+    _named("airtable key", "airtable", _ALNUM, 17),
+    _named("alibaba secret", "alibaba", _ALNUM, 30),
+    _named("artifactory key", "artifactory", _ALNUM, 64, 73),
+    _named("asana secret", "asana", _ALNUM, 32),
+    _named("atlassian token", "atlassian", _ALNUM, 20, 24),
+    _named("atlassian token", "confluence", _ALNUM, 20, 24),
+    _named("atlassian token", "jira", _ALNUM, 20, 24),
+    _named("beamer key", "beamer", _ALNUM, 44),
+    _named("bitbucket secret", "bitbucket", "[A-Za-z0-9=_-]", 32, 64),
+    _named("bittrex key", "bittrex", _ALNUM, 32),
+    _named("bugsnag key", "bugsnag", _HEX, 32),
+    _named("circleci token", "circleci", _HEX, 40),
+    _named("cisco meraki key", "meraki", _HEX, 40),
+    _named("cloudflare key", "cloudflare", _WORD, 37, 40),
+    _named("cloudinary secret", "cloudinary", _WORD, 27),
+    _named("codecov token", "codecov", _ALNUM, 32),
+    _named("codecov token", "codecov", _UUID),
+    _named("coinbase token", "coinbase", "[a-z0-9_-]", 64),
+    _named("cohere key", "cohere", _ALNUM, 40),
+    _named("confluent key", "confluent", _ALNUM, 16, 64),
+    _named("contentful token", "contentful", _WORD, 43),
+    _named("datadog key", "datadog", _LOWER, 32, 40),
+    _named("digitalocean key", "digitalocean", _HEX, 64),
+    _named(
+        "discord token", "discord", r"[A-Za-z0-9_-]{24,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}"
+    ),
+    _named("discord secret", "discord", _WORD, 32),
+    _named("discord key", "discord", _HEX, 64),
+    _named("drone token", "drone", _ALNUM, 32),
+    _named("dropbox secret", "dropbox", _LOWER, 15),
+    _named("dropbox token", "dropbox", r"[a-z0-9]{11}AAAAAAAAAA[a-zA-Z0-9_=-]{43}"),
+    _named("etsy key", "etsy", _LOWER, 24),
+    _named("facebook secret", "facebook", _HEX, 32),
+    _named("fastly token", "fastly", "[A-Za-z0-9=_-]", 32),
+    _named("finicity key", "finicity", _HEX, 32),
+    _named("finicity secret", "finicity", _ALNUM, 20),
+    _named("finnhub token", "finnhub", _ALNUM, 20, 40),
+    _named("firebase key", "firebase", _ALNUM, 40),
+    _named("flickr key", "flickr", _HEX, 16, 32),
+    _named("freemius secret", "freemius", r"sk_[A-Za-z0-9]{29}"),
+    _named("freshbooks token", "freshbooks", _ALNUM, 64),
+    _named("freshdesk key", "freshdesk", _ALNUM, 20),
+    _named("gitter token", "gitter", "[a-z0-9_-]", 40),
+    _named("gocardless token", "gocardless", r"live_[A-Za-z0-9_=-]{40}"),
+    _named("harvest token", "harvest", r"[0-9]{5,8}\.pt\.[A-Za-z0-9_-]{80,120}"),
+    _named("heroku key", "heroku", _UUID),
+    _named("honeycomb key", "honeycomb", _ALNUM, 22, 32),
+    _named("hubspot key", "hubspot", _UUID),
+    _named("hubspot token", "hubspot", r"pat-[a-z]{2}[0-9]-[0-9a-f-]{36}"),
+    _named("intercom key", "intercom", "[A-Za-z0-9=_-]", 60),
+    _named("jfrog key", "jfrog", _ALNUM, 64, 73),
+    _named("kraken key", "kraken", "[A-Za-z0-9/=_+-]", 56, 80, 88, 90),
+    _named("kucoin token", "kucoin", _HEX, 24),
+    _named("kucoin secret", "kucoin", _UUID),
+    _named("launchdarkly token", "launchdarkly", "[a-z0-9=_-]", 40),
+    _named("linear secret", "linear", _HEX, 32),
+    _named("linkedin secret", "linkedin", _ALNUM, 14, 16),
+    _named("looker key", "looker", _ALNUM, 20, 24),
+    _named("mapbox token", "mapbox", r"(?:pk|sk)\.[A-Za-z0-9]{60,}\.[A-Za-z0-9_-]{22}"),
+    _named("mattermost token", "mattermost", _LOWER, 26),
+    _named("messagebird token", "messagebird", _ALNUM, 25),
+    _named("messagebird key", "messagebird", _UUID),
+    _named("mailgun key", "mailgun", r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}"),
+    _named("mixpanel secret", "mixpanel", _HEX, 32),
+    _named("netlify token", "netlify", "[A-Za-z0-9=_-]", 40, 43, 46),
+    _named("new relic key", "new-relic", _LOWER, 40, 64),
+    _named("nytimes key", "nytimes", "[A-Za-z0-9=_-]", 32),
+    _named("okta token", "okta", r"00[A-Za-z0-9=_-]{40}"),
+    _named("opsgenie key", "opsgenie", _UUID),
+    _named("pingdom key", "pingdom", _WORD, 64, 86),
+    _named("plaid secret", "plaid", _ALNUM, 24, 30),
+    _named("privateai key", "privateai", _LOWER, 32),
+    _named("rapidapi key", "rapidapi", _WORD, 50),
+    _named("rollbar token", "rollbar", _HEX, 32),
+    _named("sauce labs key", "sauce-labs", _UUID),
+    _named("sendbird id", "sendbird", _UUID),
+    _named("sendbird token", "sendbird", _HEX, 40),
+    _named("sentry token", "sentry", _HEX, 64),
+    _named("shodan key", "shodan", _ALNUM, 32),
+    _named("sidekiq secret", "bundle-enterprise-contribsys-com", r"[a-f0-9]{8}:[a-f0-9]{8}"),
+    _named("sidekiq secret", "bundle-gems-contribsys-com", r"[a-f0-9]{8}:[a-f0-9]{8}"),
+    _named("snyk token", "snyk", _UUID),
+    _named("sonar token", "sonar", _ALNUM, 40),
+    _named("spotify secret", "spotify", _HEX, 32),
+    _named("squarespace token", "squarespace", _UUID),
+    _named("sumologic token", "sumologic", _ALNUM, 64),
+    _named("telegram token", "telegram", r"[0-9]{5,16}:A[A-Za-z0-9_-]{34}"),
+    _named("travis token", "travis", _ALNUM, 22),
+    _named("trello token", "trello", "[A-Za-z0-9-]", 32),
+    _named("trello token", "trello", _HEX, 64),
+    _named("twilio token", "twilio", _HEX, 32),
+    _named("twitch token", "twitch", _LOWER, 30),
+    _named("twitter key", "twitter", _ALNUM, 25),
+    _named("twitter secret", "twitter", _ALNUM, 45, 50),
+    _named("twitter token", "twitter", r"A{22}[A-Za-z0-9%]{80,100}"),
+    _named("twitter token", "twitter", r"[0-9]{15,25}-[A-Za-z0-9]{20,45}"),
+    _named("vercel token", "vercel", _ALNUM, 24),
+    _named("wandb key", "wandb", _HEX, 40),
+    _named("yandex secret", "yandex", _WORD, 38, 40),
+    _named("zendesk secret", "zendesk", _LOWER, 40),
+    _named("zendesk secret", "zendesk", _ALNUM, 64),
+)
