@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prong.model import Message, Session, SessionRef, Tool
-from prong.transcripts.markdown import document, plain
+from prong.transcripts.markdown import document
+from prong.visible import visible
 from tests.property.damage import examples
 
 EARLIER = "".join(
@@ -94,7 +95,7 @@ def test_an_empty_line_parts_what_is_quoted_from_what_is_ours(messages: list[Mes
 @given(_texts)
 def test_what_was_said_is_all_there(text: str) -> None:
     quoted = re.findall(r"^>(?: (.*))?$", page([Message("assistant", text, 1)]), re.MULTILINE)
-    assert quoted == [line.rstrip() for line in plain(text).strip("\n").split("\n")] or not quoted
+    assert quoted == [line.rstrip() for line in visible(text).strip("\n").split("\n")] or not quoted
 
 
 @examples(200)

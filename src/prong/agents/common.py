@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from prong.lock import locked
+from prong.visible import safe
 
 _TITLE_LENGTH = 200
+_LONGEST_LINE = 4_000
 _PATIENCE = 2.0
 
 
@@ -33,7 +35,9 @@ def move(folders: list[str], folder: str) -> None:
 def first_line(text: str) -> str:
     """The first line that says something, short enough for a title."""
     lines = (line.strip() for line in text.splitlines())
-    return next((line for line in lines if line), "")[:_TITLE_LENGTH]
+    line = next((line for line in lines if line), "")
+    # Half a key is not known to be one, so it is masked before it is cut.
+    return safe(line[:_LONGEST_LINE])[:_TITLE_LENGTH]
 
 
 @contextmanager

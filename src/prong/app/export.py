@@ -27,7 +27,7 @@ from prong.transcripts import markdown
 if TYPE_CHECKING:
     from prong.app.application import App
 
-_FORMAT = "2"
+_FORMAT = "3"
 """Another one when the Markdown is written in another way: then all is written anew."""
 _WRITERS = 8
 _SAVED_EVERY = 5.0

@@ -25,6 +25,7 @@ from prong.model import Session
 from prong.paths import private_dir
 from prong.record import Record
 from prong.regular import open_regular, read_regular
+from prong.visible import safe
 
 MANIFEST = ".prong-export.json"
 _VERSION = 1
@@ -85,7 +86,8 @@ class ExportFolder:
         known = self.entries.get(str(session.ref))
         if known is not None:
             return known.file
-        folder = _slug((session.cwds or (session.cwd or "",))[0].strip("/")) or "unknown"
+        # A key in a path is known before it is made a name, and not afterwards.
+        folder = _slug(safe((session.cwds or (session.cwd or "",))[0].strip("/"))) or "unknown"
         name = session.id if _ID.fullmatch(session.id) else _slug(session.id) or "session"
         file = f"{folder}/{name}.md"
         if self._owners.setdefault(file, str(session.ref)) != str(session.ref):

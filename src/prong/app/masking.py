@@ -2,7 +2,8 @@
 
 from prong.hits import Hit, SearchResult
 from prong.record import replace
-from prong.secrets import mask, mask_passage
+from prong.secrets import mask_passage
+from prong.visible import safe
 
 
 def masked(result: SearchResult) -> SearchResult:
@@ -11,6 +12,6 @@ def masked(result: SearchResult) -> SearchResult:
 
 
 def _masked(hit: Hit) -> Hit:
-    turn = hit.turn and replace(hit.turn, prompt=mask(hit.turn.prompt))
-    session = hit.session and replace(hit.session, title=mask(hit.session.title))
+    turn = hit.turn and replace(hit.turn, prompt=safe(hit.turn.prompt))
+    session = hit.session and replace(hit.session, title=safe(hit.session.title))
     return replace(hit, turn=turn, session=session, passage=mask_passage(hit.passage))

@@ -42,6 +42,7 @@ from prong.ports import (
 )
 from prong.record import Record, field, replace
 from prong.transcripts import budget, seed
+from prong.visible import safe
 from prong.worker_ports import CanWork
 
 if TYPE_CHECKING:
@@ -278,9 +279,9 @@ def _workspace(app: App, point: str, conversation: Conversation, options: ForkOp
 
 def _title(conversation: Conversation, place: ForkPoint, options: ForkOptions) -> str | None:
     if options.title is not None:
-        return options.title
+        return safe(options.title)
     # A fork of a fork is named after what both came from.
-    title = _FORKED.sub("", conversation.session.title)
+    title = _FORKED.sub("", safe(conversation.session.title))
     at = place.turn if place.turn is not None else (place.turn_id or "")[:8]
     return f"{title} (fork @{at})" if title else None
 

@@ -9,8 +9,8 @@ from prong.app.transcript import paired
 from prong.errors import NotFound, UsageError
 from prong.model import Message, Session
 from prong.record import Record
-from prong.secrets import mask
 from prong.transcripts import budget
+from prong.visible import safe
 
 if TYPE_CHECKING:
     from prong.app.application import App
@@ -106,7 +106,7 @@ def _shown(message: Message, wish: PageWish, room: int | None) -> PageMessage:
         elif len(text) > _OF_A_TOOL:
             text, is_cut = _cut(text, _OF_A_TOOL), True
         is_cut = is_cut or bool(output and not wish.output)
-    text = mask(text)
+    text = safe(text)
     if room is not None and len(text) > room:
         text, is_cut = _cut(text, room), True
     name = tool.name if tool else None

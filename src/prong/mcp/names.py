@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from prong.errors import UsageError
 from prong.moments import EXAMPLES, moment
+from prong.visible import safe
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:@-]{0,199}")
 """No path: an agent may not be allowed to read the files that a path leads to."""
@@ -27,7 +28,7 @@ _LONGEST_PATH = 4096
 def session(text: str, turn: int | None = None) -> str:
     """A session, and the turn if there is one, as `App.resolve` takes it."""
     if not _SESSION.fullmatch(text):
-        raise UsageError(f"{text[:100]!r} is no name of a session", hint=_HINT)
+        raise UsageError(f"{safe(text)[:100]!r} is no name of a session", hint=_HINT)
     if turn is None:
         return text
     if "@" in text:
@@ -55,7 +56,7 @@ def time(text: str | None) -> datetime | None:
     try:
         return moment(text)
     except ValueError:
-        raise UsageError(f"{text[:100]!r} is no time", hint=f"one of {EXAMPLES}") from None
+        raise UsageError(f"{safe(text)[:100]!r} is no time", hint=f"one of {EXAMPLES}") from None
 
 
 def here() -> Path | None:

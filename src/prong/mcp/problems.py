@@ -10,6 +10,7 @@ from mcp.types import CallToolResult, TextContent
 from prong.errors import ProngError
 from prong.mcp.quoted import NOTICE, fenced
 from prong.mcp.schemas import writable
+from prong.visible import safe_value
 
 log = logging.getLogger(__name__)
 
@@ -31,18 +32,27 @@ def problem_of(error: Exception) -> CallToolResult:
         told["hint"] = told["hint"].replace("--code none", 'code: "none"')
     lifted = {name: told["details"][name] for name in _LIFTED if name in told["details"]}
     details = {name: one for name, one in told["details"].items() if name not in lifted}
-    found = writable(_short({"notice": NOTICE, **lifted, **told, "details": details}))
+    # Masked before it is cut: half a key is not known to be one.
+    found = _short(safe_value(writable(_plain({**lifted, **told, "details": details}))))
+    found = {"notice": NOTICE, **found}
     text = f"prong: {error.code}\n{fenced(found)}"
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=found, is_error=True
     )
 
 
+def _plain(value: Any) -> Any:
+    """A value of the details as JSON knows it."""
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in cast(dict[Any, Any], value).items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(one) for one in cast(list[Any], value)]
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
+
+
 def _short(value: Any) -> Any:
     if isinstance(value, str):
         return value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]} ..."
     if isinstance(value, dict):
-        return {str(name): _short(one) for name, one in cast(dict[Any, Any], value).items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_short(one) for one in cast(list[Any], value)]
-    return value if value is None or isinstance(value, bool | int | float) else _short(str(value))
+        return {_short(name): _short(one) for name, one in cast(dict[Any, Any], value).items()}
+    return [_short(one) for one in cast(list[Any], value)] if isinstance(value, list) else value

@@ -7,6 +7,8 @@ import time
 from collections.abc import Awaitable
 from typing import Protocol, TypeVar
 
+from prong.visible import safe
+
 T = TypeVar("T")
 
 _TOLD_EVERY = 0.5
@@ -32,7 +34,7 @@ class Progress:
 
     def say(self, message: str) -> None:
         """From any thread; what is said in between is left out."""
-        self._message = message
+        self._message = safe(message)
 
     async def during(self, work: Awaitable[T]) -> T:
         """Do it, and tell the client meanwhile."""

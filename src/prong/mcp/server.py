@@ -34,6 +34,7 @@ from prong.mcp.quoted import fenced
 from prong.mcp.schemas import checked, plain
 from prong.mcp.tool import Call, Tool
 from prong.mcp.tools import TOOLS
+from prong.visible import safe_value
 
 _INSTRUCTIONS = (
     "prong finds past coding-agent sessions (Claude Code, Codex) and forks them at a turn, "
@@ -89,7 +90,7 @@ async def _answer(
     try:
         tool = _named(tools, params.name)
         arguments = checked(tool.arguments, params.arguments, tool.name)
-        found = plain(await tool.run(call, arguments))
+        found = safe_value(plain(await tool.run(call, arguments)))
     except Exception as error:  # noqa: BLE001 -- whatever it is, the agent gets an answer
         return problem_of(error)
     text = TextContent(type="text", text=fenced(found))

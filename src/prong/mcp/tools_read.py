@@ -49,10 +49,13 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
     from prong.app import session_pages, views
     from prong.errors import UsageError
     from prong.record import asdict
+    from prong.visible import safe
 
     name = names.session(given.session)
     if given.page is not None and not (given.page.isascii() and given.page.isdigit()):
-        raise UsageError(f"{given.page[:100]!r} is no page", hint="the `next` of the page before")
+        raise UsageError(
+            f"{safe(given.page)[:100]!r} is no page", hint="the `next` of the page before"
+        )
     wish = session_pages.PageWish(
         first=given.from_turn,
         last=given.to_turn,
@@ -76,7 +79,7 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
 
 async def list_turns(call: Call, given: ListTurns) -> TurnList:
     from prong.app import views
-    from prong.secrets import mask
+    from prong.visible import safe
 
     name = names.session(given.session)
 
@@ -87,9 +90,10 @@ async def list_turns(call: Call, given: ListTurns) -> TurnList:
         after = given.from_turn + len(shown)
         facts: list[TurnFacts] = []
         for one in map(views.turn, shown):
-            prompt = one["prompt"]
+            # Masked before it is cut: half a key is not known to be one.
+            prompt = safe(one["prompt"])
             prompt = prompt if len(prompt) <= _PROMPT else f"{prompt[:_PROMPT]} ..."
-            told = {**one, "prompt": mask(prompt), "files": one["files"][:_FILES]}
+            told = {**one, "prompt": prompt, "files": one["files"][:_FILES]}
             facts.append(shaped(TurnFacts, told))
         return TurnList(
             session=session_facts(views.session(conversation.session)),

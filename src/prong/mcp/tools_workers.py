@@ -143,8 +143,6 @@ async def _waited(
 
 
 async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
-    from prong.secrets import mask
-
     if given.wait:
         _refuse_own([given.name])
     before = await call.do(lambda app: app.workers.status(given.name))
@@ -162,7 +160,7 @@ async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
         hint = what_to_do([status]) or "it is still at work: wait_workers, then read_session"
         return Sent(worker=worker(status), sent=True, reply=None, hint=hint)
     reply = await call.do(lambda app: app.workers.reply(given.name, before.turn or 0))
-    return Sent(worker=worker(found[0]), sent=True, reply=mask(reply), hint=None)
+    return Sent(worker=worker(found[0]), sent=True, reply=reply, hint=None)
 
 
 async def clone_worker(call: Call, given: CloneWorker) -> Cloned:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 def worker(status: WorkerStatus) -> Worker:
     from prong.app import worker_environment, worker_views
-    from prong.secrets import mask
 
     info = status.worker
     view = worker_views.worker(status)
@@ -21,8 +20,6 @@ def worker(status: WorkerStatus) -> Worker:
         Worker,
         {
             **view,
-            "last_line": mask(view["last_line"]),
-            "last_input": mask(view["last_input"]) if view["last_input"] else None,
             "terminal_id": str(info.pane) if info.pane else None,
             "badge": info.env.get(worker_environment.BADGE),
             "issue_id": info.env.get(worker_environment.ISSUE),

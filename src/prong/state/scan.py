@@ -14,7 +14,7 @@ from prong.log import debug
 from prong.model import KnownFile, Scan
 from prong.paths import private_dir
 
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = """
 CREATE TABLE files (
     agent TEXT NOT NULL,

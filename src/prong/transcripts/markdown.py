@@ -38,6 +38,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from prong.model import Message, Session, Tool
+from prong.visible import visible
 
 _HEAD_LINES = 12
 _TAIL_LINES = 6
@@ -50,13 +51,6 @@ _LABELS = {
     "summary": "Summary of what came before",
     "tool": "Result",
 }
-_ESCAPES = re.compile(
-    "\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\\\)|[ -/]*[0-~])"
-)
-_BREAKS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-"""What some reader or other takes for the end of a line."""
-_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_SURROGATES = re.compile("[\ud800-\udfff]+")
 _TICKS = re.compile("`+")
 _LIKE_HEADER = re.compile(
     r"[\W_]*(?:session[ _-]?id|working[ _-]?directory|cwd|date|agent|repo)\W*[:|]", re.IGNORECASE
@@ -73,11 +67,11 @@ def document(
     """The pieces of the text. Tool calls come with their results; thoughts are left out."""
     page = _Page(session, mask)
     yield f"# {_title(page.line(session.title, _TITLE))}\n\n"
-    yield f"Session ID: {_one_line(session.id)}\n"
-    yield f"Working Directory: {_one_line(session.cwd or '')}\n"
+    yield f"Session ID: {page.field(session.id)}\n"
+    yield f"Working Directory: {page.field(session.cwd or '')}\n"
     yield f"Date: {_date(session.started or session.updated)}\n"
-    yield f"Agent: {_one_line(session.agent)}\n"
-    yield f"Repo: {_one_line(repo or '')}\n"
+    yield f"Agent: {page.field(session.agent)}\n"
+    yield f"Repo: {page.field(repo or '')}\n"
     for message in messages:
         yield from page.message(message)
 
@@ -115,12 +109,15 @@ class _Page:
             self._label = label
             yield f"\n{_quoted(text)}\n"
 
+    def field(self, text: str) -> str:
+        return _one_line(self._text(text))
+
     def line(self, text: str, longest: int) -> str:
         """Masked before it is cut: half a secret looks like none."""
         return _cut(" ".join(self._text(text).split()), longest)
 
     def _text(self, text: str) -> str:
-        return self._mask(plain(text)).strip("\n")
+        return self._mask(visible(text)).strip("\n")
 
     def _tool(self, tool: Tool) -> Iterator[str]:
         gist = self.line(tool.gist.removeprefix(self._below), _GIST)
@@ -131,21 +128,8 @@ class _Page:
             yield f"\n{_fenced(_shortened(output))}\n"
 
 
-def plain(text: str) -> str:
-    """The text without what a terminal would obey, and with one kind of line end."""
-    if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
-    text = _CONTROLS.sub("", _BREAKS.sub("\n", text))
-    return _SURROGATES.sub(_characters, text)
-
-
-def _characters(found: re.Match[str]) -> str:
-    """Two surrogates that belong together are a character; one alone is none."""
-    return found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def _one_line(text: str) -> str:
-    return " ".join(plain(text).split("\n")).strip()
+    return " ".join(text.split("\n")).strip()
 
 
 def _title(text: str) -> str:

@@ -7,7 +7,8 @@ import pytest
 from prong.model import Message, Session, SessionRef, Tool
 from prong.search.exported import header_in, turn_at
 from prong.secrets import mask
-from prong.transcripts.markdown import document, plain
+from prong.transcripts.markdown import document
+from prong.visible import visible
 
 SESSION = Session(
     SessionRef("claude", "60309e1e-c4ea-4d6d-8da1-21732781ce4d"),
@@ -174,7 +175,7 @@ def test_what_is_before_the_first_turn_has_a_heading() -> None:
     ],
 )
 def test_nothing_is_left_that_a_terminal_would_obey(text: str, expected: str) -> None:
-    assert plain(text) == expected
+    assert visible(text) == expected
 
 
 def test_a_session_of_which_little_is_known() -> None:

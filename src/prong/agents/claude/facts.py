@@ -14,6 +14,7 @@ from prong.agents.claude.turns import Span, is_opener, spans
 from prong.agents.common import first_line
 from prong.agents.times import parse_time
 from prong.model import SeedHeader, Session, SessionRef, TurnKind
+from prong.visible import safe
 
 
 class Facts(Struct, array_like=True, gc=False):
@@ -81,7 +82,7 @@ def summarise(
     session = Session(
         ref=ref,
         file=file,
-        title=title or (seed.title if seed else _first_prompt(openers)),
+        title=safe(title or "") or (seed.title if seed else _first_prompt(openers)),
         cwd=cwds[-1] if cwds else None,
         cwds=tuple(cwds),
         branch=transcript.branch,
@@ -99,7 +100,7 @@ def summarise(
         session=session,
         conversation=_is_conversation(transcript),
         titled=bool(title),
-        summaries=transcript.summaries,
+        summaries={leaf: safe(summary) for leaf, summary in transcript.summaries.items()},
         keys=b"".join(key_of(node.uuid) for node in openers),
         times=b"".join(_milliseconds(node.time).to_bytes(8) for node in openers),
         uniform=_uniform(openers),

@@ -10,6 +10,7 @@ from prong.agents.codex.rollout import Header, Kind, Rollout
 from prong.agents.codex.turns import Cut, cut
 from prong.agents.common import first_line
 from prong.model import SeedHeader
+from prong.visible import safe
 
 
 class TurnMark(Struct, array_like=True, gc=False):
@@ -63,7 +64,7 @@ def summarise(rollout: Rollout, own: Cut | None = None) -> Facts:
             if span.prompt is not None
         ],
         first_prompt=seed.title if seed else first_line(first),
-        name=rollout.name,
+        name=rollout.name and safe(rollout.name),
         cwds=rollout.cwds,
         branch=rollout.branch,
         model=rollout.model,

@@ -9,6 +9,7 @@ import msgspec
 
 from prong.record import Record
 from prong.regular import read_regular
+from prong.visible import safe
 
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _NAME = re.compile(
@@ -138,5 +139,5 @@ def names(roots: Sequence[Path]) -> dict[str, str]:
             except (ValueError, RecursionError):
                 continue
             if name.thread_name:
-                names[name.id] = name.thread_name
+                names[name.id] = safe(name.thread_name)
     return names
