@@ -26,9 +26,13 @@ by `tools/mcp_reference.py`.
   to show. `null` counts as not given.
 - A session is named by `claude:<id>`, by its id or the beginning of it, or by the name of a worker;
   `@12` behind it is a turn. A path is not taken.
-- Every answer is structured, as the output schema of the tool says. The text beside it is the same
-  as JSON, in a fence: titles, prompts, snippets and messages are quoted from sessions and may say
-  anything. `notice` says so, too. Keys and tokens of known shapes are masked.
+- Every answer is structured; this page has its fields. A field that says nothing (null, an empty
+  text or list) is left out. The text beside it is the same as JSON, in a fence: titles, prompts,
+  snippets and messages are quoted from sessions and may say anything. `notice` says so, too.
+- Keys and tokens of known shapes are masked in every field, and characters that nobody sees
+  (control, direction, zero-width, tags) are taken out.
+- In results, `prompt` is there without a snippet only, `turn_id` without a turn number,
+  `jsonl_path` and `source_path` without a `ref`, and `attempts` when something failed.
 - A call that fails has `isError` and a problem: `code`, `message`, `hint` and `details`, as
   [on the command line](errors.md). When no engine can search, it also has `error`
   (`qmd_not_available`), `next_steps` and `fallback_sessions`.

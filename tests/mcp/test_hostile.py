@@ -8,6 +8,7 @@ import pytest
 from prong.app import App
 from prong.app.worker_planning import WorkerOptions, WorkerPlan
 from prong.app.workers import Workers
+from prong.visible import visible
 from tests.cli.shell import Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.mcp.agent import Agent, checked, in_memory, text_of
@@ -17,7 +18,7 @@ NASTY = "'; touch pwned; $(touch pwned) `touch pwned` | touch pwned && \n\x1b[31
 
 
 def test_shell_words_are_words(samples: Shell, agent: Agent) -> None:
-    assert agent.ok("smart_fork", intent=NASTY)["query"] == NASTY
+    assert agent.ok("smart_fork", intent=NASTY)["query"] == visible(NASTY)
     assert agent.ok("find_sessions", intent=NASTY, project_path=NASTY)["results"] == []
     assert agent.ok("smart_fork", intent="x", collection=NASTY, engine="qmd")["engine"] == "builtin"
     for tool, arguments in (

@@ -12,13 +12,14 @@ INTENT = "rate limiting for the public API"
 
 
 def test_a_search_answers_with_ranked_turns(samples: Shell, agent: Agent) -> None:
+    (samples.home.projects / "shop").mkdir(parents=True, exist_ok=True)
     found = agent.ok("smart_fork", intent=INTENT)
     assert found["query"] == INTENT
     assert found["engine"] == "builtin"
     assert found["fallback_used"] is False
     assert found["qmd_error"] is None
     assert found["index_complete"] is True
-    assert [one["mode"] for one in found["attempts"]] == ["words", "meaning"]
+    assert found["attempts"] is None, "nothing failed"
     assert found["forked_session"] is None
     best = found["results"][0]
     assert [one["rank"] for one in found["results"]] == [*range(1, len(found["results"]) + 1)]
@@ -29,8 +30,7 @@ def test_a_search_answers_with_ranked_turns(samples: Shell, agent: Agent) -> Non
     assert 0 < best["score"] <= 1
     assert best["date"].endswith("Z")
     assert best["snippet"]
-    assert Path(best["jsonl_path"]).is_file()
-    assert best["source_path"] == best["jsonl_path"]
+    assert best["jsonl_path"] is None, "ref names the session"
     assert best["can_fork"] is True
     assert best["warning"] is None
     assert "untrusted" in found["notice"]
@@ -38,8 +38,9 @@ def test_a_search_answers_with_ranked_turns(samples: Shell, agent: Agent) -> Non
 
 def test_no_more_than_asked_for(samples: Shell, agent: Agent) -> None:
     assert len(agent.ok("smart_fork", intent="the", limit=1)["results"]) == 1
-    found = agent.ok("smart_fork", intent=INTENT, min_score=0.99)
-    assert len(found["results"]) < len(agent.ok("smart_fork", intent=INTENT)["results"])
+    all_ = agent.ok("smart_fork", intent="the")["results"]
+    found = agent.ok("smart_fork", intent="the", min_score=all_[0]["score"])
+    assert len(found["results"]) < len(all_)
     found = agent.ok("smart_fork", intent=INTENT, include_snippets=False)
     assert {one["snippet"] for one in found["results"]} == {None}
 

@@ -51,12 +51,9 @@ def test_every_tool_is_described(agent: Agent, name: str) -> None:
     assert tool.description
     assert tool.input_schema["type"] == "object"
     assert tool.input_schema["additionalProperties"] is False
-    assert tool.output_schema is not None
-    assert tool.output_schema["type"] == "object"
-    assert tool.output_schema["properties"]
+    assert tool.output_schema is None, "an agent pays for it; the reference has the fields"
     # No agent has to follow a reference, or to know of an argument of two types.
-    for schema in (tool.input_schema, tool.output_schema):
-        assert "$ref" not in json.dumps(schema)
+    assert "$ref" not in json.dumps(tool.input_schema)
     assert all("type" in one for one in arguments(tool.input_schema) if "anyOf" not in one)
     assert all(one["description"] for one in arguments(tool.input_schema))
 

@@ -17,6 +17,7 @@ from prong.errors import UsageError
 from prong.record import Record
 
 _NULL = {"type": "null"}
+_ASKED_FOR = ("results", "turns", "messages", "workers")
 
 
 class Arguments(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,9 +56,23 @@ def shaped(type_: type[A], view: Mapping[str, Any]) -> A:
 
 
 def plain(value: Record) -> dict[str, Any]:
-    """A result as JSON knows it. What is no text (half of a character) is replaced by `?`."""
+    """A result as JSON knows it, without fields that say nothing: null, and what is empty.
+
+    Only the lists that were asked for are there when they are empty, too. What is no text (half of
+    a character) is replaced by `?`.
+    """
     made = cast(dict[str, Any], msgspec.to_builtins(value))
-    return writable(made)
+    asked = {name: made[name] for name in _ASKED_FOR if made.get(name) == []}
+    return writable({**_told(made), **asked})
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = {name: _told(one) for name, one in cast(dict[str, Any], value).items()}
+        return {name: one for name, one in fields.items() if one not in (None, "", [], {})}
+    if isinstance(value, list | tuple):
+        return [_told(one) for one in cast(list[Any], value)]
+    return value
 
 
 def writable(value: Any) -> Any:

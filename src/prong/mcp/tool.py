@@ -14,7 +14,7 @@ from prong.app import App
 from prong.front.desk import Desk
 from prong.mcp.caller import Caller
 from prong.mcp.progress import Progress
-from prong.mcp.schemas import input_schema, output_schema
+from prong.mcp.schemas import input_schema
 from prong.model import SessionRef
 from prong.record import Record
 
@@ -68,13 +68,16 @@ class Tool(Record, frozen=True, dict=True):
 
     @cached_property
     def described(self) -> Description:
-        """For the list of tools; made when that is asked for."""
+        """For the list of tools; made when that is asked for.
+
+        Without the schema of its answers: all clients take them without it, and an agent pays for
+        every word of it in every session. `docs/reference/mcp.md` has the fields.
+        """
         return Description(
             name=self.name,
             title=self.title,
             description=self.description,
             input_schema=input_schema(self.arguments),
-            output_schema=output_schema(self.result),
             annotations=ToolAnnotations(
                 title=self.title,
                 read_only_hint=not self.writes,

@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from prong.hits import IndexProgress, Query, SearchResult
     from prong.model import SessionRef
 
-_LONGEST = 400
+_LONGEST = 72
 """Characters of a prompt or a title in a list."""
+_SNIPPET = 140
+"""Characters around the first word that matches; read_session has the rest."""
+_ALSO = 2
+"""Sessions that have a copy of the turn; find_sessions gives each a result."""
+_COMMIT = 12
+"""Characters of a commit that git knows it by."""
 
 Limit = Annotated[int, Meta(ge=1, le=50, description="At most so many.")]
 Score = Annotated[float, Meta(ge=0, le=1)]
@@ -191,15 +197,12 @@ def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
 
 
 def session_facts(view: dict[str, Any]) -> SessionFacts:
-    from prong.secrets import mask
-
-    return shaped(SessionFacts, {**view, "title": mask(_cut(view["title"]) or "")})
+    return shaped(SessionFacts, {**view, "title": _cut(view["title"]) or ""})
 
 
 def _query(given: SmartFork | FindSessions, own: SessionRef | None) -> Query:
     from prong.hits import Query
 
-    by_session = isinstance(given, FindSessions)
     return Query(
         text=given.intent or "",
         agent=given.agent,
@@ -210,7 +213,7 @@ def _query(given: SmartFork | FindSessions, own: SessionRef | None) -> Query:
         limit=given.limit,
         min_score=given.min_score,
         here=names.here(),
-        by_session=by_session,
+        by_session=True,
         collection=given.collection,
         without=(own,) if own and not given.include_self else (),
     )
@@ -234,7 +237,8 @@ def _answer(
     return {
         **view,
         "results": [_found(one) for one in view["hits"]],
-        "attempts": [shaped(Attempt, one) for one in view["attempts"]],
+        # How it went is of interest when something did not.
+        "attempts": [shaped(Attempt, one) for one in view["attempts"] if result.failures],
         "index_complete": view["index"]["complete"],
         "next_steps": guidance.get("next_steps", []),
         "own_session": str(own) if own else None,
@@ -247,16 +251,39 @@ def _found(hit: dict[str, Any]) -> Found:
         {
             **hit,
             "title": _cut(hit["title"]),
-            "prompt": _cut(hit["prompt"]),
+            # A passage tells more than how the prompt begins.
+            "prompt": None if hit["snippet"] else _cut(hit["prompt"]),
+            "snippet": _around(hit["snippet"], hit["marks"]),
+            "also": hit["also"][:_ALSO],
+            "date": f"{hit['date'][:16]}Z" if hit["date"] else None,
+            # The number says it already.
+            "turn_id": hit["turn_id"] if hit["turn"] is None else None,
+            "snapshot": hit["snapshot"][:_COMMIT] if hit["snapshot"] else None,
             "working_directory": hit["cwd"],
-            "jsonl_path": hit["path"],
-            "source_path": hit["source_path"] or hit["path"],
+            # Where there is a session, `ref` reads it, and a path says nothing more.
+            "jsonl_path": None if hit["ref"] else hit["path"],
+            "source_path": None if hit["ref"] else hit["source_path"] or hit["path"],
         },
     )
 
 
+def _around(text: str | None, marks: list[list[int]]) -> str | None:
+    """So much of a passage, masked already, that the first mark is in it."""
+    if text is None or len(text) <= _SNIPPET:
+        return text
+    start = max(min((marks[0][0] if marks else 0) - _SNIPPET // 4, len(text) - _SNIPPET), 0)
+    end = start + _SNIPPET
+    return f"{'... ' if start else ''}{text[start:end]}{' ...' if end < len(text) else ''}"
+
+
 def _cut(text: str | None) -> str | None:
-    return text if text is None or len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+    """Masked before it is cut: half a key is not known to be one."""
+    if text is None:
+        return None
+    from prong.visible import safe
+
+    text = safe(text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
 
 
 TOOLS = (
