@@ -194,6 +194,13 @@ def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
     return replace(plan, launch=launch_of_plan(app, plan))
 
 
+def moved(app: App, plan: ForkPlan, worktree: WorktreePlan) -> ForkPlan:
+    """The same fork in a worktree that another project gives it."""
+    plan = replace(plan, worktree=worktree, workspace=worktree.folder, code=worktree.code)
+    plan = replace(plan, warnings=(*plan.warnings, *workspaces.warnings(worktree, "--no-worktree")))
+    return replace(plan, launch=launch_of_plan(app, plan))
+
+
 def asking(app: App, plan: ForkPlan, prompt: str | None) -> ForkPlan:
     """The same fork with another first prompt."""
     plan = replace(plan, prompt=prompt)

@@ -26,6 +26,7 @@ LONGEST_INTENT = 20_000
 READY = 30.0
 """Seconds in which the agent of a fork must have its session open."""
 _RECENT = 5
+_ELSEWHERE = "fork_session with a ref and a project_path"
 
 
 class ForkWish(Record, frozen=True):
@@ -84,7 +85,21 @@ def search(
         raise
     if result.engine is None:
         raise _no_engine(app, result)
-    return replace(result, notes=(*notes, *result.notes))
+    hits = tuple(_judged(app, hit) for hit in result.hits)
+    return replace(result, hits=hits, notes=(*notes, *result.notes))
+
+
+def _judged(app: App, hit: Hit) -> Hit:
+    """With the reason why it cannot be forked, as planning the fork would say."""
+    if not hit.can_fork or place_of(hit) is None:
+        return hit
+    try:
+        app.plan_fork(point_of(hit), ForkOptions())
+    except ProngError as error:
+        return replace(hit, warning=error.message)
+    except OSError as error:  # a folder whose name no system takes, for example
+        return replace(hit, warning=error.strerror or str(error))
+    return hit
 
 
 def _no_engine(app: App, result: SearchResult) -> Unavailable:
@@ -123,7 +138,7 @@ def chosen(result: SearchResult, number: int | None = None) -> tuple[int, Hit]:
         number = next(able, None)
         if number is None:
             why = result.hits[0].warning
-            raise NotFound(f"nothing of what was found can be forked: {why}", hint="other words")
+            raise NotFound(f"nothing of what was found can be forked: {why}", hint=_ELSEWHERE)
     if not 1 <= number <= count:
         have = "1 result" if count == 1 else f"{count} results"
         raise NotFound(f"there is no result {number}: {have}", hint=f"fork_index: 1 to {count}")
@@ -145,18 +160,19 @@ def plan_of(
     app: App, result: SearchResult, number: int | None, wish: ForkWish
 ) -> tuple[ForkPlan, tuple[str, ...]]:
     """The fork of hit `number`, or of the best one that can be made; and why none before it can."""
-    first, hit = chosen(result, number)
+    _, hit = chosen(result, number)
     if number is not None:
         return plan(app, point_of(hit), wish), ()
     why: list[str] = []
     for at, hit in enumerate(result.hits, start=1):
-        if at < first or not hit.can_fork:
+        if not hit.can_fork:
+            why.append(f"result {at} cannot be forked: {hit.warning or 'its session is gone'}")
             continue
         try:
             return plan(app, point_of(hit), wish), tuple(why)
         except NotFound as error:  # such as a folder that is gone
             why.append(f"result {at} cannot be forked: {error.message}")
-    raise NotFound("; ".join(why), hint="fork_session with a ref and a project_path")
+    raise NotFound("; ".join(why), hint=_ELSEWHERE)
 
 
 def known(ref: SessionRef | None) -> SessionRef:

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from prong.app import planning, worker_launching, worker_names, workspaces
 from prong.app.planning import ForkOptions
-from prong.app.sessions import SessionFilter
+from prong.app.sessions import Project, SessionFilter
 from prong.errors import NotFound, Taken, Unsupported, UsageError
 from prong.model import Code, ForkPlan, Launch, Session, WorktreePlan
 from prong.ports import AgentStore, CanLaunch, HasProgram, capable
@@ -299,20 +299,27 @@ def _of_fork(app: App, options: WorkerOptions) -> WorkerPlan:
     assert options.fork is not None
     name = _name(app, options)
     prompt, pasted = short(options.prompt)
+    into = _elsewhere(app, options)
     fork = app.plan_fork(
         options.fork,
         ForkOptions(
             agent=options.agent,
-            into=options.project,
+            into=into,
             id=options.id,
             prompt=None if options.headless else prompt,
             code=Code.NONE if options.worktree is False else None,
-            branch=options.branch,
+            branch=options.branch if into is None else None,
             command=options.command,
             run=options.run,
             env=options.env,
         ),
     )
+    if into is not None and (worktree := _worktree(app, fork.workspace, name, options)) is not None:
+        fork = planning.moved(app, fork, worktree)
+    if options.worktree and fork.worktree is None:
+        raise UsageError(
+            f"no worktree can be made: {fork.unopened or fork.workspace}", hint="--no-worktree"
+        )
     planning.require_program(app, fork)
     if options.commit_turns and fork.worktree is None:
         raise UsageError("--commit-turns needs a worktree", hint="leave --commit-turns out")
@@ -333,6 +340,15 @@ def _of_fork(app: App, options: WorkerOptions) -> WorkerPlan:
         warnings=fork.warnings,
     )
     return _with_trust(store, draft)
+
+
+def _elsewhere(app: App, options: WorkerOptions) -> Path | None:
+    """The folder of another project; in its own one a fork gets its code as usual."""
+    assert options.fork is not None
+    if options.project is None or options.worktree is False:
+        return options.project
+    folder = _folder(options.project)
+    return None if Project(folder).had(app.session(options.fork)) else folder
 
 
 def _with_trust(store: AgentStore, draft: WorkerPlan) -> WorkerPlan:

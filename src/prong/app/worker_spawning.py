@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong.app import agent_wishes, worker_environment
-from prong.app.sessions import Project, SessionFilter
+from prong.app.sessions import SessionFilter
 from prong.app.worker_planning import WorkerOptions, WorkerPlan
 from prong.errors import NotFound, ProngError, UsageError
 from prong.model import SessionRef
@@ -157,7 +157,7 @@ def _options(
         prompt=_prompt(wish),
         agent=wish.agent,
         name=wish.name,
-        project=_folder(app, wish, fork),
+        project=wish.project,
         worktree=wish.worktree,
         branch=wish.branch,
         base=wish.base,
@@ -214,13 +214,6 @@ def _newest(app: App, wish: WorkerWish, asking: SessionRef | None) -> str:
     if not others:
         raise NotFound(f"no session to continue in {project}", hint="leave continue_session out")
     return str(others[0])
-
-
-def _folder(app: App, wish: WorkerWish, fork: str | None) -> Path | None:
-    """The folder to work on. A fork of a session of that very project gets its code as usual."""
-    if fork is None or wish.project is None:
-        return wish.project
-    return None if Project(wish.project).had(app.session(fork)) else wish.project
 
 
 def _prompt(wish: WorkerWish) -> str | None:
