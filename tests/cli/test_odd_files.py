@@ -139,6 +139,7 @@ def peak(shell: Shell, *words: str) -> tuple[bytes, int]:
 
 class TestSize:
     def test_an_archive_that_unpacks_to_gigabytes(self, samples: Shell) -> None:
+        _, usual = peak(samples, *LIST)
         day = samples.home.codex / "sessions/2026/11/01"
         day.mkdir(parents=True)
         thread = "01a1e076-654d-7c10-8a51-5f3f9e1b0d99"
@@ -147,7 +148,6 @@ class TestSize:
             for _ in range(1500):
                 packed.write(b"\0" * MB)
         assert bomb.stat().st_size < MB
-        _, usual = peak(samples, "turns", API)
         stdout, most = peak(samples, *LIST)
         assert most < usual + 300 * MB
         skipped = json.loads(stdout)["skipped"]
@@ -157,13 +157,13 @@ class TestSize:
 
     def test_a_line_without_an_end(self, samples: Shell) -> None:
         """It is passed over, and what stands behind it is read."""
+        _, usual = peak(samples, "turns", API)
         path = next(samples.home.claude.glob(f"projects/*/{API}.jsonl"))
         lines = path.read_bytes()
         with path.open("wb") as file:
             file.write(b'{"type":"')
             file.seek(1 << 30, os.SEEK_CUR)  # a gigabyte of zeros that takes no room
             file.write(b'"}\n' + lines)
-        _, usual = peak(samples, "turns", "claude:7d1c44a2")
         stdout, most = peak(samples, "turns", API, "--json")
         found = json.loads(stdout)
         assert len(found["turns"]) > 3
