@@ -44,6 +44,10 @@ _BASELINE = "0"
 """The name of what is before the first turn: `TurnKey.BASELINE`."""
 _START = "start"
 """The name of what a fork begins with: `TurnKey.START`."""
+_NEXT = "next-"
+"""Before the name of a turn: what its successor begins with. `TurnKey.NEXT`."""
+_AT_THE_PROMPT = 0.2
+"""The part of the time for that. A prompt that is delayed is noticed."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 """What may be a part of a ref."""
 _ENDS = ("Stop", "StopFailure", "agent-turn-complete")
@@ -147,6 +151,8 @@ class Result:
         self.wanted: Wanted | None = None
         self.snapshot: Snapshot | None = None
         self.degraded: str | None = None
+        self.missing: str | None = None
+        """The turn whose code was to be kept, and was not."""
         self.commit: dict[str, str | None] | None = None
 
 
@@ -196,11 +202,34 @@ def _capture(call: Call, result: Result) -> None:
     wanted = _wanted(call)
     if wanted is not None and _ID.fullmatch(wanted.turn):
         result.wanted = wanted
+        result.missing = wanted.turn
         result.snapshot = _taken(call, wanted)
+        result.missing = None
+        if result.snapshot is None and call.event == "UserPromptSubmit":
+            _keep_start(call, wanted, result)
         if os.environ.get("PRONG_COMMIT_TURNS") == "1" and call.worker and call.event in _ENDS:
             _commit(call, result)
     elif call.event in ("Stop", "StopFailure") and call.transcript and call.transcript.exists():
         result.degraded = "the turn is not in the session file yet"
+
+
+def _keep_start(call: Call, before: Wanted, result: Result) -> None:
+    """Keep what the turn begins with, so that what a person changed since is not counted to it.
+
+    All of it or nothing: a file that is missing would be counted as well.
+    """
+    from prong.errors import ProngError
+
+    seconds = _AT_THE_PROMPT * (call.deadline - call.began)
+    # Both agents have a name for a prompt. One that was taken back gets another one.
+    prompt = call.turn or call.text("prompt_id")
+    start = Wanted(f"{_NEXT}{before.turn}", prompt, before.number)
+    if not _ID.fullmatch(start.turn):
+        return
+    try:
+        result.snapshot = _taken(call, start, min(call.deadline, time.monotonic() + seconds))
+    except ProngError as error:
+        result.degraded = f"the code at the prompt was not kept: {error}"
 
 
 def _wanted(call: Call) -> Wanted | None:
@@ -263,8 +292,11 @@ def _before(call: Call, path: Path | None) -> Wanted | None:
     return Wanted(last.id, last.message, last.number, late=True)
 
 
-def _taken(call: Call, wanted: Wanted) -> "Snapshot | None":
-    """The snapshot, unless the turn has one that is as good; None without git."""
+def _taken(call: Call, wanted: Wanted, deadline: float | None = None) -> "Snapshot | None":
+    """The snapshot, unless the turn has one that is as good; None without git.
+
+    Until the deadline of the call it may be a part. If there is an earlier one, it is whole.
+    """
     from prong.limits import snapshot_limit
     from prong.snapshot import TurnKey
     from prong.vcs import snapshots
@@ -280,7 +312,8 @@ def _taken(call: Call, wanted: Wanted) -> "Snapshot | None":
             number=wanted.number,
             message_id=wanted.message,
             limit=limit,
-            budget_seconds=max(0.1, call.deadline - time.monotonic()),
+            budget_seconds=max(0.1, (deadline or call.deadline) - time.monotonic()),
+            partial=deadline is None,
             again=again,
             late=wanted.late,
         )
@@ -288,7 +321,7 @@ def _taken(call: Call, wanted: Wanted) -> "Snapshot | None":
     for folder in _folders(call):
         # A turn that another hook kept from ending ends twice.
         found = take(folder, again=wanted.ended)
-        if found is not None and found.taken < now and _went_on(found, wanted):
+        if found is not None and found.taken < now and _is_outdated(found, wanted):
             found = take(folder, again=True)
         if found is not None:
             return found if found.taken >= now else None
@@ -316,6 +349,13 @@ def _prompt(call: Call, wanted: Wanted) -> str:
     if call.turn and call.transcript:
         return tails.codex_prompt(call.transcript, call.turn)
     return wanted.prompt
+
+
+def _is_outdated(kept: "Snapshot", wanted: Wanted) -> bool:
+    """True when it was taken before the end of the turn, or at another prompt."""
+    if wanted.turn.startswith(_NEXT):
+        return kept.message_id != wanted.message
+    return _went_on(kept, wanted)
 
 
 def _went_on(kept: "Snapshot", wanted: Wanted) -> bool:
@@ -364,6 +404,7 @@ def _line(call: Call, result: Result) -> dict[str, Any]:
         "snapshot": _told(result),
         "commit": result.commit,
         "degraded": result.degraded,
+        "missing": result.missing,
         "seconds": round(time.monotonic() - call.began, 3),
     }
 

@@ -129,7 +129,9 @@ class Turn(Record, frozen=True):
     snapshot: str | None = None
     """The commit that has the code as it stood at the end of the turn, when it was kept."""
     changes: "DiffStat | None" = None
-    """What the turn did to the code, when that of the turn before was kept as well."""
+    """What the turn did to the code, when that of its beginning was kept as well."""
+    since_prompt: bool | None = None
+    """Whether that is since its prompt, or since the end of the turn before; None without any."""
     late: bool = False
     """The code was kept some time after the turn had ended: what was changed since is in it."""
 

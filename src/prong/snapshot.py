@@ -21,6 +21,15 @@ class TurnKey(NamedTuple):
     """The turn id of the code before the first prompt."""
     START = "start"
     """The turn id of the code that a fork was first asked in: it need not be that of a turn."""
+    NEXT = "next-"
+    """Before the id of a turn: the code at the prompt that came after it."""
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether it is the end of a turn, and not what was there before one."""
+        return self.turn_id not in (self.BASELINE, self.START) and not self.turn_id.startswith(
+            self.NEXT
+        )
 
 
 class LeftOut(NamedTuple):

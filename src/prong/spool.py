@@ -5,13 +5,16 @@
      "cwd": "/home/ada/shop", "transcript": "/home/ada/.claude/projects/.../60309e1e-....jsonl",
      "worker": null,
      "snapshot": {"turn", "message", "repo", "ref", "commit", "changed", "late", "degraded"},
-     "commit": {"commit", "reason", "push"}, "degraded": null, "seconds": 0.081}
+     "commit": {"commit", "reason", "push"}, "degraded": null,
+     "missing": null, "seconds": 0.081}
 
 `state` is busy, idle, waiting (wants a person) or gone; null when the event does not change it.
 `turn` is null where the agent does not tell. `snapshot` is null when none was taken; a late one is
-of a turn that ended earlier. `degraded` says why something is missing. `worker` is the name of the
-worker that the agent is, or null. `commit` says what became of a turn that was to be committed and
-to which remote it is being pushed; null when nobody asked for that.
+of a turn that ended earlier. At a prompt its `turn` may be `next-` and the turn before: the code
+that the new turn begins with. `degraded` says why something is missing, and `missing` is the turn
+whose snapshot was not taken: it failed, or there was no time. The next prompt tries again. `worker`
+is the name of the worker that the agent is, or null. `commit` says what became of a turn that was
+to be committed and to which remote it is being pushed; null when nobody asked for that.
 
 Many hooks write at the same time, so each line is one write under a lock. Whoever takes the lines
 in moves the file aside first: a line is taken in at least once, whatever happens in between.

@@ -29,8 +29,8 @@ TAKING = {"prong.errors", "prong.limits", "prong.snapshot", "prong.vcs"} | {
     f"prong.vcs.{name}"
     for name in (
         *("attributes", "contents", "files", "filtered", "git", "importing", "index", "known"),
-        *("listing", "messages", "private", "repository", "sizes", "snapshots", "submodules"),
-        "working",
+        *("listing", "messages", "object_folder", "private", "repository", "sizes", "snapshots"),
+        *("submodules", "working"),
     )
 }
 SLOW = {
@@ -175,11 +175,11 @@ def test_the_hook_imports_the_standard_library_and_little_of_ours(
     assert "subprocess" not in modules
 
 
-def test_seven_git_processes_take_a_snapshot_of_however_many_files(
+def test_eight_git_processes_take_a_snapshot_of_however_many_files(
     isolated_home: IsolatedHome, tmp_path: Path
 ) -> None:
     expected = ["rev-parse", "for-each-ref", "config", "ls-files", "diff-files", "diff-index"]
-    expected.append("fast-import")
+    expected += ["fast-import", "update-ref"]
     for count in (3, 400):
         lab = with_files(tmp_path / str(count), count)
         change(lab, count, "changed")

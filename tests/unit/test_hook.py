@@ -73,7 +73,8 @@ def test_an_interrupted_turn_is_caught_up(agent: Agent, sample: ClaudeSample) ->
     assert agent.snapshots()[second].late is True
     # Once is enough, and what happened before is nobody's guess.
     (agent.project / "b.txt").write_text("changed later")
-    assert agent.claude("UserPromptSubmit", path, prompt_id="newer")["snapshot"] is None
+    told = agent.claude("UserPromptSubmit", path, prompt_id="newer")
+    assert told["snapshot"]["turn"] == f"next-{second}"
     assert agent.kept(second, "b.txt") == "half"
     assert first not in agent.snapshots()
     assert "0" not in agent.snapshots()

@@ -63,7 +63,8 @@ def test_a_snapshot_in_time_is_not_replaced_when_the_answer_came_late(
     sample.answer("Done.")
     path = rewritten(sample, agent.home)
     (agent.project / "a.txt").write_text("by hand")
-    assert agent.claude("UserPromptSubmit", path, prompt_id="new")["snapshot"] is None
+    told = agent.claude("UserPromptSubmit", path, prompt_id="new")
+    assert told["snapshot"]["turn"] == f"next-{turn}"
     assert agent.kept(turn, "a.txt") == "one"
     assert agent.snapshots()[turn].message_id is None
 

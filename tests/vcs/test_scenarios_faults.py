@@ -1,6 +1,7 @@
 """Hard scenarios, by number: others who write, kill and fill disks (1, 2, 19, 23)."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -218,11 +219,54 @@ def test_19_killed_at_every_step(used: Lab) -> None:
     assert used.is_exact(used.take())
 
 
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from prong.model import TurnKey
+from prong.vcs import snapshots
+
+read = []
+
+def hook(event, arguments):
+    if event == "open" and isinstance(arguments[0], bytes) and arguments[0].endswith(b".bin"):
+        read.append(arguments[0])
+        if len(read) == 3:
+            os.killpg(0, signal.SIGKILL)
+
+sys.addaudithook(hook)
+snapshots.take(Path(sys.argv[1]), TurnKey("claude", "killed", "one"))
+"""
+"""With its git, while that writes a pack: the first file was more than a pipe holds."""
+
+
+def test_19_killed_together_with_git(used: Lab) -> None:
+    for number in range(4):
+        used.write(f"{number}.bin", os.urandom(3_000_000))
+    of_another = used.top / ".git/objects/pack/tmp_pack_abc123"
+    of_another.parent.mkdir(exist_ok=True)
+    of_another.write_bytes(b"PACK")
+    words = [sys.executable, "-c", _KILLED, str(used.top)]
+    done = subprocess.run(words, start_new_session=True, check=False)
+    assert done.returncode == -9
+    assert used.private() != []
+    assert used.is_exact(used.take())
+    # A git that runs may still write to what is not ours.
+    assert list((used.top / ".git/objects").rglob("tmp_*")) == [of_another]
+    assert used.private() == []
+
+
 def test_19_git_is_killed(used: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever git dies, there is an error or a whole snapshot."""
     program = used.top.parent / "bin/git"
     program.parent.mkdir()
-    for victim in ("rev-parse", "for-each-ref", "diff-index", "fast-import", "ls-files"):
+    for victim in (
+        "rev-parse",
+        "for-each-ref",
+        "diff-index",
+        "fast-import",
+        "ls-files",
+        "update-ref",
+    ):
         program.write_text(
             f'#!/bin/sh\nfor word in "$@"; do\n'
             f'  [ "$word" = {victim} ] && kill -9 $$\ndone\nexec /usr/bin/env -u PATH '

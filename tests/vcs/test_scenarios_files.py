@@ -57,11 +57,35 @@ def test_10_missing_filter_in_the_second_of_the_index(used: Lab) -> None:
     assert taken.degraded is None
 
 
+def test_10_no_filter_runs(used: Lab, tmp_path: Path) -> None:
+    """Not even for files as new as the index, into which git has to look."""
+    ran = tmp_path / "ran"
+    used.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n*.x filter=a=b.c\n")
+    used.write("a.bin", POINTER.format(1))
+    used.write("b.x", "one\n")
+    used.commit()
+    for name in ("lfs", "a=b.c"):
+        for kind in ("clean", "smudge", "process"):
+            used.git("config", f"filter.{name}.{kind}", f"touch {ran}; cat")
+        used.git("config", f"filter.{name}.required", "true")
+    index = (used.top / ".git/index").stat()
+    used.write("a.bin", POINTER.format(2))
+    used.write("b.x", "two\n")
+    for path in ("a.bin", "b.x"):
+        os.utime(used.top / path, ns=(index.st_mtime_ns, index.st_mtime_ns))
+    taken = used.take()
+    assert used.files(taken.tree)[b"a.bin"][1] == POINTER.format(2).encode()
+    assert used.files(taken.tree)[b"b.x"][1] == b"two\n"
+    assert taken.degraded is None
+    assert not ran.exists()
+
+
 def test_10_unchanged_files_of_a_filter_stay_what_git_has(used: Lab) -> None:
     used.git("config", "filter.shout.clean", "tr a-z A-Z | head -c 20")
     used.git("config", "filter.shout.smudge", "cat")
     used.write(".gitattributes", "*.shout filter=shout\n")
-    used.write("quiet.shout", "a long text that the filter makes short\n")
+    quiet = used.write("quiet.shout", "a long text that the filter makes short\n")
+    os.utime(quiet, (1_000_000_000, 1_000_000_000))  # older than the index
     used.commit()
     taken = used.take()
     assert used.files(taken.tree)[b"quiet.shout"][1] == b"A LONG TEXT THAT THE"
@@ -348,14 +372,16 @@ def test_14_what_is_no_file(used: Lab) -> None:
     assert [one.path for one in taken.left_out] == ["a.txt"]
 
 
-def test_21_a_folder_that_is_too_large(lab: Lab) -> None:
+def test_21_a_folder_that_is_too_large(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.write("tracked.txt")
     lab.commit()
     for number in range(3000):
         lab.write(f"home/{number % 50}/{number}", f"{number}\n")
     lab.write("tracked.txt", "two\n")
-    # No time at all: the ref is there all the same, and says what it lacks.
-    nothing = lab.take("nothing", budget_seconds=0)
+    # No time to look at anything: the ref is there all the same, and says what it lacks.
+    with monkeypatch.context() as patched:
+        patched.setattr("prong.vcs.snapshots._READING", 0)
+        nothing = lab.take("nothing")
     assert nothing.degraded
     assert lab.files(nothing.tree)[b"tracked.txt"][1] == b"one\n"
     whole = lab.take("whole", budget_seconds=60)

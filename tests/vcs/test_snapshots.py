@@ -269,6 +269,7 @@ def test_how_often_git_is_started(used: Lab, monkeypatch: pytest.MonkeyPatch) ->
         "for-each-ref",
         "ls-files",
         "rev-parse",
+        "update-ref",
     ]
 
 

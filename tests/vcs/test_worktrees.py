@@ -233,7 +233,8 @@ def test_files_of_a_filter(
     repo.git("config", "filter.up.required", "true")
     repo.write(".gitattributes", "*.up filter=up\n")
     for name in ("same.up", "changed.up", "staged.up", "other"):
-        repo.write(name, name.upper())
+        written = repo.write(name, name.upper())
+        os.utime(written, (1_000_000_000, 1_000_000_000))  # older than the index
     repo.commit()
     repo.write("changed.up", "CHANGED")
     repo.write("staged.up", "STAGED")

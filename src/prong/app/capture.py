@@ -61,7 +61,7 @@ class Capture:
         """The snapshots of a conversation's turns by turn id, of abandoned ones as well.
 
         `TurnKey.BASELINE` is the code before the first prompt, `TurnKey.START` that which a fork
-        was first asked in.
+        was first asked in, and `TurnKey.NEXT` with a turn that of the prompt after it.
         """
         self.take_in()
         found = self._recorded(conversation, ())
@@ -94,7 +94,8 @@ class Capture:
         """What is recorded, and `more` of which that is not possible, wherever it is by now."""
         turns = (*conversation.turns, *conversation.abandoned)
         session = conversation.session
-        wanted = [TurnKey.BASELINE, TurnKey.START, *(turn.id for turn in turns)]
+        ids = [TurnKey.BASELINE, *(turn.id for turn in turns)]
+        wanted = [TurnKey.START, *ids, *(f"{TurnKey.NEXT}{id_}" for id_ in ids)]
         found = self._records.of_turns(session.ref, wanted, more)
         first = found.get(conversation.turns[0].id) if conversation.turns else None
         if session.inherited and TurnKey.BASELINE in found:
@@ -144,7 +145,8 @@ class Capture:
         found = self._caught_up(conversation)
         if not found:
             return conversation
-        changes = _changes(conversation, found)
+        began = _beginnings(conversation, found)
+        changes = _changes(began, found)
 
         def told(turn: Turn) -> Turn:
             snapshot = found.get(turn.id)
@@ -152,7 +154,13 @@ class Capture:
                 return turn
             changed = changes.get(turn.id)
             late = turn_code.is_late(snapshot, turn)
-            return replace(turn, snapshot=snapshot.commit, changes=changed, late=late)
+            return replace(
+                turn,
+                snapshot=snapshot.commit,
+                changes=changed,
+                since_prompt=not began[turn.id].key.is_turn if changed else None,
+                late=late,
+            )
 
         return replace(
             conversation,
@@ -296,14 +304,23 @@ def _is_one_repository(one: Path, other: Path) -> bool:
     return one == other or common_of(one) == common_of(other) is not None
 
 
-def _changes(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str, DiffStat]:
-    """What each active turn changed since the one before it, whatever was committed meanwhile."""
+def _beginnings(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str, Snapshot]:
+    """What each active turn began with: the code at its prompt, else that of the turn before."""
+    starts = turn_code.starts(found)
+    began = {
+        turn.id: starts.get(turn.id) or found.get(turn_code.id_before(conversation, turn, found))
+        for turn in conversation.turns
+    }
+    return {id_: snapshot for id_, snapshot in began.items() if snapshot is not None}
+
+
+def _changes(began: dict[str, Snapshot], found: dict[str, Snapshot]) -> dict[str, DiffStat]:
+    """What each turn changed since its beginning, whatever was committed meanwhile."""
     pairs: dict[Path, dict[str, tuple[str, str]]] = defaultdict(dict)
-    for turn in conversation.turns:
-        before = found.get(turn_code.id_before(conversation, turn, found))
-        after = found.get(turn.id)
-        if before and after and _is_one_repository(before.repo, after.repo):
-            pairs[after.repo][turn.id] = (before.tree, after.tree)
+    for turn_id, before in began.items():
+        after = found.get(turn_id)
+        if after and _is_one_repository(before.repo, after.repo):
+            pairs[after.repo][turn_id] = (before.tree, after.tree)
     changes: dict[str, DiffStat] = {}
     for repository, trees in pairs.items():
         try:

@@ -35,6 +35,8 @@ class CodePoint(Record, frozen=True):
     turn: Turn | None
     """None before the first."""
     snapshot: Snapshot
+    at_prompt: bool = False
+    """It is the code at the prompt after that turn, not at its end."""
 
     @property
     def number(self) -> int | None:
@@ -69,6 +71,11 @@ class CodeDiff(Record, frozen=True):
         if old.session.ref != new.session.ref or None in (old.number, new.number):
             return None
         return new.turn if (old.number or 0) + 1 == new.number else None
+
+    @property
+    def since_prompt(self) -> bool | None:
+        """Whether the change of a turn is that since its prompt, or since the turn before."""
+        return not self.old.snapshot.key.is_turn if self.turn else None
 
     @property
     def stat(self) -> DiffStat:
@@ -107,7 +114,10 @@ def _ends(text: str) -> tuple[str, str | None]:
 def of_turn(
     app: App, conversation: Conversation, turn: Turn | None, paths: Sequence[str] = ()
 ) -> CodeDiff:
-    """What a turn changed, whatever was committed meanwhile."""
+    """What a turn changed since its prompt, whatever was committed meanwhile.
+
+    Where the code at the prompt is not known, since the turn before.
+    """
     ref = conversation.session.ref
     if turn is None:
         raise UsageError(
@@ -120,9 +130,12 @@ def of_turn(
         )
     captured = app.snapshots(conversation)
     new = _captured(conversation, captured, turn)
+    before = conversation.turns[turn.index - 2] if turn.index > 1 else None
+    start = turn_code.starts(captured).get(turn.id)
+    if start is not None:
+        return _compared(CodePoint(conversation.session, before, start, at_prompt=True), new, paths)
     if turn_code.id_before(conversation, turn, captured) == TurnKey.START:
-        forked_at = conversation.turns[turn.index - 2]
-        began = CodePoint(conversation.session, forked_at, captured[TurnKey.START])
+        began = CodePoint(conversation.session, before, captured[TurnKey.START], at_prompt=True)
         return _compared(began, new, paths)
     earlier = [*reversed(conversation.turns[: turn.index - 1]), None]
     known = [one for one in earlier if (one.id if one else TurnKey.BASELINE) in captured]
@@ -214,7 +227,8 @@ def _compared(
     sides, lost = code_diff.sides(repo, old.snapshot, new.snapshot)
     told = list(notes)
     for point in (old, new):
-        told += turn_code.lacks(point.snapshot, f"the code of turn {point.name}")
+        what = "at the prompt after" if point.at_prompt else "of"
+        told += turn_code.lacks(point.snapshot, f"the code {what} turn {point.name}")
     told += [f"the repository in {path} cannot be compared" for path in lost]
     files = code_diff.files(sides, chosen)
     return CodeDiff(old, new, tuple(files), tuple(told), tuple(sides), chosen)

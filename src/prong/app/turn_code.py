@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,21 @@ def id_before(conversation: Conversation, turn: Turn, known: Mapping[str, Snapsh
     if start and is_first and (turn.ended is None or start.taken <= turn.ended):
         return TurnKey.START
     return conversation.turns[turn.index - 2].id if turn.index > 1 else TurnKey.BASELINE
+
+
+def starts(known: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
+    """The code at the prompt of each turn, where that was kept after all that went before.
+
+    What a person changed between two turns is in it, and is not counted to the turn that follows.
+    """
+    ordered = sorted(known.values(), key=lambda one: (one.session, one.taken))
+    return {
+        after.turn_id: before
+        for before, after in pairwise(ordered)
+        if before.session == after.session
+        and before.turn_id.startswith(TurnKey.NEXT)
+        and after.key.is_turn
+    }
 
 
 def captured(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:

@@ -92,8 +92,16 @@ def turn(value: Turn) -> View:
         "tokens": value.tokens,
         "snapshot": value.snapshot,
         "diffstat": diffstat(value.changes),
+        "since": _since(value),
         "late": value.late,
     }
+
+
+def _since(value: Turn | CodeDiff) -> str | None:
+    """What the change of a turn is counted from."""
+    if value.since_prompt is None:
+        return None
+    return "prompt" if value.since_prompt else "turn"
 
 
 def diffstat(value: DiffStat | None) -> View | None:
@@ -229,6 +237,7 @@ def diff(value: CodeDiff) -> View:
         ],
         "added": value.stat.added,
         "removed": value.stat.removed,
+        "since": _since(value),
         "notes": list(value.notes),
     }
 

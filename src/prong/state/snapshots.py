@@ -74,7 +74,7 @@ class SnapshotRecords:
         with reading(self._path) as connection:
             query = "SELECT DISTINCT turn_id FROM snapshots"
             rows = connection.execute(query).fetchall() if connection else []
-        return {str(row[0]) for row in rows} - {TurnKey.BASELINE, TurnKey.START}
+        return {str(row[0]) for row in rows if TurnKey("", "", str(row[0])).is_turn}
 
     def sessions(self) -> set[tuple[str, str]]:
         """Agent and id of the sessions that have some."""

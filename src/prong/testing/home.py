@@ -25,9 +25,25 @@ ESCAPES = (
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_SYSTEM",
+    "LANGUAGE",
+    "LC_ALL",
     "TMUX",
     "TMUX_PANE",
 )
+
+MACHINE = {
+    "TERM": "xterm-256color",
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    # The system's settings of git may name filters, as those of git-lfs.
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+"""What may be otherwise on another machine, and is the same in every test."""
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -84,6 +100,7 @@ class IsolatedHome:
             # Panes go into a tmux of its own, never into that of the person.
             "TMUX_TMPDIR": str(self.tmp),
             **self.xdg(),
+            **MACHINE,
         }
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -95,14 +112,10 @@ class IsolatedHome:
         return {
             "PATH": SYSTEM_PATH,
             **self.variables(),
-            "TERM": "xterm-256color",
-            "LANG": "C.UTF-8",
-            "TZ": "UTC",
             "SHELL": "/bin/bash",
             "HTTP_PROXY": "http://127.0.0.1:9",
             "HTTPS_PROXY": "http://127.0.0.1:9",
             "NO_PROXY": "127.0.0.1,localhost",
-            "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_AUTHOR_NAME": "Test",
             "GIT_AUTHOR_EMAIL": "test@example.invalid",
             "GIT_COMMITTER_NAME": "Test",

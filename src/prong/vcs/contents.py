@@ -8,6 +8,7 @@ from prong.vcs.files import LINK, Refusal, mode_of, read
 from prong.vcs.git import Deadline
 from prong.vcs.importing import Entry, Import
 from prong.vcs.known import Known
+from prong.vcs.messages import LISTED
 
 _NAMED = 3
 """So many files are named where more are meant."""
@@ -54,7 +55,9 @@ class Contents:
         full = b"%s/%s" % (self._top, path)
         if self._deadline.over:
             self._late += 1
-            self._leave_out(path, _size(full), "out of time")
+            # To ask for the size of each would take time as well; only so many are named.
+            named = len(self.left_out) < LISTED
+            self._leave_out(path, _size(full) if named else 0, "out of time")
             return
         names = path.lower().split(b"/")
         if _REFUSED in names:

@@ -168,6 +168,8 @@ class Running:
     def answer(self, given: bytes | None = None) -> Answer:
         """Give it the rest of its input and wait until it ends."""
         try:
+            if given is not None:
+                given = self._flushed(given)
             output, complaint = self._process.communicate(given)
         except BaseException:
             self.kill()
@@ -178,6 +180,14 @@ class Running:
             output = self._output.read_bytes()
         text = complaint[-_TAIL:].decode(errors="replace")
         return Answer(self._arguments, self._process.returncode, output, text)
+
+    def _flushed(self, rest: bytes) -> bytes | None:
+        """The rest of the input, or nothing when git no longer reads: `communicate` then fails."""
+        try:
+            self.stdin.flush()
+        except BrokenPipeError:
+            return None
+        return rest
 
     def kill(self) -> None:
         if self._process.poll() is None:
@@ -200,6 +210,7 @@ class Git:
         folder: Path,
         *options: str,
         index: Path | None = None,
+        objects: Path | None = None,
         deadline: Deadline | None = None,
         config: bytes | None = None,
         filters: bool = False,
@@ -213,6 +224,8 @@ class Git:
         self.folder = folder
         self.index = index
         """Instead of the user's."""
+        self.objects = objects
+        """Where new objects go, instead of the repository."""
         self.options = options
         self.deadline = deadline or Deadline()
         self._config = config
@@ -302,4 +315,6 @@ class Git:
                 environment |= self._switches()
         if self.index is not None:
             environment["GIT_INDEX_FILE"] = str(self.index)
+        if self.objects is not None:
+            environment["GIT_OBJECT_DIRECTORY"] = str(self.objects)
         return environment

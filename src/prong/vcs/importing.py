@@ -1,17 +1,18 @@
 """Objects and the ref of a snapshot, through one `git fast-import`.
 
-Many files become one pack instead of a flood of loose objects. The ref appears after everything
-that it needs, in the last instant; a stream that breaks off leaves none.
+Many files become one pack instead of a flood of loose objects. Git writes them into the folder of
+this snapshot, and they move to the repository when all of them are there. A run that is killed,
+or that finds the disk full, leaves nothing but that folder, which the next snapshot removes. The
+ref comes last, after everything that it needs.
 """
 
-import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
 from prong.errors import External
-from prong.vcs.git import Git
+from prong.vcs.git import Deadline, Git
+from prong.vcs.object_folder import move_objects
 from prong.vcs.private import Private
 from prong.vcs.repository import Repository
 
@@ -24,6 +25,8 @@ _SETTINGS = (
     "core.protectNTFS=false",
     "core.protectHFS=false",
 )
+_REF = "refs/prong/new"
+"""What the stream calls its commits. It is reset before the end, so git writes no such ref."""
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
 
 
@@ -39,13 +42,28 @@ class Import:
     """One stream. Give it blobs and commits, then `finish` it."""
 
     def __init__(
-        self, repository: Repository, private: Private, changed: int, config: bytes
+        self,
+        repository: Repository,
+        private: Private,
+        changed: int,
+        config: bytes,
+        deadline: Deadline,
     ) -> None:
+        """When the deadline is over, the stream breaks off."""
         loose = f"fastimport.unpackLimit={_FEW if changed > _LOOSE else _LOOSE}"
         settings = [word for setting in (loose, *_SETTINGS) for word in ("-c", setting)]
-        git = Git(repository.top, "--git-dir", str(private.git_dir), *settings, config=config)
+        git = Git(
+            repository.top,
+            *("--git-dir", str(private.git_dir), *settings),
+            objects=private.make_objects(),
+            deadline=deadline,
+            config=config,
+        )
         self._running = git.start("fast-import", "--quiet", "--done", feed=True)
-        self._packs = repository.common_dir / "objects" / "pack"
+        self._repository = repository
+        self._private = private
+        self._config = config
+        self._deadline = deadline
         self._marks = 0
         self._broken = False
 
@@ -56,7 +74,6 @@ class Import:
 
     def commit(
         self,
-        ref: str,
         message: bytes,
         time: datetime,
         parents: Iterable[str],
@@ -64,10 +81,10 @@ class Import:
         changes: Iterable[Entry],
         deleted: Sequence[bytes] = (),
     ) -> str:
-        """A commit on no branch's history but the parents; the ref will be at the last one."""
+        """A commit on no branch's history but the parents."""
         mark = self._mark()
         head = (
-            f"reset {ref}\n\ncommit {ref}\nmark {mark}\n"
+            f"reset {_REF}\n\ncommit {_REF}\nmark {mark}\n"
             f"committer prong <prong@localhost> {int(time.timestamp())} +0000\n"
         )
         lines = [head.encode(), b"data %d\n" % len(message), message, b"\n"]
@@ -93,17 +110,25 @@ class Import:
 
     def finish(self, commit: str, marks: Sequence[str]) -> tuple[str, list[str]]:
         """Write everything. The tree of the commit with that mark, and the ids of others."""
-        # Its answers come in the order of the questions.
-        questions = [*(f"get-mark {mark}\n" for mark in marks), "done\n"]
-        self._write(_tree_of(commit), "".join(questions).encode())
-        lines = self._end(len(marks) + 1)
+        # Its answers come in the order of the questions. They are read while these are written:
+        # with many of both, each side would otherwise wait for the other to read.
+        questions = "".join(f"get-mark {mark}\n" for mark in marks)
+        rest = _tree_of(commit) + f"{questions}reset {_REF}\n\ndone\n".encode()
+        lines = self._end(len(marks) + 1, rest)
         return lines[0].split()[2], lines[1:]
 
-    def _end(self, expected: int) -> list[str]:
+    def publish(self, ref: str, commit: str, replaced: str | None) -> None:
+        """Move what was written to the repository, and then the ref.
+
+        Raises `External` when the ref is not where it was when the snapshot began.
+        """
+        move_objects(self._private.objects, self._repository.common_dir / "objects")
+        git = Git(self._repository.top, deadline=self._deadline, config=self._config)
+        git.run("update-ref", ref, commit, replaced or "0" * len(commit))
+
+    def _end(self, expected: int, rest: bytes | None = None) -> list[str]:
         """So many answers, after which it ends."""
-        answer = self._running.answer()
-        if not answer.ok:
-            self._clean_up(answer.complaint)
+        answer = self._running.answer(rest)
         lines = answer.expect().decode().splitlines()
         if self._broken or len(lines) != expected:
             raise External("git fast-import did not answer", stderr=answer.complaint)
@@ -112,12 +137,6 @@ class Import:
     def abandon(self) -> None:
         """Nothing of it shall stay."""
         self._running.kill()
-
-    def _clean_up(self, complaint: str) -> None:
-        """On a full disk, git leaves there what it could write."""
-        for name in set(re.findall(r"/pack/(tmp_pack_\w+)", complaint)):
-            with suppress(OSError):
-                (self._packs / name).unlink()
 
     def _mark(self) -> str:
         self._marks += 1

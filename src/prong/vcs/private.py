@@ -40,6 +40,8 @@ class Private:
         """With the time of the original: by it git knows which files to look at twice."""
         self.git_dir = self.folder / "git"
         """Where git may leave its reports when it is killed."""
+        self.objects = self.folder / "objects"
+        """Where git writes objects until all of them are there."""
         self.started = 0
         """By the clock of the file system, in nanoseconds: it may be that of another machine."""
         self._lock = -1
@@ -103,6 +105,15 @@ class Private:
             self.index.write_bytes(data)
             os.utime(self.index, ns=(status.st_mtime_ns, status.st_mtime_ns))
             return True
+
+    def make_objects(self) -> Path:
+        """An empty folder for new objects, beside which git sees those of the repository."""
+        _remove(self.objects)
+        (self.objects / "info").mkdir(parents=True)
+        (self.objects / "pack").mkdir()
+        others = os.fsencode(self.repository.common_dir / "objects")
+        (self.objects / "info" / "alternates").write_bytes(others + b"\n")
+        return self.objects
 
     def distrust_no_time(self) -> None:
         """Let git believe the index in everything; the caller looks at new files himself."""

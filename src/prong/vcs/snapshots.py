@@ -27,8 +27,26 @@ from prong.vcs.repository import Repository
 from prong.vcs.submodules import LINKED
 from prong.vcs.working import Differences, Side, Working
 
+SECONDS = 300.0
+"""So long a snapshot may take, unless the caller has less time."""
+_READING = 0.5
+"""The part of that for finding out what differs. The rest is for writing it."""
 _FOLDER = b"040000"
 """The mode of a tree in another."""
+
+
+class OutOfTime(External):
+    """A snapshot that was not finished in time. Nothing of it was kept."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"there was not enough time: it takes longer than {seconds:.1f} s")
+
+
+class _Budget(NamedTuple):
+    """How much time there is."""
+
+    reading: Deadline
+    whole: Deadline
 
 
 def take(  # noqa: PLR0913 -- all but the first two by name
@@ -38,7 +56,8 @@ def take(  # noqa: PLR0913 -- all but the first two by name
     number: int | None = None,
     message_id: str | None = None,
     limit: int = SNAPSHOT_LIMIT,
-    budget_seconds: float | None = None,
+    budget_seconds: float = SECONDS,
+    partial: bool = True,
     again: bool = False,
     late: bool = False,
     when: datetime | None = None,
@@ -47,23 +66,32 @@ def take(  # noqa: PLR0913 -- all but the first two by name
 
     `when` it was so is now, unless the caller knows better: samples are older than their files.
     A turn that has a snapshot keeps it, unless `again` says that the turn went on since. One that
-    is `late` says so. When the budget is spent, no more is looked for or read: the snapshot says
-    what it lacks.
+    is `late` says so. When most of the budget is spent, no more is looked for or read: the snapshot
+    says what it lacks. If that is not to be, as with `partial=False`, or if there is no time to
+    write it either, `OutOfTime` is raised and nothing was kept.
     """
     if message_id is not None and not message_id.isprintable():
         raise UsageError(f"{message_id!r} cannot be the id of a message")
     now = when or datetime.now(UTC)
     request = _Request(key, number, message_id, limit, now, again, late)
-    deadline = Deadline(budget_seconds)
+    reading = Deadline(budget_seconds * (_READING if partial else 1))
+    budget = _Budget(reading, Deadline(budget_seconds))
     try:
-        return _take(folder, request, deadline)
+        return _take(folder, request, budget)
+    except External as error:
+        if not budget.whole.over:
+            raise
+        raise OutOfTime(budget_seconds) from error
     except OSError as error:
+        if budget.whole.over:
+            raise OutOfTime(budget_seconds) from error
         raise External(
             f"the snapshot could not be taken: {error.strerror or error}",
             path=os.fsdecode(error.filename or ""),
         ) from error
     finally:
-        deadline.lift()
+        budget.reading.lift()
+        budget.whole.lift()
 
 
 def find(folder: Path, beside: TurnKey | None = None) -> list[Snapshot]:
@@ -92,9 +120,9 @@ class _Request(NamedTuple):
 
 
 def _take(
-    folder: Path, request: _Request, deadline: Deadline, outer: Repository | None = None
+    folder: Path, request: _Request, budget: _Budget, outer: Repository | None = None
 ) -> Snapshot | None:
-    git = Git(folder)
+    git = Git(folder, deadline=budget.whole)
     prefix = messages.session_refs(request.key)
     questions = (
         Repository.ask(git),
@@ -123,7 +151,7 @@ def _take(
     ]
     previous = before[-1] if before else None
     with Private(repository) as private:
-        taking = _Taking(private, request, deadline, previous, known, config.expect())
+        taking = _Taking(private, request, budget, previous, known, config.expect())
         return taking.take()
 
 
@@ -141,7 +169,7 @@ class _Taking:
         self,
         private: Private,
         request: _Request,
-        deadline: Deadline,
+        budget: _Budget,
         previous: Snapshot | None,
         replaced: Snapshot | None,
         config: bytes,
@@ -149,7 +177,8 @@ class _Taking:
         self._repository = private.repository
         self._private = private
         self._request = request
-        self._deadline = deadline
+        self._budget = budget
+        self._deadline = budget.reading
         self._previous = previous
         self._replaced = replaced
         self._ref = messages.ref_of(request.key, request.suffix)
@@ -164,7 +193,7 @@ class _Taking:
         git = self._git(self._deadline)
         if not there:
             git.run("read-tree", self._repository.head or "HEAD")
-        working = Working(self._repository, self._private, git)
+        working = Working(self._repository, self._private, git, self._budget.whole)
         try:
             found = working.differences(self._config)
         except BaseException:
@@ -178,6 +207,8 @@ class _Taking:
             won = self._won_by_another()
             if won is not None:
                 return won
+            if self._budget.whole.over:
+                raise
             written = self._write_staged(found)
             if not self._known.used and written is None:
                 raise
@@ -190,7 +221,7 @@ class _Taking:
         if not found.staged:
             return None
         self._private.distrust_no_time()
-        written = self._git(Deadline()).ask("write-tree")
+        written = self._git(self._budget.whole).ask("write-tree")
         if not written.ok:
             return None
         found.staged, found.unstaged = [], []
@@ -218,9 +249,7 @@ class _Taking:
                 continue
             request = self._request._replace(suffix=suffix)
             try:
-                inner = _take(
-                    self._repository.top / name, request, self._deadline, self._repository
-                )
+                inner = _take(self._repository.top / name, request, self._budget, self._repository)
             except (OSError, ProngError) as error:
                 taken[path] = LeftOut(name, 0, str(error))
             else:
@@ -233,7 +262,8 @@ class _Taking:
         """`base`: what that which is staged is compared with."""
         changed = len(found.staged) + len(found.unstaged) + len(found.deleted)
         new = max(0, len(found.modified) - len(self._known))
-        stream = Import(self._repository, self._private, changed + new, self._config)
+        whole = self._budget.whole
+        stream = Import(self._repository, self._private, changed + new, self._config, whole)
         try:
             return self._send(stream, base, found, nested)
         except BaseException:
@@ -266,8 +296,9 @@ class _Taking:
             kept = [self._send_conflict(stream, staged, found.conflict, kept)]
         parents += kept
         message = self._message(None if found.conflict else staged, found, contents, inner, lost)
-        commit = stream.commit(self._ref, message, self._taken, parents, staged, changes, deleted)
+        commit = stream.commit(message, self._taken, parents, staged, changes, deleted)
         tree, ids = stream.finish(commit, [commit, *(mark for _, _, mark in contents.learned)])
+        stream.publish(self._ref, ids[0], self._replaced and self._replaced.commit)
         for (path, status, _), blob in zip(contents.learned, ids[1:], strict=True):
             self._known.learn(path, status, blob, self._private.started)
         self._known.save(self._private.folder / "known.json")
@@ -284,7 +315,7 @@ class _Taking:
         if base is not None and base == head_tree and not any(changes):
             return base, []
         message = b"prong: staged\n"
-        commit = stream.commit(self._ref, message, self._taken, (), base, *changes)
+        commit = stream.commit(message, self._taken, (), base, *changes)
         return stream.tree(commit), [commit]
 
     def _send_conflict(
@@ -293,7 +324,7 @@ class _Taking:
         """An index in conflict has no tree. Its sides are kept in folders: 0, 1, 2 and 3."""
         sides = [Entry(_FOLDER, merged, b"0")]
         sides += [Entry(one.mode, one.blob, one.stage + b"/" + one.path) for one in conflict]
-        return stream.commit(self._ref, b"prong: conflict\n", self._taken, kept, None, sides)
+        return stream.commit(b"prong: conflict\n", self._taken, kept, None, sides)
 
     def _message(
         self,

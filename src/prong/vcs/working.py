@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prong.vcs import attributes, filtered, index, submodules
-from prong.vcs.git import Git, Running
+from prong.vcs.git import Deadline, Git, Running
 from prong.vcs.importing import Entry
 from prong.vcs.private import Private, home
 from prong.vcs.repository import Repository
@@ -69,13 +69,14 @@ class Differences:
 class Working:
     """The questions to git about one working tree, asked at the same time."""
 
-    def __init__(self, repository: Repository, private: Private, git: Git) -> None:
+    def __init__(self, repository: Repository, private: Private, git: Git, whole: Deadline) -> None:
+        """`git` has the deadline of looking; `whole` is that of the snapshot."""
         self._repository = repository
         self._top = os.fsencode(repository.top)
         self._private = private
         self._git = git
-        self._patient = Git(git.folder, *git.options, index=git.index)
-        """For what a snapshot cannot do without, however long it takes."""
+        self._patient = Git(git.folder, *git.options, index=git.index, deadline=whole)
+        """For what a snapshot cannot do without."""
         base = repository.head_tree or git.empty_tree()
         self._listing = git.start(*_LIST, output=private.folder / "files")
         self._differing = self._differ("dirty")
