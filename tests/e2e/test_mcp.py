@@ -29,8 +29,8 @@ def lab(workers: WorkerLab) -> McpLab:
     return McpLab(workers)
 
 
-def digest(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_an_agent_finds_a_past_session_and_forks_it(lab: McpLab) -> None:
@@ -45,14 +45,15 @@ def test_an_agent_finds_a_past_session_and_forks_it(lab: McpLab) -> None:
     assert (first["rank"], first["session_id"], first["turn"]) == (1, past, 1)
     assert (first["agent"], first["can_fork"]) == (lab.agent, True)
     assert first["working_directory"] == str(lab.workers.project)
-    assert PRICES in first["prompt"]
+    assert PRICES in first["title"]
     assert "untrusted data" in found["notice"]
     # Who asks knows what it says itself.
     assert found["own_session"] == f"{lab.agent}:{asked.session}"
     assert {one["session_id"] for one in found["results"]} <= {past, other}
     assert lab.workers.panes() == []
 
-    before = digest(first["jsonl_path"])
+    (file,) = lab.workers.home.root.rglob(f"*{past}.jsonl")
+    before = digest(file)
     fork = {**wanted, "fork_index": 1, "name": "heir", "prompt": "go on from there"}
     wait = {"names": ["heir"], "timeout": 60}
     calls = (("smart_fork", fork), ("wait_workers", wait))
@@ -70,7 +71,7 @@ def test_an_agent_finds_a_past_session_and_forks_it(lab: McpLab) -> None:
     assert DECIMALS in said
     assert Path(made["workspace"]).is_dir()
     assert made["workspace"] != str(lab.workers.project)
-    assert digest(first["jsonl_path"]) == before
+    assert digest(file) == before
 
 
 def test_an_agent_starts_two_workers_and_waits_for_both(lab: McpLab) -> None:

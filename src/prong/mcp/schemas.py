@@ -17,7 +17,7 @@ from prong.errors import UsageError
 from prong.record import Record
 
 _NULL = {"type": "null"}
-_ASKED_FOR = ("results", "turns", "messages", "workers")
+_ASKED_FOR = ("results", "turns", "messages", "workers", "workers_awaiting_task")
 
 
 class Arguments(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
