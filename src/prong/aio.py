@@ -11,7 +11,7 @@ worker that was just being made is stopped again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -66,6 +66,11 @@ class Worker:
             await asyncio.to_thread(sync.Worker.open, name, response_timeout=response_timeout)
         )
 
+    @classmethod
+    async def list(cls) -> Sequence[Self]:
+        """All that are recorded, the oldest first; also those that are gone."""
+        return [cls(one) for one in await asyncio.to_thread(sync.Worker.list)]
+
     @property
     def name(self) -> str:
         return self._worker.name
@@ -88,17 +93,29 @@ class Worker:
     async def info(self) -> WorkerFacts:
         return await asyncio.to_thread(self._worker.info)
 
-    async def send(self, text: str, *, timeout: float | None = None) -> str:  # noqa: ASYNC109
-        """Give it a prompt, and return its answer when the turn is over."""
-        return await _stepwise(self._worker.sending(text, timeout))
+    async def send(
+        self,
+        text: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        as_command: bool = False,
+    ) -> str:
+        """Give it a prompt, and return the answer to this prompt when its turn is over."""
+        return await _stepwise(self._worker.sending(text, timeout, as_command=as_command))
 
     async def wait_idle(self, timeout: float = inf) -> None:  # noqa: ASYNC109
         """Return when it is idle."""
         await _stepwise(self._worker.waiting_idle(timeout))
 
-    async def fork(self, name: str | None = None, *, prompt: str | None = None) -> Self:
-        """A new worker with this one's conversation so far."""
-        return type(self)(await _made(partial(self._worker.fork, name, prompt=prompt)))
+    async def fork(
+        self,
+        name: str | None = None,
+        *,
+        prompt: str | None = None,
+        turn: int | str | None = None,
+    ) -> Self:
+        """A new worker with this one's conversation so far, or up to a turn."""
+        return type(self)(await _made(partial(self._worker.fork, name, prompt=prompt, turn=turn)))
 
     async def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:  # noqa: ASYNC109
         """A new worker with a copy of the session and of the whole workspace."""
@@ -107,6 +124,15 @@ class Worker:
             with suppress(External):  # one that ended can be copied as well
                 await self.wait_idle(timeout)
         return type(self)(await _made(partial(self._worker.clone, name, timeout=timeout)))
+
+    async def interrupt(self, *, timeout: float = READY_TIMEOUT) -> None:  # noqa: ASYNC109
+        """End its turn, and return when it takes prompts again."""
+        await _stepwise(self._worker.interrupting(timeout))
+
+    async def restart(self) -> Self:
+        """Open its session again after it ended."""
+        await asyncio.to_thread(self._worker.restart)
+        return self
 
     async def stop(self, *, force: bool = False) -> None:
         """End it."""

@@ -28,6 +28,7 @@ kitty_socket = "unix:/tmp/kitty"  # what listen_on is in kitty.conf, for use fro
 [mcp]
 allow_skip_permissions = false    # whether an agent may start workers that ask for no permission
 allow_trust = false               # whether it may say that they may work in their folders
+allow_commands = false            # whether it may send them commands such as /clear
 
 [ui]
 theme = "textual-light"           # of prong ui: one that its palette lists
@@ -54,6 +55,7 @@ _HINT = (
     'terminal.default = NAME, terminal.place = "split", "tab" or "window", '
     "terminal.tmux_socket = FILE, terminal.kitty_socket = ADDRESS, "
     "mcp.allow_skip_permissions = true or false, mcp.allow_trust = true or false, "
+    "mcp.allow_commands = true or false, "
     "ui.theme = NAME, ui.fork_keys = [KEY, ...]"
 )
 _PICKERS = ("builtin", "fzf")
@@ -96,6 +98,8 @@ class McpSettings(Record, frozen=True):
     """Start workers that ask nobody for permission."""
     allow_trust: bool = False
     """Record that an agent may work in the folder of a new worker, as the agent itself would."""
+    allow_commands: bool = False
+    """Send commands of an agent's own input line: `/clear`, or `!` and a line for a shell."""
 
 
 class UiSettings(Record, frozen=True):
@@ -194,7 +198,7 @@ class _Checker:
 
     def _mcp(self, value: Any) -> McpSettings:
         table = self._table(value, "mcp")
-        self._only(table, {"allow_skip_permissions", "allow_trust"}, "mcp")
+        self._only(table, {"allow_skip_permissions", "allow_trust", "allow_commands"}, "mcp")
         for name, setting in table.items():
             if not isinstance(setting, bool):
                 raise self._wrong(f"mcp.{name} must be true or false")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -160,6 +161,23 @@ class HasInput(Protocol):
     @property
     def input_column(self) -> int:
         """The column of its first character."""
+        ...
+
+
+class Route(StrEnum):
+    """How a prompt comes to an agent: each takes other beginnings for commands."""
+
+    TYPED = "typed"
+    ARGUMENT = "argument"
+    STDIN = "stdin"
+
+
+@runtime_checkable
+class HasCommands(Protocol):
+    """The agent's input has commands of its own: `!ls`, `/clear`."""
+
+    def as_prompt(self, text: str, route: Route) -> str:
+        """The text, changed as little as is needed so that it is a prompt and nothing else."""
         ...
 
 

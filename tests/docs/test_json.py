@@ -127,7 +127,7 @@ def test_workers() -> None:
     assert list(shown["pane"]) == list(worker_views.worker(real)["pane"])
     first = list(example("status"))
     assert list(worker_views.status(real))[: len(first)] == first
-    assert {*worker_views.status(real)} == {*first, *shown} - {"name"}
+    assert {*worker_views.status(real)} == {*first, *shown}
 
 
 def test_run() -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
+from threading import Event
 
 import pytest
 
+import prong
 from prong.testing.home import IsolatedHome
-from prong.testing.script import Delay, Reply, Text, say
+from prong.testing.programs import PATIENCE
+from prong.testing.script import Delay, Hold, Reply, Text, say
 from prong.testing.tmux import wait_until
+from prong.worker import WorkerState
 from tests.e2e.typed_workers import WorkerLab, ended, opened
 
 ROUNDS = 4
@@ -96,10 +101,10 @@ def test_a_draft_is_neither_sent_nor_lost(lab: WorkerLab, text: str) -> None:
 def test_what_is_not_taken_is_not_sent_with_the_next_prompt(lab: WorkerLab) -> None:
     lab.run("--name", "tess", "--no-worktree", "--skip-permissions")
     if lab.agent == "codex":
-        told = lab.fails(EXTERNAL, "send", "tess", "/notacmd foo")
+        told = lab.fails(EXTERNAL, "send", "tess", "/notacmd foo", "--as-command")
         assert "Enter is not taken" in told["message"]
     else:
-        lab.ok("send", "tess", "/notacmd foo")
+        lab.ok("send", "tess", "/notacmd foo", "--as-command")
     lab.ok("send", "tess", "next one", "--wait")
     assert [text.strip() for text in asked(lab)] == ["next one"]
 
@@ -110,7 +115,7 @@ def test_what_is_not_taken_is_not_sent_with_the_next_prompt(lab: WorkerLab) -> N
 def test_a_command_that_asks_the_model_nothing_ends_a_wait(lab: WorkerLab) -> None:
     lab.run("--name", "tess", "--no-worktree", "--skip-permissions")
     command = "/notacommand by hand" if lab.agent == "claude" else "/mcp"
-    lab.ok("send", "tess", command, "--wait")
+    lab.ok("send", "tess", command, "--wait", "--as-command")
     assert (lab.status("tess")["state"], lab.status("tess")["detail"]) == ("idle", "no turn")
     lab.server.enqueue(Reply(Delay(1.0), Text("said at last")))
     lab.ok("send", "tess", "and now", "--wait")
@@ -118,15 +123,13 @@ def test_a_command_that_asks_the_model_nothing_ends_a_wait(lab: WorkerLab) -> No
     assert len(asked(lab)) == 1
 
 
-def test_a_first_prompt_with_a_slash_ends_a_wait(lab: WorkerLab) -> None:
-    """Claude Code does not know it and asks nothing; Codex asks the model."""
+def test_a_first_prompt_with_a_slash_is_a_prompt(lab: WorkerLab) -> None:
     lab.server.enqueue(Reply(Delay(2.0), Text("said at last")))
     lab.run("/notacommand by hand", "--name", "tess", "--no-worktree", "--skip-permissions")
     [worker] = lab.json("wait", "tess")["workers"]
-    seen = worker["state"], worker["detail"], worker["last_line"]
-    asks = lab.agent == "codex"
-    assert seen == (("idle", None, "said at last") if asks else ("idle", "no turn", ""))
-    assert len(asked(lab)) == asks
+    assert (worker["state"], worker["last_line"]) == ("idle", "said at last")
+    [prompt] = asked(lab)
+    assert "/notacommand by hand" in prompt
 
 
 def test_a_command_that_asks_the_model_is_waited_for(lab: WorkerLab) -> None:
@@ -134,10 +137,69 @@ def test_a_command_that_asks_the_model_is_waited_for(lab: WorkerLab) -> None:
     made = lab.project / ".claude" / "commands" / "greet.md"
     made.parent.mkdir(parents=True)
     made.write_text("Say hello to $ARGUMENTS")
-    lab.server.enqueue(Reply(Delay(7.0), Text("hello Ada")), Reply(Delay(7.0), Text("hello Bob")))
-    lab.run("/greet Ada", "--name", "tess", "--no-worktree", "--skip-permissions")
-    [worker] = lab.json("wait", "tess")["workers"]
-    assert (worker["state"], worker["last_line"]) == ("idle", "hello Ada")
-    lab.ok("send", "tess", "/greet Bob" if lab.agent == "claude" else "/init")
+    lab.server.enqueue(Reply(Delay(7.0), Text("hello Bob")))
+    lab.run("--name", "tess", "--no-worktree", "--skip-permissions")
+    command = "/greet Bob" if lab.agent == "claude" else "/init"
+    lab.ok("send", "tess", command, "--as-command")
     [worker] = lab.json("wait", "tess")["workers"]
     assert (worker["state"], worker["last_line"]) == ("idle", "hello Bob")
+
+
+# -- whose answer ---------------------------------------------------------------------------------
+
+
+def test_everybody_gets_the_answer_to_their_own_prompt(lab: WorkerLab) -> None:
+    lab.run("--name", "tess", "--no-worktree", "--skip-permissions")
+    texts = [f"question {number}" for number in range(4)]
+    with ExitStack() as stack:
+        senders = [stack.enter_context(lab.begun("send", "tess", one, "--wait")) for one in texts]
+        answers = [sender.communicate(timeout=PATIENCE) for sender in senders]
+    assert [said for said, _ in answers] == [f"ECHO: {one}\n" for one in texts], answers
+
+
+def test_the_same_prompt_twice_has_two_answers(lab: WorkerLab) -> None:
+    lab.run("--name", "tess", "--no-worktree", "--skip-permissions")
+    lab.server.enqueue(Reply(Delay(1.0), Text("first")), say("second"), say("third"))
+    with ExitStack() as stack:
+        both = [stack.enter_context(lab.begun("send", "tess", "same", "--wait")) for _ in range(2)]
+        # One that waits for nothing is typed in between, and has an answer of its own.
+        wait_until(lambda: bool(asked(lab)))
+        lab.ok("send", "tess", "other")
+        answers = sorted(sender.communicate(timeout=PATIENCE)[0] for sender in both)
+    said = ["first\n", "second\n", "third\n"]
+    assert len(set(answers)) == 2
+    assert set(answers) < set(said)
+    prompts = [text.strip() for text in asked(lab)]
+    assert prompts[said.index(answers[0])] == prompts[said.index(answers[1])] == "same"
+
+
+def test_what_a_program_can_do_with_a_worker(
+    lab: WorkerLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in lab.environment().items():
+        monkeypatch.setenv(name, value)
+    worker = prong.Worker.create(
+        "tess", agent=lab.agent, project=lab.project, worktree=False, skip_permissions=True
+    )
+    assert [worker.send("alpha"), worker.send("beta")] == ["ECHO: alpha", "ECHO: beta"]
+    early = worker.fork("early", turn=1)
+    assert early.send("gamma") == "ECHO: gamma"
+    history = [text.strip() for text in lab.prompts("gamma")]
+    assert "alpha" in history
+    assert "beta" not in history
+
+    gate = Event()
+    lab.server.enqueue(Reply(Text("it begins "), Hold(gate), Text("and never ends")))
+    with prong.App() as app:
+        app.workers.send("tess", "think for ever")
+    wait_until(lambda: worker.state is WorkerState.BUSY and "it begins" in lab.screens())
+    worker.interrupt()
+    gate.set()
+    assert worker.state is WorkerState.IDLE
+    assert worker.send("delta") == "ECHO: delta"
+
+    worker.stop()
+    assert worker.state is WorkerState.GONE
+    assert worker.restart().send("epsilon") == "ECHO: epsilon"
+    assert "alpha" in [text.strip() for text in lab.prompts("epsilon")]
+    assert [one.name for one in prong.Worker.list()] == ["tess", "early"]

@@ -200,9 +200,9 @@ def test_a_session_that_is_cleared_is_followed(lab: WorkerLab) -> None:
     lab.ok("wait", "ines")
     before = lab.status("ines")["session"]
     if lab.agent == "claude":
-        lab.ok("send", "ines", "/clear")
+        lab.ok("send", "ines", "/clear", "--as-command")
     else:
-        lab.ok("send", "ines", "/new")
+        lab.ok("send", "ines", "/new", "--as-command")
         wait_until(lambda: "Where should the new conversation run?" in lab.screens())
         lab.ok("key", "ines", "Enter")
     wait_until(lambda: lab.status("ines")["session"] != before, what="another session")

@@ -38,6 +38,8 @@ class WorkerLab(ABC):
         self.home = home
         self.project = home.project("shop")
         self.socket = home.root / "tmux"
+        self.more: dict[str, str] = {}
+        """Further variables for prong."""
 
     # -- the agent ----------------------------------------------------------------------------
 
@@ -58,7 +60,7 @@ class WorkerLab(ABC):
 
     def environment(self) -> dict[str, str]:
         env = environment(self.home, self.cli.env(), self.cli.program)
-        return {**env, "PRONG_TMUX_SOCKET": str(self.socket)}
+        return {**env, "PRONG_TMUX_SOCKET": str(self.socket), **self.more}
 
     def process(
         self, *words: str, text: str | None = None, cwd: Path | None = None

@@ -47,7 +47,9 @@ def test_the_example_of_the_reference_is_right(tmp_path: Path, isolated_home: Is
     )
     assert load(tmp_path, example).snapshots == Snapshots(200_000_000)
     assert load(tmp_path, example).terminal == TerminalSettings("tmux", "split")
-    assert load(tmp_path, example).mcp == McpSettings(allow_skip_permissions=True, allow_trust=True)
+    assert load(tmp_path, example).mcp == McpSettings(
+        allow_skip_permissions=True, allow_trust=True, allow_commands=True
+    )
 
 
 def test_commands(tmp_path: Path) -> None:
@@ -146,6 +148,7 @@ def test_what_agents_may_ask_for(tmp_path: Path) -> None:
     assert not McpSettings().allow_skip_permissions
     assert load(tmp_path, "[mcp]\nallow_trust = true\n").mcp == McpSettings(allow_trust=True)
     for line, message in (
+        ("allow_commands = 1", "mcp.allow_commands must be true or false"),
         ("allow_trust = 1", "mcp.allow_trust must be true or false"),
         ("allow_skip_permissions = 'yes'", "mcp.allow_skip_permissions must be true or false"),
         ("read_only = true", "unknown setting mcp.read_only"),

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from prong.agents.headless import TurnOutput
     from prong.model import Launch, Session
     from prong.worker import RunOptions
-    from prong.worker_ports import LastWords, NewSession, OpenSession
+    from prong.worker_ports import LastWords, NewSession, OpenSession, Route
 
 
 class Working(Protocol):
@@ -45,6 +45,8 @@ class Working(Protocol):
 
     def last_words(self, path: Path) -> "LastWords": ...
 
+    def as_prompt(self, text: str, route: "Route") -> str: ...
+
 
 class Trust(Protocol):
     """The module `trust` of an agent."""
@@ -55,7 +57,7 @@ class Trust(Protocol):
 
 
 class WorkerStore:
-    """`CanWork`, `HasTrust`, `HasDialogs` and `HasInput`, by the two modules that a store names."""
+    """`CanWork` and its like, by the two modules that a store names."""
 
     roots: Sequence[Path]
     command: "Command"
@@ -96,6 +98,9 @@ class WorkerStore:
 
     def input_on(self, screen: str) -> str | None:
         return self._working.input_on(screen)
+
+    def as_prompt(self, text: str, route: "Route") -> str:
+        return self._working.as_prompt(text, route)
 
     def last_words(self, session: "Session") -> "LastWords":
         return self._working.last_words(session.path)

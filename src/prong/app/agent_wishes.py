@@ -15,12 +15,19 @@ if TYPE_CHECKING:
     from prong.app.application import App
 
 
-def refuse_unallowed(app: App, *, skip_permissions: bool = False, trust: bool = False) -> None:
+def refuse_unallowed(
+    app: App, *, skip_permissions: bool = False, trust: bool = False, commands: bool = False
+) -> None:
     """Raise `UsageError` for what the person has not allowed."""
-    asked = {"allow_skip_permissions": skip_permissions, "allow_trust": trust}
+    asked = {
+        "allow_skip_permissions": skip_permissions,
+        "allow_trust": trust,
+        "allow_commands": commands,
+    }
     what = {
         "allow_skip_permissions": "a worker that asks nobody for permission",
         "allow_trust": "a folder that is trusted",
+        "allow_commands": "a command instead of a prompt",
     }
     for name, is_asked in asked.items():
         if is_asked and not getattr(app.settings.mcp, name):

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
 from os import PathLike
@@ -32,6 +32,10 @@ READY_TIMEOUT = 60.0
 RESPONSE_TIMEOUT = 1800.0
 _SLICE = 1.0
 """Waiting comes in pieces of so many seconds: in between, it can be given up."""
+
+_PRESS_AGAIN = 5.0
+"""After so many seconds a key that a busy UI did not take is pressed again."""
+_TAKES_PROMPTS = (WorkerState.IDLE, WorkerState.WAITING, WorkerState.UNKNOWN)
 
 Steps = Generator[None, None, T]
 """Something that takes long, piece by piece; what it returns is the result."""
@@ -133,6 +137,12 @@ class Worker:
             there.workers.named(name)
         return cls(name, response_timeout=response_timeout, app=app)
 
+    @classmethod
+    def list(cls, *, app: App | None = None) -> Sequence[Self]:
+        """All that are recorded, the oldest first; also those that are gone."""
+        with _opened(app) as there:
+            return [cls(one.name, app=app) for one in there.workers.records.all()]
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
@@ -176,29 +186,36 @@ class Worker:
 
     # -- talking -----------------------------------------------------------------------------
 
-    def send(self, text: str, *, timeout: float | None = None) -> str:
-        """Give it a prompt, and return its answer when the turn is over.
+    def send(self, text: str, *, timeout: float | None = None, as_command: bool = False) -> str:
+        """Give it a prompt, and return the answer to this prompt when its turn is over.
 
-        A worker at work is waited for first. Raises `Busy` when all that takes longer than the
-        timeout (the worker goes on), and `External` when it ended.
+        A worker at work is waited for first. The text is a prompt whatever it begins with; with
+        `as_command` the agent takes it as if it were typed, so `/clear` clears and `!ls` runs.
+        Raises `Busy` when all that takes longer than the timeout (the worker goes on), and
+        `External` when it ended.
         """
-        return finished(self.sending(text, timeout))
+        return finished(self.sending(text, timeout, as_command=as_command))
 
     def wait_idle(self, timeout: float = inf) -> None:
         """Return when it is idle. Raises `Busy` when it takes longer, `External` when it ended."""
         finished(self.waiting_idle(timeout))
 
-    def sending(self, text: str, timeout: float | None = None) -> Steps[str]:
+    def sending(
+        self, text: str, timeout: float | None = None, *, as_command: bool = False
+    ) -> Steps[str]:
         """`send`, piece by piece."""
         end = time.monotonic() + (self.response_timeout if timeout is None else timeout)
-        # One that waits for a person says so itself when it is given a prompt.
-        before = yield from self._at(end, WorkerState.IDLE, WorkerState.WAITING)
-        with _opened(self._app) as app:
-            app.workers.send(self.name, text)
+        sent = None
+        while sent is None:
+            # One that waits for a person says so itself when it is given a prompt.
+            yield from self._at(end, *_TAKES_PROMPTS)
+            with _opened(self._app) as app:
+                # None when somebody else was faster.
+                sent = app.workers.ask(self.name, text, as_command=as_command)
         # Whoever gives a prompt is not taken for idle before it was answered.
         yield from self._at(end, WorkerState.IDLE)
         with _opened(self._app) as app:
-            return app.workers.reply(self.name, before.turn or 0)
+            return app.workers.answer(sent)
 
     def waiting_idle(self, timeout: float = inf) -> Steps[None]:
         """`wait_idle`, piece by piece."""
@@ -232,13 +249,22 @@ class Worker:
 
     # -- more of the same --------------------------------------------------------------------
 
-    def fork(self, name: str | None = None, *, prompt: str | None = None) -> Self:
+    def fork(
+        self,
+        name: str | None = None,
+        *,
+        prompt: str | None = None,
+        turn: int | str | None = None,
+    ) -> Self:
         """A new worker with this one's conversation so far, and with the code as it is now.
 
-        Command, model, permissions and settings are this one's. Raises `NotFound` when nobody
-        knows which session it has.
+        With `turn` (its number, -1 for the last, or its id), with the conversation up to that turn
+        and the code as it stood then. Command, model, permissions and settings are this one's.
+        Raises `NotFound` when nobody knows which session it has, or there is no such turn.
         """
-        return self._another(lambda app: app.workers.fork(self.name, name, prompt=prompt))
+        return self._another(
+            lambda app: app.workers.fork(self.name, name, prompt=prompt, turn=turn)
+        )
 
     def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:
         """A new worker with a copy of the session and of the whole workspace, when this is idle."""
@@ -250,6 +276,40 @@ class Worker:
             if not made.headless:
                 app.workers.ready(made.name, READY_TIMEOUT)
         return type(self)(made.name, response_timeout=self.response_timeout, app=self._app)
+
+    # -- ending ------------------------------------------------------------------------------
+
+    def interrupt(self, *, timeout: float = READY_TIMEOUT) -> None:
+        """End its turn, and return when it takes prompts again. An idle one is left alone.
+
+        Raises `Busy` when it is still at work then, and `Unsupported` for a headless one: `stop`
+        ends its turn.
+        """
+        finished(self.interrupting(timeout))
+
+    def interrupting(self, timeout: float = READY_TIMEOUT) -> Steps[None]:
+        """`interrupt`, piece by piece."""
+        end = time.monotonic() + timeout
+        while True:
+            with _opened(self._app) as app:
+                app.workers.interrupt(self.name)
+            try:
+                yield from self._at(min(end, time.monotonic() + _PRESS_AGAIN), WorkerState.IDLE)
+            except Busy:
+                if time.monotonic() >= end:
+                    raise
+            else:
+                return
+
+    def restart(self) -> Self:
+        """Open its session again after it ended, and return when that is open.
+
+        Raises `Busy` when it runs, and `NotFound` when its folder is gone.
+        """
+        with _opened(self._app) as app:
+            app.workers.restart(self.name)
+            app.workers.ready(self.name, READY_TIMEOUT)
+        return self
 
     def stop(self, *, force: bool = False) -> None:
         """End it. Raises `Busy` when it is at work, unless it is forced."""

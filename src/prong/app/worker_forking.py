@@ -97,14 +97,22 @@ def start(app: App, plan: ForkPlan, runs: ForkRuns, count: int = 1) -> Iterator[
         yield _asked(app, one, long, runs.ready_timeout)
 
 
-def fork(app: App, point: str, name: str | None = None, *, prompt: str | None = None) -> WorkerInfo:
+def fork(
+    app: App,
+    source: str,
+    name: str | None = None,
+    *,
+    prompt: str | None = None,
+    turn: int | str | None = None,
+) -> WorkerInfo:
     """One fork of a worker or of a session, running. When it does not run, the fork stays."""
+    point = source if turn is None else f"{source}@{turn}"
     planned, _ = plan(app, point, ForkOptions(prompt=prompt))
-    source = app.workers.records.named(planned.worker) if planned.worker else None
+    parent = app.workers.records.named(planned.worker) if planned.worker else None
     runs = ForkRuns(
         names=(name,) if name else (),
         prompts=(prompt,) if prompt else (),
-        headless=source is not None and source.headless,
+        headless=parent is not None and parent.headless,
     )
     (one,) = start(app, planned, runs)
     if one.error is not None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from prong.app import worker_environment, worker_launching, worker_lock
 from prong.app.running import environment
+from prong.app.worker_sending import literal
 from prong.app.worker_states import Lookout
 from prong.errors import Busy, NotFound, Unavailable
 from prong.paths import private_dir
@@ -24,7 +25,7 @@ from prong.ports import capable
 from prong.processes import is_alive, process_of
 from prong.record import replace
 from prong.worker import WorkerInfo
-from prong.worker_ports import CanWork, HeadlessEvents, NewSession
+from prong.worker_ports import CanWork, HeadlessEvents, NewSession, Route
 
 if TYPE_CHECKING:
     from prong.app.application import App
@@ -42,12 +43,18 @@ def log_file(app: App, name: str) -> Path:
 
 
 def turn(
-    app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | None = None
+    app: App,
+    worker: WorkerInfo,
+    text: str,
+    env: Mapping[str, str] | None = None,
+    *,
+    as_command: bool = False,
 ) -> WorkerInfo:
     """Start the next turn; returns when its process runs. Raises `Busy` while another one does.
 
     `env` is what a person gave for this turn only.
     """
+    text = text if as_command else literal(app, worker, text, Route.STDIN)
     with worker_lock.alone(app, worker.name):
         # Somebody else may have been faster; and only its output may tell which session it has.
         worker = Lookout(app).look([app.workers.named(worker.name)])[0].worker
@@ -111,25 +118,27 @@ def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | N
         raise
 
 
-def events(app: App, worker: WorkerInfo) -> HeadlessEvents:
-    """What the turn that was started last has printed so far."""
+def events(app: App, worker: WorkerInfo, run: str | None = None) -> HeadlessEvents:
+    """What the turn that was started at that time has printed so far; without one, the last."""
     store = capable(app.store(worker.agent), CanWork, "be a worker")
-    return store.headless_events(_last_turn(worker.log))
+    return store.headless_events(_turn(worker.log, run))
 
 
 def complaints(worker: WorkerInfo) -> str:
     """What the program of the last turn said that is no event."""
-    lines = [line for line in _last_turn(worker.log) if not line.startswith("{")]
+    lines = [line for line in _turn(worker.log) if not line.startswith("{")]
     return "\n".join(lines[-20:])
 
 
-def _last_turn(log: Path | None) -> Iterator[str]:
-    """The lines of the turn that was started last."""
+def _turn(log: Path | None, run: str | None = None) -> Iterator[str]:
+    """The lines of the turn that was started at that time, else of the last one."""
     try:
         content = log.read_bytes() if log else b""
     except OSError:
         return
-    at = content.rfind(f'{{"type": "{_TURN}"'.encode())
-    for line in content[max(0, at) :].split(b"\n")[1 if at >= 0 else 0 :]:
+    mark = f'{{"type": "{_TURN}"'
+    at = content.rfind(f'{mark}, "time": "{run}"'.encode() if run else mark.encode())
+    end = content.find(mark.encode(), at + 1) if at >= 0 else -1
+    for line in content[max(0, at) : end if end >= 0 else None].split(b"\n")[at >= 0 :]:
         if line:
             yield line.decode("utf-8", "replace")

@@ -19,7 +19,15 @@ from prong.app.worker_input import InputLine, presses
 from prong.app.worker_states import Lookout
 from prong.errors import Busy, External, Unavailable, Unsupported
 from prong.worker import Pane, WorkerInfo, WorkerState, WorkerStatus
-from prong.worker_ports import CanCapture, CanPress, CanSend, HasDialogs, Terminal
+from prong.worker_ports import (
+    CanCapture,
+    CanPress,
+    CanSend,
+    HasCommands,
+    HasDialogs,
+    Route,
+    Terminal,
+)
 
 if TYPE_CHECKING:
     from prong.app.application import App
@@ -41,9 +49,10 @@ _MORE_PRESSES = 100
 """So often a key is pressed once more: nobody knows what a UI takes for one letter."""
 
 
-def send(app: App, worker: WorkerInfo, text: str) -> None:
+def send(app: App, worker: WorkerInfo, text: str, *, as_command: bool = False) -> None:
     """Give a text to the UI of a worker. Raises `Busy` when it waits for an answer of a person."""
-    sending = _Sending(app, worker)
+    sending = _Sending(app, worker, as_command=as_command)
+    text = text if as_command else literal(app, worker, text, Route.TYPED)
     sending.wait_for_start()
     known = app.workers.named(worker.name)
     try:
@@ -53,6 +62,12 @@ def send(app: App, worker: WorkerInfo, text: str) -> None:
             before = {"prompted": known.prompted, "commanded": known.commanded}
             app.workers.records.change(worker.name, **before)
         raise
+
+
+def literal(app: App, worker: WorkerInfo, text: str, route: Route) -> str:
+    """The text so that the agent takes it as a prompt, whatever it begins with."""
+    store = app.store(worker.agent)
+    return store.as_prompt(text, route) if isinstance(store, HasCommands) else text
 
 
 def own_pane(app: App, worker: WorkerInfo) -> tuple[Terminal, Pane]:
@@ -75,8 +90,9 @@ def until(wanted: Callable[[], bool], seconds: float, every: float = _LOOK_EVERY
 
 
 class _Sending:
-    def __init__(self, app: App, worker: WorkerInfo) -> None:
+    def __init__(self, app: App, worker: WorkerInfo, *, as_command: bool) -> None:
         self._app = app
+        self._as_command = as_command
         self._name = worker.name
         self._agent = worker.agent
         self._lookout = Lookout(app)
@@ -137,7 +153,9 @@ class _Sending:
     def _mark(self, text: str) -> None:
         self.marked = datetime.now(UTC)
         self._app.workers.records.change(
-            self._name, prompted=self.marked, commanded=text.lstrip().startswith("/")
+            self._name,
+            prompted=self.marked,
+            commanded=self._as_command and text.lstrip().startswith("/"),
         )
 
     def _is_a_draft(self, *, left: bool = False) -> Busy:

@@ -280,14 +280,11 @@ def _opened(app: App, worker: WorkerInfo, launch: Launch | None, opening: _Openi
     )
     shell = worker_environment.carried(os.environ)
     env = {**shell, **worker.env, **launch.env, **opening.env, **marks}
-    # A prompt is the last word, behind `--`.
-    *_, separator, last = launch.argv if len(launch.argv) > 1 else ("", "")
-    commanded = opening.asked and separator == "--" and last.lstrip().startswith("/")
     launch = app.hooked(worker.agent, replace(launch, env=env, title=worker.name))
     now = datetime.now(UTC)
     facts: dict[str, Any] = {"started": now, "stopped": None}
     facts["prompted"] = now if opening.asked else None
-    facts["commanded"] = commanded
+    facts["commanded"] = False
     if isinstance(terminal, TakesOver):
         # The agent will have the number that this process has now.
         app.workers.records.change(worker.name, process=process_of(os.getpid()), **facts)

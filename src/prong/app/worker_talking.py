@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-from prong.app import worker_lock, worker_sending
+from prong.app import worker_answers, worker_lock, worker_sending
+from prong.app.worker_answers import session_of
 from prong.app.worker_sending import own_pane, until
 from prong.app.worker_states import Lookout, signature_of
-from prong.errors import External, Unsupported, UsageError
+from prong.errors import Busy, External, Unsupported, UsageError
 from prong.model import Message, Session, TurnState
 from prong.worker import WorkerInfo, WorkerState
 from prong.worker_ports import CanPress
@@ -26,21 +27,71 @@ _WRITTEN_WITHIN = 5.0
 """Seconds in which the end of a turn comes to the session after it was told."""
 
 
-def send(app: App, worker: WorkerInfo, text: str) -> None:
+def send(app: App, worker: WorkerInfo, text: str, *, as_command: bool = False) -> None:
     """Give a worker its next prompt; one that works takes it when it is done.
 
-    Raises `Busy` when it waits for an answer of a person, since the text would be that answer.
+    What begins like a command of the agent (`!`, `/`) is a text all the same, unless it is sent
+    as one. Raises `Busy` when the worker waits for an answer of a person, since the text would be
+    that answer.
     """
-    text = text.rstrip("\n")
-    if not text.strip():
-        raise UsageError("there is nothing to send")
+    text = _something(text)
     if worker.headless:
         from prong.app import worker_headless
 
-        worker_headless.turn(app, worker, text)
+        worker_headless.turn(app, worker, text, as_command=as_command)
         return
     with worker_lock.alone(app, worker.name):
-        worker_sending.send(app, worker, text)
+        worker_sending.send(app, worker, text, as_command=as_command)
+
+
+def ask(
+    app: App, worker: WorkerInfo, text: str, *, as_command: bool = False
+) -> worker_answers.SentPrompt | None:
+    """Give an idle worker a prompt, so that its answer can be told from others.
+
+    None when it is at work: then nothing was sent.
+    """
+    text = _something(text)
+    if worker.headless:
+        return _asked_headless(app, worker, text, as_command=as_command)
+    with worker_lock.alone(app, worker.name):
+        look = Lookout(app).look([app.workers.named(worker.name)])[0]
+        if look.state is WorkerState.BUSY:
+            return None
+        worker = app.workers.named(worker.name)
+        before = worker_answers.known_turns(app, worker)
+        worker_sending.send(app, worker, text, as_command=as_command)
+        return worker_answers.SentPrompt(worker.name, text, worker.session, before)
+
+
+def _asked_headless(
+    app: App, worker: WorkerInfo, text: str, *, as_command: bool
+) -> worker_answers.SentPrompt | None:
+    from prong.app import worker_headless
+
+    try:
+        started = worker_headless.turn(app, worker, text, as_command=as_command)
+    except Busy:
+        return None
+    assert started.started is not None
+    run = started.started.isoformat()
+    return worker_answers.SentPrompt(worker.name, text, started.session, run=run)
+
+
+def _something(text: str) -> str:
+    text = text.rstrip("\n")
+    if not text.strip():
+        raise UsageError("there is nothing to send")
+    return text
+
+
+def interrupt(app: App, worker: WorkerInfo) -> None:
+    """Ask a worker that is at work, or that waits for a person, to end its turn."""
+    if worker.headless:
+        raise Unsupported(f"{worker.name} is headless", hint=f"prong stop --force {worker.name}")
+    at_work = (WorkerState.BUSY, WorkerState.WAITING)
+    if app.workers.status(worker.name).state in at_work:
+        press(app, worker, "Escape")
 
 
 def press(app: App, worker: WorkerInfo, *keys: str) -> None:
@@ -59,21 +110,42 @@ def press(app: App, worker: WorkerInfo, *keys: str) -> None:
 # -- what is said ---------------------------------------------------------------------------------
 
 
+def answer(app: App, sent: worker_answers.SentPrompt) -> str:
+    """What a worker that is idle again answered to a prompt; empty when that opened no turn."""
+    worker = app.workers.named(sent.worker)
+    if worker.headless:
+        return _headless_answer(app, worker, sent.run)
+    found: str | None = None
+
+    def is_written() -> bool:
+        nonlocal found
+        found = worker_answers.answer(app, sent)
+        return found is not None
+
+    # The end of a turn is told before it is written.
+    until(is_written, _WRITTEN_WITHIN, _FOLLOW_EVERY)
+    return found or ""
+
+
+def _headless_answer(app: App, worker: WorkerInfo, run: str | None = None) -> str:
+    from prong.app import worker_headless
+
+    events = worker_headless.events(app, worker, run)
+    if events.error is not None and not events.reply:
+        hint = f"prong log {worker.name}"
+        raise External(f"the turn of {worker.name} failed: {events.error}", hint=hint)
+    return events.reply
+
+
 def reply(app: App, worker: WorkerInfo, after_turn: int = 0) -> str:
     """The last answer of the last turn that is over; empty when none is behind that number."""
     if worker.headless:
-        from prong.app import worker_headless
-
-        events = worker_headless.events(app, worker)
-        if events.error is not None and not events.reply:
-            hint = f"prong log {worker.name}"
-            raise External(f"the turn of {worker.name} failed: {events.error}", hint=hint)
-        return events.reply
+        return _headless_answer(app, worker)
     found = ""
 
     def is_written() -> bool:
         nonlocal found
-        session = _session(app, worker.agent, app.workers.named(worker.name).session)
+        session = session_of(app, worker.agent, app.workers.named(worker.name).session)
         if session is None:
             return False
         turns = app.conversation(session).turns
@@ -111,7 +183,7 @@ def log(app: App, worker: WorkerInfo, *, follow: bool = False) -> Iterator[Messa
             or signature_of(session) != signature
             or time.monotonic() - read > _READ_AGAIN
         ):
-            found = _session(app, worker.agent, id_)
+            found = session_of(app, worker.agent, id_)
             if found is not None:
                 if not is_same:
                     seen = []
@@ -128,8 +200,3 @@ def _common(one: list[Message], other: list[Message]) -> int:
     """How many of the first messages are the same. After a rewind those behind are others."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
-
-
-def _session(app: App, agent: str, id_: str | None) -> Session | None:
-    """A session; None while it has no file."""
-    return next((one for one in app.sessions(agent) if one.id == id_), None) if id_ else None

@@ -19,6 +19,7 @@ def worker(value: WorkerStatus, now: datetime | None = None) -> View:
     info, evidence = value.worker, value.evidence
     return {
         "name": info.name,
+        "worker": info.name,
         "agent": info.agent,
         "state": value.state.value,
         "evidence": evidence.source,
@@ -56,7 +57,7 @@ def status(value: WorkerStatus, now: datetime | None = None) -> View:
         "idle": value.state is WorkerState.IDLE,
         **{name: view[name] for name in ("state", "evidence", "age_s")},
     }
-    return {**first, **{name: field for name, field in view.items() if name != "name"}}
+    return {**first, **view}
 
 
 def plan(value: WorkerPlan) -> View:

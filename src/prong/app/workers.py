@@ -17,6 +17,7 @@ from prong.worker import Placement, WorkerInfo, WorkerState, WorkerStatus
 
 if TYPE_CHECKING:
     from prong.app.application import App
+    from prong.app.worker_answers import SentPrompt
     from prong.app.worker_cloning import CloneArguments
     from prong.app.worker_planning import WorkerOptions, WorkerPlan
     from prong.app.worker_starting import ForkRun
@@ -68,12 +69,20 @@ class Workers:
         return worker_starting.open_fork(self._app, fork, run)
 
     def fork(
-        self, source: str, name: str | None = None, *, prompt: str | None = None
+        self,
+        source: str,
+        name: str | None = None,
+        *,
+        prompt: str | None = None,
+        turn: int | str | None = None,
     ) -> WorkerInfo:
-        """Fork a worker or a session, and run the fork with the same command and settings."""
+        """Fork a worker or a session, and run the fork with the same command and settings.
+
+        With `turn`, at that one: its number, -1 for the last, or its id.
+        """
         from prong.app import worker_forking
 
-        return worker_forking.fork(self._app, source, name, prompt=prompt)
+        return worker_forking.fork(self._app, source, name, prompt=prompt, turn=turn)
 
     def clone(
         self, source: str, new: str | None = None, **how: Unpack[CloneArguments]
@@ -132,11 +141,29 @@ class Workers:
 
     # -- talking -----------------------------------------------------------------------------
 
-    def send(self, name: str, text: str) -> None:
+    def send(self, name: str, text: str, *, as_command: bool = False) -> None:
         """Give a worker its next prompt."""
         from prong.app import worker_talking
 
-        worker_talking.send(self._app, self.named(name), text)
+        worker_talking.send(self._app, self.named(name), text, as_command=as_command)
+
+    def ask(self, name: str, text: str, *, as_command: bool = False) -> SentPrompt | None:
+        """Give an idle worker a prompt whose answer is wanted; None when it is at work."""
+        from prong.app import worker_talking
+
+        return worker_talking.ask(self._app, self.named(name), text, as_command=as_command)
+
+    def answer(self, sent: SentPrompt) -> str:
+        """What a worker that is idle again answered to a prompt."""
+        from prong.app import worker_talking
+
+        return worker_talking.answer(self._app, sent)
+
+    def interrupt(self, name: str) -> None:
+        """Ask a worker to end its turn; nothing happens to one that has none."""
+        from prong.app import worker_talking
+
+        worker_talking.interrupt(self._app, self.named(name))
 
     def press(self, name: str, *keys: str) -> None:
         """Press keys in the pane of a worker."""

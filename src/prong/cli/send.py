@@ -4,14 +4,14 @@ import click
 
 from prong.cli.arguments import worker_argument
 from prong.cli.output import json_option, open_app, patience, print_json, read_prompt
-from prong.cli.started import answer, kept, print_answer, view
+from prong.cli.started import asked, kept, print_answer, view
 
 
 @click.command()
 @worker_argument
 @click.argument("text", metavar="TEXT|-", nargs=-1, required=True)
 @click.option(
-    "--wait", "-w", is_flag=True, help="Wait until it is idle again, and print the answer."
+    "--wait", "-w", is_flag=True, help="Wait for the answer to this prompt, and print it."
 )
 @click.option(
     "--timeout",
@@ -20,24 +20,36 @@ from prong.cli.started import answer, kept, print_answer, view
     default=1800,
     help="How long --wait waits (1800).",
 )
+@click.option(
+    "--as-command",
+    is_flag=True,
+    help="Let the agent take it as a command: /clear, or ! and a line for a shell.",
+)
 @json_option
-def send(name: str, text: tuple[str, ...], wait: bool, timeout: float, as_json: bool) -> None:
-    """Give a worker its next prompt.
+def send(
+    name: str,
+    text: tuple[str, ...],
+    wait: bool,
+    timeout: float,
+    as_command: bool,
+    as_json: bool,
+) -> None:
+    """Send a prompt to a worker.
 
-    `-` reads it from stdin. The text arrives as it is, whatever is in it. What somebody has typed
-    into the worker's pane and not sent becomes a part of the prompt.
+    `-` reads it from stdin. The text is a prompt whatever it begins with: `/clear` and `!ls` are
+    sent to the model, unless --as-command is given. If an unsent draft is in the worker's pane,
+    nothing is sent and the exit status is 4.
     """
     prompt = read_prompt(" ".join(text), f'prong send {name} "..."')
     assert prompt is not None
     app = open_app()
-    with kept(app, name), patience("sending ..."):
-        before = app.workers.status(name)
-        app.workers.send(name, prompt)
     if not wait:
+        with kept(app, name), patience("sending ..."):
+            app.workers.send(name, prompt, as_command=as_command)
         if as_json:
             print_json({"worker": name, "sent": True})
         return
-    status, reply = answer(app, name, before.turn or 0, timeout)
+    status, reply = asked(app, name, prompt, timeout, as_command=as_command)
     if as_json:
         print_json(view(status, sent=True, reply=reply))
     else:

@@ -1,5 +1,6 @@
 """What follows the start of a worker: it is waited for, and told of."""
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -77,6 +78,26 @@ def answer(app: "App", name: str, turn: int, seconds: float) -> "tuple[WorkerSta
     if status.state.value != "idle":
         raise _no_answer(status, seconds)
     return status, app.workers.reply(name, turn)
+
+
+def asked(
+    app: "App", name: str, text: str, seconds: float, *, as_command: bool
+) -> "tuple[WorkerStatus, str]":
+    """Give it a prompt when it is idle; what it answered to that."""
+    end = time.monotonic() + seconds
+
+    def wait() -> "WorkerStatus":
+        return app.workers.wait([name], timeout=max(end - time.monotonic(), 0.0))[0]
+
+    with kept(app, name), spinner(f"waiting for {name} ..."):
+        sent = app.workers.ask(name, text, as_command=as_command)
+        while sent is None:
+            wait()
+            sent = app.workers.ask(name, text, as_command=as_command)
+        status = wait()
+        if status.state.value != "idle":
+            raise _no_answer(status, seconds)
+        return status, app.workers.answer(sent)
 
 
 def _no_answer(status: "WorkerStatus", seconds: float) -> ProngError:

@@ -17,6 +17,7 @@ from prong.mcp.workers import what_to_do, worker
 
 if TYPE_CHECKING:
     from prong.app import App
+    from prong.app.worker_answers import SentPrompt
     from prong.worker import WorkerStatus
 
 _SLICE = 2.0
@@ -53,6 +54,9 @@ class SendToWorker(Arguments, frozen=True):
     text: Annotated[str, Meta(description="Its next prompt.", min_length=1, max_length=1_000_000)]
     wait: Annotated[bool, Meta(description="Wait for the answer.")] = False
     timeout: Seconds = 50.0
+    as_command: Annotated[
+        bool, Meta(description="As a command such as /clear. Refused unless the user allowed it.")
+    ] = False
     dry_run: Annotated[bool, Meta(description="Only see what the worker does.")] = False
 
 
@@ -143,23 +147,38 @@ async def _waited(
 
 
 async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
+    from prong.app import agent_wishes
+
     if given.wait:
         _refuse_own([given.name])
+    if given.as_command:
+        await call.do(lambda app: agent_wishes.refuse_unallowed(app, commands=True))
     before = await call.do(lambda app: app.workers.status(given.name))
     if given.dry_run:
         doing = f"it is {before.state.value}; nothing was sent"
         return Sent(worker=worker(before), sent=False, reply=None, hint=doing)
-    await call.do(lambda app: app.workers.send(given.name, given.text))
     if not given.wait:
+        await call.do(
+            lambda app: app.workers.send(given.name, given.text, as_command=given.as_command)
+        )
         status = await call.do(lambda app: app.workers.status(given.name))
         hint = "wait_workers waits for it"
         return Sent(worker=worker(status), sent=True, reply=None, hint=hint)
-    found = await _waited(call, [given.name], given.timeout)
-    if found is None or found[0].state.value != "idle":
+    end = time.monotonic() + given.timeout
+    prompt: SentPrompt | None = None
+    found: list[WorkerStatus] | None = []
+    while prompt is None and found is not None:
+        prompt = await call.do(
+            lambda app: app.workers.ask(given.name, given.text, as_command=given.as_command)
+        )
+        found = await _waited(call, [given.name], max(end - time.monotonic(), 0.0))
+    if prompt is None or not found or found[0].state.value != "idle":
         status = await call.do(lambda app: app.workers.status(given.name))
-        hint = what_to_do([status]) or "it is still at work: wait_workers, then read_session"
-        return Sent(worker=worker(status), sent=True, reply=None, hint=hint)
-    reply = await call.do(lambda app: app.workers.reply(given.name, before.turn or 0))
+        later = "wait_workers, then read_session" if prompt else "nothing was sent; call again"
+        hint = what_to_do([status]) or f"it is still at work: {later}"
+        return Sent(worker=worker(status), sent=prompt is not None, reply=None, hint=hint)
+    sent = prompt
+    reply = await call.do(lambda app: app.workers.answer(sent))
     return Sent(worker=worker(found[0]), sent=True, reply=reply, hint=None)
 
 

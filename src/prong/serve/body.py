@@ -43,6 +43,15 @@ class Body:
             raise UsageError(f"{name} must be true or false")
         return value
 
+    def turn(self, name: str) -> int | str | None:
+        """A number, or the beginning of an id."""
+        value = self._fields.pop(name, None)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
+            raise UsageError(f"{name} must be a number or the id of a turn")
+        return value
+
     def seconds(self, name: str, default: float) -> float:
         value = self._fields.pop(name, None)
         if value is None:

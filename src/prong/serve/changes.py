@@ -9,13 +9,19 @@ from prong.worker import WorkerState, WorkerStatus
 Change = tuple[str, dict[str, Any]]
 """The name of an event and its fields."""
 
+NOTHING: Mapping[str, int] = {}
 _AT_WORK = (WorkerState.BUSY, WorkerState.WAITING)
 
 
 def changes(
-    before: Mapping[str, WorkerStatus], now: Mapping[str, WorkerStatus]
+    before: Mapping[str, WorkerStatus],
+    now: Mapping[str, WorkerStatus],
+    inherited: Mapping[str, int] = NOTHING,
 ) -> Iterator[Change]:
-    """In the order in which they matter: first who came, then what they do, then who left."""
+    """In the order in which they matter: first who came, then what they do, then who left.
+
+    `inherited` has the number of turns that a session got from another one: they ended there.
+    """
     renamed = _renamed(before, now)
     for old, new in renamed.items():
         yield "worker_renamed", {"worker": new, "was": old}
@@ -25,7 +31,8 @@ def changes(
             yield "worker_created", _created(status)
     for name, status in now.items():
         if name in earlier:
-            yield from _of_one(earlier[name], status)
+            own_from = inherited.get(status.worker.session or "", 0)
+            yield from _of_one(earlier[name], status, own_from)
         elif status.state is WorkerState.GONE:
             yield "worker_gone", _gone(status)
     for name, status in earlier.items():
@@ -43,10 +50,11 @@ def _renamed(before: Mapping[str, WorkerStatus], now: Mapping[str, WorkerStatus]
     }
 
 
-def _of_one(before: WorkerStatus, now: WorkerStatus) -> Iterator[Change]:
+def _of_one(before: WorkerStatus, now: WorkerStatus, inherited: int) -> Iterator[Change]:
     if now.state is not before.state or now.worker.session != before.worker.session:
         yield "worker_state", _state(before, now)
-    if _has_finished(before, now):
+    is_own = now.turn is None or (_last_finished(now) or 0) > inherited
+    if is_own and _has_finished(before, now):
         yield "turn_finished", _turn(now)
     if now.state is WorkerState.GONE and before.state is not WorkerState.GONE:
         yield "worker_gone", _gone(now)

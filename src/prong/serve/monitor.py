@@ -16,7 +16,7 @@ from prong.app import App
 from prong.app.worker_evidence import ENDING, SETTLED
 from prong.app.worker_states import Lookout, described
 from prong.errors import NotFound, ProngError, Unavailable
-from prong.model import Fork
+from prong.model import Fork, Method
 from prong.serve.changes import changes
 from prong.serve.events import Events, Listener
 from prong.serve.watching import Watch
@@ -68,6 +68,8 @@ class Monitor:
         self._thread = Thread(target=self._run, name="monitor", daemon=True)
         self._watch = Watch(self._wanted.set, _is_of_interest)
         self._forks: set[str] | None = None
+        self._inherited: dict[str, int] = {}
+        """How many turns the sessions of forks got from where they come from."""
         self._stamp: Stamp = ()
 
     def start(self) -> None:
@@ -194,7 +196,7 @@ class Monitor:
             if self._done:
                 for fork in forks:
                     self._events.tell("fork_created", **_fork(fork))
-                for event, fields in changes(self._statuses, statuses):
+                for event, fields in changes(self._statuses, statuses, self._inherited):
                     self._events.tell(event, **fields)
             self._statuses, self._glance = statuses, glance
             self._done = number
@@ -229,6 +231,7 @@ class Monitor:
             return []
         forks = app.recorded_forks()
         known, self._forks = self._forks, {fork.id for fork in forks}
+        self._inherited = {fork.child.id: _inherited(fork) for fork in forks}
         self._stamp = stamp
         return [fork for fork in forks if fork.id not in known] if known is not None else []
 
@@ -283,6 +286,11 @@ def _folders(app: App, statuses: Iterable[WorkerStatus]) -> set[Path]:
 
     alive = [one.worker for one in statuses if one.state is not WorkerState.GONE]
     return worker_folders.watched(app, alive)
+
+
+def _inherited(fork: Fork) -> int:
+    """A seed is one turn, whatever it tells of."""
+    return 1 if fork.method is Method.SEED else fork.parent.turn or 0
 
 
 def _fork(fork: Fork) -> dict[str, object]:

@@ -157,11 +157,14 @@ class Routes:
     def _fork(self, body: Body, _: IsGone) -> Answer:
         """Every kind of worker forks itself; only how it is found differs."""
         source, name, prompt = body.needed("worker"), body.text("name"), body.text("prompt")
+        turn = body.turn("turn")
         body.done()
+        if turn is not None:
+            self._refuse_plug_in(source, "be forked at a turn")
         with self._opened() as app:
             if self._plug_ins.get(source) is None:
                 self._refuse_taken(name)
-                forked = Worker.open(source, app=app).fork(name, prompt=prompt)
+                forked = Worker.open(source, app=app).fork(name, prompt=prompt, turn=turn)
                 return self._made(app, forked.name)
             if name is None:
                 name = worker_names.after(source, self._taken(app))
@@ -190,6 +193,7 @@ class Routes:
     def _send(self, body: Body, is_gone: IsGone) -> Answer:
         name, text = body.needed("worker"), body.needed("text")
         wait, timeout = body.flag("wait"), body.seconds("timeout", RESPONSE_TIMEOUT)
+        as_command = bool(body.flag("as_command"))
         body.done()
         if self._plug_ins.get(name) is not None:
             reply = self._plug_ins.call(name, "send", text)
@@ -197,9 +201,9 @@ class Routes:
         with self._opened() as app:
             worker = Worker.open(name, app=app)
             if not wait:
-                app.workers.send(name, text)
+                app.workers.send(name, text, as_command=as_command)
                 return 200, {"worker": name, "reply": None}
-            reply = self._finished(worker.sending(text, timeout), is_gone)
+            reply = self._finished(worker.sending(text, timeout, as_command=as_command), is_gone)
             return 200, {"worker": name, "reply": reply}
 
     def _stop(self, body: Body, _: IsGone) -> Answer:

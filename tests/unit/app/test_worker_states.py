@@ -116,7 +116,7 @@ def test_a_pane_whose_number_belongs_to_another_program_is_not_the_workers(lab: 
 
 def test_clear_is_followed_and_recorded(lab: WorkerLab) -> None:
     worker = lab.idle("otter")
-    lab.app.workers.send("otter", "/clear")
+    lab.app.workers.send("otter", "/clear", as_command=True)
     until(lambda: lab.app.workers.status("otter").worker.session != worker.session)
     entry = lab.home.claude / "sessions" / f"{worker.process.pid if worker.process else 0}.json"
     assert lab.app.workers.named("otter").session == json.loads(entry.read_text())["sessionId"]

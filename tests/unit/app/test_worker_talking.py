@@ -116,7 +116,7 @@ def test_a_command_that_asks_the_model_nothing_leaves_it_idle(
 ) -> None:
     monkeypatch.setattr("prong.app.worker_evidence._BEGINS_WITHIN", timedelta(seconds=1))
     worker = lab.idle("otter")
-    lab.app.workers.send("otter", "/help")
+    lab.app.workers.send("otter", "/help", as_command=True)
     assert lab.state("otter") is WorkerState.BUSY  # who knows
     [status] = lab.app.workers.wait(["otter"], timeout=20)
     assert (status.state, status.evidence.detail) == (WorkerState.IDLE, "no turn")
@@ -254,7 +254,7 @@ def test_the_log_follows_what_is_said_also_after_clear(lab: WorkerLab) -> None:
     before = [(one.role, one.text.rpartition("\n")[2]) for one in lab.app.workers.log("otter")]
     assert before == [("user", "work 0"), ("assistant", "answer to work 0")]
     listener.start()
-    lab.app.workers.send("otter", "/clear")
+    lab.app.workers.send("otter", "/clear", as_command=True)
     until(lambda: lab.app.workers.status("otter").worker.session != worker.session)
     lab.app.workers.send("otter", "work 0.1")
     lab.app.workers.wait(["otter"], timeout=20)

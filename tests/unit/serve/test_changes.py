@@ -19,8 +19,8 @@ def status(name: str, state: str, turn: int | None = None, **fields: Any) -> Wor
 
 
 def told(before: list[WorkerStatus], now: list[WorkerStatus]) -> list[str]:
-    looks = [{one.worker.name: one for one in look} for look in (before, now)]
-    return [f"{event} {fields['worker']}" for event, fields in changes(*looks)]
+    first, then = ({one.worker.name: one for one in look} for look in (before, now))
+    return [f"{event} {fields['worker']}" for event, fields in changes(first, then)]
 
 
 def test_nothing_is_no_news() -> None:
@@ -51,6 +51,15 @@ def test_turns_that_nobody_saw_running() -> None:
     assert told(starting, [status("a", "idle", None)]) == ["worker_state a"]
     forked = [status("a", "idle", 1, forked_from="b")]
     assert told(starting, forked) == ["worker_state a"]
+
+
+def test_turns_that_a_fork_has_inherited_do_not_end_again() -> None:
+    inherited = {"s": 3}
+    for state in ("starting", "busy", "waiting"):
+        looks = {"a": status("a", state, 3)}, {"a": status("a", "idle", 3)}
+        assert "turn_finished" not in [event for event, _ in changes(*looks, inherited)]
+    own = {"a": status("a", "busy", 4)}, {"a": status("a", "idle", 4)}
+    assert "turn_finished" in [event for event, _ in changes(*own, inherited)]
 
 
 def test_coming_and_going() -> None:

@@ -7,9 +7,11 @@ from pathlib import Path
 from prong.agents import argv
 from prong.agents.argv import Command, Grammar, flags
 from prong.agents.claude.folders import default_root, project_folder
+from prong.agents.claude.literal import as_prompt
 from prong.agents.ids import is_uuid
 from prong.agents.shell import Word
 from prong.model import Child, Launch, Session
+from prong.worker_ports import Route
 
 PROGRAM = "claude"
 FLAGS = ("--resume", "--fork-session", "--session-id", "--name")
@@ -159,4 +161,5 @@ def operand(prompt: str | None) -> str | None:
     """
     if prompt is None:
         return None
+    prompt = as_prompt(prompt, Route.ARGUMENT)
     return prompt if len(prompt.split()) > 1 else f"{prompt} "

@@ -10,10 +10,12 @@ from prong.agents.answers import events
 from prong.agents.argv import Argument, Command, Grammar, flags
 from prong.agents.codex import permissions
 from prong.agents.codex.folders import default_root
+from prong.agents.codex.literal import as_prompt
 from prong.agents.ids import is_uuid
 from prong.agents.shell import Word
 from prong.errors import External, Unavailable, Unsupported, UsageError
 from prong.model import UNKNOWN_ID, Child, Launch, Session
+from prong.worker_ports import Route
 
 PROGRAM = "codex"
 FLAGS = ("resume", "exec", "app-server", "--cd", "--config")
@@ -209,9 +211,14 @@ def _rebuilt(
         if made_by_exec_in:
             first += permissions.settings(made_by_exec_in, cwd, profile_of(kept))
         own = ["-C", str(cwd), *([thread] if thread else [])]
-        return [*map(Word.of, first), *argv.with_prompt(kept, own, prompt)]
+        return [*map(Word.of, first), *argv.with_prompt(kept, own, operand(prompt))]
 
     return argv.rebuilt(command, PROGRAM, change)
+
+
+def operand(prompt: str | None) -> str | None:
+    """The prompt as a word of the command line."""
+    return as_prompt(prompt, Route.ARGUMENT) if prompt is not None else None
 
 
 def without_session(given: Sequence[Argument]) -> list[Argument]:

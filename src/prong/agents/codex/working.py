@@ -24,11 +24,13 @@ from prong.agents.codex.commands import (
     arguments,
     checked,
     environment,
+    operand,
     profile_of,
     without_session,
 )
 from prong.agents.codex.last_words import last_words as last_words  # noqa: PLC0414 -- a part of this module
 from prong.agents.codex.library import FileName
+from prong.agents.codex.literal import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
 from prong.agents.codex.printed import Event
 from prong.agents.headless import TurnOutput
 from prong.agents.ids import is_uuid
@@ -110,7 +112,7 @@ def begin(
     """A new thread; Codex chooses its id."""
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
-        return argv.with_prompt(_flags(words), ["-C", str(new.cwd)], prompt)
+        return argv.with_prompt(_flags(words), ["-C", str(new.cwd)], operand(prompt))
 
     return _launch(argv.rebuilt(command, PROGRAM, change), roots, new)
 
