@@ -55,8 +55,7 @@ esac
 _FONTS = re.compile(r"@font-face \{.*?\}\s*", flags=re.DOTALL)
 _FAMILY = "ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace"
 _NEW = (
-    (re.compile(r"(worktrees/shop-)[0-9a-f]{6}/[0-9a-f]{8}"), r"\g<1>e409cd/00f239ba"),
-    (re.compile(r"(&#160;prong/|>prong/)[0-9a-f]{8}"), r"\g<1>00f239ba"),
+    (re.compile(r"(worktrees/shop-)[0-9a-f]{6}"), r"\g<1>e409cd"),
     (re.compile(r"(turn&#160;\d+,&#160;)[0-9a-f]{7}"), r"\g<1>027f6ed"),
     (
         re.compile(rf"(?!{'|'.join(KNOWN)})[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}"),

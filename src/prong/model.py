@@ -344,6 +344,10 @@ class WorktreePlan(Record, frozen=True):
     """How long after the turn its code was kept, where that was late."""
     since: CodeSince | None = None
     """What the code of now has that the turn did not, where nobody asked for the code of now."""
+    name: str = ""
+    """What folder and branch are named after; a number behind it makes them unique."""
+    is_chosen: bool = False
+    """True when a person chose the branch: it is never another one."""
 
 
 class ForkPlan(Record, frozen=True):

@@ -29,8 +29,7 @@ def commands() -> list[tuple[str, str]]:
 def comparable(text: str, home: Path) -> list[str]:
     """Without what differs from run to run: ids, ages, sizes, scores, and where things lie."""
     for found, word in (
-        (r"\S*/prong/worktrees/shop-\w{6}/\w{8}", "<worktree>"),
-        (r"\bprong/[0-9a-f]{8}\b", "<branch>"),
+        (r"\S*/prong/worktrees/shop-\w{6}/[\w-]+", "<worktree>"),
         (rf"({re.escape(str(home))}|/home/ada|~/{home.name}|~)/", "~/"),
         (r"\b[0-9a-f]{7}\b(?= \()", "<commit>"),
         (r"--resume \S+", "--resume <id>"),

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from prong import spool
 from prong.agents.claude.sample import ClaudeSample
 from prong.agents.codex.sample import CodexSample
-from prong.model import TurnKey
+from prong.app import App
+from prong.model import Fork, ForkPlan, TurnKey
 from prong.vcs import snapshots
 from tests.cli.shell import API, NOW, PARSER, Shell
 
@@ -281,6 +283,77 @@ class TestFolder:
         problem = shop.problem(2, "fork", deep, "--code", "head")
         assert "no folder in that code" in problem["message"]
         assert git(code, "worktree", "list").count("\n") == 1
+
+
+class TestNames:
+    """Worktrees and their branches say what they are for."""
+
+    def test_after_the_title(self, shop: Shell, code: Path) -> None:
+        git(code, "remote", "add", "origin", str(code))
+        pushed = "refs/remotes/origin/prong/rate-limiting-for-the-public-api-2"
+        git(code, "update-ref", pushed, "HEAD")
+        made = [shop.json("fork", f"{API}@2")["fork"] for _ in range(3)]
+        title = "rate-limiting-for-the-public-api"
+        # Somebody else pushed the second one.
+        names = [title, f"{title}-3", f"{title}-4"]
+        assert [one["branch"] for one in made] == [f"prong/{name}" for name in names]
+        assert [Path(one["workspace"]).name for one in made] == names
+        again = shop.json("fork", made[2]["child"])["fork"]
+        assert again["branch"] == f"prong/{title}-5"
+
+    def test_after_what_a_person_says(self, shop: Shell, code: Path) -> None:
+        made = shop.json("fork", f"{API}@2", "--title", "Über: the `parser`!")["fork"]
+        assert made["branch"] == "prong/uber-the-parser"
+        made = shop.json("fork", f"{API}@2", "--branch", "try/it")["fork"]
+        assert (made["branch"], Path(made["workspace"]).name) == ("try/it", "try-it")
+
+    def test_a_name_is_not_given_twice(self, shop: Shell, code: Path) -> None:
+        """A session that ran in a worktree that is gone must not find another's code there."""
+        first = shop.json("fork", f"{API}@2")["fork"]
+        shop.ok("worktrees", "prune", "--yes", Path(first["workspace"]).name)
+        assert not Path(first["workspace"]).exists()
+        second = shop.json("fork", f"{API}@2")["fork"]
+        assert second["workspace"] == f"{first['workspace']}-2"
+
+    def test_plans_of_one_moment(self, shop: Shell, code: Path) -> None:
+        """Each is carried out, also when another one took its names meanwhile."""
+        with App() as app:
+            plans = [app.plan_fork(f"{API}@2") for _ in range(3)]
+            assert len({plan.workspace for plan in plans}) == 1
+            with ThreadPoolExecutor(3) as pool:
+                made = list(pool.map(_forked, plans))
+        assert sorted((one.branch or "")[-2:] for one in made) == ["-2", "-3", "pi"]
+        for one in made:
+            assert one.workspace is not None
+            assert one.launch is not None
+            assert one.launch.cwd == one.workspace
+            assert git(one.workspace, "branch", "--show-current").strip() == one.branch
+
+    def test_a_hostile_title(self, shop: Shell, code: Path) -> None:
+        key = "ghp_" + "a1B2" * 9
+        for title, branch in {
+            f"--upload-pack=x {key}\x1b[2J": "prong/upload-pack-x-masked-github-token-2j",
+            "../../../etc/passwd.lock": "prong/etc-passwd-lock",
+            "\u202e\U000e0041限流": "prong/rate-limiting-for-the-public-api",
+        }.items():
+            made = shop.json("fork", f"{API}@2", "--title", title)["fork"]
+            assert made["branch"] == branch
+            assert key not in json.dumps(made["workspace"])
+
+    def test_worktrees_of_earlier_versions(self, shop: Shell, code: Path) -> None:
+        made = shop.json("fork", f"{API}@2", "--branch", "prong/1a2b3c4d")["fork"]
+        old = Path(made["workspace"]).with_name("1a2b3c4d")
+        git(code, "worktree", "move", made["workspace"], str(old))
+        (listed,) = shop.json("worktrees")["worktrees"]
+        assert (listed["path"], listed["branch"]) == (str(old), "prong/1a2b3c4d")
+        shop.ok("worktrees", "prune", "--yes", "--force", "1a2b")
+        assert not old.exists()
+        assert git(code, "branch", "--list", "prong/*") == ""
+
+
+def _forked(plan: ForkPlan) -> Fork:
+    with App() as app:
+        return app.fork(plan)
 
 
 def test_a_branch_that_is_called_prong(shop: Shell, code: Path) -> None:

@@ -22,8 +22,7 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def comparable(text: str, home: Path) -> list[str]:
     """Without what differs from run to run: ids, ages, and where things lie."""
     for found, word in (
-        (r"\S*/prong/worktrees/shop-\w{6}/\w{8}", "<worktree>"),
-        (r"\bprong/[0-9a-f]{8}\b", "<branch>"),
+        (r"\S*/prong/worktrees/shop-\w{6}/[\w-]+", "<worktree>"),
         (rf"({re.escape(str(home))}|/home/ada|~/{home.name}|~)/", "~/"),
         (r"~/\.claude/projects/\S*", "<file>"),
         (r"\b[0-9a-f]{7}\b(?= \()", "<commit>"),

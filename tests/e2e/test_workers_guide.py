@@ -43,7 +43,6 @@ def comparable(text: str) -> list[str]:
         (r"\S*/projects/\S*\.jsonl", "<file>"),
         (r"\S*/workers/\S*\.jsonl", "<log>"),
         (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>"),
-        (r"\bprong/[0-9a-f]{8}\b", "<branch>"),
         (r"\b[0-9a-f]{8}\b", "<short>"),
         (r"\b[0-9a-f]{7}\b(?= \()", "<commit>"),
         (r"tmux:%\d+", "<pane>"),

@@ -10,7 +10,7 @@ from uuid import uuid4
 from prong.app import planning, seeding, workspaces
 from prong.app.launching import is_started, launch_of_plan, store_of
 from prong.app.outcome import Made
-from prong.errors import Busy, Corrupt, NotFound, ProngError, UsageError
+from prong.errors import Busy, Corrupt, NotFound, ProngError, Taken, UsageError
 from prong.model import Fork, ForkPlan, Method, Session, SessionRef
 from prong.ports import CanConvert, CanFork, CanForkNatively, ForkSource, capable
 from prong.publication import Publication
@@ -39,6 +39,17 @@ def fork(app: App, plan: ForkPlan, check: Callable[[], None] = _nothing) -> Fork
         return _forked(app, plan, check)
     # A worktree takes its time: not for an agent that is at work.
     _refuse_running(app.reading(plan.source), plan)
+    while True:
+        plan = planning.settled(app, plan)
+        try:
+            return _in_worktree(app, plan, check)
+        except Taken:
+            if planning.settled(app, plan) is plan:
+                raise  # that was not about the names of the worktree
+
+
+def _in_worktree(app: App, plan: ForkPlan, check: Callable[[], None]) -> Fork:
+    assert plan.worktree is not None
     with workspaces.made(app, plan.worktree) as making:
         done = _forked(app, plan, check)
         making.belongs_to(done.child)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from prong.app.launching import launch_of_plan, root_of, store_of
 from prong.app.resolve import find_turn
 from prong.app.windows import window_of
 from prong.app.worker_launching import commanded
+from prong.app.workspace_names import without_fork
 from prong.errors import Busy, NotFound, Unavailable, UsageError
 from prong.model import (
     Activity,
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from prong.worker import RunOptions, WorkerInfo
 
 
-_FORKED = re.compile(r" \(fork @[\w-]+\)( \d+)?$")
-
-
 class ForkOptions(Record, frozen=True):
     """What a person may say about a fork."""
 
@@ -75,6 +72,8 @@ class ForkOptions(Record, frozen=True):
     """The turn whose code it gets, when that is another one than it is forked at."""
     branch: str | None = None
     """The name of the new worktree's branch."""
+    name: str | None = None
+    """What worktree and branch are named after, otherwise after the title."""
     count: int = 1
     """How many forks are to be made of the plan: as many names of branches must be free."""
     command: str | tuple[str, ...] | None = None
@@ -189,7 +188,7 @@ def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
     title = f"{first.title} {number}" if first.title else None
     plan = replace(first, new_id=new_id, title=title)
     if first.worktree is not None:
-        worktree = workspaces.again(first.worktree, number)
+        worktree = workspaces.again(app, first.worktree, number)
         plan = replace(plan, worktree=worktree, workspace=worktree.folder)
     return replace(plan, launch=launch_of_plan(app, plan))
 
@@ -198,6 +197,15 @@ def moved(app: App, plan: ForkPlan, worktree: WorktreePlan) -> ForkPlan:
     """The same fork in a worktree that another project gives it."""
     plan = replace(plan, worktree=worktree, workspace=worktree.folder, code=worktree.code)
     plan = replace(plan, warnings=(*plan.warnings, *workspaces.warnings(worktree, "--no-worktree")))
+    return replace(plan, launch=launch_of_plan(app, plan))
+
+
+def settled(app: App, plan: ForkPlan) -> ForkPlan:
+    """The plan itself, unless somebody has taken the names of its worktree since it was made."""
+    worktree = workspaces.settled(app, plan.worktree) if plan.worktree else None
+    if worktree is None or worktree == plan.worktree:
+        return plan
+    plan = replace(plan, worktree=worktree, workspace=worktree.folder)
     return replace(plan, launch=launch_of_plan(app, plan))
 
 
@@ -288,7 +296,7 @@ def _title(conversation: Conversation, place: ForkPoint, options: ForkOptions) -
     if options.title is not None:
         return safe(options.title)
     # A fork of a fork is named after what both came from.
-    title = _FORKED.sub("", safe(conversation.session.title))
+    title = without_fork(safe(conversation.session.title))
     at = place.turn if place.turn is not None else (place.turn_id or "")[:8]
     return f"{title} (fork @{at})" if title else None
 

@@ -25,7 +25,7 @@ from prong.app import (
 )
 from prong.app.clone_source import Moment, Origin, Prompted, Rest
 from prong.app.planning import ForkOptions
-from prong.app.workspaces import branch_for
+from prong.app.workspace_names import WorkspaceNames, name_of, without_fork
 from prong.app.worktrees import is_used
 from prong.errors import Busy, External, ProngError, Taken
 from prong.model import Code, Fork, Launch
@@ -84,15 +84,21 @@ def clone(  # noqa: PLR0913 -- all but the first three by name
     if not origin.headless:
         app.terminals.for_worker(terminal)  # a reason not to begin, when there is none
     rest = Rest(app, timeout, waiting)
+    taken: Taken | None = None
     for _ in range(_ATTEMPTS):
         origin = rest.wait_for(origin)
         try:
-            made = _made(app, origin, ignored=ignored)
+            made = _made(app, origin, _called(app, origin, new), ignored=ignored)
         except Prompted:
+            continue
+        except Taken as error:
+            taken = error  # somebody else has just made a workspace of that name
             continue
         if trust:
             _trust(app, origin, made)
         return _started(app, origin, made, new, terminal, place)
+    if taken is not None:
+        raise taken
     raise Busy(
         f"{origin.label} was given a prompt each time that it was copied",
         hint=f"prong clone {source} when it rests, or: prong fork {source}",
@@ -112,9 +118,18 @@ class _Made(Record, frozen=True):
     fork: Fork | None = None
 
 
-def _made(app: App, origin: Origin, *, ignored: bool) -> _Made:
+def _called(app: App, origin: Origin, new: str | None) -> str:
+    """What the workspace of a clone is named after: the clone, or the session of no worker."""
+    if new is None and origin.worker is not None:
+        return worker_names.after(
+            origin.worker.name, {one.name for one in app.workers.records.all()}
+        )
+    return name_of(new, without_fork(origin.session.title) if origin.session else None)
+
+
+def _made(app: App, origin: Origin, called: str, *, ignored: bool) -> _Made:
     before = Moment.of(app, origin)
-    with _workspace(app, origin, ignored=ignored) as (copy, undo):
+    with _workspace(app, origin, called, ignored=ignored) as (copy, undo):
         if before.last is None:
             made = _begun(app, origin, copy)
             before.refuse_prompt(app, origin)
@@ -129,16 +144,18 @@ def _made(app: App, origin: Origin, *, ignored: bool) -> _Made:
 
 
 @contextmanager
-def _workspace(app: App, origin: Origin, *, ignored: bool) -> Generator[tuple[WorkspaceCopy, Undo]]:
+def _workspace(
+    app: App, origin: Origin, called: str, *, ignored: bool
+) -> Generator[tuple[WorkspaceCopy, Undo]]:
     settings = app.settings.workspace
-    name = uuid4().hex[:8]
+    path, branch = WorkspaceNames(app, workspace_copy.top_of(origin.folder)).free(called)
     with Undo(app.worktrees_root) as undo:
         try:
             copy = workspace_copy.copy(
                 origin.folder,
-                name,
+                path.name,
                 undo,
-                branch=branch_for(origin.folder, name),
+                branch=branch,
                 ignored=ignored,
                 brought=IgnoredFiles(copy=settings.copy, link=settings.link),
                 limit=app.settings.snapshots.limit,

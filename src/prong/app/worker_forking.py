@@ -107,7 +107,7 @@ def fork(
 ) -> WorkerInfo:
     """One fork of a worker or of a session, running. When it does not run, the fork stays."""
     point = source if turn is None else f"{source}@{turn}"
-    planned, _ = plan(app, point, ForkOptions(prompt=prompt))
+    planned, _ = plan(app, point, ForkOptions(prompt=prompt, name=name))
     parent = app.workers.records.named(planned.worker) if planned.worker else None
     runs = ForkRuns(
         names=(name,) if name else (),

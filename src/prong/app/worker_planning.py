@@ -11,6 +11,7 @@ from uuid import uuid4
 from prong.app import planning, worker_launching, worker_names, workspaces
 from prong.app.planning import ForkOptions
 from prong.app.sessions import Project, SessionFilter
+from prong.app.workspace_names import WorkspaceNames, name_of
 from prong.errors import NotFound, Taken, Unsupported, UsageError
 from prong.model import Code, ForkPlan, Launch, Session, WorktreePlan
 from prong.ports import AgentStore, CanLaunch, HasProgram, capable
@@ -239,8 +240,8 @@ def _worktree(app: App, project: Path, name: str, options: WorkerOptions) -> Wor
             what = "has no commit yet" if repository else "is not in a git repository"
             raise UsageError(f"no worktree can be made: {project} {what}", hint="--no-worktree")
         return None
-    path = worktrees.place(app.worktrees_root, repository.top, uuid4().hex[:8])
-    branch = options.branch or workspaces.free_branch(repository.top, name)
+    called = name_of(options.branch, name)
+    path, branch = WorkspaceNames(app, repository.top).free(called, options.branch)
     refuse_unfit(repository.top, [branch])
     _refuse_no_remote(repository.top, options.push)
     commit = worktrees.commit_of(repository.top, options.base or "HEAD")
@@ -251,7 +252,25 @@ def _worktree(app: App, project: Path, name: str, options: WorkerOptions) -> Wor
         branch=branch,
         folder=path / project.relative_to(os.path.realpath(repository.top)),
         commit=commit,
+        name=called,
+        is_chosen=options.branch is not None,
     )
+
+
+def settled(app: App, plan: WorkerPlan) -> WorkerPlan:
+    """The plan itself, unless somebody has taken the names of its worktree since it was made."""
+    if plan.worktree is None or plan.fork is not None:
+        return plan  # making the fork looks after its own
+    worktree = workspaces.settled(app, plan.worktree)
+    if worktree == plan.worktree:
+        return plan
+    plan = replace(plan, worktree=worktree, workspace=worktree.folder)
+    if plan.launch is None:
+        return plan
+    store = worker_launching.commanded(app.store(plan.agent), plan.command)
+    new = NewSession(plan.session, plan.workspace)
+    prompt, _ = short(plan.options.prompt)
+    return replace(plan, launch=capable(store, CanWork, "be a worker").begin(new, prompt))
 
 
 def _refuse_no_remote(repo: Path, remote: str | None) -> None:
@@ -309,6 +328,7 @@ def _of_fork(app: App, options: WorkerOptions) -> WorkerPlan:
             prompt=None if options.headless else prompt,
             code=Code.NONE if options.worktree is False else None,
             branch=options.branch if into is None else None,
+            name=options.name,
             command=options.command,
             run=options.run,
             env=options.env,

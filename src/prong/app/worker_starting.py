@@ -86,9 +86,12 @@ def start(app: App, plan: WorkerPlan) -> WorkerInfo:
     """Start what is planned. Either it runs and is recorded afterwards, or nothing is left."""
     for _ in range(_ATTEMPTS):
         try:
+        plan = worker_planning.settled(app, plan)
             return _started(app, plan)
         except Taken:
             if plan.options.name is not None or app.workers.records.named(plan.name) is None:
+            if worker_planning.settled(app, plan) is not plan:
+                continue
                 raise
             # Another start, at the same moment, has made up the same name.
             plan = worker_planning.plan(app, plan.options)

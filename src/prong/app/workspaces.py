@@ -15,6 +15,7 @@ from prong.app.findings import counted
 from prong.app.resolve import find_turn
 from prong.app.since import since
 from prong.app.turn_code import TurnCode
+from prong.app.workspace_names import WorkspaceNames, name_of, without_fork
 from prong.app.worktrees import is_used
 from prong.errors import External, NotFound, ProngError, UsageError
 from prong.model import (
@@ -73,7 +74,7 @@ def plan(
         return None
     code = options.code or _fitting(conversation, at, found)
     tops = _former_tops(app, conversation) if found and found.snapshot else []
-    drafting = _Drafting(app.worktrees_root, conversation, turn, repository, options, tops)
+    drafting = _Drafting(app, conversation, turn, repository, options, tops)
     if code is Code.TURN:
         return drafting.of_turn(found) if found or is_asked else None
     if repository is None:
@@ -163,17 +164,23 @@ def _has_code(app: App, conversation: Conversation) -> bool:
     return False
 
 
-def again(first: WorktreePlan, number: int) -> WorktreePlan:
+def again(app: App, first: WorktreePlan, number: int) -> WorktreePlan:
     """The same code for one more fork: in a worktree and on a branch of its own."""
-    name = uuid4().hex[:8]
-    path = first.path.with_name(name)
-    own, chosen = first.branch.removesuffix(first.path.name), first.branch
-    return replace(
-        first,
-        path=path,
-        branch=_numbered(chosen, number) if own == chosen else f"{own}{name}",
-        folder=path / first.folder.relative_to(first.path),
-    )
+    chosen = _numbered(first.branch, number) if first.is_chosen else None
+    return _moved(first, *WorkspaceNames(app, first.repo).free(first.name, chosen, number))
+
+
+def settled(app: App, plan: WorktreePlan) -> WorktreePlan:
+    """The plan itself, unless its names were taken since it was made; a chosen branch stays."""
+    names = WorkspaceNames(app, plan.repo)
+    if names.is_free(plan.path, None if plan.is_chosen else plan.branch):
+        return plan
+    return _moved(plan, *names.free(plan.name, plan.branch if plan.is_chosen else None))
+
+
+def _moved(plan: WorktreePlan, path: Path, branch: str) -> WorktreePlan:
+    folder = path / plan.folder.relative_to(plan.path)
+    return replace(plan, path=path, branch=branch, folder=folder)
 
 
 def _numbered(branch: str, number: int) -> str:
@@ -190,7 +197,7 @@ def _fitting(conversation: Conversation, turn: Turn | None, found: TurnCode | No
 class _Drafting(Record, frozen=True):
     """What all plans of a fork have in common."""
 
-    root: Path
+    app: App
     conversation: Conversation
     turn: Turn | None
     repository: Path | None
@@ -209,12 +216,13 @@ class _Drafting(Record, frozen=True):
         return self.plan(Code.TURN, found)
 
     def plan(self, code: Code, of: TurnCode) -> WorktreePlan:
-        name = uuid4().hex[:8]
-        path = worktrees.place(self.root, of.repo, name)
+        branch = self.options.branch
+        title = without_fork(self.conversation.session.title)
+        name = name_of(branch, self.options.name, self.options.title, title)
+        path, own_branch = WorkspaceNames(self.app, of.repo).free(name, branch)
         common = common_of(of.repo)
         if common is not None:
             refuse_among_files(path, common)
-        branch = self.options.branch
         if branch is not None:
             numbers = range(1, self.options.count + 1)
             refuse_unfit(of.repo, (_numbered(branch, number) for number in numbers))
@@ -222,12 +230,14 @@ class _Drafting(Record, frozen=True):
             code=code,
             repo=of.repo,
             path=path,
-            branch=branch_for(of.repo, name) if branch is None else branch,
+            branch=own_branch,
             folder=path / self._depth(of.repo),
             snapshot=of.snapshot,
             commit=of.commit,
             is_exact=of.is_exact or code is not Code.TURN,
             late=of.late,
+            name=name,
+            is_chosen=branch is not None,
         )
 
     def _depth(self, repo: Path) -> str:
@@ -241,24 +251,6 @@ class _Drafting(Record, frozen=True):
         tops = [repo, self.repository or repo, *self.tops]
         depths = (_below(top, cwd) for cwd in told if cwd for top in tops)
         return next((depth for depth in depths if depth is not None), "")
-
-
-def branch_for(repository: Path, name: str) -> str:
-    """The branch of a worktree that nobody has named.
-
-    There is no `prong/1a2b` where there is a branch `prong`.
-    """
-    taken = Git(repository).ask("show-ref", "--verify", "--quiet", "refs/heads/prong").ok
-    return f"prong-{name}" if taken else f"prong/{name}"
-
-
-def free_branch(repository: Path, name: str) -> str:
-    """The same, for a name that an earlier worktree may have had: its branch has stayed."""
-    branch = branch_for(repository, name)
-    listed = Git(repository).run("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads")
-    taken = set(os.fsdecode(listed).splitlines())
-    more = (f"{branch}-{number}" for number in range(2, len(taken) + 3))
-    return branch if branch not in taken else next(one for one in more if one not in taken)
 
 
 def _below(top: Path, folder: str) -> str | None:
@@ -366,7 +358,8 @@ def _make(app: App, plan: WorktreePlan, undo: Undo) -> tuple[Worktree, tuple[str
     snapshot = plan.snapshot
     lacks: list[str] = []
     if plan.code is Code.NOW:
-        key = snapshot_for(plan.path.name)
+        # A snapshot may outlive its worktree, whose name is free again then.
+        key = snapshot_for(f"{plan.path.name}-{uuid4().hex[:8]}")
         undo.will_take(plan.repo, ref_of(key))
         snapshot = snapshots.take(plan.repo, key, limit=app.settings.snapshots.limit)
         if snapshot is None:

@@ -205,6 +205,7 @@ def _code(text: str | None, *, no_worktree: bool) -> "Code | None":
 
     if no_worktree:
         if text not in (None, Code.NONE.value):
+        name=given["name"],
             raise UsageError(f"--code {text} needs a worktree", hint="leave --no-worktree out")
         return Code.NONE
     return Code(text) if text else None

@@ -6,6 +6,7 @@ with it. The source is only read, and a journal takes back what is not wanted or
 """
 
 import os
+import secrets
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,8 +22,8 @@ from prong.vcs.messages import ref_of
 from prong.vcs.repository import Repository
 from prong.vcs.tree_copy import TreeCopy
 from prong.vcs.worktree_changes import signature
-from prong.vcs.worktree_journal import Undo, inside
-from prong.vcs.worktree_making import give_back
+from prong.vcs.worktree_journal import Undo, alone, inside
+from prong.vcs.worktree_making import give_back, refuse_taken
 from prong.vcs.worktree_record import Worktree, entry_of
 from prong.vcs.worktree_refs import snapshot_for
 from prong.vcs.worktree_state import UNDER_WAY
@@ -66,7 +67,7 @@ def copy(
     if not real.is_dir():
         raise NotFound(f"there is no folder {folder}", path=str(folder))
     repository = Repository.find(real)
-    top = Path(os.path.realpath(repository.top)) if repository else real
+    top = top_of(real)
     _refuse_home(top)
     path = worktrees.place(undo.root, top, name)
     if repository is None:
@@ -86,6 +87,12 @@ def copy(
     return WorkspaceCopy(worktree.path, below, worktree, worktree.warnings)
 
 
+def top_of(folder: Path) -> Path:
+    """What is copied of a folder: the working tree that it is in, or the folder itself."""
+    repository = Repository.find(folder) if folder.is_dir() else None
+    return Path(os.path.realpath(repository.top if repository else folder))
+
+
 def _refuse_home(top: Path) -> None:
     """Whoever runs an agent in there does not mean all that is in it."""
     home = Path(os.path.realpath(Path.home()))
@@ -100,9 +107,11 @@ def _refuse_home(top: Path) -> None:
 def _copy_folder(source: Path, path: Path, undo: Undo) -> WorkspaceCopy:
     undo.make_folders(path.parent)
     path = inside(undo.root, path)
-    undo.will(copy=str(path))
-    step("copy", path)
-    path.mkdir(mode=0o700)
+    with alone(path.parent):
+        refuse_taken(undo.root, path)
+        undo.will(copy=str(path))
+        step("copy", path)
+        path.mkdir(mode=0o700)
     tree = TreeCopy(source, path, _managed(undo.root, source), doubted=None)
     tree.complete()
     undo.whole(path)
@@ -110,7 +119,8 @@ def _copy_folder(source: Path, path: Path, undo: Undo) -> WorkspaceCopy:
 
 
 def _worktree(repo: Path, path: Path, undo: Undo, branch: str, limit: int) -> Worktree:
-    key = snapshot_for(path.name)
+    # A snapshot may outlive its worktree, whose name is free again then.
+    key = snapshot_for(f"{path.name}-{secrets.token_hex(4)}")
     undo.will_take(repo, ref_of(key))
     snapshot = snapshots.take(repo, key, limit=limit)
     if snapshot is None:

@@ -17,9 +17,9 @@ from prong.vcs.submodules import LINKED
 from prong.vcs.worktree_checkout import settle, write_files
 from prong.vcs.worktree_filters import bring_filtered
 from prong.vcs.worktree_index import write_index
-from prong.vcs.worktree_journal import Undo, alone, entries_of, inside
+from prong.vcs.worktree_journal import Undo, alone, entries_of, inside, under_way
 from prong.vcs.worktree_questions import Commit, Questions
-from prong.vcs.worktree_record import Worktree, entry_of
+from prong.vcs.worktree_record import Worktree, entry_of, place_of
 
 _NEW = ("worktree", "add", "--quiet", "--no-checkout")
 
@@ -65,9 +65,11 @@ def add(undo: Undo, repo: Path, path: Path, branch: str, head: str | None, commi
         raise NotFound(f"{repo} is no git repository", path=str(repo))
     undo.make_folders(path.parent)
     path = inside(undo.root, path)
-    _refuse(repository, path, branch, unborn=head is None)
     common = repository.common_dir
     with alone(common):
+        # What is announced is taken back when this fails, so nobody else may have it.
+        refuse_taken(undo.root, path, common)
+        _refuse(repository, path, branch, unborn=head is None)
         _add(undo, repository, path, branch, head, commit)
     return Worktree(path, repository.top, common, branch, head, datetime.now(UTC))
 
@@ -100,8 +102,6 @@ def _add(
 def _refuse(repository: Repository, path: Path, branch: str, *, unborn: bool) -> None:
     """Say no before anything is done."""
     git = Git(repository.top)
-    if os.path.lexists(path) and not _is_empty_folder(path):
-        raise Taken(f"{path} exists already", path=str(path))
     if branch.startswith("-"):
         raise _wrong_name(branch)
     if unborn:
@@ -111,6 +111,14 @@ def _refuse(repository: Repository, path: Path, branch: str, *, unborn: bool) ->
         if git.ask("show-ref", "--verify", "--quiet", name).ok:
             raise _taken(branch)
     refuse_among_files(path, repository.common_dir)
+
+
+def refuse_taken(root: Path, path: Path, common: Path | None = None) -> None:
+    """Say no to a place that somebody else has, or is about to make or to take back."""
+    places = [place_of(entry) for entry in entries_of(common)] if common else []
+    is_there = os.path.lexists(path) and not _is_empty_folder(path)
+    if is_there or path in places or path in under_way(root):
+        raise Taken(f"{path} exists already", path=str(path))
 
 
 def refuse_among_files(path: Path, common: Path) -> None:
