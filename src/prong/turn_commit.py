@@ -20,15 +20,21 @@ def make(snapshot: Snapshot, prompt: str, number: int | None, remote: str | None
     try:
         made = worktree_commits.commit_turn(snapshot, prompt, number)
         told.update(commit=made.commit, reason=made.reason)
-        if remote and (made.commit or _is_behind(snapshot.repo)):
-            worktree_push.start(snapshot.repo, remote)
-            told["push"] = remote
     except ProngError as error:
         told["reason"] = error.message
+    try:
+        told["push"] = push_ahead(snapshot.repo, remote)
+    except ProngError as error:
+        told["reason"] = told["reason"] or error.message
     return told
 
 
-def _is_behind(repo: Path) -> bool:
-    """True when the last push failed: the next one takes all that is not there yet."""
-    last = worktree_push.last(repo)
-    return last is not None and last.failure is not None
+def push_ahead(worktree: Path, remote: str | None) -> str | None:
+    """Begin to push what the remote has not, whoever committed it; the remote, if that is needed.
+
+    Only of a worktree that prong made: `NotFound` for any other.
+    """
+    if remote is None or not worktree_push.is_ahead(worktree, remote):
+        return None
+    worktree_push.start(worktree, remote)
+    return remote

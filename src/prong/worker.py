@@ -137,6 +137,8 @@ class WorkerStatus(Record, frozen=True):
     last_input: str | None = None
     """The last prompt, as the session has it."""
     exit_code: int | None = None
+    push_failure: str | None = None
+    """Why its branch could not be pushed last, while the remote has not all of it."""
 
     @property
     def state(self) -> WorkerState:

@@ -12,6 +12,7 @@ import pytest
 from prong.paths import state_dir
 from prong.state.workers import WorkerRecords
 from prong.testing.tmux import wait_until
+from tests.cli.code_lab import git
 from tests.cli.shell import prong
 from tests.cli.worker_lab import WorkerLab
 from tests.interrupts import ending, unmeasured
@@ -333,3 +334,34 @@ def test_the_worktree_of_a_headless_worker_is_in_use_between_two_prompts(lab: Wo
     lab.shell.ok("stop", "quiet")
     (worktree,) = lab.shell.json("worktrees")["worktrees"]
     assert worktree["state"] == "finished"
+
+
+def test_a_push_that_failed_is_shown_and_tried_again(lab: WorkerLab) -> None:
+    """Of what the agent committed itself."""
+    bare = lab.project.parent / "remote.git"
+    git(lab.project.parent, "init", "--quiet", "--bare", str(bare))
+    git(lab.project, "remote", "add", "origin", str(bare))
+    hook = bare / "hooks/pre-receive"
+    hook.write_text("#!/bin/sh\necho 'the release is frozen' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    worker = lab.run("--name", "parser", "--push", "origin")
+    lab.until("parser", "idle")
+    assert lab.status("parser")["push_failure"] is None
+    worktree = Path(worker["worktree"])
+    (worktree / "new.py").write_text("new\n")
+    git(worktree, "add", "--all")
+    git(worktree, "commit", "--quiet", "--message", "by the agent")
+    lab.shell.ok("stop", "parser")
+    lab.shell.ok("restart", "parser")
+    wait_until(lambda: lab.status("parser")["push_failure"] is not None, what="the failed push")
+    assert "the release is frozen" in lab.status("parser")["push_failure"]
+    assert "the release is frozen" in lab.shell.run("ps").stderr
+    assert "failed: " in lab.shell.ok("status", "parser")
+    found = [one for one in lab.shell.json("doctor")["findings"] if "frozen" in one["message"]]
+    assert [one["level"] for one in found] == ["warning"]
+    hook.unlink()
+    lab.shell.ok("stop", "parser")
+    lab.shell.ok("restart", "parser")
+    wait_until(lambda: lab.status("parser")["push_failure"] is None, what="the push")
+    head = git(worktree, "rev-parse", "HEAD")
+    assert git(bare, "rev-parse", "refs/heads/prong/parser") == head

@@ -14,7 +14,7 @@ from prong.agents.claude.sample import ClaudeSample
 from prong.agents.codex.sample import CodexSample
 from prong.model import TurnKey
 from prong.testing.home import IsolatedHome
-from prong.vcs import worktrees
+from prong.vcs import worktree_push, worktrees
 from tests.unit.agents.stores import START, uuid
 from tests.unit.hook_agent import SOURCE, THREAD, Agent, answer_of, prompt_id
 
@@ -422,6 +422,26 @@ class TestWorkers:
         agent.env["CLAUDE_CODE_ENTRYPOINT"] = "sdk-cli"
         assert agent.claude("PermissionRequest", path, tool_name="Bash")["state"] is None
         assert agent.codex("PermissionRequest", tool_name="Bash")["state"] == "waiting"
+
+    def test_what_the_agent_committed_is_pushed(
+        self, agent: Agent, sample: ClaudeSample, tmp_path: Path
+    ) -> None:
+        top = self.worktree(agent)
+        self.git(tmp_path, "init", "--quiet", "--bare", "remote.git")
+        self.git(top, "remote", "add", "origin", str(tmp_path / "remote.git"))
+        agent.env |= {"PRONG_WORKER": "w", "PRONG_COMMIT_TURNS": "1", "PRONG_PUSH": "origin"}
+        (top / "a.txt").write_text("one")
+        self.git(top, "add", "--all")
+        self.git(top, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "by the agent")
+        sample.prompt("make a.txt and commit it")
+        sample.answer("Done.")
+        path = sample.write(agent.home.claude)
+        said = {"prompt_id": prompt_id(sample), "last_assistant_message": "Done."}
+        told = agent.claude("Stop", path, **said)
+        assert told["commit"] == {"commit": None, "reason": "nothing changed", "push": "origin"}
+        assert worktree_push.push(top, "origin") is not None  # waits for the other one
+        head = self.git(top, "rev-parse", "HEAD")
+        assert self.git(tmp_path / "remote.git", "rev-parse", "refs/heads/prong/w") == head
 
     def test_turns_become_commits(self, agent: Agent, sample: ClaudeSample) -> None:
         top = self.worktree(agent)

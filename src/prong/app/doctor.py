@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong import __version__, paths, publication
-from prong.app import doctor_code, programs
+from prong.app import doctor_code, programs, worker_pushing
 from prong.app.findings import Finding, Level, counted
 from prong.app.hooks import HookState
 from prong.app.mcp_setup import McpState
@@ -50,9 +50,17 @@ def examine(app: App) -> Report:
     findings.extend(_unfinished(app))
     findings.extend(_state(app))
     findings.extend(doctor_code.examine(app))
+    findings.extend(_pushes(app))
     findings.extend(_plug_ins(app, listing.failed))
     findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
     return Report(tuple(findings))
+
+
+def _pushes(app: App) -> list[Finding]:
+    try:
+        return list(worker_pushing.examine(app.workers.records.all()))
+    except ProngError:
+        return []  # what is wrong with the records is said above
 
 
 def _agent(app: App, name: str, store: AgentStore, sessions: list[Session]) -> list[Finding]:

@@ -18,6 +18,7 @@ from prong.app import (
     worker_lock,
     worker_names,
     worker_planning,
+    worker_pushing,
     workspaces,
 )
 from prong.app.programs import output
@@ -85,13 +86,13 @@ class _Opening(Record, frozen=True):
 def start(app: App, plan: WorkerPlan) -> WorkerInfo:
     """Start what is planned. Either it runs and is recorded afterwards, or nothing is left."""
     for _ in range(_ATTEMPTS):
-        try:
         plan = worker_planning.settled(app, plan)
+        try:
             return _started(app, plan)
         except Taken:
-            if plan.options.name is not None or app.workers.records.named(plan.name) is None:
             if worker_planning.settled(app, plan) is not plan:
                 continue
+            if plan.options.name is not None or app.workers.records.named(plan.name) is None:
                 raise
             # Another start, at the same moment, has made up the same name.
             plan = worker_planning.plan(app, plan.options)
@@ -324,6 +325,7 @@ def restart(
     app: App, worker: WorkerInfo, terminal_name: str | None, place: Placement | None
 ) -> WorkerInfo:
     """Open the worker's own session again; it is never forked anew."""
+    worker_pushing.again(worker)
     with worker_lock.alone(app, worker.name):
         return _restarted(app, app.workers.named(worker.name), terminal_name, place)
 

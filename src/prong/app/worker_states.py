@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong import spool
-from prong.app import worker_liveness
+from prong.app import worker_liveness, worker_pushing
 from prong.app.worker_evidence import COMMAND, OPENED, WRITTEN, judge
 from prong.app.worker_liveness import Life
 from prong.errors import ProngError
@@ -48,9 +48,14 @@ def statuses(app: App, workers: Sequence[WorkerInfo]) -> list[WorkerStatus]:
 def described(app: App, found: Sequence[WorkerStatus]) -> list[WorkerStatus]:
     """What was seen, with the last words that were said in them."""
     sessions = _sessions(app, found)
-    result = [_with_words(app, one, sessions) for one in found]
+    result = [_with_push(_with_words(app, one, sessions)) for one in found]
     # A terminal is asked for each of them, so not when there are many.
     return [_with_exit_code(app, one) for one in result] if len(result) == 1 else result
+
+
+def _with_push(status: WorkerStatus) -> WorkerStatus:
+    failed = worker_pushing.failure(status.worker)
+    return replace(status, push_failure=failed) if failed else status
 
 
 class Lookout:

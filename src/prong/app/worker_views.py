@@ -46,6 +46,7 @@ def worker(value: WorkerStatus, now: datetime | None = None) -> View:
         "log": str(info.log) if info.log else None,
         "commit_turns": info.commit_turns,
         "push": info.push,
+        "push_failure": value.push_failure,
     }
 
 

@@ -6,7 +6,7 @@ import click
 
 from prong.cli.output import json_option, note, open_app, patience, print_json
 from prong.cli.worker_table import print_workers
-from prong.front.text import counted
+from prong.front.text import clean, counted
 
 if TYPE_CHECKING:
     from prong.worker import WorkerStatus
@@ -40,6 +40,10 @@ def ps(everything: bool, as_json: bool) -> None:
     for one in shown:
         if one.state.value == "gone" and not _is_stopped(one):
             note(f"{one.worker.name} is gone: prong restart {one.worker.name}")
+    for one in shown:
+        if one.push_failure:
+            reason = clean(one.push_failure)
+            note(f"{one.worker.name} was not pushed to {one.worker.push}: {reason}")
     if hidden := len(found) - len(shown):
         note(f"{counted(hidden, 'worker')} left out, stopped or long gone: prong ps --all")
     elif not shown:

@@ -60,7 +60,7 @@ class _WithExtra(click.Command):
     help="A settings file of the agent for this run.",
 )
 @click.option("--commit-turns", is_flag=True, help="Commit after every turn, on its branch.")
-@click.option("--push", metavar="REMOTE", help="Push every such commit there.")
+@click.option("--push", metavar="REMOTE", help="Push the branch there after every turn.")
 @click.option("--resume", type=SessionArgument(), metavar="SESSION", help="Go on with a session.")
 @click.option(
     "--fork", type=SessionArgument(), metavar="SESSION[@TURN]", help="Go on with a fork of one."

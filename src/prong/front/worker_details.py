@@ -38,5 +38,6 @@ def details(status: "WorkerStatus") -> Iterator[tuple[str, str]]:
     yield "command", " ".join(quoted(word) for word in words(worker.command))
     commits = "a commit after every turn" if worker.commit_turns else ""
     yield "commits", f"{commits}, pushed to {worker.push}" if worker.push else commits
+    yield "push", f"failed: {status.push_failure}" if status.push_failure else ""
     yield "prompt", status.last_input or ""
     yield "said", status.last_line

@@ -10,6 +10,7 @@ settings that git would follow here are switched off one by one: there is no swi
 
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -23,7 +24,7 @@ from prong.errors import External, NotFound, Unavailable
 
 _KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 """Where the user's own settings lie. Git never sets these for a hook."""
-_WAYS = ("GIT_SSH", "GIT_ASKPASS", "GIT_PROXY", "GIT_SSL", "GIT_HTTP")
+_WAYS = ("GIT_SSH", "GIT_PROXY", "GIT_SSL", "GIT_HTTP")
 """How the user's git reaches a remote."""
 _IDENTITY = "prong", "prong@localhost"
 _SET = {
@@ -40,6 +41,13 @@ _SET = {
     "GIT_COMMITTER_EMAIL": _IDENTITY[1],
     "LC_ALL": "C",
 }
+_NO_QUESTIONS = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",  # none, whatever core.askPass and SSH_ASKPASS say
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GCM_INTERACTIVE": "never",
+}
+"""There is nobody to answer: credentials are known to git, or it fails at once."""
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -109,7 +117,15 @@ class Deadline:
             return
         with self._lock:
             for process in self._running:
-                process.kill()
+                _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """With all that it started, where it has a session of its own."""
+    with suppress(OSError):
+        if process.poll() is None and os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 class Answer(NamedTuple):
@@ -191,7 +207,7 @@ class Running:
 
     def kill(self) -> None:
         if self._process.poll() is None:
-            self._process.kill()
+            _kill(self._process)
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
                 try:
@@ -244,6 +260,8 @@ class Git:
                 stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if writing is None else writing,
                 stderr=subprocess.PIPE,
+                # A hook, or a way to a remote, finds no terminal to ask, and ends with git.
+                start_new_session=self._as_user,
             )
         except FileNotFoundError as error:
             if self.folder.is_dir():
@@ -306,7 +324,7 @@ class Git:
             if not name.startswith("GIT_") or name in _KEPT or self._is_way(name)
         }
         if self._as_user:
-            environment["GIT_TERMINAL_PROMPT"] = "0"
+            environment |= _NO_QUESTIONS
         else:
             environment |= _SET
             if self._filters:

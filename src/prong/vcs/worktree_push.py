@@ -1,22 +1,25 @@
 """The branch of a worktree pushed to a remote, by a process of its own that nobody waits for.
 
-What fails is tried again with the next turn: a push takes all that is not there yet.
+What fails is written down and tried again with the next turn: a push takes all that is not there
+yet. Nothing is ever forced: what the remote has and the branch has not is for a person to merge.
 """
 
-import fcntl
 import json
 import os
+import re
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from prong.errors import NotFound
+from prong.errors import NotFound, ProngError
+from prong.lock import locked
 from prong.regular import read_regular
 from prong.vcs import worktree_record
-from prong.vcs.git import Deadline, Git
+from prong.vcs.git import Answer, Deadline, Git
 from prong.vcs.worktree_record import entry_of
 
 _RESULT = "prong-push.json"
@@ -25,6 +28,10 @@ _started: list[subprocess.Popen[bytes]] = []
 """Nobody waits for them, but Python wants to be told of those that ended."""
 _PATIENCE = 300.0
 """Seconds after which a push is given up."""
+_IDLE = re.compile(r"hint:|error: failed to push some refs")
+"""Lines of git that do not say why a push failed."""
+_CREDENTIALS = re.compile(r"(?<=//)[^/@\s]+@")
+_LONGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -38,11 +45,13 @@ class Push:
 
 
 def start(path: Path, remote: str) -> None:
-    """Begin to push; returns at once."""
-    worktree_record.read(path)
-    remotes = os.fsdecode(Git(path).run("remote")).splitlines()
-    if remote not in remotes:
-        raise NotFound(f"there is no remote {remote}", hint="git remote -v", remote=remote)
+    """Begin to push; returns at once. Raises `NotFound` for a remote that git does not know."""
+    tip = _tip(path)
+    if remote not in os.fsdecode(Git(path).run("remote")).splitlines():
+        message = f"there is no remote {remote}"
+        if tip is not None:
+            _write(path, Push(tip, remote, datetime.now(UTC), message))
+        raise NotFound(message, hint="git remote -v", remote=remote)
     _started[:] = [process for process in _started if process.poll() is None]
     process = subprocess.Popen(
         (sys.executable, "-P", "-m", "prong.vcs.worktree_push", str(path), remote),
@@ -64,32 +73,92 @@ def last(path: Path) -> Push | None:
         return None
 
 
-def push(path: Path, remote: str) -> Push | None:
-    """Push and wait for it; None when another process is at it."""
+def is_ahead(path: Path, remote: str) -> bool:
+    """Whether the branch has commits of its own that the remote, as far as is known, has not.
+
+    A push, by prong or by anybody else, moves the remote's branch as git knows it; where git is
+    told to follow no branches of the remote, the last push says it.
+    """
+    tip = _tip(path)
+    if tip is None:
+        return False
+    before = last(path)
+    if before is not None and (before.commit, before.remote, before.failure) == (tip, remote, None):
+        return False
     worktree = worktree_record.read(path)
-    entry = entry_of(path)
-    with (entry / _LOCK).open("wb") as lock:
-        try:
-            fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+    git = Git(path)
+    there = f"refs/remotes/{remote}/{worktree.branch}"
+    known = [there] if git.ask("rev-parse", "--verify", "--quiet", there).ok else []
+    begun = [worktree.base] if worktree.base else []
+    words = ("rev-list", "--count", "--ignore-missing", tip, "--not", *begun, *known)
+    return int(git.run(*words)) > 0
+
+
+def failure(path: Path, remote: str) -> str | None:
+    """Why the branch is not in the remote; None when it is, or was never pushed."""
+    before = last(path)
+    if before is None or before.failure is None:
+        return None
+    with suppress(ProngError):  # the worktree is gone, or its repository
+        if is_ahead(path, remote):
+            return before.failure
+    return None
+
+
+def push(path: Path, remote: str, patience: float = _PATIENCE) -> Push | None:
+    """Push and wait for it; None when another process is at it for too long."""
+    with (entry_of(path) / _LOCK).open("wb") as lock:
+        # What came since another one began is not in its push.
+        if not locked(lock.fileno(), patience):
             return None
-        ref = f"refs/heads/{worktree.branch}"
-        commit = Git(path).run("rev-parse", "--verify", ref).decode().strip()
+        tip = _tip(path)
+        if tip is None:
+            raise NotFound(f"{path} has no branch to push", path=str(path))
+        ref = f"refs/heads/{worktree_record.read(path).branch}"
         # As a push of the user: their hook may refuse it, and that of LFS sends its files first.
-        git = Git(path, deadline=Deadline(_PATIENCE), as_user=True)
-        answer = git.ask("push", "--quiet", "--porcelain", remote, f"{commit}:{ref}")
-        failure = None if answer.ok else answer.complaint.strip() or f"status {answer.status}"
-        done = Push(commit, remote, datetime.now(UTC), failure)
-        record = {
-            "commit": done.commit,
-            "remote": done.remote,
-            "when": done.when.isoformat(),
-            "failure": done.failure,
-        }
-        new = (entry / _RESULT).with_suffix(".new")
-        new.write_text(json.dumps(record), encoding="ascii")
-        new.replace(entry / _RESULT)
+        deadline = Deadline(patience)
+        git = Git(path, deadline=deadline, as_user=True)
+        answer = git.ask("push", "--quiet", "--porcelain", remote, f"{tip}:{ref}")
+        failed = None
+        if not answer.ok:
+            slow = deadline.over
+            failed = f"not done after {patience:.0f} seconds" if slow else _reason(answer)
+        deadline.lift()
+        done = Push(tip, remote, datetime.now(UTC), failed)
+        _write(path, done)
         return done
+
+
+def _tip(path: Path) -> str | None:
+    ref = f"refs/heads/{worktree_record.read(path).branch}"
+    answer = Git(path).ask("rev-parse", "--verify", "--quiet", ref)
+    return answer.output.decode().strip() if answer.ok else None
+
+
+def _reason(answer: Answer) -> str:
+    """What git says about it, in one line: `[rejected] (fetch first)`. Passwords are left out."""
+    refused = [
+        line.rpartition("\t")[2]
+        for line in answer.output.decode(errors="replace").splitlines()
+        if line.startswith("!\t")
+    ]
+    said = [line for line in answer.complaint.splitlines() if not _IDLE.match(line)]
+    plain = (" ".join(line.split()) for line in (*refused, *said))
+    text = "; ".join(line for line in plain if line) or f"git ended with status {answer.status}"
+    return _CREDENTIALS.sub("", text)[:_LONGEST]
+
+
+def _write(path: Path, done: Push) -> None:
+    record = {
+        "commit": done.commit,
+        "remote": done.remote,
+        "when": done.when.isoformat(),
+        "failure": done.failure,
+    }
+    result = entry_of(path) / _RESULT
+    new = result.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps(record), encoding="ascii")
+    new.replace(result)
 
 
 if __name__ == "__main__":
