@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from threading import Lock
-from typing import Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from prong.app import worker as sync
 from prong.app.worker import (
@@ -28,6 +28,9 @@ from prong.app.worker import (
 )
 from prong.errors import External
 from prong.worker import WorkerState
+
+if TYPE_CHECKING:
+    from prong.app.worker_planning import WorkerPlan
 
 __all__ = ["Worker"]
 
@@ -58,6 +61,13 @@ class Worker:
             **arguments,
         )
         return cls(await _made(make))
+
+    @classmethod
+    async def plan(
+        cls, name: str | None = None, **arguments: Unpack[WorkerArguments]
+    ) -> WorkerPlan:
+        """What `create` with the same arguments would start. Writes nothing."""
+        return await asyncio.to_thread(partial(sync.Worker.plan, name, **arguments))
 
     @classmethod
     async def open(cls, name: str, *, response_timeout: float = RESPONSE_TIMEOUT) -> Self:

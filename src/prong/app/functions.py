@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack, overload
 
 from prong.app.application import App
+from prong.app.keywords import refuse_unknown
 from prong.app.planning import ForkOptions
 from prong.errors import UsageError
-from prong.model import Fork, ForkPlan, Method, Query, SearchResult, Session, Turn
+from prong.model import Code, Fork, ForkPlan, Method, Query, SearchResult, Session, Turn
 from prong.moments import EXAMPLES, moment
 from prong.record import replace
+from prong.worker import RunOptions
 
 
 class ForkArguments(TypedDict, total=False):
@@ -26,6 +28,14 @@ class ForkArguments(TypedDict, total=False):
     retry: bool
     before_compaction: bool
     trim: bool
+    code: Code | str | None
+    code_at: str | int | None
+    branch: str | None
+    no_worktree: bool
+    name: str | None
+    model: str | None
+    skip_permissions: bool
+    settings: str | PathLike[str] | None
 
 
 def sessions(agent: str | None = None) -> list[Session]:
@@ -103,20 +113,42 @@ def _path(given: str | PathLike[str] | None) -> Path | None:
 
 def plan_fork(point: str, **arguments: Unpack[ForkArguments]) -> ForkPlan:
     """What `fork` with the same arguments would do. Writes nothing."""
+    options = _options(arguments)
     with App() as app:
-        return app.plan_fork(point, _options(arguments))
+        return app.plan_fork(point, options)
 
 
-def fork(point: str, **arguments: Unpack[ForkArguments]) -> Fork:
+@overload
+def fork(
+    point: str, *, dry_run: Literal[False] = False, **arguments: Unpack[ForkArguments]
+) -> Fork: ...
+@overload
+def fork(point: str, *, dry_run: Literal[True], **arguments: Unpack[ForkArguments]) -> ForkPlan: ...
+@overload
+def fork(point: str, *, dry_run: bool, **arguments: Unpack[ForkArguments]) -> Fork | ForkPlan: ...
+def fork(
+    point: str, *, dry_run: bool = False, **arguments: Unpack[ForkArguments]
+) -> Fork | ForkPlan:
     """Make a new session of the turns up to a point such as `claude:60309e1e@12`.
 
-    The agent is not started: `Fork.launch` says how.
+    In a git repository it gets a worktree with the code of that turn, as `prong fork` does. The
+    agent is not started: `Fork.launch` says how. With `dry_run` the plan comes back, and nothing is
+    written.
     """
+    options = _options(arguments, "dry_run")
     with App() as app:
-        return app.fork(app.plan_fork(point, _options(arguments)))
+        plan = app.plan_fork(point, options)
+        return plan if dry_run else app.fork(plan)
 
 
-def _options(given: ForkArguments) -> ForkOptions:
+def _options(given: ForkArguments, *more: str) -> ForkOptions:
+    refuse_unknown("fork", given, (*ForkArguments.__annotations__, *more))
+    code = given.get("code")
+    run = RunOptions(
+        model=given.get("model"),
+        skip_permissions=given.get("skip_permissions", False),
+        settings=_path(given.get("settings")),
+    )
     return ForkOptions(
         agent=given.get("agent"),
         into=_path(given.get("into")),
@@ -127,4 +159,17 @@ def _options(given: ForkArguments) -> ForkOptions:
         retry=given.get("retry", False),
         before_compaction=given.get("before_compaction", False),
         trim=given.get("trim", False),
+        code=_code(code, no_worktree=given.get("no_worktree", False)),
+        code_at=None if given.get("code_at") is None else str(given.get("code_at")),
+        branch=given.get("branch"),
+        name=given.get("name"),
+        run=run if run != RunOptions() else None,
     )
+
+
+def _code(code: Code | str | None, *, no_worktree: bool) -> Code | None:
+    if not no_worktree:
+        return None if code is None else Code(code)
+    if code not in (None, Code.NONE):
+        raise UsageError(f"code={str(code)!r} needs a worktree", hint="leave no_worktree out")
+    return Code.NONE

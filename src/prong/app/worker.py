@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 
 from prong.app.application import App
+from prong.app.keywords import refuse_unknown
 from prong.errors import Busy, External
 from prong.record import Record
 from prong.worker import Pane, Placement, RunOptions, WorkerInfo, WorkerState, WorkerStatus
 
 if TYPE_CHECKING:
-    from prong.app.worker_planning import WorkerOptions
+    from prong.app.worker_planning import WorkerOptions, WorkerPlan
 
 T = TypeVar("T")
 
@@ -117,12 +118,25 @@ class Worker:
         Raises `Taken` when the name or the id is in use, and `External` when the agent ended at
         once: the end of what it said is in the details.
         """
-        options = _options(name, arguments)
+        options = _options(name, arguments, "name", "ready_timeout", "response_timeout", "app")
         with _opened(app) as there:
             started = there.workers.start(there.workers.plan(options))
             if ready_timeout > 0:
                 there.workers.ready(started.name, ready_timeout)
         return cls(started.name, response_timeout=response_timeout, app=app)
+
+    @classmethod
+    def plan(
+        cls,
+        name: str | None = None,
+        *,
+        app: App | None = None,
+        **arguments: Unpack[WorkerArguments],
+    ) -> WorkerPlan:
+        """What `create` with the same arguments would start. Writes nothing."""
+        options = _options(name, arguments, "name", "app")
+        with _opened(app) as there:
+            return there.workers.plan(options)
 
     @classmethod
     def open(
@@ -336,9 +350,10 @@ def _opened(app: App | None) -> Generator[App]:
         yield own
 
 
-def _options(name: str | None, given: WorkerArguments) -> WorkerOptions:
+def _options(name: str | None, given: WorkerArguments, *more: str) -> WorkerOptions:
     from prong.app.worker_planning import WorkerOptions
 
+    refuse_unknown("Worker.create", given, (*WorkerArguments.__annotations__, *more))
     place = given.get("place")
     return WorkerOptions(
         name=name,

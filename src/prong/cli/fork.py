@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from prong.app import App
     from prong.app.planning import ForkOptions
     from prong.model import Code, Fork, ForkPlan
+    from prong.worker import RunOptions
 
 T = TypeVar("T")
 
@@ -67,6 +68,14 @@ class _Fork(OptionalNumbers):
     "--no-worktree", is_flag=True, help="Run it where the source ran; no code is touched."
 )
 @click.option("--agent", "-a", type=AgentArgument(), metavar="NAME", help="Fork into this agent.")
+@click.option("--model", "-m", metavar="NAME", help="The model that the fork runs with.")
+@click.option("--skip-permissions", is_flag=True, help="Let it do everything unasked.")
+@click.option(
+    "--settings",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="A settings file of the agent for the fork.",
+)
 @click.option("--method", type=click.Choice(_METHODS), default="copy", help="How to hand it over.")
 @click.option("--id", "new_id", metavar="UUID", help="The id of the new session.")
 @click.option("--title", metavar="TEXT", help="The title of the new session.")
@@ -196,8 +205,23 @@ def _options(given: dict[str, Any]) -> "ForkOptions":
         code=_code(given["code"], no_worktree=given["no_worktree"]),
         code_at=given["code_at"],
         branch=given["branch"],
+        name=given["name"],
         count=max(given["count"], len(given["prompt_file"])),
+        run=_run_options(given),
     )
+
+
+def _run_options(given: dict[str, Any]) -> "RunOptions | None":
+    """How the agent is started; None as its source, or as configured."""
+    from prong.worker import RunOptions
+
+    settings: Path | None = given["settings"]
+    options = RunOptions(
+        model=given["model"],
+        skip_permissions=given["skip_permissions"],
+        settings=settings.absolute() if settings else None,
+    )
+    return options if options != RunOptions() else None
 
 
 def _code(text: str | None, *, no_worktree: bool) -> "Code | None":
@@ -205,7 +229,6 @@ def _code(text: str | None, *, no_worktree: bool) -> "Code | None":
 
     if no_worktree:
         if text not in (None, Code.NONE.value):
-        name=given["name"],
             raise UsageError(f"--code {text} needs a worktree", hint="leave --no-worktree out")
         return Code.NONE
     return Code(text) if text else None
