@@ -100,7 +100,6 @@ class IsolatedHome:
             # Panes go into a tmux of its own, never into that of the person.
             "TMUX_TMPDIR": str(self.tmp),
             **self.xdg(),
-            **MACHINE,
         }
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -112,6 +111,7 @@ class IsolatedHome:
         return {
             "PATH": SYSTEM_PATH,
             **self.variables(),
+            **MACHINE,
             "SHELL": "/bin/bash",
             "HTTP_PROXY": "http://127.0.0.1:9",
             "HTTPS_PROXY": "http://127.0.0.1:9",

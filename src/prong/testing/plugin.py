@@ -30,12 +30,12 @@ NO_SKIP = "PRONG_NO_SKIP"
 @pytest.fixture
 def isolated_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IsolatedHome:
     """A throw-away home; this process and its children use it until the test ends."""
-    from prong.testing.home import ESCAPES, IsolatedHome
+    from prong.testing.home import ESCAPES, MACHINE, IsolatedHome
 
     home = IsolatedHome.create(tmp_path / "home")
     for name in ESCAPES:
         monkeypatch.delenv(name, raising=False)
-    for name, value in home.variables().items():
+    for name, value in (home.variables() | MACHINE).items():
         monkeypatch.setenv(name, value)
     return home
 
