@@ -38,3 +38,26 @@ def private_dir(path: Path) -> Path:
     """Make the folder if it is missing, readable by its owner only."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
+
+
+def private_file(path: Path) -> None:
+    """Make an empty file if there is none, readable by its owner only.
+
+    For sqlite, which makes its files as readable as the umask lets it. A file that is there is not
+    opened: closing any descriptor of a database drops the locks that the process holds on it. So a
+    new one is made under another name, and has its own only when it is closed.
+    """
+    if path.exists():
+        return
+    new = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        pass  # another one was faster
+    except OSError:
+        if path.exists():
+            return
+        new.rename(path)  # not every file system has links
+    finally:
+        new.unlink(missing_ok=True)

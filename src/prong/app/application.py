@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from prong import config, paths
+from prong.app import database
 from prong.app.garbage import no_collections
 from prong.app.reading import Readings
 from prong.app.sessions import Listing, Scanner, SessionFilter
@@ -91,6 +92,7 @@ class App:
         self._needs_programs = needs_programs
         self._state = state
         self._readings = Readings()
+        database.opened(self)
 
     @cached_property
     def settings(self) -> Config:
@@ -119,6 +121,7 @@ class App:
             self._cache.close()
             del self._cache
             self.__dict__.pop("_scanner", None)
+        database.closed(self)
 
     def __enter__(self) -> Self:
         return self
@@ -135,7 +138,13 @@ class App:
     def _records(self) -> ForkRecords | None:
         from prong.state.forks import ForkRecords
 
-        return ForkRecords(self.state_dir / "state.db") if self._remember else None
+        return ForkRecords(self.database) if self._remember else None
+
+    @property
+    def database(self) -> Path:
+        """state.db. Whoever uses it has it repaired, and rebuilt, when it is damaged."""
+        again = partial(App, self._settings, stores=self._stores, state=self._state)
+        return database.of(self.state_dir, again if self._remember else None)
 
     @property
     def state_dir(self) -> Path:
@@ -375,6 +384,7 @@ class App:
         def folders() -> Iterator[Path]:
             return whereabouts.of_sessions(self.sessions(), self.recorded_forks())
 
+        _ = self.database
         limit = self.settings.snapshots.limit
         return Capture(self.state_dir, self.recorded_forks, limit, folders)
 

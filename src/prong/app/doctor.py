@@ -21,6 +21,7 @@ from prong.model import Program, Session
 from prong.ports import AgentStore, HasHooks, HasProgram, HasRetention
 from prong.record import Record
 from prong.registry import BUILT_IN
+from prong.state import repairs
 
 if TYPE_CHECKING:
     from prong.app.application import App
@@ -213,14 +214,18 @@ def _state(app: App) -> Iterable[Finding]:
     health = app.state_health()
     if health is None:
         return
-    where = app.state_dir / "state.db"
+    where = app.database
     if health.problem:
         message = f"{where}: {health.problem}"
         yield Finding("state", Level.WARNING, message, "forks work, but are not recorded")
     else:
         yield Finding("state", Level.OK, f"{where}: {counted(health.forks, 'recorded fork')}")
     for path in health.damaged:
-        yield Finding("state", Level.NOTE, f"{path} was damaged and moved aside; may be deleted")
+        message = f"{path} was damaged: a new state.db has what could be salvaged and rebuilt"
+        yield Finding("state", Level.NOTE, message, "keep it until you miss nothing")
+    for repair in repairs.found(where):
+        yield Finding("state", Level.NOTE, repair.message)
+    repairs.mark_seen(where)
 
 
 def fix(app: App) -> Iterable[Finding]:

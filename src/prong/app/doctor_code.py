@@ -70,10 +70,10 @@ def _snapshots(app: App) -> Iterable[Finding]:
         yield Finding("code", Level.OK, message)
         return
     # Nothing, or lost: the repositories know.
-    there = sum(_has_snapshots(common) for common in _repositories(app))
+    there = sum(_has_snapshots(common) for common in repositories(app))
     if there:
-        repositories = "1 repository has" if there == 1 else f"{there} repositories have"
-        message = f"no snapshot is recorded, but {repositories} some"
+        have = "1 repository has" if there == 1 else f"{there} repositories have"
+        message = f"no snapshot is recorded, but {have} some"
         yield Finding("code", Level.WARNING, message, _FIX)
 
 
@@ -95,7 +95,7 @@ def fix(app: App) -> Iterable[Finding]:
         return
     before = _recorded(app)
     capture = Capture(app.state_dir)
-    for folder in _repositories(app).values():
+    for folder in repositories(app).values():
         try:
             capture.rebuild([folder])
         except ProngError as error:
@@ -112,13 +112,13 @@ def fix(app: App) -> Iterable[Finding]:
 
 def _recorded(app: App) -> set[str]:
     try:
-        records = SnapshotRecords(app.state_dir / "state.db")
+        records = SnapshotRecords(app.database)
         return {one.ref for one in records.all()}
     except ProngError:
         return set()  # what is wrong with the file is said elsewhere
 
 
-def _repositories(app: App) -> dict[Path, Path]:
+def repositories(app: App) -> dict[Path, Path]:
     """The repositories that sessions ran in, with one of their folders each."""
     found: dict[Path, Path] = {}
     for session in app.sessions():

@@ -63,7 +63,7 @@ class Lookout:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._activity = ActivityRecords(app.state_dir / "state.db")
+        self._activity = ActivityRecords(app.database)
         self._files: dict[SessionRef, Session] = {}
         self._searched = -_LOOK_FOR_FILES_EVERY
         self._last_turns: dict[str, tuple[tuple[int, int], Turn | None]] = {}

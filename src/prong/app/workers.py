@@ -38,7 +38,7 @@ class Workers:
 
     @cached_property
     def records(self) -> WorkerRecords:
-        return WorkerRecords(self._app.state_dir / "state.db")
+        return WorkerRecords(self._app.database)
 
     # -- starting ----------------------------------------------------------------------------
 

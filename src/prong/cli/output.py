@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Callable[..., Any])
 
 _UNKNOWN_WIDTH = 80
+_APP = "prong.app"
 _LEAST_WIDTH = 20
 _PATIENCE_SECONDS = 1.0
 
@@ -27,8 +28,29 @@ def open_app() -> "App":
     """The application, imported when a command runs: `prong --help` does without it."""
     app = _factory.get()()
     if context := click.get_current_context(silent=True):
+        context.find_root().meta[_APP] = app
         context.call_on_close(app.close)
+        context.call_on_close(lambda: _tell(app))  # before that
     return app
+
+
+def _tell(app: "App") -> None:
+    """Say what is wrong with the records, or was."""
+    from prong.app.database import notices
+
+    for notice in notices(app.state_dir):
+        click.echo(f"{styled('prong:', fg='yellow')} {clean(notice)}", err=True)
+
+
+def _with_notices(value: Any) -> Any:
+    context = click.get_current_context(silent=True)
+    app = context.find_root().meta.get(_APP) if context else None
+    if app is None or not isinstance(value, dict):
+        return value
+    from prong.app.database import notices
+
+    answer, told = cast(dict[str, Any], value), notices(app.state_dir)
+    return {**answer, "warnings": [*answer.get("warnings", ()), *told]} if told else answer
 
 
 def _make_app() -> "App":
@@ -65,7 +87,8 @@ def print_json(value: Any) -> None:
     """One JSON value on stdout, with nothing in it that a terminal would obey."""
     plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     indent = 2 if sys.stdout.isatty() else None
-    click.echo(escaped(json.dumps(value, ensure_ascii=plain, indent=indent)))
+    text = json.dumps(_with_notices(value), ensure_ascii=plain, indent=indent)
+    click.echo(escaped(text))
 
 
 def styled(text: str, **style: Any) -> str:

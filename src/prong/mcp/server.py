@@ -25,6 +25,7 @@ from mcp.types import (
 
 import prong
 from prong.app import App
+from prong.app.database import notices
 from prong.errors import NotFound
 from prong.front.desk import Desk
 from prong.mcp.caller import Caller
@@ -34,6 +35,7 @@ from prong.mcp.quoted import fenced
 from prong.mcp.schemas import checked, plain
 from prong.mcp.tool import Call, Tool
 from prong.mcp.tools import TOOLS
+from prong.paths import state_dir
 from prong.visible import safe_value
 
 _INSTRUCTIONS = (
@@ -93,8 +95,9 @@ async def _answer(
         found = safe_value(plain(await tool.run(call, arguments)))
     except Exception as error:  # noqa: BLE001 -- whatever it is, the agent gets an answer
         return problem_of(error)
-    text = TextContent(type="text", text=fenced(found))
-    return CallToolResult(content=[text], structured_content=found)
+    texts = [fenced(found), *(f"prong: {one}" for one in notices(state_dir()))]
+    content: list[Any] = [TextContent(type="text", text=text) for text in texts]
+    return CallToolResult(content=content, structured_content=found)
 
 
 def _named(tools: Mapping[str, Tool], name: str) -> Tool:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from prong.paths import private_file
 from prong.texts import Stamp
 
 ORDINAL_BITS = 20
@@ -117,7 +118,7 @@ class Catalogue:
 
     def __init__(self, path: Path) -> None:
         """Open it, or make it. Raises `sqlite3.Error` when it is damaged."""
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        private_file(path)
         self._names: dict[int, tuple[str, str]] | None = None
         """The session of every file, when that was asked for more than once."""
         self._names_of = (0, 0)

@@ -5,7 +5,6 @@ one; nothing is lost but time. Several processes may use it at once.
 """
 
 import heapq
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from prong.log import debug
-from prong.paths import private_dir
+from prong.paths import private_dir, private_file
 from prong.search.embedder import DIMENSIONS, MODEL_ID, Embedder
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ class VectorCache:
 
     def _connect(self) -> sqlite3.Connection:
         private_dir(self._path.parent)
-        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        private_file(self._path)
         connection = sqlite3.connect(self._path, timeout=2)
         try:
             connection.execute("PRAGMA synchronous = OFF")

@@ -264,9 +264,9 @@ def _is_there(status: WorkerStatus | None, until: Collection[WorkerState]) -> bo
 
 
 def _is_of_interest(path: str) -> bool:
-    """Not what reading state.db makes beside it, or nothing would ever be quiet."""
+    """Not what opening state.db makes beside it. What is recorded goes to its log first."""
     name = os.path.basename(path)
-    return name == "state.db" or not name.startswith(("state.", "daemon."))
+    return name in ("state.db", "state.db-wal") or not name.startswith(("state.", "daemon."))
 
 
 def _stamp(path: Path) -> Stamp:

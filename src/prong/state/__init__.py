@@ -1,5 +1,5 @@
 """What prong itself keeps.
 
 `cache.db` remembers what scans saw and may be deleted at any time. `state.db` has facts that must
-not be lost; what of it the session files tell as well comes back when it is.
+not be lost; a damaged one is kept, salvaged and rebuilt.
 """

@@ -13,7 +13,7 @@ from typing import Any
 from prong.log import debug
 from prong.model import SessionRef
 from prong.record import Record
-from prong.state.connection import reading, writing
+from prong.state.connection import read, write
 from prong.state.values import as_bytes, as_text
 
 _COLUMNS = ("agent", "session", "state", "detail", "time", "cwd", "worker")
@@ -56,8 +56,8 @@ class ActivityRecords:
         """Record what was heard, all or none. What is older than what is known changes nothing."""
         if not activities:
             return
-        with writing(self._path) as connection:
-            connection.executemany(_ADD, [_row(one) for one in activities])
+        rows = [_row(one) for one in activities]
+        write(self._path, lambda connection: connection.executemany(_ADD, rows))
 
     def all(self) -> dict[SessionRef, Activity]:
         """The last activity of each session that was ever heard of, the newest last."""
@@ -69,10 +69,8 @@ class ActivityRecords:
         return self._found(f"{_SELECT} {_ABOUT} ORDER BY time, rowid", wanted)
 
     def _found(self, query: str, values: tuple[str, ...] = ()) -> dict[SessionRef, Activity]:
-        with reading(self._path) as connection:
-            rows = connection.execute(query, values).fetchall() if connection else []
         found: dict[SessionRef, Activity] = {}
-        for row in rows:
+        for row in read(self._path, query, values):
             try:
                 activity = _activity(dict(zip(_COLUMNS, row, strict=True)))
             except (ValueError, TypeError) as error:

@@ -1,237 +1,366 @@
-"""Opening state.db: safe with several processes, with damage, and where nothing can be written.
+"""state.db: one connection in each process, which all of its threads share.
 
-Every operation opens the file and closes it again, so no process holds on to a file that another
-one has set aside. Whoever opens it holds `state.lock` while it is looked at: a new file is then
-made by one process only, and a damaged one is moved once.
+The file is opened by sqlite alone. POSIX locks belong to the process: closing any other descriptor
+of the file would drop those that sqlite holds, and another process would write at the same time.
+Version and tables are looked at when the file is opened; an access costs no more than its
+statements. Reading takes no lock that another process could hold.
+
+A process notices at its next access that the file was replaced or deleted, and goes on with what is
+there now. A forked child has connections of its own.
 """
 
-import errno
+import atexit
 import os
+import random
 import sqlite3
 import sys
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, suppress
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from threading import Lock, RLock
+from typing import Any, TypeVar
 
-from prong.errors import Busy, Corrupt, External, ProngError, Unsupported
-from prong.lock import locked
+from prong.errors import Busy, Corrupt, ProngError, Unsupported
 from prong.log import debug
-from prong.paths import private_dir
-from prong.state.migrations import is_complete, migrate, refuse_newer
+from prong.paths import private_dir, private_file
+from prong.state import repairs
+from prong.state.explained import busy, damaged, explained, is_busy, is_suspicious
+from prong.state.file import Identity, alone, connect, identity, shared
+from prong.state.migrations import is_complete, is_current, migrate, refuse_newer
+from prong.state.salvage import examine, mend
 
 PATIENCE = 5.0
 """For how many seconds another process is waited for."""
+_PAUSE = (0.001, 0.01)
 
-_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
-"""What a question that every file of ours can answer fails with; a lock is none of them."""
+T = TypeVar("T")
 
 
-@contextmanager
-def writing(path: Path) -> Generator[sqlite3.Connection]:
-    """A connection in a transaction, which is kept when the block ends well.
+def read(path: Path, query: str, values: Sequence[Any] = ()) -> list[Any]:
+    """The rows that a query gives; none when there is no file, or none that can be read.
+
+    Raises `Unsupported` when a newer prong has written it, and `Busy` when it is being replaced.
+    """
+    if identity(path) is None:
+        return []
+    database = _of(path)
+    try:
+        with explained(path):
+            return _whole(database, lambda: database.read(query, values))
+    except (Unsupported, Busy):
+        raise
+    except ProngError as error:
+        debug(__name__, "reading a copy: %s", error)
+        database.problem = error.message
+    return database.read_copy(query, values)
+
+
+def write(path: Path, action: Callable[[sqlite3.Connection], T]) -> T:
+    """Do this in a transaction, which is kept when it ends well. It may be called again.
 
     Raises `External` when the file cannot be written, `Busy` when others write all the time, and
     `Unsupported` when a newer prong has written it.
     """
-    with _explained(path):
-        connection = _open(path)
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            # An error or an interrupt ends in `close`, which rolls back.
-            yield connection
-            sys.audit("prong.step", "record", str(path))
-            connection.execute("COMMIT")
-        finally:
-            connection.close()
-
-
-@contextmanager
-def reading(path: Path) -> Generator[sqlite3.Connection | None]:
-    """A connection to read from; None when there is nothing, or nothing that can be read.
-
-    Raises `Unsupported` when a newer prong has written it.
-    """
-    with ExitStack() as stack, _explained(path):
-        connection = _open_readable(path, stack)
-        if connection is not None:
-            stack.callback(connection.close)
-        yield connection
+    database = _of(path)
+    with explained(path):
+        return _whole(database, lambda: database.write(action))
 
 
 def problem_with(path: Path) -> str | None:
-    """Why nothing can be recorded; None when all is well. Makes nothing that is not there."""
-    if _is_there(path):
-        try:
-            with _explained(path):
-                _open(path).close()
-        except ProngError as error:
-            return error.message
-        return None
-    there = next(folder for folder in path.parents if _is_there(folder))
-    return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"
+    """Why nothing can be recorded; None when all is well. Makes nothing that is not there.
 
-
-def set_aside(path: Path) -> list[Path]:
-    """Damaged files that were moved out of the way, oldest first."""
-    files = (one for one in path.parent.glob(f"{path.name}.damaged-*") if one.suffix[9:].isdigit())
-    return sorted(files, key=lambda one: int(one.suffix[9:]))
-
-
-def _open_readable(path: Path, stack: ExitStack) -> sqlite3.Connection | None:
-    if not _is_there(path):
-        return None
+    All of the file is read for that. A damaged one is repaired.
+    """
+    if identity(path) is None:
+        there = next(folder for folder in path.parents if identity(folder) is not None)
+        return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"
+    database = _of(path)
     try:
-        with _explained(path):
-            return _open(path)
-    except Unsupported:
-        raise
+        with explained(path):
+            _whole(database, database.check)
     except ProngError as error:
-        debug(__name__, "reading a copy: %s", error)
-    # In a folder that cannot be written sqlite cannot make the side files that it needs to read.
-    import tempfile  # slow to load
+        return error.message
+    return None
 
-    try:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="prong-"))
-        copy = Path(folder) / path.name
+
+def notices(path: Path) -> list[str]:
+    """What a person should know of the file, when this process has used it."""
+    database = _databases.get(os.path.abspath(path))  # noqa: PTH100 -- a link stays one
+    if database is None:
+        return []
+    found = [repair.message for repair in repairs.found(path) if not repair.seen]
+    return [*found, database.problem] if database.problem else found
+
+
+def when_repaired(path: Path, rebuild: Callable[[], dict[str, int]]) -> None:
+    """Have what a repair could not salvage recorded anew; gives how many of what."""
+    _of(path).rebuild = rebuild
+
+
+def close(path: Path) -> None:
+    """Let go of the file. It is opened again when it is needed."""
+    database = _databases.get(os.path.abspath(path))  # noqa: PTH100
+    if database is not None:
+        database.close()
+
+
+def close_all() -> None:
+    for database in list(_databases.values()):
+        database.close()
+
+
+class _Database:
+    """A file, and the connection of this process to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problem: str | None = None
+        """Why the last access could not use the file."""
+        self.rebuild: Callable[[], dict[str, int]] | None = None
+        self.is_known = False
+        """Whether earlier repairs were looked for."""
+        self.connection: sqlite3.Connection | None = None
+        self._file: Identity | None = None
+        self._use = RLock()
+        """Held while the connection is used; never while another process is waited for."""
+        self._turn = RLock()
+        """One thread of a process waits for other processes; the others wait for it."""
+
+    def read(self, query: str, values: Sequence[Any]) -> list[Any]:
+        with self._use:
+            if identity(self.path) is None:
+                self.close()
+                return []
+            return self._opened().execute(query, values).fetchall()
+
+    def read_copy(self, query: str, values: Sequence[Any]) -> list[Any]:
+        """In a folder that cannot be written sqlite cannot make the files that it needs to read."""
         import shutil
+        import tempfile  # slow to load
 
-        shutil.copyfile(path, copy)
-        with suppress(FileNotFoundError):
-            shutil.copyfile(_beside(path, "-wal"), _beside(copy, "-wal"))
-        with _explained(copy):
-            return _open(copy)
-    except Unsupported:
-        raise
-    except (ProngError, OSError) as error:
-        debug(__name__, "no recorded forks: %s", error)
-        return None
+        with self._use, tempfile.TemporaryDirectory(prefix="prong-") as folder:
+            self.close()  # of a file that sqlite has open nothing may be opened
+            copy = Path(folder) / self.path.name
+            try:
+                shutil.copyfile(self.path, copy)
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(f"{self.path}-wal", f"{copy}-wal")
+                reading = _Database(copy)
+                with explained(copy), closing(reading):
+                    found = reading.read(query, values)
+            except Unsupported:
+                raise
+            except (ProngError, OSError) as error:
+                debug(__name__, "nothing can be read: %s", error)
+                return []
+        self.problem = None
+        return found
 
-
-def _open(path: Path) -> sqlite3.Connection:
-    private_dir(path.parent)
-    with _alone(path):
+    def write(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        deadline = time.monotonic() + PATIENCE
+        if not self._turn.acquire(timeout=PATIENCE):
+            raise busy(self.path)
         try:
-            return _connect(path)
-        except Corrupt as error:
-            debug(__name__, "%s is damaged: %s", path, error)
-        _move_aside(path)
-        return _connect(path)
+            while True:
+                with self._use, self._begun() as connection:
+                    if connection is not None:
+                        return action(connection)
+                if time.monotonic() > deadline:
+                    raise busy(self.path)
+                time.sleep(random.uniform(*_PAUSE))  # noqa: S311 -- so that not all come at once
+        finally:
+            self._turn.release()
+
+    def check(self) -> None:
+        """Raise when the file is damaged, or cannot be written."""
+        with self._use:
+            self._opened()
+            with shared(self.path, PATIENCE):
+                reason = examine(self.path)
+        if reason is not None:
+            raise damaged(reason, self.path)
+
+    def mended(self) -> None:
+        """Repair the file if it is damaged."""
+        with self._use:
+            self.close()
+            with alone(self.path, PATIENCE):
+                mend(self.path)
+
+    def close(self) -> None:
+        with self._use:
+            connection, self.connection, self._file = self.connection, None, None
+            if connection is not None:
+                self._close(connection)
+
+    @contextmanager
+    def _begun(self) -> Generator[sqlite3.Connection | None]:
+        """The connection in a transaction; None while another process writes."""
+        connection = self._opened()
+        if connection.in_transaction:
+            raise RuntimeError("a transaction in a transaction")
+        with shared(self.path, PATIENCE):
+            # Nobody can replace it from here on.
+            if identity(self.path) != self._file or not _begin(connection):
+                yield None
+                return
+            try:
+                yield connection
+                sys.audit("prong.step", "record", str(self.path))
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # a full disk has ended it already
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _opened(self) -> sqlite3.Connection:
+        """The connection to the file that is there now; one is made when there is none."""
+        while True:
+            if self.connection is not None:
+                is_same = identity(self.path) == self._file
+                if is_same and is_current(self.connection):
+                    return self.connection
+                self.close()
+            private_dir(self.path.parent)
+            try:
+                with shared(self.path, PATIENCE):
+                    is_ready = self._attach()
+            except OSError:
+                # Where nothing can be written, nobody replaces the file either.
+                if not self._attach():
+                    raise
+                is_ready = True
+            if not is_ready:
+                with alone(self.path, PATIENCE):
+                    self._make()
+
+    def _attach(self) -> bool:
+        """Open the file as it is; False when it is to be made or brought up to date first."""
+        file = identity(self.path)
+        if file is None:
+            return False
+        connection = _connect(self.path)
+        try:
+            refuse_newer(connection)
+            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+            is_ready = mode == "wal" and is_current(connection)
+        except BaseException:
+            connection.close()
+            raise
+        if not is_ready:
+            connection.close()
+            return False
+        self.connection, self._file = connection, file
+        return True
+
+    def _make(self) -> None:
+        """Make the file, or bring it up to date. Nobody else opens or writes it meanwhile."""
+        private_file(self.path)
+        connection = _connect(self.path)
+        try:
+            if not is_complete(connection):
+                raise damaged("tables are missing", self.path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            migrate(connection)
+        finally:
+            connection.close()
+
+    def _close(self, connection: sqlite3.Connection) -> None:
+        """The last one to close it writes the log back, which must not meet another file."""
+        try:
+            with shared(self.path, PATIENCE):
+                connection.close()
+        except OSError:
+            connection.close()
+        except ProngError:
+            _abandoned.append(connection)
+
+
+def _whole(database: _Database, act: Callable[[], T]) -> T:
+    """Do this; once more after a repair when it shows that the file is damaged."""
+    _rebuild(database)
+    try:
+        found = act()
+    except (sqlite3.Error, UnicodeDecodeError, Corrupt) as error:
+        if not is_suspicious(error):
+            raise
+        debug(__name__, "%s may be damaged: %s", database.path, error)
+        database.mended()
+        database.is_known = False
+        _rebuild(database)
+        found = act()
+    database.problem = None
+    return found
+
+
+def _rebuild(database: _Database) -> None:
+    """Record anew what repairs have lost: the last one, or one whose process was killed."""
+    if database.is_known or database.rebuild is None:
+        return
+    database.is_known = True
+    for repair in repairs.found(database.path):
+        if repair.rebuilt is None:
+            try:
+                repairs.save(database.path, repair.after(database.rebuild()))
+            except (ProngError, OSError) as error:
+                debug(__name__, "not all could be rebuilt: %s", error)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-    # One damaged letter must not hide the other facts.
-    connection.text_factory = _text
+    connection = connect(path, PATIENCE)
     try:
-        _prepare(connection)
+        # What was recorded stays recorded when the power fails.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
-    _check(connection)
-    connection.execute("PRAGMA journal_mode = WAL")
-    # A fork is recorded in one transaction of its own: it may wait for the disk.
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = ON")
-    migrate(connection)
-
-
-def _check(connection: sqlite3.Connection) -> None:
-    """Raise `Corrupt` when this is not our database, or no longer."""
+def _begin(connection: sqlite3.Connection) -> bool:
+    """Begin to write; False while another process does. The caller waits: others may read then."""
+    connection.execute("PRAGMA busy_timeout = 0")
     try:
-        refuse_newer(connection)
-        # Less than a millisecond for a thousand forks.
-        (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-        complete = is_complete(connection)
-    except UnicodeDecodeError as error:
-        raise Corrupt(str(error)) from error  # sqlite quotes what it found, whatever it is
-    except sqlite3.Error as error:
-        if _code(error) in _DAMAGE:
-            raise Corrupt(str(error)) from error
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if is_busy(error):
+            return False
         raise
-    if found != "ok" or not complete:
-        raise Corrupt(found if complete else "tables are missing")
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode(errors="replace")
-
-
-@contextmanager
-def _alone(path: Path) -> Generator[None]:
-    """Let one process at a time look at the file.
-
-    Sqlite's own locks are not enough: the switch to WAL fails at once when another process is
-    reading, and nothing in them keeps two processes from moving the file aside.
-    """
-    descriptor = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        if not locked(descriptor, PATIENCE):
-            raise Busy(f"another process holds {path}", hint="try again")
-        yield
     finally:
-        os.close(descriptor)
-
-
-def _move_aside(path: Path) -> None:
-    """Out of the way, but kept. Its log first: a new file must never meet it."""
-    number = 1
-    while _beside(path, f".damaged-{number}").exists():
-        number += 1
-    for ending in ("-wal", "-shm", ""):
-        with suppress(FileNotFoundError):
-            _beside(path, ending).rename(_beside(path, f".damaged-{number}{ending}"))
-
-
-def _is_there(path: Path) -> bool:
-    """False also where we may not look."""
-    try:
-        path.stat()
-    except OSError:
-        return False
+        connection.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
     return True
 
 
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
+_databases: dict[str, _Database] = {}
+_registry = Lock()
+_abandoned: list[sqlite3.Connection] = []
+"""Connections that could not be closed safely. They end with the process."""
 
 
-def _code(error: sqlite3.Error) -> int:
-    """The primary result code."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+def _of(path: Path) -> _Database:
+    with _registry:
+        name = os.path.abspath(path)  # noqa: PTH100 -- a link stays one
+        found = _databases.get(name)
+        if found is None:
+            found = _databases[name] = _Database(path)
+        return found
 
 
-@contextmanager
-def _explained(path: Path) -> Generator[None]:
-    """Turn what sqlite and the system say into errors for people."""
-    try:
-        yield
-    except sqlite3.IntegrityError:
-        raise  # a bug of ours
-    except sqlite3.Error as error:
-        raise _problem(error, path) from error
-    except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise _full(path) from error
-        message = f"{path} cannot be written: {error.strerror or error}"
-        raise External(message, path=str(path)) from error
+def _forget() -> None:
+    """In a forked child: the connections are the parent's, and not even closing is safe."""
+    import ctypes
+
+    _registry.release()
+    connections = [one.connection for one in _databases.values() if one.connection is not None]
+    _databases.clear()
+    for connection in connections:
+        # Never freed: Python would close it.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
-def _problem(error: sqlite3.Error, path: Path) -> ProngError:
-    code = _code(error)
-    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-        return Busy(f"another process holds {path}", hint="try again", path=str(path))
-    if code == sqlite3.SQLITE_FULL:
-        return _full(path)
-    if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        hint = "try again: it will be moved aside, and a new one made"
-        return Corrupt(f"{path} is damaged: {error}", hint=hint, path=str(path))
-    return External(f"{path} cannot be written: {error}", path=str(path))
-
-
-def _full(path: Path) -> External:
-    return External(f"the disk is full: {path} cannot be written", hint="make room", path=str(path))
+os.register_at_fork(
+    before=_registry.acquire, after_in_parent=_registry.release, after_in_child=_forget
+)
+atexit.register(close_all)

@@ -1,5 +1,6 @@
 """Forks that prong made, in state.db: which session came from which turn of which other one."""
 
+import sqlite3
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -10,7 +11,8 @@ from prong.errors import Unsupported
 from prong.log import debug
 from prong.model import Fork, ForkPoint, Method, SessionRef
 from prong.record import Record
-from prong.state.connection import problem_with, reading, set_aside, writing
+from prong.state import connection, repairs
+from prong.state.connection import read, write
 from prong.state.values import as_bytes, as_text
 
 _COLUMNS = (
@@ -41,14 +43,11 @@ class Health(Record, frozen=True):
     problem: str | None
     """Why nothing can be recorded."""
     damaged: tuple[Path, ...]
-    """Earlier files that were damaged and moved aside."""
+    """Earlier files that were damaged: they were replaced, and are kept."""
 
 
 class ForkRecords:
-    """The recorded forks. Reading works wherever it can; writing raises when it cannot.
-
-    Nothing stays open between two calls.
-    """
+    """The recorded forks. Reading works wherever it can; writing raises when it cannot."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -61,7 +60,8 @@ class ForkRecords:
         """
         if not forks:
             return
-        with writing(self._path) as connection:
+
+        def add(connection: sqlite3.Connection) -> None:
             for fork in forks:
                 sys.audit("prong.step", "record", str(self._path))
                 connection.execute(
@@ -70,13 +70,15 @@ class ForkRecords:
                 )
                 connection.execute(f"INSERT {_INTO}", _row(fork))
 
+        write(self._path, add)
+
     def restore(self, forks: Iterable[Fork]) -> None:
         """Record what the session files tell. A child that is recorded already stays as it is."""
         rows = [_row(fork) for fork in forks]
         if not rows:
             return
-        with writing(self._path) as connection:
-            connection.executemany(f"INSERT OR IGNORE {_INTO}", rows)
+        insert = f"INSERT OR IGNORE {_INTO}"
+        write(self._path, lambda connection: connection.executemany(insert, rows))
 
     def all(self) -> list[Fork]:
         """Every recorded fork, in the order in which they were recorded."""
@@ -89,18 +91,16 @@ class ForkRecords:
         return found[0] if found else None
 
     def health(self) -> Health:
-        problem = problem_with(self._path)
+        problem = connection.problem_with(self._path)
         try:
             forks = len(self.all())
         except Unsupported:
             forks = 0
-        return Health(forks, problem, tuple(set_aside(self._path)))
+        return Health(forks, problem, tuple(repairs.kept(self._path)))
 
     def _read(self, query: str, *values: str) -> list[Fork]:
-        with reading(self._path) as connection:
-            rows = connection.execute(query, values).fetchall() if connection else []
         found: list[Fork] = []
-        for row in rows:
+        for row in read(self._path, query, values):
             try:
                 found.append(_fork(dict(zip(_COLUMNS, row, strict=True))))
             except (ValueError, TypeError) as error:

@@ -105,6 +105,11 @@ def version(connection: sqlite3.Connection) -> int:
     return number
 
 
+def is_current(connection: sqlite3.Connection) -> bool:
+    """True when every step was applied."""
+    return version(connection) == len(MIGRATIONS)
+
+
 def refuse_newer(connection: sqlite3.Connection) -> None:
     """Raise `Unsupported` for a file that a newer prong has written."""
     found = version(connection)
@@ -148,6 +153,14 @@ def is_complete(connection: sqlite3.Connection) -> bool:
         return _columns(model) <= _columns(connection)
     finally:
         model.close()
+
+
+def tables(connection: sqlite3.Connection) -> dict[str, list[str]]:
+    """The tables, each with its columns."""
+    found: dict[str, list[str]] = {}
+    for table, column in sorted(_columns(connection)):
+        found.setdefault(table, []).append(column)
+    return found
 
 
 def _columns(connection: sqlite3.Connection) -> set[tuple[str, str]]:

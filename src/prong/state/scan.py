@@ -12,7 +12,7 @@ from typing import Any
 
 from prong.log import debug
 from prong.model import KnownFile, Scan
-from prong.paths import private_dir
+from prong.paths import private_dir, private_file
 
 _VERSION = 3
 _SCHEMA = """
@@ -133,7 +133,7 @@ class SqliteScanCache:
 
     def _connect(self) -> sqlite3.Connection:
         private_dir(self._path.parent)
-        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        private_file(self._path)
         connection = sqlite3.connect(self._path, timeout=2)
         try:
             # A lost cache costs one cold scan; waiting for the disk costs every scan.

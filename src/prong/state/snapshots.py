@@ -11,7 +11,7 @@ from typing import Any
 
 from prong.log import debug
 from prong.model import LeftOut, NestedSnapshot, SessionRef, Snapshot, TurnKey
-from prong.state.connection import reading, writing
+from prong.state.connection import read, write
 from prong.state.values import as_bytes, as_text
 
 _COLUMNS = (
@@ -50,20 +50,16 @@ class SnapshotRecords:
         """Record snapshots, all or none. A turn has one: the last one that was taken counts."""
         if not snapshots:
             return
-        with writing(self._path) as connection:
-            connection.executemany(
-                f"INSERT OR REPLACE {_INTO}", [_row(snapshot) for snapshot in snapshots]
-            )
+        insert, rows = f"INSERT OR REPLACE {_INTO}", [_row(snapshot) for snapshot in snapshots]
+        write(self._path, lambda connection: connection.executemany(insert, rows))
 
     def forget(self, keys: Iterable[TurnKey]) -> None:
         """Drop what is no longer in its repository."""
         rows = [(key.agent, key.session, key.turn_id) for key in keys]
         if not rows:
             return
-        with writing(self._path) as connection:
-            connection.executemany(
-                "DELETE FROM snapshots WHERE agent = ? AND session = ? AND turn_id = ?", rows
-            )
+        delete = "DELETE FROM snapshots WHERE agent = ? AND session = ? AND turn_id = ?"
+        write(self._path, lambda connection: connection.executemany(delete, rows))
 
     def all(self) -> list[Snapshot]:
         """Every recorded snapshot, the oldest first."""
@@ -71,30 +67,24 @@ class SnapshotRecords:
 
     def turn_ids(self) -> set[str]:
         """The turns that have a snapshot, of whatever session."""
-        with reading(self._path) as connection:
-            query = "SELECT DISTINCT turn_id FROM snapshots"
-            rows = connection.execute(query).fetchall() if connection else []
+        rows = read(self._path, "SELECT DISTINCT turn_id FROM snapshots")
         return {str(row[0]) for row in rows if TurnKey("", "", str(row[0])).is_turn}
 
     def sessions(self) -> set[tuple[str, str]]:
         """Agent and id of the sessions that have some."""
-        with reading(self._path) as connection:
-            query = "SELECT DISTINCT agent, session FROM snapshots"
-            rows = connection.execute(query).fetchall() if connection else []
+        rows = read(self._path, "SELECT DISTINCT agent, session FROM snapshots")
         return {(str(agent), str(session)) for agent, session in rows}
 
     def repositories(self) -> list[Path]:
         """The working trees in which snapshots were taken, the newest first."""
-        with reading(self._path) as connection:
-            query = "SELECT repository FROM snapshots GROUP BY repository ORDER BY max(taken) DESC"
-            rows = connection.execute(query).fetchall() if connection else []
+        query = "SELECT repository FROM snapshots GROUP BY repository ORDER BY max(taken) DESC"
+        rows = read(self._path, query)
         return [Path(as_text(row[0]) or "") for row in rows]
 
     def has(self, key: TurnKey) -> bool:
         """Whether the snapshot of a turn is recorded."""
         query = "SELECT 1 FROM snapshots WHERE agent = ? AND session = ? AND turn_id = ?"
-        with reading(self._path) as connection:
-            return bool(connection and connection.execute(query, tuple(key)).fetchone())
+        return bool(read(self._path, query, tuple(key)))
 
     def of_turns(
         self, session: SessionRef, turn_ids: Collection[str], more: Iterable[Snapshot] = ()
@@ -123,10 +113,8 @@ class SnapshotRecords:
         return found
 
     def _read(self, query: str, *values: str) -> list[Snapshot]:
-        with reading(self._path) as connection:
-            rows = connection.execute(query, values).fetchall() if connection else []
         found: list[Snapshot] = []
-        for row in rows:
+        for row in read(self._path, query, values):
             try:
                 found.append(_snapshot(dict(zip(_COLUMNS, row, strict=True))))
             except (ValueError, TypeError) as error:

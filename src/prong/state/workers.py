@@ -14,7 +14,7 @@ from typing import Any, cast
 from prong.errors import NotFound, Taken
 from prong.log import debug
 from prong.record import replace
-from prong.state.connection import reading, writing
+from prong.state.connection import read, write
 from prong.state.values import as_bytes, as_text
 from prong.worker import Pane, Process, WorkerInfo
 
@@ -64,50 +64,45 @@ class WorkerRecords:
 
     def add(self, worker: WorkerInfo) -> None:
         """Record a new one. Raises `Taken` when there is another of that name."""
-        with writing(self._path) as connection:
-            try:
-                connection.execute(_INSERT, _row(worker))
-            except sqlite3.IntegrityError:
-                raise Taken(
-                    f"there is a worker {worker.name} already", hint="--name NAME, or: prong ps"
-                ) from None
+        try:
+            write(self._path, lambda connection: connection.execute(_INSERT, _row(worker)))
+        except sqlite3.IntegrityError:
+            raise Taken(
+                f"there is a worker {worker.name} already", hint="--name NAME, or: prong ps"
+            ) from None
 
     def save(self, worker: WorkerInfo) -> None:
         """Replace what is known of one. Raises `NotFound` when it was removed meanwhile."""
-        with writing(self._path) as connection:
-            _save(connection, worker.name, worker)
+        write(self._path, lambda connection: _save(connection, worker.name, worker))
 
-    def change(self, name: str, **fields: Any) -> WorkerInfo:
+    def change(self, worker: str, /, **fields: Any) -> WorkerInfo:
         """Change some fields of one, whatever another process changes at the same time."""
-        with writing(self._path) as connection:
-            changed = replace(_named(connection, name), **fields)
-            _save(connection, name, changed)
-        return changed
+
+        def change(connection: sqlite3.Connection) -> WorkerInfo:
+            changed = replace(_named(connection, worker), **fields)
+            _save(connection, worker, changed)
+            return changed
+
+        return write(self._path, change)
 
     def rename(self, name: str, new: str) -> WorkerInfo:
-        with writing(self._path) as connection:
-            changed = replace(_named(connection, name), name=new)
-            try:
-                _save(connection, name, changed)
-            except sqlite3.IntegrityError:
-                raise Taken(f"there is a worker {new} already", hint="prong ps") from None
-        return changed
+        try:
+            return self.change(name, name=new)
+        except sqlite3.IntegrityError:
+            raise Taken(f"there is a worker {new} already", hint="prong ps") from None
 
     def remove(self, name: str) -> None:
         """Forget one; nothing happens when there is none."""
-        with writing(self._path) as connection:
-            connection.execute("DELETE FROM workers WHERE name = ?", (name,))
+        delete = "DELETE FROM workers WHERE name = ?"
+        write(self._path, lambda connection: connection.execute(delete, (name,)))
 
     def named(self, name: str) -> WorkerInfo | None:
-        with reading(self._path) as connection:
-            rows = connection.execute(f"{_SELECT} WHERE name = ?", (name,)) if connection else ()
-            return next(iter(_readable(rows)), None)
+        rows = read(self._path, f"{_SELECT} WHERE name = ?", (name,))
+        return next(iter(_readable(rows)), None)
 
     def all(self) -> list[WorkerInfo]:
         """Every recorded worker, the oldest first."""
-        with reading(self._path) as connection:
-            rows = connection.execute(f"{_SELECT} ORDER BY rowid") if connection else ()
-            return _readable(rows)
+        return _readable(read(self._path, f"{_SELECT} ORDER BY rowid"))
 
 
 def _named(connection: sqlite3.Connection, name: str) -> WorkerInfo:

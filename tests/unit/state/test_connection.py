@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prong.errors import Busy, External, Unsupported
-from prong.state import connection, migrations
-from prong.state.connection import writing
+from prong.model import Fork
+from prong.state import connection, migrations, repairs
+from prong.state.file import alone
 from prong.state.forks import ForkRecords
 from tests.unit.state.fork_facts import environment, fork, script
 
@@ -43,11 +44,10 @@ def test_settings(records: ForkRecords, path: Path) -> None:
     records.add(fork())
     assert pragma(path, "journal_mode") == "wal"
     assert pragma(path, "user_version") == len(migrations.MIGRATIONS)
-    with writing(path) as opened:
-        settings = {
-            name: opened.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("busy_timeout", "foreign_keys", "synchronous")
-        }
+    settings = {
+        name: connection.read(path, f"PRAGMA {name}")[0][0]
+        for name in ("busy_timeout", "foreign_keys", "synchronous")
+    }
     assert settings == {"busy_timeout": 5000, "foreign_keys": 1, "synchronous": 2}
 
 
@@ -81,6 +81,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
 def test_a_newer_file_is_refused_and_left_alone(records: ForkRecords, path: Path) -> None:
     records.add(fork())
     pragma(path, "user_version = 77")
+    connection.close(path)
     before = path.read_bytes()
     for call in (records.all, lambda: records.add(fork(2)), lambda: records.of_child(fork().child)):
         with pytest.raises(Unsupported, match="newer prong: it has version 77") as caught:
@@ -109,49 +110,148 @@ def _odd_letters(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"NOT NULL", b"NOT N\x97LL"))
 
 
-DAMAGES: dict[str, Callable[[Path], object]] = {
-    "no database": lambda path: path.write_bytes(b"# my notes\n" * 500),
-    "torn": lambda path: path.write_bytes(path.read_bytes()[:5000]),
-    "overwritten": lambda path: path.write_bytes(path.read_bytes()[:4096] + b"\xee" * 8192),
-    "other tables": _other_tables,
-    "no version": _same_table_without_a_version,
-    "negative version": lambda path: pragma(path, "user_version = -3"),
-    "odd letters": _odd_letters,
+def _no_forks(path: Path) -> None:
+    other = sqlite3.connect(path)
+    other.execute("DROP TABLE forks")
+    other.close()
+
+
+def _zeroed(start: int, end: int) -> Callable[[Path], object]:
+    def damage(path: Path) -> None:
+        whole = path.read_bytes()
+        path.write_bytes(whole[:start] + bytes(end - start) + whole[end:])
+
+    return damage
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "no database": (lambda path: path.write_bytes(b"# my notes\n" * 500), False),
+    "torn": (lambda path: path.write_bytes(path.read_bytes()[:5000]), False),
+    "overwritten": (
+        lambda path: path.write_bytes(path.read_bytes()[:4096] + b"\xee" * 8192),
+        False,
+    ),
+    "other tables": (_other_tables, False),
+    "lost table": (_no_forks, False),
+    "no version": (_same_table_without_a_version, True),
+    "negative version": (lambda path: pragma(path, "user_version = -3"), True),
+    "odd letters": (_odd_letters, True),
+    "zeroed head": (_zeroed(0, 100), True),
+    "zeroed first page": (_zeroed(0, 4096), True),
 }
+"""Each with whether the only fork can be salvaged."""
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_file_is_moved_aside_and_a_new_one_is_made(
-    records: ForkRecords, path: Path, damage: Callable[[Path], object]
+@pytest.mark.parametrize(("damage", "is_salvaged"), DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_kept_and_what_can_be_read_goes_into_a_new_one(
+    records: ForkRecords, path: Path, damage: Callable[[Path], object], is_salvaged: bool
 ) -> None:
     for number in (1, 2):
         records.add(fork(1))
+        connection.close(path)
         damage(path)
         damaged = path.read_bytes()
-        assert records.all() == []
-        aside = path.with_name(f"state.db.damaged-{number}")
-        assert aside.read_bytes() == damaged
+        salvaged = [fork(1)] if is_salvaged else []
+        assert records.all() == salvaged
+        kept = path.with_name(f"state.db.damaged-{number}")
+        assert kept.read_bytes() == damaged
+        notice = connection.notices(path)[-1]
+        assert "state.db was damaged" in notice
+        assert f"kept as {kept.name}" in notice
+        assert ("1 forks" in notice) == is_salvaged
         records.add(fork(2))
-        assert records.all() == [fork(2)]
-        assert records.health().damaged[-1] == aside
+        assert records.all() == [*salvaged, fork(2)]
+        assert records.health().damaged[-1] == kept
         assert len(records.health().damaged) == number
         path.unlink()
 
 
+def test_damage_that_no_access_meets_is_found_by_the_doctor(
+    records: ForkRecords, path: Path
+) -> None:
+    records.add(fork(1))
+    connection.close(path)
+    _zeroed(2 * 4096, 3 * 4096)(path)  # an index
+    assert records.all() == [fork(1)]
+    health = records.health()
+    assert (health.problem, health.forks, len(health.damaged)) == (None, 1, 1)
+    assert records.all() == [fork(1)]
+
+
+def large(path: Path) -> list[Fork]:
+    """A file of some hundred pages, closed; the forks in it."""
+    forks = [fork(number) for number in range(2000)]
+    ForkRecords(path).add(*forks)
+    connection.close(path)
+    return forks
+
+
+def leaves(path: Path) -> list[int]:
+    """The pages with rows of the table of forks, in the order of the rows."""
+    other = sqlite3.connect(path)
+    query = "SELECT pageno FROM dbstat WHERE name = 'forks' AND pagetype = 'leaf' ORDER BY path"
+    found = [number for (number,) in other.execute(query)]
+    other.close()
+    return found
+
+
+@pytest.mark.parametrize("where", ["first", "middle", "last", "two"])
+def test_only_the_rows_of_a_damaged_page_are_lost(
+    records: ForkRecords, path: Path, where: str
+) -> None:
+    forks = large(path)
+    pages = leaves(path)
+    middle = len(pages) // 2
+    chosen = {
+        "first": pages[:1],
+        "middle": pages[middle : middle + 1],
+        "last": pages[-1:],
+        "two": [pages[middle // 2], pages[middle]],
+    }[where]
+    content = bytearray(path.read_bytes())
+    for page in chosen:
+        content[(page - 1) * 4096 : page * 4096] = b"\xee" * 4096
+    path.write_bytes(content)
+    found = records.all()
+    lost = len(forks) - len(found)
+    assert 0 < lost <= 2 * len(chosen) * len(forks) / len(pages)
+    assert found == [one for one in forks if one in set(found)]
+
+
+def test_a_file_that_was_cut_off(records: ForkRecords, path: Path) -> None:
+    forks = large(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    found = records.all()
+    assert len(forks) / 4 < len(found) < len(forks)
+    assert found == [one for one in forks if one in set(found)]
+
+
+def test_a_mistake_in_a_statement_is_no_damage(records: ForkRecords, path: Path) -> None:
+    records.add(fork(1))
+    with pytest.raises(External, match="no such column"):
+        connection.write(path, lambda opened: opened.execute("SELECT missing FROM forks"))
+    assert records.all() == [fork(1)]
+    assert records.health().damaged == ()
+    assert connection.notices(path) == []
+
+
 def test_the_log_of_a_damaged_file_goes_with_it(records: ForkRecords, path: Path) -> None:
-    """A log that is left behind would be written into the new file."""
+    """A log that is left behind would be written into the new file. What it has is salvaged."""
     records.add(fork(1))
     keeper = sqlite3.connect(path)  # while it is open, the log stays
     keeper.execute("SELECT * FROM forks").fetchall()
     records.add(fork(2))
     log = path.with_name("state.db-wal").read_bytes()
     assert log
+    connection.close(path)
     path.write_bytes(b"nonsense" * 1000)
+    path.with_name("state.db-shm").unlink()
     records.add(fork(3))
     assert path.with_name("state.db.damaged-1-wal").read_bytes() == log
-    assert records.all() == [fork(3)]
+    assert records.all() == [fork(1), fork(2), fork(3)]
     keeper.close()
-    assert records.all() == [fork(3)]
+    assert records.all() == [fork(1), fork(2), fork(3)]
 
 
 def test_an_empty_file_is_a_new_one(records: ForkRecords, path: Path) -> None:
@@ -171,6 +271,7 @@ def test_whatever_the_damage_the_next_fork_is_recorded(
     path = tmp_path_factory.mktemp("damage") / "state.db"
     records = ForkRecords(path)
     records.add(*(fork(number) for number in range(1, 30)))
+    connection.close(path)
     whole = path.read_bytes()
     start = data.draw(st.integers(0, len(whole) - 1))
     written = data.draw(st.binary(max_size=64))
@@ -180,15 +281,15 @@ def test_whatever_the_damage_the_next_fork_is_recorded(
     path.write_bytes(broken)
     try:
         records.all()
+        for kept in repairs.kept(path):
+            assert kept.read_bytes() == broken
         records.add(fork(99))
     except (Unsupported, External):
         # The head can say: of a newer version, or not to be written.
         assert start < 64
         return
     assert fork(99) in records.all()
-    if broken and len(records.all()) == 1:
-        [aside] = records.health().damaged
-        assert aside.read_bytes() == broken
+    connection.close(path)
 
 
 # -- others are at work ------------------------------------------------------------------------
@@ -215,7 +316,7 @@ def test_a_process_that_holds_the_lock_and_never_lets_go(
 ) -> None:
     records.add(fork(1))
     monkeypatch.setattr(connection, "PATIENCE", 0.05)
-    with connection._alone(path):
+    with alone(path, 1):
         with pytest.raises(Busy):
             records.add(fork(2))
         # What is there can be read all the same.
@@ -297,6 +398,7 @@ def test_a_read_only_folder_without_a_file(path: Path) -> None:
 
 def test_damage_on_a_read_only_mount(records: ForkRecords, path: Path) -> None:
     records.add(fork(1))
+    connection.close(path)
     path.write_bytes(b"nonsense" * 1000)
     known, refused, _ = on_mount(path, "ro", READ_AND_WRITE)
     assert known == "[]"
@@ -360,5 +462,5 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
 def test_a_folder_where_the_file_should_be(records: ForkRecords, path: Path) -> None:
     path.mkdir(parents=True)
     assert records.all() == []
-    with pytest.raises(External, match="cannot be written: Is a directory"):
+    with pytest.raises(External, match="cannot be written: unable to open"):
         records.add(fork())

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prong.model import Fork, ForkPoint, Launch, Method, SessionRef
+from prong.state import connection
 from prong.state.forks import ForkRecords
 from tests.unit.state.fork_facts import fork
 
@@ -112,6 +113,7 @@ def test_times_are_kept_in_utc(records: ForkRecords, path: Path) -> None:
     records.add(fork(created=there))
     [found] = records.all()
     assert (found.created, found.created.tzinfo) == (there, UTC)
+    connection.close(path)
     assert b"2026-03-01T12:30:00+00:00" in path.read_bytes()
 
 

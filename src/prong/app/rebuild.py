@@ -1,0 +1,161 @@
+"""What a repaired state.db lacks, recorded anew from where it is known as well.
+
+Forks are in the session files, snapshots in the repositories that sessions and worktrees belong to,
+and workers are the programs that still run: the environment of each has the name of its worker and
+its pane. What a worker was started with beyond that (options, the fork that it runs) is lost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.app import doctor_code, lineage
+from prong.app.capture import Capture
+from prong.app.worker_environment import COMMIT_TURNS, NAME, PUSH
+from prong.errors import ProngError, Taken
+from prong.log import debug
+from prong.ports import AgentStore, HasProgram
+from prong.processes import process_of
+from prong.state.forks import ForkRecords
+from prong.state.snapshots import SnapshotRecords
+from prong.vcs import worktrees
+from prong.worker import Pane, WorkerInfo
+from prong.worker_ports import CanWork
+
+if TYPE_CHECKING:
+    from prong.app.application import App
+
+_PROCESSES = Path("/proc")
+
+
+def rebuild(app: App) -> dict[str, int]:
+    """Record anew what is known elsewhere; how many of what were missing."""
+    return {
+        "forks": _forks(app),
+        "snapshots": _snapshots(app),
+        "workers": sum(_is_recorded(app, worker) for worker in _living(app)),
+    }
+
+
+def _forks(app: App) -> int:
+    records = ForkRecords(app.database)
+    before = len(records.all())
+    records.restore(lineage.rebuild(app.sessions()))
+    return len(records.all()) - before
+
+
+def _snapshots(app: App) -> int:
+    records = SnapshotRecords(app.database)
+    before = len(records.all())
+    capture = Capture(app.state_dir)
+    folders = set(doctor_code.repositories(app).values())
+    folders.update(one.repo for one in worktrees.listed(app.worktrees_root) if one.repo.is_dir())
+    for folder in folders:
+        try:
+            capture.rebuild([folder])
+        except ProngError as error:
+            debug(__name__, "the snapshots of %s are not known: %s", folder, error)
+    return len(records.all()) - before
+
+
+def _is_recorded(app: App, worker: WorkerInfo) -> bool:
+    try:
+        app.workers.records.add(worker)
+    except Taken:
+        return False
+    return True
+
+
+def _living(app: App) -> Iterator[WorkerInfo]:
+    """The workers whose program runs, as far as the system tells."""
+    marked = {pid: environ for pid, environ in _environments() if NAME in environ}
+    for pid, environ in sorted(marked.items()):
+        # The programs that an agent starts have its marks as well.
+        parent = _parent(pid)
+        if parent in marked and marked[parent][NAME] == environ[NAME]:
+            continue
+        found = _worker(app, pid, environ)
+        if found is not None:
+            yield found
+
+
+def _worker(app: App, pid: int, environ: Mapping[str, str]) -> WorkerInfo | None:
+    try:
+        workspace = Path(os.readlink(_PROCESSES / str(pid) / "cwd"))  # noqa: PTH115 -- any text
+    except OSError:
+        return None
+    for name, store in app.stores.items():
+        session = _session(store, pid)
+        command = _program(store, pid)
+        if session is None and command is None:
+            continue
+        return WorkerInfo(
+            name=environ[NAME],
+            agent=name,
+            workspace=workspace,
+            command=command or (store.program.name if isinstance(store, HasProgram) else name),
+            created=datetime.now(UTC),
+            session=session,
+            pane=_pane(environ),
+            process=process_of(pid),
+            started=datetime.now(UTC),
+            commit_turns=environ.get(COMMIT_TURNS) == "1",
+            push=environ.get(PUSH),
+        )
+    return None
+
+
+def _session(store: AgentStore, pid: int) -> str | None:
+    """The session that a process has open."""
+    if not isinstance(store, CanWork):
+        return None
+    opened = store.open_sessions([pid]).get(pid)
+    return opened.session if opened else None
+
+
+def _program(store: AgentStore, pid: int) -> str | None:
+    """The agent's program, when it is what the process runs."""
+    if not isinstance(store, HasProgram):
+        return None
+    try:
+        words = (_PROCESSES / str(pid) / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    # A script has its interpreter before it.
+    names = {os.path.basename(os.fsdecode(word)) for word in words[:2]}
+    return store.program.name if store.program.name in names else None
+
+
+def _pane(environ: Mapping[str, str]) -> Pane | None:
+    """Where a program runs, as its terminal told it."""
+    if "TMUX_PANE" in environ and "TMUX" in environ:
+        return Pane("tmux", environ["TMUX_PANE"], environ["TMUX"].rsplit(",", 2)[0])
+    if "KITTY_WINDOW_ID" in environ and "KITTY_LISTEN_ON" in environ:
+        return Pane("kitty", environ["KITTY_WINDOW_ID"], environ["KITTY_LISTEN_ON"])
+    if "WEZTERM_PANE" in environ and "WEZTERM_UNIX_SOCKET" in environ:
+        return Pane("wezterm", environ["WEZTERM_PANE"], environ["WEZTERM_UNIX_SOCKET"])
+    return None
+
+
+def _environments() -> Iterator[tuple[int, dict[str, str]]]:
+    """The environment of every process that we may look at; none where the system has no /proc."""
+    with suppress(OSError):
+        for folder in _PROCESSES.iterdir():
+            if folder.name.isdigit() and int(folder.name) != os.getpid():
+                with suppress(OSError):
+                    fields = os.fsdecode((folder / "environ").read_bytes()).split("\0")
+                    pairs = (field.partition("=") for field in fields)
+                    yield int(folder.name), {name: value for name, _, value in pairs}
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        stat = (_PROCESSES / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[1])
