@@ -190,3 +190,7 @@ class IndexProgress(NamedTuple):
     """Files, then texts."""
     bytes_done: int = 0
     bytes_total: int = 0
+
+
+def ignore_progress(_: IndexProgress) -> None:
+    """Progress callback that does nothing."""

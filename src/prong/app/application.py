@@ -20,6 +20,7 @@ from prong.app.reading import Readings
 from prong.app.sessions import Listing, Scanner, SessionFilter
 from prong.config import Config
 from prong.errors import NotFound, ProngError
+from prong.hits import ignore_progress
 from prong.model import (
     Attempt,
     Conversation,
@@ -63,10 +64,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _nobody(_: IndexProgress) -> None:
-    """Told of progress."""
-
-
 class App:
     """All that prong can do, synchronously. Everything is opened when first needed.
 
@@ -104,8 +101,7 @@ class App:
 
     @cached_property
     def _cache(self) -> SqliteScanCache | NoCache:
-        remembering = self._remember
-        return SqliteScanCache(paths.cache_dir() / "cache.db") if remembering else NoCache()
+        return SqliteScanCache(paths.cache_dir() / "cache.db") if self._remember else NoCache()
 
     @cached_property
     def _scanner(self) -> Scanner:
@@ -271,7 +267,7 @@ class App:
         """The turns of past sessions that fit, best first. Brings the index up to date before."""
         from prong.app import finding
 
-        return finding.find(self, self._engines, query, engine, on_progress or _nobody)
+        return finding.find(self, self._engines, query, engine, on_progress or ignore_progress)
 
     def index(
         self,
@@ -283,7 +279,7 @@ class App:
         """Bring the index up to date; with `vectors`, let the sentence model read what is new."""
         from prong.app import finding
 
-        progress = on_progress or _nobody
+        progress = on_progress or ignore_progress
         return finding.index(self._engines, rebuild=rebuild, vectors=vectors, on_progress=progress)
 
     def index_state(self) -> IndexState:
@@ -513,7 +509,7 @@ class App:
         return export.plan(self, folder, wanted or SessionFilter(), masked=masked, prune=prune)
 
     def export(
-        self, plan: ExportPlan, on_progress: Callable[[IndexProgress], None] = _nobody
+        self, plan: ExportPlan, on_progress: Callable[[IndexProgress], None] = ignore_progress
     ) -> ExportPlan:
         """Write the sessions that a plan names; it comes back with what became of each."""
         from prong.app import export
