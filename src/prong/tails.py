@@ -52,6 +52,8 @@ _EDITOR_WRAPPERS = re.compile(r"(?:\s*<(ide_opened_file|ide_selection)>.*?</\1>)
 _COMMAND_NAME = re.compile(r"<command-name>([^<]*)</command-name>")
 _COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 
+_DEPTH = 4
+"""How many folders below the one of all sessions a thread is: year, month, day, file."""
 _THREAD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 
 Line = dict[str, Any]
@@ -118,12 +120,15 @@ def claude(path: Path) -> LastTurn | None:
     return _claude_turn([unmarked], message) if unmarked is not None else None
 
 
-def codex(path: Path, running: str | None = None) -> LastTurn | None:
-    """The last turn of a Codex thread in this file, apart from the one that runs."""
+def codex(path: Path, running: str | None = None, before: int | None = None) -> LastTurn | None:
+    """The last turn of a Codex thread in this file, apart from the one that runs.
+
+    After a rewind it is in an earlier file of the thread. `before` is where to begin in that one.
+    """
     prompted = False
     message: str | None = None
     said = ""
-    for line, _ in _backwards(path):
+    for line, _ in _backwards(path, before):
         payload = _table(line.get("payload"))
         kind = payload.get("type")
         if kind == "task_started":
@@ -138,13 +143,25 @@ def codex(path: Path, running: str | None = None) -> LastTurn | None:
         elif kind == "message" and payload.get("role") == "assistant" and message is None:
             message, said = _text(payload.get("id")), _words(payload)
         elif payload.get("history_base"):
-            return _nameless(path)  # it is in another file
+            return _in_base(path, payload) or _nameless(path)
     # An older file has prompts without such marks.
     return _nameless(path) if prompted else None
 
 
+def _in_base(path: Path, meta: Line) -> LastTurn | None:
+    """The last turn before a rewind, in the file that the rewound thread goes on from."""
+    base = _table(meta.get("history_base"))
+    name, end = _text(base.get("thread_id")), base.get("end_byte_offset")
+    if meta.get("forked_from_id") or not isinstance(end, int):
+        return None
+    if name is None or not _THREAD.fullmatch(name) or len(path.parents) < _DEPTH:
+        return None
+    files = list(path.parents[_DEPTH - 1].glob(f"*/*/*/rollout-*{name}.jsonl"))
+    return codex(files[0], before=end) if files and files[0] != path else None
+
+
 def _nameless(path: Path) -> LastTurn:
-    """A turn of another session, or of another file of this one after a rewind."""
+    """A turn of another session, or of another file of this one that was not found."""
     meta = _table(_first(path).get("payload"))
     return LastTurn("", is_inherited=bool(meta.get("forked_from_id")))
 

@@ -133,6 +133,26 @@ def test_no_file_and_nothing_in_it(tmp_path: Path) -> None:
     assert tails.codex_folder(tmp_path / "none") is None
 
 
+def test_after_a_rewind_the_last_turn_of_codex_is_in_the_file_before(tmp_path: Path) -> None:
+    def turn(number: int) -> list[dict[str, Any]]:
+        started = {"type": "task_started", "turn_id": uuid(number)}
+        asked = {"type": "user_message", "message": "hello"}
+        return [{"type": "event_msg", "payload": payload} for payload in (started, asked)]
+
+    first = as_bytes([{"type": "session_meta", "payload": {"id": uuid(1)}}, *turn(2)])
+    old = tmp_path / f"2026/11/17/rollout-2026-11-17T10-00-00-{uuid(1)}.jsonl"
+    new = tmp_path / f"2026/11/18/rollout-2026-11-18T10-00-00-{uuid(1)}_{uuid(9)}.jsonl"
+    base = {"thread_id": uuid(1), "end_byte_offset": len(first)}
+    for path in (old, new):
+        path.parent.mkdir(parents=True)
+    old.write_bytes(first + as_bytes(turn(3)))
+    meta = {"type": "session_meta", "payload": {"id": uuid(1), "history_base": base}}
+    new.write_bytes(as_bytes([meta, *turn(4)]))
+    assert tails.codex(new, uuid(4)) == tails.LastTurn(uuid(2))
+    old.unlink()
+    assert tails.codex(new, uuid(4)) == tails.LastTurn("")
+
+
 def test_a_codex_fork_and_its_answer(tmp_path: Path) -> None:
     base = {"history_base": {"thread_id": uuid(1)}, "cwd": "/home/ada/shop"}
     meta = {"type": "session_meta", "payload": base}
