@@ -138,7 +138,7 @@ def test_a_configuration_that_is_no_text(shell: Shell, config: Path) -> None:
 
 def test_a_configuration_that_cannot_be_read(shell: Shell, config: Path) -> None:
     config.mkdir()
-    assert f"cannot read {config}: Is a directory" in shell.fails(2, "list")
+    assert f"cannot read {config}: a folder, not a file" in shell.fails(2, "list")
 
 
 def test_a_wrong_configuration_does_not_stop_help_or_demo(shell: Shell, config: Path) -> None:

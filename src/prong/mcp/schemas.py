@@ -17,7 +17,7 @@ from prong.errors import UsageError
 from prong.record import Record
 
 _NULL = {"type": "null"}
-_ASKED_FOR = ("results", "turns", "messages", "workers", "workers_awaiting_task")
+_ASKED_FOR = ("results", "sessions", "turns", "messages", "workers", "workers_awaiting_task")
 
 
 class Arguments(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,7 +62,7 @@ def plain(value: Record) -> dict[str, Any]:
     a character) is replaced by `?`.
     """
     made = cast(dict[str, Any], msgspec.to_builtins(value))
-    asked = {name: made[name] for name in _ASKED_FOR if made.get(name) == []}
+    asked = {name: made[name] for name in _ASKED_FOR if made.get(name) in ([], ())}
     return writable({**_told(made), **asked})
 
 
