@@ -1,13 +1,15 @@
 """Where prong keeps its own files. The only module that looks at XDG variables."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 
-def _xdg(variable: str, fallback: str) -> Path:
-    value = os.environ.get(variable, "")
+def _xdg(variable: str, fallback: str, environ: Mapping[str, str] = os.environ) -> Path:
+    value = environ.get(variable, "")
     # The XDG specification says to ignore a relative path.
-    base = Path(value) if value.startswith("/") else Path.home() / fallback
+    home = Path(environ.get("HOME") or Path.home())
+    base = Path(value) if value.startswith("/") else home / fallback
     return base / "prong"
 
 
@@ -19,9 +21,12 @@ def cache_dir() -> Path:
     return _xdg("XDG_CACHE_HOME", ".cache")
 
 
-def state_dir() -> Path:
-    """Facts that must not be lost, and the journals of what is being written."""
-    return _xdg("XDG_STATE_HOME", ".local/state")
+def state_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """Facts that must not be lost, and the journals of what is being written.
+
+    Those of another program, if its environment is given.
+    """
+    return _xdg("XDG_STATE_HOME", ".local/state", environ)
 
 
 def data_dir() -> Path:

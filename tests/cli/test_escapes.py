@@ -101,7 +101,8 @@ def test_json_output_is_harmless_and_loses_no_word(evil: Shell) -> None:
         assert result.exit_code == 0
         assert harmless(result.stdout), words
     session = evil.json("turns", "claude:00000001")["session"]
-    assert session["title"].split() == "title red 2J0;c1 abcdef line par hidden FAKE LINE".split()
+    words_left = " ".join(session["title"].split())
+    assert words_left == "title red 2J0;c1 abcdef line par hidden FAKE LINE"
     assert session["branch"] == f"branch {EVIL}"
 
 

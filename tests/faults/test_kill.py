@@ -85,12 +85,13 @@ def test_interrupted_at_every_write(story: Story, nursery: Children) -> None:
         ended = nursery.run(*story.words(), at=at, signal=signal.SIGINT)
         if ended.status == 0:
             break
-        assert (ended.status, ended.stdout) == (130, "")
+        assert ended.status == 130
         after = story.tree()
         if after == before:
+            assert ended.stdout == ""
             nothing += 1
         else:
-            # It came too late.
+            # It came too late. When state.db is closed, the answer was printed already.
             assert after == whole
             story.reset()
     assert nothing > 30

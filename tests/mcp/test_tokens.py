@@ -31,6 +31,9 @@ def test_a_search_with_five_results(
         sample.write(shell.home.claude)
     found = agent.ok("smart_fork", intent="rate limiting with a sliding window")
     assert len(found["results"]) == 5
+    for one in found["results"]:
+        # The folders of tests are longer than those of people.
+        one["working_directory"] = "/home/ada/projects/shop/services/public-api"
     assert tokens(found) <= ANSWER, found
 
 

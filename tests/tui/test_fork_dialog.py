@@ -102,11 +102,11 @@ def test_the_branch_that_is_shown_is_made(demo: Demo) -> None:
         await person.press("end", "x")
         await person.sees(f"{before}x")
         await person.press("backspace")
-        await person.until(lambda: field.value not in (before, f"{before}x"))
+        await person.until(lambda: field.value == before)
         dialog.query_one("#run", Choice).choose("later")
         shown = field.value
         await person.press("enter")
-        await person.sees("Its turns", f"on {shown}")
+        await person.sees("Its turns", shown)
 
     drive(story)
 

@@ -137,6 +137,20 @@ CAPABILITIES = (
         tool="send_to_worker",
         key="workers: l",
     ),
+    Capability(
+        "give an idle worker a prompt whose answer is wanted",
+        "workers.ask",
+        "send",
+        tool="send_to_worker",
+        key=Missing("s sends the prompt, and l shows what is answered"),
+    ),
+    Capability(
+        "get the answer to one's own prompt",
+        "workers.answer",
+        "send",
+        tool="send_to_worker",
+        key=Missing("s sends the prompt, and l shows what is answered"),
+    ),
     Capability("wait for workers", "workers.wait", "wait", tool="wait_workers", key="workers: w"),
     Capability("show a worker's pane", "workers.attach", "attach", key="workers: a"),
     Capability(
@@ -151,6 +165,12 @@ CAPABILITIES = (
         "workers.press",
         "key",
         key=Missing("attach: keys then go to the pane itself"),
+    ),
+    Capability(
+        "interrupt the turn of a worker",
+        "workers.interrupt",
+        "key",
+        key=Missing("attach: Escape then goes to the pane itself"),
     ),
     Capability("clone a worker", "workers.clone", "clone", tool="clone_worker", key="workers: c"),
     Capability("stop a worker", "workers.stop", "stop", tool="stop_worker", key="workers: x"),

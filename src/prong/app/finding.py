@@ -250,16 +250,24 @@ def find(
     try:
         return _healing(made, lambda: _find(app, made, query, engine, on_progress))
     except Unavailable as error:
-        cause = error.__cause__
-        if made.scratch is not None or cause is None or not has_no_room(cause):
+        spare = _spare(made, error)
+        if spare is None:
             raise
-        debug(__name__, "%s", error)
-        reason = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        spare = made.elsewhere(cause if isinstance(cause, OSError) else reason)
     try:
         return _healing(spare, lambda: _find(app, spare, query, engine, on_progress))
     finally:
         spare.close()
+
+
+def _spare(made: Engines, error: Unavailable) -> Engines | None:
+    """Where to search instead, when that is because nothing can be written."""
+    # Not in `find`: a variable of its own would keep the error, and all that was at work then.
+    cause = error.__cause__
+    if made.scratch is not None or not has_no_room(cause):
+        return None
+    debug(__name__, "%s", error)
+    reason = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return made.elsewhere(cause if isinstance(cause, OSError) else reason)
 
 
 def _find(

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prong import paths
 from prong.app import doctor_code, lineage
 from prong.app.capture import Capture
 from prong.app.worker_environment import COMMIT_TURNS, NAME, PUSH
@@ -73,7 +74,11 @@ def _is_recorded(app: App, worker: WorkerInfo) -> bool:
 
 def _living(app: App) -> Iterator[WorkerInfo]:
     """The workers whose program runs, as far as the system tells."""
-    marked = {pid: environ for pid, environ in _environments() if NAME in environ}
+    marked = {
+        pid: environ
+        for pid, environ in _environments()
+        if NAME in environ and paths.state_dir(environ) == app.state_dir
+    }
     for pid, environ in sorted(marked.items()):
         # The programs that an agent starts have its marks as well.
         parent = _parent(pid)

@@ -30,7 +30,9 @@ def open_app() -> "App":
     if context := click.get_current_context(silent=True):
         context.find_root().meta[_APP] = app
         context.call_on_close(app.close)
-        context.call_on_close(lambda: _tell(app))  # before that
+        # Before that. With --json, standard error has nothing but a problem, and answers have them.
+        if not context.params.get("as_json"):
+            context.call_on_close(lambda: _tell(app))
     return app
 
 

@@ -148,6 +148,11 @@ class DocumentWriter:
         with _as_os_error():
             self._writer.wait_merging_threads()
 
+    def let_go(self) -> None:
+        """Let others write, whoever still holds this one; what was not committed is gone."""
+        # An error that is being handled holds all that was at work when it was raised.
+        self.__dict__.pop("_writer", None)
+
 
 def _whole(value: object) -> object:
     """A text without half characters, which tantivy does not take."""

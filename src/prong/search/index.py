@@ -303,11 +303,15 @@ class Update:
         catalogue.commit()
 
     def close(self) -> None:
-        if not self._failed:
-            self.commit()
-        writer, self._open_writer = self._open_writer, None
-        if writer is not None and not self._failed:
-            writer.close()
+        try:
+            if not self._failed:
+                self.commit()
+                if self._open_writer is not None:
+                    self._open_writer.close()
+        finally:
+            writer, self._open_writer = self._open_writer, None
+            if writer is not None:
+                writer.let_go()
 
 
 class FileSink:

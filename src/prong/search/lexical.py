@@ -307,6 +307,11 @@ class LexicalWriter:
         self._sessions.close()
         self._turns.close()
 
+    def let_go(self) -> None:
+        """Let others write, whoever still holds this one; what was not committed is gone."""
+        self._sessions.let_go()
+        self._turns.let_go()
+
 
 _UNSTEMMED = frozenset({"names", "output", "files", "commands"})
 

@@ -16,7 +16,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any, TypeVar
@@ -139,10 +139,11 @@ class _Database:
         import shutil
         import tempfile  # slow to load
 
-        with self._use, tempfile.TemporaryDirectory(prefix="prong-") as folder:
+        with self._use, ExitStack() as stack:
             self.close()  # of a file that sqlite has open nothing may be opened
-            copy = Path(folder) / self.path.name
             try:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="prong-"))
+                copy = Path(folder) / self.path.name
                 shutil.copyfile(self.path, copy)
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{self.path}-wal", f"{copy}-wal")

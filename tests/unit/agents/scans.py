@@ -27,6 +27,11 @@ class CountedFile:
             self._opened.parsed += len(line)
             yield line
 
+    def readline(self, size: int = -1) -> bytes:
+        line = self._file.readline(size)
+        self._opened.parsed += len(line)
+        return line
+
     def read(self, size: int) -> bytes:
         data = self._file.read(size)
         self._opened.hashed += len(data)

@@ -284,10 +284,17 @@ class TestOpenSessions:
         assert CodexStore([isolated_home.codex]).open_sessions(pids) == {}
         codex_files = [one for one in opened if one.startswith(("/proc/", str(folder)))]
         assert codex_files == ["/proc/locks"]
+        registry = isolated_home.claude / "sessions"
+        registry.mkdir()
+        for number in range(200):
+            pid = 2**22 + number
+            entry = {"pid": pid, "sessionId": OLD, "procStart": "1"}
+            (registry / f"{pid}.json").write_text(json.dumps(entry))
         opened.clear()
         assert ClaudeStore([isolated_home.claude]).open_sessions(pids) == {}
         counting = False
-        assert len([one for one in opened if one.endswith(".json")]) == 50
+        entries = [one for one in opened if one.endswith(".json")]
+        assert sorted(entries) == [str(registry / f"{pid}.json") for pid in pids]
 
     def test_of_claude_by_pid_and_start(self, isolated_home: IsolatedHome) -> None:
         store = ClaudeStore([isolated_home.root / "none", isolated_home.claude])

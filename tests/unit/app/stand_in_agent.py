@@ -67,6 +67,7 @@ class Agent:
     # -- what it does -----------------------------------------------------------------------------
 
     def submit(self, text: str) -> None:
+        text = text.strip()  # as Claude Code: blanks at both ends are no part of a prompt
         if text == "/clear":
             self.id, self.parent = str(uuid.uuid4()), None
             self.register()
@@ -113,7 +114,7 @@ class Agent:
                 self.swallow -= 1
                 return
             submitted, self.input = "".join(self.input), []
-            if submitted:
+            if submitted.strip():
                 self.submit(submitted)
         elif text == "\x7f":
             self.input = self.input[:-1]

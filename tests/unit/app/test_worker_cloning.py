@@ -182,7 +182,8 @@ def test_a_prompt_comes_in_between(
     monkeypatch.setattr(workspace_copy, "copy", copy)
     clone = app.workers.clone("source", timeout=PATIENCE)
     assert len(copies) == 2
-    assert [one.worktree.path for one in app.worktrees()] == [clone.worktree]
+    there = [one.worktree.path for one in app.worktrees()]
+    assert there == [source.worktree, clone.worktree]
     assert clone.workspace == copies[1]
     assert prompts(app, clone) == ["first", "meanwhile"]
     assert (clone.workspace / "result").read_text() == "of meanwhile\n"

@@ -53,7 +53,7 @@ def test_the_text_arrives_as_it_is(lab: WorkerLab, text: str) -> None:
     worker = lab.idle("otter")
     lab.app.workers.send("otter", text)
     lab.app.workers.wait(["otter"], timeout=20)
-    assert [one.strip() for one in prompts(lab, worker)] == [text.strip()]
+    assert prompts(lab, worker) == [text.strip()]
 
 
 def test_two_prompts_at_once_are_two_prompts(lab: WorkerLab) -> None:

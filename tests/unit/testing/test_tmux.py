@@ -14,8 +14,8 @@ from prong.testing.tmux import Tmux, wait_until
 def test_text_keys_and_screen(tmux: Tmux, isolated_home: IsolatedHome) -> None:
     env = isolated_home.env({"GREETING": "hello there"})
     tmux.start(["sh", "-c", 'echo "$GREETING"; pwd; exec cat'], isolated_home.project(), env)
-    screen = tmux.wait_for("hello there")
-    assert str(isolated_home.project()) in screen
+    screen = tmux.wait_for(isolated_home.project().name)
+    assert screen.startswith(f"hello there\n{isolated_home.project()}")
     tmux.send_text("-n $HOME; Enter")
     tmux.key("Enter")
     tmux.wait_for(lambda now: now.count("-n $HOME; Enter") == 2)
