@@ -1,5 +1,6 @@
 """An agent that calls the server, in a throw-away home."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,13 @@ def _of_no_agent(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests may run inside of an agent, whose session is none of their business."""
     for name in ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDECODE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _trusted(shell: Shell) -> None:
+    """The stand-in asks nobody whether it may work here, so it must not seem to wait for that."""
+    trusted = {str(shell.home.projects / "shop"): {"hasTrustDialogAccepted": True}}
+    (shell.home.root / ".claude.json").write_text(json.dumps({"projects": trusted}))
 
 
 @pytest.fixture
