@@ -369,6 +369,8 @@ class ForkPlan(Record, frozen=True):
     title: str | None = None
     prompt: str | None = None
     """The first prompt of the fork."""
+    is_command: bool = False
+    """True when the prompt repeats a command of the agent that a person gave."""
     before_compaction: bool = False
     trim: bool = False
     root: Path | None = None

@@ -132,6 +132,14 @@ def test_the_model_of_claude_gets_the_images_of_a_codex_thread(bench: Bench) -> 
     ]
 
 
+def test_a_retry_says_that_it_has_no_image(bench: Bench) -> None:
+    session = ask_claude(bench.claude, "what is this?", RED, bench.cwd)
+    bench.claude.run("go on", bench.cwd, resume=session)
+    again = bench.fork(f"claude:{session}@1", "--retry", "--dry-run")["plan"]
+    assert "the prompt had an image, which --retry cannot ask with again" in again["warnings"]
+    assert bench.fork(f"claude:{session}@2", "--retry", "--dry-run")["plan"]["warnings"] == []
+
+
 @pytest.mark.parametrize("prompt", [TYPED, WHOLE], ids=["inside", "whole"])
 def test_what_was_typed_as_a_reminder_travels(bench: Bench, prompt: str) -> None:
     session = bench.claude.run(prompt, bench.cwd).session_id

@@ -23,7 +23,11 @@ def store_of(app: App, plan: ForkPlan) -> AgentStore:
 def launch_of_plan(app: App, plan: ForkPlan) -> Launch:
     """The command for the fork that a plan describes."""
     store = store_of(app, plan)
-    return launch_of(store, plan.child, plan.source, plan.method, plan.prompt, plan.env)
+    launch = launch_of(store, plan.child, plan.source, plan.method, plan.prompt, plan.env)
+    if plan.is_command and plan.prompt is not None:
+        # The agent would take it for words, which is right for all that a person did not type.
+        launch = replace(launch, argv=(*launch.argv[:-1], plan.prompt))
+    return launch
 
 
 def is_started(store: AgentStore, point: ForkPoint, method: Method) -> bool:

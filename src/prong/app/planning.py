@@ -28,6 +28,7 @@ from prong.model import (
     Method,
     Session,
     Turn,
+    TurnKind,
     TurnState,
     WorktreePlan,
 )
@@ -91,6 +92,9 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     source = app.reading(session)
     conversation = source.conversation
     turn = _chosen(conversation, found.turn)
+    is_repeated = options.retry and options.prompt is None
+    is_command = is_repeated and _is_command(turn)
+    images = _images(source, turn) if is_repeated else 0
     if options.retry:
         turn, options = _before(conversation, turn, options)
     refuse_running(conversation, turn)
@@ -123,6 +127,7 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         window=None,
         title=title,
         prompt=options.prompt,
+        is_command=is_command and agent == session.agent,
         before_compaction=options.before_compaction,
         trim=options.trim,
         root=root,
@@ -142,6 +147,9 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         warnings += workspaces.warnings(worktree)
     if unopened is not None:
         warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
+    if images:
+        them = "an image" if images == 1 else f"{images} images"
+        warnings.append(f"the prompt had {them}, which --retry cannot ask with again")
     if draft.missing is not None:
         warnings.append(draft.missing)
     return replace(draft, warnings=tuple(warnings))
@@ -235,6 +243,22 @@ def _before(
     prompt = turn.prompt if options.prompt is None else options.prompt
     previous = conversation.turns[turn.index - 2] if turn.index > 1 else None
     return previous, replace(options, prompt=prompt)
+
+
+def _images(source: ForkSource, turn: Turn | None) -> int:
+    """How many images the prompt of a turn has."""
+    if turn is None:
+        return 0
+    return sum(
+        len(message.media)
+        for message in source.messages(Cut(turn.id))
+        if message.turn == turn.index and message.role == "user" and message.tool is None
+    )
+
+
+def _is_command(turn: Turn | None) -> bool:
+    """True for a turn that a person began with a command of the agent, such as `/review`."""
+    return turn is not None and turn.kind is TurnKind.COMMAND and turn.prompt.startswith("/")
 
 
 def refuse_running(conversation: Conversation, turn: Turn | None) -> None:
