@@ -16,7 +16,7 @@ from prong import spool
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.app import App
-from prong.model import Launch, Snapshot, Turn
+from prong.model import Launch, Snapshot, Turn, TurnKey
 from prong.ports import AgentStore
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.claude_cli import ClaudeCli
@@ -88,7 +88,9 @@ def git(folder: Path, *words: str) -> str:
 
 
 def by_turn(folder: Path, session: str) -> dict[str, Snapshot]:
-    return {one.turn_id: one for one in snapshots.find(folder) if one.session == session}
+    """Of the ends of turns, and that before the first prompt; not those of the prompts between."""
+    found = (one for one in snapshots.find(folder) if one.session == session)
+    return {one.turn_id: one for one in found if one.key.is_turn or one.turn_id == TurnKey.BASELINE}
 
 
 def turns(store: AgentStore, path: Path) -> tuple[Turn, ...]:
