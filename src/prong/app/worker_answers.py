@@ -23,6 +23,8 @@ class SentPrompt(Record, frozen=True):
     text: str
     session: str | None = None
     """The session that it went to; None while only the agent knows it."""
+    typed: str | None = None
+    """The text as the agent got it; None for a command, whose turn has another prompt."""
     before: frozenset[str] = frozenset()
     """The ids of the turns that were there."""
     run: str | None = None
@@ -41,18 +43,25 @@ def answer(app: App, sent: SentPrompt) -> str | None:
     if session is None:
         return None
     turns = app.conversation(session).turns
-    own = _own([one for one in turns if one.id not in sent.before], sent.text)
+    own = _own([one for one in turns if one.id not in sent.before], sent)
     if own is None or (own.state is TurnState.RUNNING and own == turns[-1]):
         return None
     said = reversed(list(app.messages(session, turn=own)))
     return next((one.text for one in said if one.role == "assistant" and one.text), "")
 
 
-def _own(new: list[Turn], text: str) -> Turn | None:
-    """The turn that a prompt opened; of a command, whose prompt is another text, the first one."""
-    words = text.split()
-    same = (one for one in new if words == one.prompt.split())
-    return next(same, new[0] if new else None)
+def _own(new: list[Turn], sent: SentPrompt) -> Turn | None:
+    """The turn that a prompt opened; of a command, whose prompt is another text, the first one.
+
+    Another sender's prompt may have come first, so any other turn is not this prompt's.
+    """
+    if sent.typed is None:
+        return new[0] if new else None
+    texts = (sent.text.split(), sent.typed.split())
+    return next(
+        (one for one in new if any(said.split() in texts for said in (one.prompt, *one.queued))),
+        None,
+    )
 
 
 def session_of(app: App, agent: str, id_: str | None) -> Session | None:

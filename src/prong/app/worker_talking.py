@@ -14,7 +14,7 @@ from prong.app.worker_states import Lookout, signature_of
 from prong.errors import Busy, External, Unsupported, UsageError
 from prong.model import Message, Session, TurnState
 from prong.worker import WorkerInfo, WorkerState
-from prong.worker_ports import CanPress
+from prong.worker_ports import CanPress, Route
 
 if TYPE_CHECKING:
     from prong.app.application import App
@@ -61,7 +61,8 @@ def ask(
         worker = app.workers.named(worker.name)
         before = worker_answers.known_turns(app, worker)
         worker_sending.send(app, worker, text, as_command=as_command)
-        return worker_answers.SentPrompt(worker.name, text, worker.session, before)
+        typed = None if as_command else worker_sending.literal(app, worker, text, Route.TYPED)
+        return worker_answers.SentPrompt(worker.name, text, worker.session, typed, before)
 
 
 def _asked_headless(
