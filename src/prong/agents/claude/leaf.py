@@ -89,7 +89,7 @@ def _goes_on(nodes: Nodes, tip: Node, named: Node, *, explicit: bool) -> bool:
 
 
 def _is_in_batch(nodes: Nodes, tip: Node, named: Node) -> bool:
-    """True when the tip goes on from another one of several parallel calls.
+    """True when the tip continues from another of the parallel calls.
 
     Each call is a line of one message, and its result hangs to it: the named line may be the
     result of one call while the conversation continues below another.
