@@ -191,7 +191,7 @@ def handle(call: Call) -> None:
     except _OutOfTime:
         result.degraded = "there was not enough time"
     except Exception as error:  # noqa: BLE001 -- whatever it is, it must not reach the agent
-        result.degraded = f"{type(error).__name__}: {error}"
+        result.degraded = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
     signal.setitimer(signal.ITIMER_REAL, 0)
     spool.append(_line(call, result))
 

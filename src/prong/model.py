@@ -104,6 +104,27 @@ class Command(Record, frozen=True):
     exit_code: int | None
 
 
+class GapKind(StrEnum):
+    FAILED = "failed"
+    """The code of the turn was not captured at all."""
+    PARTIAL = "partial"
+    """The capture ended early, or could not read everything."""
+    LEFT_OUT = "left_out"
+    """A file is not in it, such as one over the size limit."""
+    OUTSIDE = "outside"
+    """A file that the turn changed is outside of the repository."""
+
+
+class CodeGap(Record, frozen=True):
+    """One thing that the captured code of a turn lacks."""
+
+    kind: GapKind
+    reason: str
+    path: str | None = None
+    size: int | None = None
+    """In bytes."""
+
+
 class Turn(Record, frozen=True):
     """One real prompt and everything until the next."""
 
@@ -134,6 +155,8 @@ class Turn(Record, frozen=True):
     """Whether that is since its prompt, or since the end of the turn before; None without any."""
     late: bool = False
     """The code was kept some time after the turn had ended: what was changed since is in it."""
+    gaps: tuple[CodeGap, ...] = ()
+    """What the captured code lacks. Empty for a turn of which no capture was tried."""
 
 
 class Skipped(Record, frozen=True):
@@ -348,6 +371,8 @@ class WorktreePlan(Record, frozen=True):
     """What folder and branch are named after; a number behind it makes them unique."""
     is_chosen: bool = False
     """True when a person chose the branch: it is never another one."""
+    gaps: tuple[CodeGap, ...] = ()
+    """What the captured code of the turn lacks."""
 
 
 class ForkPlan(Record, frozen=True):

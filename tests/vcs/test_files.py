@@ -76,7 +76,7 @@ def test_a_file_that_grows_over_the_limit(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "file"
     path.write_bytes(b"x" * 90)
     while_reading(monkeypatch, lambda: path.write_bytes(b"x" * 500), 1)
-    assert read(os.fsencode(path), 100) == Refusal(500, "larger than 100 bytes")
+    assert read(os.fsencode(path), 100) == Refusal(500, "larger than 0.0001 MB")
 
 
 def test_a_file_that_becomes_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

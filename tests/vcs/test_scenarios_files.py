@@ -218,7 +218,7 @@ def test_12_sizes(used: Lab) -> None:
         ("a.txt", 300_000),
         ("sparse", 2 << 30),
     }
-    assert all(one.reason == "larger than 200000 bytes" for one in taken.left_out)
+    assert all(one.reason == "larger than 0.2 MB" for one in taken.left_out)
     files = used.files(taken.tree)
     assert {b"over", b"sparse"}.isdisjoint(files)
     # A tracked file has the content that was staged.

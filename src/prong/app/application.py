@@ -85,7 +85,7 @@ class App:
         """
         self._settings = settings
         self._stores = stores
-        self._remember = remember
+        self.remembers = remember
         self._needs_programs = needs_programs
         self._state = state
         self._readings = Readings()
@@ -101,7 +101,7 @@ class App:
 
     @cached_property
     def _cache(self) -> SqliteScanCache | NoCache:
-        return SqliteScanCache(paths.cache_dir() / "cache.db") if self._remember else NoCache()
+        return SqliteScanCache(paths.cache_dir() / "cache.db") if self.remembers else NoCache()
 
     @cached_property
     def _scanner(self) -> Scanner:
@@ -134,13 +134,13 @@ class App:
     def _records(self) -> ForkRecords | None:
         from prong.state.forks import ForkRecords
 
-        return ForkRecords(self.database) if self._remember else None
+        return ForkRecords(self.database) if self.remembers else None
 
     @property
     def database(self) -> Path:
         """state.db. Whoever uses it has it repaired, and rebuilt, when it is damaged."""
         again = partial(App, self._settings, stores=self._stores, state=self._state)
-        return database.of(self.state_dir, again if self._remember else None)
+        return database.of(self.state_dir, again if self.remembers else None)
 
     @property
     def state_dir(self) -> Path:
@@ -167,7 +167,7 @@ class App:
     def programs(self) -> Programs:
         from prong.app.programs import Programs
 
-        memory = paths.cache_dir() / "programs.json" if self._remember else None
+        memory = paths.cache_dir() / "programs.json" if self.remembers else None
         return Programs(memory, needed=self._needs_programs)
 
     @cached_property
@@ -254,7 +254,7 @@ class App:
     def _engines(self) -> finding.Engines:
         from prong.app import finding
 
-        folder = paths.cache_dir() / "search" if self._remember else None
+        folder = paths.cache_dir() / "search" if self.remembers else None
         return finding.engines(folder, self.stores, self._cache, self.settings.search)
 
     def find(
@@ -380,28 +380,28 @@ class App:
         def folders() -> Iterator[Path]:
             return whereabouts.of_sessions(self.sessions(), self.recorded_forks())
 
-        _ = self.database
-        limit = self.settings.snapshots.limit
-        return Capture(self.state_dir, self.recorded_forks, limit, folders)
+        _, limit = self.database, self.settings.snapshots.limit
+        own = partial(whereabouts.of_agents, self.stores)
+        return Capture(self.state_dir, self.recorded_forks, limit, folders, own)
 
     def kept_turns(self) -> set[str]:
         """The ids of the turns whose code was kept, of whatever session."""
         # Where no code was ever kept, there is no need to load what keeps it.
-        known = self._remember and (self.state_dir / "state.db").exists()
+        known = self.remembers and (self.state_dir / "state.db").exists()
         return self.capture.turn_ids() if known else set()
 
     def kept_sessions(self) -> set[SessionRef]:
         """The sessions of which the code of some turn was kept."""
-        known = self._remember and (self.state_dir / "state.db").exists()
+        known = self.remembers and (self.state_dir / "state.db").exists()
         return self.capture.sessions() if known else set()
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
         """The snapshots of a conversation's turns, by the ids of the turns."""
-        return self.capture.of(conversation) if self._remember else {}
+        return self.capture.of(conversation) if self.remembers else {}
 
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""
-        return self.capture.with_code(conversation) if self._remember else conversation
+        return self.capture.with_code(conversation) if self.remembers else conversation
 
     def keep_code(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
         """Keep the code as it is now, as that of the session's last turn."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from prong import spool
-from prong.app import turn_code, whereabouts
-from prong.errors import Busy, NotFound, ProngError, UsageError
+from prong.app import code_gaps, turn_code, whereabouts
+from prong.errors import Busy, External, NotFound, ProngError, UsageError
 from prong.limits import SNAPSHOT_LIMIT
 from prong.log import debug
 from prong.model import (
+    CodeGap,
     Conversation,
     DiffStat,
     Fork,
@@ -23,8 +25,9 @@ from prong.model import (
     TurnState,
 )
 from prong.record import replace
-from prong.state import activity
+from prong.state import activity, capture_failures
 from prong.state.activity import ActivityRecords
+from prong.state.capture_failures import CaptureFailure, CaptureFailureRecords
 from prong.state.snapshots import SnapshotRecords
 from prong.vcs import snapshots
 from prong.vcs.diffs import diffstats
@@ -44,16 +47,20 @@ class Capture:
         forks: Callable[[], Iterable[Fork]] = tuple,
         limit: int = SNAPSHOT_LIMIT,
         folders: Callable[[], Iterable[Path]] = tuple,
+        agent_folders: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
         """`forks` tells of those that were recorded: a fork has turns of its source.
 
         Files above the limit are left out of snapshots. `folders` tells where sessions ran: a
-        repository that is lost is looked for there, too.
+        repository that is lost is looked for there, too. What agents write below `agent_folders`
+        is no code.
         """
         self._forks = forks
         self._limit = limit
         self._folders = folders
+        self._agent_folders = agent_folders
         self._records = SnapshotRecords(state / "state.db")
+        self._failures = CaptureFailureRecords(state / "state.db")
         self._activity = ActivityRecords(state / "state.db")
         self._spool = state / "spool"
 
@@ -143,7 +150,9 @@ class Capture:
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""
         found = self._caught_up(conversation)
-        if not found:
+        turns = (*conversation.turns, *conversation.abandoned)
+        gaps = self._gaps(conversation, turns, found)
+        if not found and not gaps:
             return conversation
         began = _beginnings(conversation, found)
         changes = _changes(began, found)
@@ -151,7 +160,7 @@ class Capture:
         def told(turn: Turn) -> Turn:
             snapshot = found.get(turn.id)
             if snapshot is None:
-                return turn
+                return replace(turn, gaps=gaps[turn.id]) if turn.id in gaps else turn
             changed = changes.get(turn.id)
             late = turn_code.is_late(snapshot, turn)
             return replace(
@@ -160,6 +169,7 @@ class Capture:
                 changes=changed,
                 since_prompt=not began[turn.id].key.is_turn if changed else None,
                 late=late,
+                gaps=gaps.get(turn.id, ()),
             )
 
         return replace(
@@ -167,6 +177,38 @@ class Capture:
             turns=tuple(map(told, conversation.turns)),
             abandoned=tuple(map(told, conversation.abandoned)),
         )
+
+    def failures(self) -> list[CaptureFailure]:
+        """The failed captures that no later snapshot made up for, the newest first."""
+        failures = self._failures.all()
+        taken = self._records.times({failure.key for failure in failures})
+        return [one for one in failures if one.key not in taken or taken[one.key] < one.time]
+
+    def gaps(self, conversation: Conversation, turn: Turn | None) -> tuple[CodeGap, ...]:
+        """What the captured code of a turn lacks, or of the start of the session."""
+        found = self.of(conversation)
+        if turn is not None:
+            return self._gaps(conversation, [turn], found).get(turn.id, ())
+        start = TurnKey.BASELINE
+        failures = self._failures.of_turns(conversation.session.ref, [start])
+        return code_gaps.of_turn(found.get(start), failures.get(start))
+
+    def _gaps(
+        self, conversation: Conversation, turns: Iterable[Turn], found: Mapping[str, Snapshot]
+    ) -> dict[str, tuple[CodeGap, ...]]:
+        """The gaps of the turns that have some, by the id of the turn."""
+        session = conversation.session
+        by_id = {turn.id: turn for turn in turns}
+        failures = self._failures.of_turns(session.ref, by_id)
+        # A repository that was moved still has the paths of its old place in the session.
+        tops = [*self.tops(conversation), *(one.repo for one in found.values())] if found else []
+        inside = {*tops, *self._agent_folders()}
+        gaps: dict[str, tuple[CodeGap, ...]] = {}
+        for id_, turn in by_id.items():
+            snapshot = found.get(id_)
+            outside = code_gaps.outside(turn, session.cwd, inside) if snapshot else []
+            gaps[id_] = code_gaps.of_turn(snapshot, failures.get(id_), outside)
+        return {id_: some for id_, some in gaps.items() if some}
 
     def take_in(self) -> None:
         """Record what hooks have kept since the last time.
@@ -178,6 +220,7 @@ class Capture:
                 found, left = self._told(events)
                 self._records.add(*found)
                 self._activity.add(*activity.told(events))
+                self._failures.add(*capture_failures.from_events(events))
                 for event in left:
                     spool.append(event, self._spool)
         except (ProngError, OSError) as error:
@@ -234,7 +277,17 @@ class Capture:
             return {**found, last.id: self.keep(conversation, late=True)}
         except ProngError as error:
             debug(__name__, "the code of %s was not kept: %s", conversation.session.ref, error)
+            if isinstance(error, External):
+                self._note_failure(conversation, last, error)
             return found
+
+    def _note_failure(self, conversation: Conversation, turn: Turn, error: ProngError) -> None:
+        session = conversation.session
+        key = TurnKey(session.agent, session.id, turn.id)
+        folder = Path(session.cwd) if session.cwd else None
+        with suppress(ProngError):
+            failure = CaptureFailure(key, datetime.now(UTC), error.message, folder)
+            self._failures.add(failure)
 
     def keep(
         self, conversation: Conversation, *, again: bool = False, late: bool = False

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.app import turn_code
+from prong.app import code_gaps, turn_code
 from prong.app.resolve import find_turn
 from prong.errors import NotFound, ProngError, UsageError
 from prong.model import Conversation, DiffStat, Session, Snapshot, Turn, TurnKey
@@ -228,7 +228,9 @@ def _compared(
     told = list(notes)
     for point in (old, new):
         what = "at the prompt after" if point.at_prompt else "of"
-        told += turn_code.lacks(point.snapshot, f"the code {what} turn {point.name}")
+        told += code_gaps.warnings(
+            code_gaps.of_snapshot(point.snapshot), f"the code {what} turn {point.name}"
+        )
     told += [f"the repository in {path} cannot be compared" for path in lost]
     files = code_diff.files(sides, chosen)
     return CodeDiff(old, new, tuple(files), tuple(told), tuple(sides), chosen)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from prong import __version__, paths, publication
 from prong.app import doctor_code, programs, worker_pushing
-from prong.app.findings import Finding, Level, counted
+from prong.app.findings import Finding, Level, counted, size_text
 from prong.app.hooks import HookState
 from prong.app.mcp_setup import McpState
 from prong.app.sessions import SessionFilter
@@ -134,7 +134,7 @@ def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[F
         size = sum(session.size for session in here)
         turns = sum(session.turn_count for session in here)
         counts = f"{counted(len(here), 'session')}, {counted(turns, 'turn')}"
-        message = f"{root}: {counts}, {_size(size)}"
+        message = f"{root}: {counts}, {size_text(size)}"
         yield Finding(agent, Level.OK, message)
         if isinstance(store, HasRetention):
             yield from _retention(agent, store, root, here)
@@ -255,7 +255,3 @@ def _plug_ins(app: App, failed: Mapping[str, str]) -> Iterable[Finding]:
             yield Finding("plug-ins", Level.OK, f"{plug_in.name} ({plug_in.target})")
     if not app.registry.plug_ins:
         yield Finding("plug-ins", Level.OK, "none")
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.0f} kB"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from prong.app import worktrees
+from prong.app import code_gaps, worktrees
 from prong.app.capture import Capture
 from prong.app.findings import Finding, Level, counted
 from prong.errors import ProngError
+from prong.model import SessionRef
+from prong.state.capture_failures import CaptureFailure
 from prong.state.snapshots import SnapshotRecords
 from prong.vcs import worktrees as adapter
 from prong.vcs.git import Git
@@ -25,6 +29,10 @@ if TYPE_CHECKING:
 _OLDEST = (2, 31)
 """The oldest git that knows all the words that prong uses."""
 _FIX = "prong doctor --fix"
+_RECENT = timedelta(days=7)
+"""A capture that failed within this time is a warning, an older one a note."""
+
+T = TypeVar("T")
 
 
 def git() -> Iterable[Finding]:
@@ -61,6 +69,7 @@ def examine(app: App) -> Iterable[Finding]:
             yield Finding("code", Level.NOTE, message, hint)
     if app.state_health() is not None:
         yield from _snapshots(app)
+        yield from _gaps(app)
 
 
 def _snapshots(app: App) -> Iterable[Finding]:
@@ -75,6 +84,45 @@ def _snapshots(app: App) -> Iterable[Finding]:
         have = "1 repository has" if there == 1 else f"{there} repositories have"
         message = f"no snapshot is recorded, but {have} some"
         yield Finding("code", Level.WARNING, message, _FIX)
+
+
+def _gaps(app: App) -> Iterable[Finding]:
+    """Captures that failed, and snapshots that are incomplete, by folder."""
+    try:
+        app.capture.take_in()
+        failed = app.capture.failures()
+        incomplete = SnapshotRecords(app.database).incomplete()
+    except ProngError:
+        return  # what is wrong with the file is said elsewhere
+    recently = datetime.now(UTC) - _RECENT
+    for folder, failures in _grouped(failed, lambda one: one.folder).items():
+        last = failures[0]
+        ref = SessionRef(last.key.agent, last.key.session)
+        message = (
+            f"{folder or 'unknown folder'}: the code of {counted(len(failures), 'turn')} was not "
+            f"captured, last of {ref}: {last.reason}"
+        )
+        level = Level.WARNING if last.time > recently else Level.NOTE
+        yield Finding("code", level, message, _hint(last, ref))
+    for repo, snapshots in _grouped(incomplete, lambda one: one.repo).items():
+        last = snapshots[0]
+        ref = SessionRef(last.agent, last.session)
+        what = code_gaps.summary(code_gaps.of_snapshot(last))
+        message = f"{repo}: {counted(len(snapshots), 'snapshot')} incomplete, last of {ref}: {what}"
+        yield Finding("code", Level.NOTE, message, f"prong turns {ref}")
+
+
+def _hint(failure: CaptureFailure, ref: SessionRef) -> str:
+    if "dubious ownership" in failure.reason and failure.folder:
+        return f"git config --global --add safe.directory {shlex.quote(str(failure.folder))}"
+    return f"prong snapshot {ref}"
+
+
+def _grouped(values: Iterable[T], key: Callable[[T], Path | None]) -> dict[Path | None, list[T]]:
+    groups: dict[Path | None, list[T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
 
 
 def fix(app: App) -> Iterable[Finding]:

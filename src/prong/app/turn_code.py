@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from prong.app.application import App
 
 _PUNCTUAL = timedelta(minutes=1)
-_NAMED = 5
-"""So many files that were left out are named."""
 
 
 class TurnCode(Record, frozen=True):
@@ -85,18 +83,6 @@ def is_late(snapshot: Snapshot, turn: Turn) -> bool:
 
 def _delay(snapshot: Snapshot, turn: Turn) -> timedelta:
     return snapshot.taken - turn.ended if turn.ended else timedelta()
-
-
-def lacks(snapshot: Snapshot, name: str) -> list[str]:
-    """What a person should know of a snapshot that is not the whole truth."""
-    found: list[str] = []
-    if snapshot.degraded:
-        found.append(f"{name} is not complete: {snapshot.degraded}")
-    if snapshot.left_out:
-        names = ", ".join(one.path for one in snapshot.left_out[:_NAMED])
-        more = " ..." if len(snapshot.left_out) > _NAMED else ""
-        found.append(f"not in {name}: {names}{more}")
-    return found
 
 
 def nearest(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:

@@ -94,6 +94,10 @@ def turn(value: Turn) -> View:
         "diffstat": diffstat(value.changes),
         "since": _since(value),
         "late": value.late,
+        "gaps": [
+            {"kind": gap.kind.value, "reason": gap.reason, "path": gap.path, "size": gap.size}
+            for gap in value.gaps
+        ],
     }
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from prong.errors import ProngError, UsageError
 from prong.log import debug
 from prong.model import Conversation, Fork, Session, SessionRef, Snapshot, TurnKey
+from prong.ports import AgentStore
 from prong.vcs import listing, messages
 from prong.vcs.git import Git
 from prong.vcs.repository import Repository
@@ -127,6 +128,17 @@ def of_sessions(sessions: Iterable[Session], forks: Sequence[Fork]) -> Iterator[
     for fork in reversed(forks):
         if fork.parent_workspace:
             yield Path(fork.parent_workspace)
+
+
+def of_agents(stores: Mapping[str, AgentStore]) -> list[Path]:
+    """Where agents keep their own files, such as plans and notes."""
+    folders: list[Path] = []
+    for name, store in stores.items():
+        try:
+            folders += store.roots
+        except Exception as error:  # noqa: BLE001 -- a plug-in may raise anything
+            debug(__name__, "the folders of %s are unknown: %s", name, error)
+    return folders
 
 
 def is_lost(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from prong.app import turn_code, whereabouts
+from prong.app import code_gaps, turn_code, whereabouts
 from prong.app.findings import counted
 from prong.app.resolve import find_turn
 from prong.app.since import since
@@ -75,8 +75,12 @@ def plan(
     code = options.code or _fitting(conversation, at, found)
     tops = _former_tops(app, conversation) if found and found.snapshot else []
     drafting = _Drafting(app, conversation, turn, repository, options, tops)
+    gaps = app.capture.gaps(conversation, at) if app.remembers else ()
     if code is Code.TURN:
-        return drafting.of_turn(found) if found or is_asked else None
+        planned = drafting.of_turn(found) if found or is_asked else None
+        if planned is not None and planned.snapshot is not None:
+            gaps = (*gaps, *code_gaps.of_lfs(planned.snapshot))
+        return planned and replace(planned, gaps=gaps)
     if repository is None:
         raise NotFound(f"the folder of {session.ref} is gone: {session.cwd}", hint="--code turn")
     planned = drafting.plan(
@@ -84,7 +88,7 @@ def plan(
     )
     when = at and (at.ended or at.started)
     if options.code is None and when is not None:
-        planned = replace(planned, since=since(repository, session.branch, when))
+        planned = replace(planned, since=since(repository, session.branch, when), gaps=gaps)
     return planned
 
 
@@ -273,8 +277,7 @@ def warnings(worktree: WorktreePlan | None, other_way: str = "--code now") -> li
         found.append(f"{changed_since(worktree.since)}; the fork gets the code as it is now")
     if worktree.late is not None:
         found.append(f"the code was kept {_long(worktree.late)} after the turn had ended")
-    if worktree.snapshot is not None:
-        found += turn_code.lacks(worktree.snapshot, "the snapshot")
+    found += code_gaps.warnings(worktree.gaps, "the snapshot")
     if worktree.code is Code.HEAD:
         changed = changed_files(Git(worktree.repo))
         if changed:
@@ -364,7 +367,7 @@ def _make(app: App, plan: WorktreePlan, undo: Undo) -> tuple[Worktree, tuple[str
         snapshot = snapshots.take(plan.repo, key, limit=app.settings.snapshots.limit)
         if snapshot is None:
             raise NotFound(f"{plan.repo} is no git repository any more")
-        lacks = turn_code.lacks(snapshot, "the snapshot")
+        lacks = code_gaps.warnings(code_gaps.of_snapshot(snapshot), "the snapshot")
     settings = app.settings.workspace
     ignored = IgnoredFiles(copy=settings.copy, link=settings.link)
     if snapshot is not None:

@@ -11,7 +11,7 @@ from prong.front.text import clean, counted, short_ids
 from prong.front.turn_table import Layout, Row, row
 
 if TYPE_CHECKING:
-    from prong.model import Conversation
+    from prong.model import Conversation, Turn
 
 
 @click.command()
@@ -23,8 +23,8 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
 
     `+3 -1` are the lines that a turn added and removed; `=` when it changed no code, `*` when its
     code was kept, but not that of the turn before. A `~` before it: the code was kept late, and may
-    have been changed since the turn. Without any of them no code was captured: see `prong hooks
-    install`.
+    have been changed since the turn. A `?` behind it: the code is incomplete, for the reason in the
+    line below. Without any of them no code was captured: see `prong hooks install`.
 
     The marks: ! interrupted, x failed, > running. `+2` behind a prompt counts those that were typed
     while the agent was busy. Fork and show take the numbers: `prong show SESSION@12`.
@@ -54,21 +54,38 @@ def _print_table(conversation: "Conversation", *, abandoned: bool) -> None:
     short = short_ids([turn.id for turn in (*conversation.turns, *conversation.abandoned)])
     left = [row(turn, f"@{short[turn.id]}") for turn in conversation.abandoned if abandoned]
     layout = Layout([*active, *left], width())
-    for number, one in enumerate(active, start=1):
+    gaps = _Gaps()
+    for number, (turn, one) in enumerate(zip(conversation.turns, active, strict=True), start=1):
         _print(layout, one)
-        for event in _events(conversation, number):
+        for event in (*gaps.of(turn), *_events(conversation, number)):
             click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
     if not active:
         note("no turns")
     if left:
         click.echo(styled("left behind by rewinds:", dim=True))
-    for one in left:
+    for turn, one in zip(conversation.abandoned, left, strict=False):
         _print(layout, one)
+        for event in gaps.of(turn):
+            click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
 
 
 def _print(layout: Layout, one: Row) -> None:
     start, prompt = layout.parts(one)
     click.echo(f"{styled(start, dim=True)}{prompt}")
+
+
+class _Gaps:
+    """What the code of turns lacks, said once where it stays the same from turn to turn."""
+
+    def __init__(self) -> None:
+        self._last: str | None = None
+
+    def of(self, turn: "Turn") -> list[str]:
+        from prong.app import code_gaps
+
+        text = code_gaps.summary(turn.gaps)
+        is_new, self._last = text != self._last, text
+        return [clean(text)] if text and is_new else []
 
 
 def _events(conversation: "Conversation", number: int) -> list[str]:

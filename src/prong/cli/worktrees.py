@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from prong.app.findings import size_text
 from prong.cli.output import (
     can_ask,
     json_option,
@@ -133,7 +134,7 @@ def _print(found: "Sequence[WorktreeStatus]") -> None:
 
 def _row(one: "WorktreeStatus") -> tuple[str, ...]:
     created = age(one.worktree.created)
-    return (clean(one.name), one.state.value, created, _size(one.size), _work(one))
+    return (clean(one.name), one.state.value, created, size_text(one.size), _work(one))
 
 
 def _work(one: "WorktreeStatus") -> str:
@@ -159,14 +160,6 @@ def _lost(one: "WorktreeStatus") -> list[str]:
         f"{work.under_way} under way" if work.under_way else "",
     ]
     return [part for part in parts if part]
-
-
-def _size(size: int | None) -> str:
-    if size is None:
-        return "?"
-    if size >= 1e9:
-        return f"{size / 1e9:.1f} GB"
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
 
 
 def _view(plan: "PrunePlan", branches: dict[str, str | None], *, dry_run: bool) -> dict[str, Any]:

@@ -21,12 +21,15 @@ class TurnPreview(NamedTuple):
 
 def read(app: "App", conversation: "Conversation", turn: "Turn") -> TurnPreview:
     """All that there is to see of a turn; a part that cannot be had is said to be missing."""
+    from prong.app import code_gaps
+
     code, lack = None, ""
     try:
         code = app.change_of(conversation, turn)
     except ProngError as error:
         known = app.snapshots(conversation)
-        lack = error.message if turn.id in known else "no code captured"
+        nothing = code_gaps.summary(turn.gaps) or "no code captured"
+        lack = error.message if turn.id in known else nothing
     prompt = clean(turn.prompt, lines=True).strip()
     return TurnPreview(prompt, _answer(app, conversation, turn), code, clean(lack))
 

@@ -52,7 +52,8 @@ def _code(turn: "Turn") -> str:
         told = "*" if turn.snapshot else ""
     else:
         told = f"+{changes.added} -{changes.removed}" if changes.files else "="
-    return f"~{told}" if turn.late else told
+    told = f"~{told}" if turn.late else told
+    return f"{told} ?".lstrip() if turn.gaps else told
 
 
 class Layout:

@@ -201,6 +201,8 @@ class TurnFacts(Record, frozen=True):
     files: list[str]
     snapshot: str | None
     diffstat: DiffStat | None
+    code_gaps: str | None = None
+    """What the captured code lacks."""
 
 
 class TurnList(Quoting, frozen=True, kw_only=True):

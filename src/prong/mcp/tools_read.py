@@ -78,7 +78,7 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
 
 
 async def list_turns(call: Call, given: ListTurns) -> TurnList:
-    from prong.app import views
+    from prong.app import code_gaps, views
     from prong.visible import safe
 
     name = names.session(given.session)
@@ -89,11 +89,18 @@ async def list_turns(call: Call, given: ListTurns) -> TurnList:
         shown = turns[given.from_turn - 1 : given.from_turn - 1 + given.limit]
         after = given.from_turn + len(shown)
         facts: list[TurnFacts] = []
-        for one in map(views.turn, shown):
+        for turn in shown:
+            one = views.turn(turn)
             # Masked before it is cut: half a key is not known to be one.
             prompt = safe(one["prompt"])
             prompt = prompt if len(prompt) <= _PROMPT else f"{prompt[:_PROMPT]} ..."
-            told = {**one, "prompt": prompt, "files": one["files"][:_FILES]}
+            gaps = code_gaps.summary(turn.gaps)
+            told = {
+                **one,
+                "prompt": prompt,
+                "files": one["files"][:_FILES],
+                "code_gaps": safe(gaps) if gaps else None,
+            }
             facts.append(shaped(TurnFacts, told))
         return TurnList(
             session=session_facts(views.session(conversation.session)),

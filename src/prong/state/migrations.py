@@ -97,6 +97,19 @@ MIGRATIONS = (
     );
     ALTER TABLE activity ADD COLUMN worker TEXT;
     """,
+    # 4: captures that failed, until a later one succeeds.
+    """
+    CREATE TABLE capture_failures (
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        turn_id TEXT NOT NULL,
+        time TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        folder BLOB,
+        PRIMARY KEY (agent, session, turn_id)
+    );
+    CREATE INDEX capture_failures_by_turn ON capture_failures (agent, turn_id);
+    """,
 )
 
 

@@ -86,6 +86,17 @@ class SnapshotRecords:
         query = "SELECT 1 FROM snapshots WHERE agent = ? AND session = ? AND turn_id = ?"
         return bool(read(self._path, query, tuple(key)))
 
+    def incomplete(self) -> list[Snapshot]:
+        """Snapshots that lack something, the newest first."""
+        some = "WHERE degraded IS NOT NULL OR left_out != '[]'"
+        return self._read(f"{_SELECT} {some} ORDER BY taken DESC, rowid DESC")
+
+    def times(self, keys: Iterable[TurnKey]) -> dict[TurnKey, datetime]:
+        """When the snapshots of these turns were taken."""
+        query = "SELECT taken FROM snapshots WHERE agent = ? AND session = ? AND turn_id = ?"
+        found = {key: read(self._path, query, tuple(key)) for key in keys}
+        return {key: datetime.fromisoformat(rows[0][0]) for key, rows in found.items() if rows}
+
     def of_turns(
         self, session: SessionRef, turn_ids: Collection[str], more: Iterable[Snapshot] = ()
     ) -> dict[str, Snapshot]:

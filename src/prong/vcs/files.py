@@ -85,7 +85,7 @@ def _read_once(path: bytes, limit: int) -> Content | Refusal | None:
     if not stat.S_ISREG(status.st_mode):
         return Refusal(0, "not a file: a pipe, a socket or a device")
     if status.st_size > limit:
-        return Refusal(status.st_size, f"larger than {limit} bytes")
+        return Refusal(status.st_size, _too_large(limit))
     descriptor = os.open(path, _FLAGS)
     try:
         before = os.fstat(descriptor)
@@ -96,9 +96,13 @@ def _read_once(path: bytes, limit: int) -> Content | Refusal | None:
     finally:
         os.close(descriptor)
     if len(data) > limit:
-        return Refusal(after.st_size, f"larger than {limit} bytes")
+        return Refusal(after.st_size, _too_large(limit))
     steady = len(data) == before.st_size and same(before, after)
     return Content(mode_of(before), data, before, steady)
+
+
+def _too_large(limit: int) -> str:
+    return f"larger than {limit / 1e6:g} MB"
 
 
 def _read_all(descriptor: int, size: int, limit: int) -> bytes:

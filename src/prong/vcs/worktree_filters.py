@@ -1,9 +1,10 @@
 """Files of which git stores something else than what lies in the working tree: LFS, git-crypt.
 
 A snapshot has what git stores of them, as long as they were not changed. What lay in the working
-tree is copied from the source, where it still is so. No filter is asked to make it: that may take
-long, ask for a password, or fetch things from far away. Of the copies git is to know that they are
-what it stores: for that the filter runs once over each, the other way.
+tree is copied from the source, where it still is so, and the content of an LFS file from where
+git-lfs keeps it. No filter is asked to make it: that may take long, ask for a password, or fetch
+things from far away. Of the copies git is to know that they are what it stores: for that the filter
+runs once over each, the other way.
 """
 
 import filecmp
@@ -11,18 +12,20 @@ import os
 from pathlib import Path
 
 from prong.snapshot import Snapshot
-from prong.vcs import filtered
+from prong.vcs import filtered, lfs
 from prong.vcs.git import Git
 from prong.vcs.ignored import copy_file
 from prong.vcs.submodules import LEFT_OUT
 from prong.vcs.worktree_checkout import settle
-from prong.vcs.worktree_record import entry_of
+from prong.vcs.worktree_record import common_of, entry_of
 
 _CONFIGURED = ("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(smudge|process)$")
 _CHANGED = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 _ATTRIBUTES = b".gitattributes\0"
 _ALIKE = 1 << 20
 """Bytes. A larger file is not what git stores instead of it."""
+_NAMED = 5
+"""This many files are named."""
 
 
 def bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str, ...]:
@@ -46,11 +49,15 @@ def bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str,
     differing = source.ask("diff-files", "-z", "--name-only", LEFT_OUT).output.split(b"\0")[:-1]
     dirty = {*differing} - filtered.unchanged(source, os.fsencode(snapshot.repo), differing)
     at_hand = {line.partition(b"\t")[2] for line in same} - dirty
-    missing = 0
+    missing: list[str] = []
     copied: set[bytes] = set()
+    store = lfs.store_of(git, common_of(path) or path)
     for name in map(os.fsdecode, sorted(wanted)):
         if os.fsencode(name) not in at_hand:
-            missing += 1
+            if _check_out(store, path / name):
+                copied.add(os.fsencode(name))
+            else:
+                missing.append(name)
         elif not _is_same(snapshot.repo / name, path / name):
             (path / name).unlink()
             copy_file(snapshot.repo / name, path / name)
@@ -59,7 +66,18 @@ def bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str,
         _forget_sizes(git, path, copied)
     if not missing:
         return ()
-    return (f"{missing} files are as git stores them, their filter was not used (git lfs pull)",)
+    names = ", ".join(missing[:_NAMED])
+    names += f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    return (f"as git stores them, without their filter (try git lfs pull): {names}",)
+
+
+def _check_out(store: Path, target: Path) -> bool:
+    """Replace an LFS pointer by the content that the repository has."""
+    if target.is_symlink() or not target.is_file() or target.stat().st_size > _ALIKE:
+        return False
+    pointer = lfs.read_pointer(target.name, target.read_bytes())
+    content = lfs.stored(store, pointer) if pointer else None
+    return bool(pointer and content and lfs.check_out(content, pointer, target))
 
 
 def _forget_sizes(git: Git, path: Path, names: set[bytes]) -> None:

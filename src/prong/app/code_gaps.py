@@ -1,0 +1,115 @@
+"""What the captured code of a turn lacks, and why."""
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+from prong.app.findings import counted, size_text
+from prong.model import CodeGap, GapKind, Snapshot, Turn
+from prong.state.capture_failures import CaptureFailure
+from prong.vcs import lfs
+from prong.vcs.git import Git
+from prong.vcs.worktree_record import common_of
+
+_NO_CONTENT = "LFS pointer, its content was not downloaded (git lfs pull)"
+_NAMED = 5
+"""This many files are named."""
+
+
+def of_turn(
+    snapshot: Snapshot | None, failure: CaptureFailure | None, outside: Iterable[str] = ()
+) -> tuple[CodeGap, ...]:
+    """Collect the gaps of a turn. A snapshot taken after a failure supersedes it."""
+    gaps: list[CodeGap] = []
+    if failure is not None and (snapshot is None or snapshot.taken < failure.time):
+        gaps.append(CodeGap(GapKind.FAILED, failure.reason))
+    if snapshot is not None:
+        gaps += of_snapshot(snapshot)
+        gaps += [CodeGap(GapKind.OUTSIDE, "outside the repository", path) for path in outside]
+    return tuple(gaps)
+
+
+def of_snapshot(snapshot: Snapshot) -> list[CodeGap]:
+    gaps: list[CodeGap] = []
+    if snapshot.degraded:
+        gaps.append(CodeGap(GapKind.PARTIAL, snapshot.degraded))
+    gaps += [
+        CodeGap(GapKind.LEFT_OUT, file.reason, file.path, file.size) for file in snapshot.left_out
+    ]
+    return gaps
+
+
+def of_lfs(snapshot: Snapshot) -> list[CodeGap]:
+    """LFS files of a snapshot whose content this machine does not have."""
+    git, common = Git(snapshot.repo), common_of(snapshot.repo)
+    if common is None:
+        return []
+    store = lfs.store_of(git, common)
+    return [
+        CodeGap(GapKind.LEFT_OUT, _NO_CONTENT, pointer.path, pointer.size)
+        for pointer in lfs.pointers(git, snapshot.tree)
+        if lfs.stored(store, pointer) is None
+        and _size_of(snapshot.repo / pointer.path) != pointer.size
+    ]
+
+
+def _size_of(path: Path) -> int | None:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return None
+
+
+def outside(turn: Turn, cwd: str | None, folders: Collection[Path]) -> list[str]:
+    """The files that a turn changed outside of these folders."""
+    base = turn.cwd or cwd or ""
+    plain = [f"{folder}{os.sep}" for folder in folders]
+    suspects = [os.path.normpath(os.path.join(base, name)) for name in turn.files]  # noqa: PTH118
+    suspects = [path for path in suspects if not path.startswith(tuple(plain))]
+    if not suspects or not base:
+        return []
+    # Only few files get here, so links are resolved for these alone.
+    real = tuple(f"{os.path.realpath(folder)}{os.sep}" for folder in folders)
+    return [path for path in suspects if not os.path.realpath(path).startswith(real)]
+
+
+def summary(gaps: Sequence[CodeGap]) -> str | None:
+    """`code incomplete: dump.sql (73.4 MB, over the limit of 50 MB)`; None without gaps."""
+    failed = next((gap for gap in gaps if gap.kind is GapKind.FAILED), None)
+    if failed is not None:
+        return f"code not captured: {failed.reason}"
+    return f"code incomplete: {'; '.join(_described(gaps))}" if gaps else None
+
+
+def warnings(gaps: Sequence[CodeGap], code: str) -> list[str]:
+    """Say what `code`, such as `the snapshot`, lacks."""
+    texts: list[str] = []
+    for gap in gaps:
+        if gap.kind is GapKind.FAILED:
+            texts.append(f"the code of the turn was not captured: {gap.reason}")
+        elif gap.path is None:
+            texts.append(f"{code} is not complete: {gap.reason}")
+    files = [gap for gap in gaps if gap.path is not None]
+    return texts + [f"not in {code}: {text}" for text in _described(files)]
+
+
+def _described(gaps: Iterable[CodeGap]) -> list[str]:
+    """One text for each reason, with the names and sizes of the first files."""
+    by_reason: dict[str, list[CodeGap]] = {}
+    for gap in gaps:
+        by_reason.setdefault(gap.reason, []).append(gap)
+    texts: list[str] = []
+    for reason, group in by_reason.items():
+        files = [gap for gap in group if gap.path is not None]
+        if not files:
+            texts.append(reason)
+            continue
+        names = ", ".join(_name(gap) for gap in files[:_NAMED])
+        more = len(files) - _NAMED
+        names += f" and {counted(more, 'more file')}" if more > 0 else ""
+        texts.append(f"{names}: {reason}")
+    return texts
+
+
+def _name(gap: CodeGap) -> str:
+    return f"{gap.path} ({size_text(gap.size)})" if gap.size else str(gap.path)

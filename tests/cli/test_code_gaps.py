@@ -1,0 +1,147 @@
+"""A capture that failed or is incomplete shows in `turns`, in the fork plan and in `doctor`."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prong import paths
+from prong.agents.claude.sample import ClaudeSample
+from tests.cli.code_lab import git
+from tests.cli.shell import Shell
+from tests.unit.agents.stores import START, uuid
+from tests.unit.hook_agent import Agent, prompt_id, rewritten
+
+ID = uuid(1)
+
+
+@pytest.fixture
+def agent(shell: Shell) -> Agent:
+    return Agent(shell.home, shell.home.project("shop"))
+
+
+@pytest.fixture
+def sample(agent: Agent) -> ClaudeSample:
+    """A session whose first turn has just ended."""
+    sample = ClaudeSample(ID, str(agent.project), START)
+    sample.prompt("work")
+    sample.answer("Done.")
+    return sample
+
+
+def end_turn(agent: Agent, sample: ClaudeSample) -> dict[str, Any]:
+    path = rewritten(sample, agent.home)
+    return agent.claude("Stop", path, prompt_id=prompt_id(sample))
+
+
+def gaps(shell: Shell) -> list[list[dict[str, Any]]]:
+    return [turn["gaps"] for turn in shell.json("turns", ID)["turns"]]
+
+
+def warnings(shell: Shell, *words: str) -> str:
+    return "\n".join(shell.json("fork", *words, "--dry-run")["plan"]["warnings"])
+
+
+def findings(shell: Shell) -> list[dict[str, Any]]:
+    return [one for one in shell.json("doctor")["findings"] if one["topic"] == "code"]
+
+
+def limit_files(megabytes: float) -> None:
+    file = paths.config_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"[snapshots]\nlimit_mb = {megabytes}\n")
+
+
+def foreign(agent: Agent) -> dict[str, str]:
+    """An environment in which git takes every repository for somebody else's."""
+    folder = agent.home.root / "foreign"
+    folder.mkdir()
+    git_program = shutil.which("git")
+    script = f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {git_program} "$@"\n'
+    (folder / "git").write_text(script)
+    (folder / "git").chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_a_repository_of_somebody_else(agent: Agent, shell: Shell, sample: ClaudeSample) -> None:
+    agent.env = foreign(agent)
+    told = end_turn(agent, sample)
+    assert told["missing"]
+    (gap,) = gaps(shell)[0]
+    assert gap["kind"] == "failed"
+    assert gap["reason"].startswith("git does not open this repository: fatal: detected dubious")
+    listed = shell.ok("turns", ID)
+    assert "-- code not captured: git does not open this repository" in listed
+    assert " ? " in listed
+    assert "the code of the turn was not captured: git does not open" in warnings(shell, ID)
+    (finding,) = [one for one in findings(shell) if "not captured" in one["message"]]
+    assert finding["message"].startswith(f"{agent.project}: the code of 1 turn was not captured")
+    assert finding["hint"] == f"git config --global --add safe.directory {agent.project}"
+
+
+def test_a_later_capture_makes_up_for_it(agent: Agent, shell: Shell, sample: ClaudeSample) -> None:
+    agent.env = foreign(agent)
+    end_turn(agent, sample)
+    agent.env = {}
+    end_turn(agent, sample)
+    assert gaps(shell) == [[]]
+    assert not [one for one in findings(shell) if "not captured" in one["message"]]
+    assert "not captured" not in warnings(shell, ID)
+
+
+def test_a_file_over_the_limit(agent: Agent, shell: Shell, sample: ClaudeSample) -> None:
+    limit_files(0.5)
+    (agent.project / "dump.sql").write_bytes(b"x" * 1_200_000)
+    end_turn(agent, sample)
+    size, reason = 1_200_000, "larger than 0.5 MB"
+    gap = {"kind": "left_out", "reason": reason, "path": "dump.sql", "size": size}
+    assert gaps(shell) == [[gap]]
+    assert f"-- code incomplete: dump.sql (1.2 MB): {reason}" in shell.ok("turns", ID)
+    assert f"not in the snapshot: dump.sql (1.2 MB): {reason}" in warnings(shell, ID)
+    (finding,) = [one for one in findings(shell) if "incomplete" in one["message"]]
+    assert "dump.sql (1.2 MB)" in finding["message"]
+    assert finding["hint"] == f"prong turns claude:{ID}"
+
+
+def test_the_same_gap_is_printed_once(agent: Agent, shell: Shell, sample: ClaudeSample) -> None:
+    limit_files(0.5)
+    (agent.project / "dump.sql").write_bytes(b"x" * 1_200_000)
+    end_turn(agent, sample)
+    sample.prompt("more work")
+    sample.answer("Done as well.")
+    end_turn(agent, sample)
+    listed = shell.ok("turns", ID)
+    assert listed.count("code incomplete") == 1
+    assert listed.count(" ? ") == 2
+
+
+def test_files_outside_of_the_repository(
+    agent: Agent, shell: Shell, sample: ClaudeSample, tmp_path: Path
+) -> None:
+    """As with `--add-dir`. What the agent keeps in its own folder is no code."""
+    other = tmp_path / "library" / "api.py"
+    own = agent.home.claude / "plans" / "plan.md"
+    inside = agent.project / "shop.py"
+    sample.prompt("change the library")
+    for path in (other, own, inside):
+        sample.tools(("Write", {"file_path": str(path), "content": "text"}, "File created"))
+    sample.answer("Changed.")
+    end_turn(agent, sample)
+    gap = {"kind": "outside", "reason": "outside the repository", "path": str(other), "size": None}
+    assert gaps(shell)[1] == [gap]
+    assert f"not in the snapshot: {other}: outside the repository" in warnings(shell, ID)
+
+
+def test_lfs_files_that_were_not_downloaded(
+    agent: Agent, shell: Shell, sample: ClaudeSample
+) -> None:
+    (agent.project / ".gitattributes").write_text("*.png filter=lfs -text\n")
+    (agent.project / "logo.png").write_text(
+        f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 2500000\n"
+    )
+    git(agent.project, "add", "--all")
+    git(agent.project, "commit", "--quiet", "--message", "logo")
+    end_turn(agent, sample)
+    assert "not in the snapshot: logo.png (2.5 MB): LFS pointer" in warnings(shell, ID)
