@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from prong.app import App
+from prong.app.worker_states import Lookout
 from prong.processes import end, is_alive, process_of
 from prong.record import replace
 from prong.testing.home import IsolatedHome
@@ -252,6 +253,21 @@ def test_a_headless_turn_that_was_cut_off_is_gone(lab: WorkerLab) -> None:
     headless(lab, 0)
     lab.until("silent", WorkerState.GONE)
     assert lab.app.workers.status("silent").evidence.source == "log"
+
+
+def test_a_turn_that_has_begun_since_takes_nothing_from_the_one_before(lab: WorkerLab) -> None:
+    worker = headless(lab, 0, END)
+    assert worker.process is not None
+    assert worker.started is not None
+    assert worker.log is not None
+    process = worker.process
+    until(lambda: not is_alive(process))
+    mark = {"type": "prong.turn", "time": worker.started.isoformat()}
+    later = {"type": "prong.turn", "time": datetime.now(UTC).isoformat()}
+    worker.log.write_text("".join(f"{json.dumps(one)}\n" for one in (mark, END, later)))
+    # The record was read before the next turn came to it.
+    [status] = Lookout(lab.app).look([worker])
+    assert status.state is WorkerState.IDLE
 
 
 @pytest.mark.parametrize("session", ["60309e1e", None])
