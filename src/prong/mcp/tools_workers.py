@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from msgspec import Meta
 
 from prong.mcp import names
+from prong.mcp.hints import BY_USER
 from prong.mcp.schemas import Arguments
 from prong.mcp.shapes import Cloned, OneWorker, Sent, Stopped, Waited, WorkerList
 from prong.mcp.tool import Call, Effect, Tool
@@ -261,9 +262,7 @@ async def stop_worker(call: Call, given: StopWorker) -> Stopped:
             return Stopped(worker=worker(status), stopped=False, hint=hint)
         app.workers.stop(given.name, force=given.force)
         status = app.workers.status(given.name)
-        hint = (
-            f"its session and its workspace stay; a person restarts it: prong restart {given.name}"
-        )
+        hint = f"its session and workspace stay; to restart it {BY_USER} prong restart {given.name}"
         return Stopped(worker=worker(status), stopped=True, hint=hint)
 
     return await call.do(stop)
