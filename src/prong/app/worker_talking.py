@@ -13,6 +13,7 @@ from prong.app.worker_sending import own_pane, until
 from prong.app.worker_states import Lookout, signature_of
 from prong.errors import Busy, External, Unsupported, UsageError
 from prong.model import Message, Session, TurnState
+from prong.transcripts.acknowledgement import acknowledges_seed
 from prong.worker import WorkerInfo, WorkerState, WorkerStatus
 from prong.worker_ports import CanPress, Route
 
@@ -210,6 +211,9 @@ def reply(app: App, worker: WorkerInfo, after_turn: int = 0) -> str:
 def log(app: App, worker: WorkerInfo, *, follow: bool = False) -> Iterator[Message]:
     """What was said in a worker's session; with `follow` also what will be, until it is gone.
 
+    As long as it was given nothing but a seed, that is nothing; later the seed comes first, unless
+    it is followed.
+
     A session that it goes over to (/clear) is followed as well.
     """
     seen: list[Message] = []
@@ -233,11 +237,19 @@ def log(app: App, worker: WorkerInfo, *, follow: bool = False) -> Iterator[Messa
                     seen = []
                 session, signature, read = found, signature_of(found), time.monotonic()
                 said = list(app.messages(session))
-                yield from said[_common(seen, said) :]
+                if not _is_only_a_seed(said):
+                    yield from said[_common(seen, said) :]
                 seen = said
         if status is None or status.state is WorkerState.GONE:
             return
         time.sleep(_FOLLOW_EVERY)
+
+
+def _is_only_a_seed(said: list[Message]) -> bool:
+    """Whether nothing was asked but a seed, and nothing was said but that it was read."""
+    asked = [one.text for one in said if one.role == "user"]
+    answer = "".join(one.text for one in said if one.role == "assistant" and one.tool is None)
+    return len(asked) == 1 and acknowledges_seed(asked[0], answer)
 
 
 def _common(one: list[Message], other: list[Message]) -> int:
