@@ -1,5 +1,6 @@
 """The commands that work on a worker by its name."""
 
+import json
 import os
 import shutil
 import signal
@@ -269,6 +270,16 @@ def test_clone_waits_visibly_and_ctrl_c_leaves_nothing(lab: WorkerLab, parser: s
     assert process.returncode == 130, err
     assert [one["name"] for one in lab.shell.json("ps", "--all")["workers"]] == [parser]
     assert len(lab.shell.json("worktrees")["worktrees"]) == 1
+
+
+def test_clone_says_that_a_person_is_waited_for(lab: WorkerLab, parser: str) -> None:
+    lab.shell.ok("send", parser, "ask")
+    lab.until(parser, "waiting")
+    lines = lab.shell.fails(4, "clone", parser, "copy", "--timeout", "0", "--json").splitlines()
+    assert "parser waits for a person" in lines[0]
+    told = json.loads(lines[-1])
+    assert told["message"] == "parser waits for a person (a person), still after 0 s"
+    assert told["hint"] == "prong attach parser, or: prong fork parser"
 
 
 def test_names_are_completed(lab: WorkerLab, parser: str) -> None:

@@ -135,9 +135,9 @@ def test_what_an_agent_is_told_instead(tool: str, typed: str, said: str) -> None
 
 def problems(lab: WorkerLab, agent: Agent) -> Iterator[dict[str, Any]]:
     """As many as can be had, of each tool."""
-    here = str(lab.project)
+    here, nowhere = str(lab.project), str(lab.shell.home.root / "nowhere")
     known = lab.shell.simple(1, "Rate limits", cwd=here)
-    gone = lab.shell.simple(2, "Elsewhere", cwd="/nowhere/at/all")
+    gone = lab.shell.simple(2, "Elsewhere", cwd=nowhere)
     lab.run("--name", "tess", "--no-worktree", "hello")
     lab.until("tess", "idle")
     (lab.project / "hold").touch()
@@ -163,7 +163,7 @@ def problems(lab: WorkerLab, agent: Agent) -> Iterator[dict[str, Any]]:
         ("fork_session", {"session": known, "branch": "-x"}),
         ("fork_session", {"session": known, "branch": "main"}),
         ("fork_session", {"session": known, "name": "tess"}),
-        ("fork_session", {"session": known, "project_path": "/nowhere"}),
+        ("fork_session", {"session": known, "project_path": nowhere}),
         ("fork_session", {"session": known, "project_path": here, "branch": "x"}),
         ("fork_session", {"session": known, "code": "none", "branch": "x"}),
         ("fork_session", {"session": "tess", "turn": 2}),
@@ -184,7 +184,7 @@ def problems(lab: WorkerLab, agent: Agent) -> Iterator[dict[str, Any]]:
     for tool, arguments in calls:
         yield agent.problem(tool, **arguments)
     spawn: list[dict[str, Any]] = [
-        {"project_path": "/nowhere"},
+        {"project_path": nowhere},
         {"name": "tess"},
         {"name": "-x"},
         {"headless": True},

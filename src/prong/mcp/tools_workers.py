@@ -245,13 +245,12 @@ async def _rested(call: Call, source: str, end: float, seconds: float) -> None:
         piece = min(max(left, 0.0), _SLICE)
         try:
             return await call.do(partial(agent_cloning.wait, source=source, timeout=piece))
-        except Busy:
+        except Busy as busy:
+            reason = busy.details.get("reason", f"{source} is at work")
             if left <= _SLICE:
-                raise Busy(
-                    f"{source} is still at work after {seconds:g} s",
-                    hint=f"a longer timeout, or fork_session with session: {source}",
-                ) from None
-            call.progress.say(f"waiting until {source} is idle ({left:.0f} s left)")
+                busy.message = f"{reason}, still after {seconds:g} s"
+                raise
+            call.progress.say(f"waiting until it is idle: {reason} ({left:.0f} s left)")
 
 
 async def stop_worker(call: Call, given: StopWorker) -> Stopped:
