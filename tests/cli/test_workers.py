@@ -376,3 +376,11 @@ def test_a_push_that_failed_is_shown_and_tried_again(lab: WorkerLab) -> None:
     wait_until(lambda: lab.status("parser")["push_failure"] is None, what="the push")
     head = git(worktree, "rev-parse", "HEAD")
     assert git(bare, "rev-parse", "refs/heads/prong/parser") == head
+
+
+def test_ps_and_status_have_the_name_twice(lab: WorkerLab, parser: str) -> None:
+    """The field was called differently in each; scripts may know either."""
+    [listed] = lab.shell.json("ps")["workers"]
+    status = lab.status(parser)
+    assert (listed["name"], listed["worker"]) == (parser, parser)
+    assert (status["name"], status["worker"]) == (parser, parser)
