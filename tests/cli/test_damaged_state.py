@@ -9,6 +9,7 @@ from prong.state.forks import ForkRecords
 from prong.state.workers import WorkerRecords
 from prong.worker import Pane
 from tests.cli.shell import API, Shell
+from tests.cli.worker_lab import WorkerLab
 
 
 def test_a_command_that_needs_it_says_so_until_the_doctor_has_shown_it(samples: Shell) -> None:
@@ -49,3 +50,24 @@ def test_forks_snapshots_and_workers_come_back(shop: Shell) -> None:
     assert worker.process.pid == running.pid
     forks = ForkRecords(paths.state_dir() / "state.db").all()
     assert str(forks[0].child) == made["child"]
+
+
+def test_headless_workers_and_start_options_come_back(lab: WorkerLab) -> None:
+    lab.run("--name", "calm", "--headless", "hello")
+    lab.until("calm", "idle")
+    lab.run("--name", "tess", "--no-worktree", "--model", "opus", "--env", "TEAM=blue")
+    lab.until("tess", "idle")
+    state = paths.state_dir() / "state.db"
+    before = WorkerRecords(state).all()
+    connection.close_all()
+    state.write_bytes(b"nonsense" * 1000)
+    for log in state.parent.glob("state.db-*"):
+        log.unlink()
+    answer = lab.shell.json("send", "calm", "and now?", "--wait")
+    assert answer["reply"] == "You said: and now?"
+    assert "2 workers" in answer["warnings"][0]
+    after = WorkerRecords(state).all()
+    assert [one.name for one in after] == ["calm", "tess"]
+    assert after[1] == before[1]
+    assert (after[0].session, after[0].log) == (before[0].session, before[0].log)
+    assert lab.status("tess")["state"] == "idle"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from prong import paths
+from prong.agents.claude.store import ClaudeStore
 from prong.testing.tmux import Tmux
 from tests.cli import agents
 from tests.cli.agents import fork, lines
@@ -103,6 +104,18 @@ def test_a_plan_is_shown_and_nothing_is_written(shop: Shell) -> None:
     assert "claude --resume" in shown
     assert digests(shop) == before
     assert not (shop.home.root / ".local/state/prong/journal").exists()
+
+
+def test_the_estimate_of_a_seed_is_of_the_seed(
+    shop: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ClaudeStore()
+    folder = shop.home.root / "bin"
+    agents.install(folder, "claude", (*store.program.flags, *store.seed_flags))
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    plan = shop.json("fork", f"{API}@2", "--method", "seed", "--dry-run")["plan"]
+    # Not what the agent counted in the source, with its instructions and its tools.
+    assert 100 < plan["tokens"] < 2_000
 
 
 def test_into_another_folder(shop: Shell) -> None:

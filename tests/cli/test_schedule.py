@@ -83,6 +83,37 @@ def test_what_cron_runs_works(cron: Shell) -> None:
     assert list(folder.glob("*/*.md"))
 
 
+def test_what_cron_runs_refreshes_a_collection_of_qmd(cron: Shell) -> None:
+    cron.simple(1)
+    folder, collection = cron.home.root / "out", "claude-sessions"
+    words = ("schedule", "install", "--yes", "--export", str(folder), "--collection", collection)
+    assert "not on PATH" in cron.problem(5, *words)["message"]
+    qmd = cron.home.root / "npm" / "qmd"
+    qmd.parent.mkdir()
+    # Found by the job, whose PATH has no such folder; beside it is what runs it.
+    script = f'echo "$*" >> {cron.home.root}/calls; echo "claude-sessions (qmd://claude-sessions/)"'
+    qmd.write_text(f"#!/usr/bin/env node\n{script}\n")
+    (qmd.parent / "node").write_text('#!/bin/sh\nexec /bin/sh "$@"\n')
+    for program in (qmd, qmd.parent / "node"):
+        program.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(qmd.parent), prepend=os.pathsep)
+        cron.ok(*words)
+    (line,) = (line for line in table(cron).read_text().splitlines() if not line.startswith("#"))
+    done = subprocess.run(
+        ["/bin/sh", "-c", line.split(None, 5)[5].replace("\\%", "%")],
+        env=cron.home.env({"PATH": "/usr/bin:/bin"}),
+        cwd=cron.home.root,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    calls = (cron.home.root / "calls").read_text()
+    assert "update" in calls, (done, calls)
+    assert list(folder.glob("*/*.md"))
+    assert cron.problem(2, *words[:3], "--collection", "x")["hint"] == "--export DIR"
+
+
 def test_nothing_is_written_without_a_yes(cron: Shell) -> None:
     result = cron.run("schedule", "install")
     assert result.exit_code == 2

@@ -1,5 +1,6 @@
 """The commands that work on a worker by its name."""
 
+import json
 import os
 import shutil
 import signal
@@ -271,6 +272,16 @@ def test_clone_waits_visibly_and_ctrl_c_leaves_nothing(lab: WorkerLab, parser: s
     assert len(lab.shell.json("worktrees")["worktrees"]) == 1
 
 
+def test_clone_says_that_a_person_is_waited_for(lab: WorkerLab, parser: str) -> None:
+    lab.shell.ok("send", parser, "ask")
+    lab.until(parser, "waiting")
+    lines = lab.shell.fails(4, "clone", parser, "copy", "--timeout", "0", "--json").splitlines()
+    assert "parser waits for a person" in lines[0]
+    told = json.loads(lines[-1])
+    assert told["message"] == "parser waits for a person (a person), still after 0 s"
+    assert told["hint"] == "prong attach parser, or: prong fork parser"
+
+
 def test_names_are_completed(lab: WorkerLab, parser: str) -> None:
     for line in ("prong send par", "prong stop par", "prong show par"):
         words = line.split(" ")
@@ -365,3 +376,11 @@ def test_a_push_that_failed_is_shown_and_tried_again(lab: WorkerLab) -> None:
     wait_until(lambda: lab.status("parser")["push_failure"] is None, what="the push")
     head = git(worktree, "rev-parse", "HEAD")
     assert git(bare, "rev-parse", "refs/heads/prong/parser") == head
+
+
+def test_ps_and_status_have_the_name_twice(lab: WorkerLab, parser: str) -> None:
+    """The field was called differently in each; scripts may know either."""
+    [listed] = lab.shell.json("ps")["workers"]
+    status = lab.status(parser)
+    assert (listed["name"], listed["worker"]) == (parser, parser)
+    assert (status["name"], status["worker"]) == (parser, parser)

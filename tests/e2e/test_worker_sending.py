@@ -148,8 +148,9 @@ def test_a_command_that_asks_the_model_is_waited_for(lab: WorkerLab) -> None:
 # -- whose answer ---------------------------------------------------------------------------------
 
 
-def test_everybody_gets_the_answer_to_their_own_prompt(lab: WorkerLab) -> None:
-    lab.run("--name", "tess", "--no-worktree", "--skip-permissions")
+@pytest.mark.parametrize("start", [[], ["--headless", "hello"]], ids=["pane", "headless"])
+def test_everybody_gets_the_answer_to_their_own_prompt(lab: WorkerLab, start: list[str]) -> None:
+    lab.run("--name", "tess", "--no-worktree", "--skip-permissions", *start)
     texts = [f"question {number}" for number in range(4)]
     with ExitStack() as stack:
         senders = [stack.enter_context(lab.begun("send", "tess", one, "--wait")) for one in texts]

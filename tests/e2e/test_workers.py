@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,6 +181,11 @@ def test_a_question_of_the_agent_is_waited_for_by_a_person(lab: WorkerLab) -> No
     assert waited.returncode != 0
     assert "waiting" in waited.stdout + waited.stderr
     assert lab.fails(4, "send", "gil", "yes, do it")["code"] == "busy"
+    cloned = lab.process("clone", "gil", "--timeout", "1", "--yes", "--json")
+    assert cloned.returncode == 4
+    told = json.loads(cloned.stderr.splitlines()[-1])
+    assert told["message"].startswith("gil waits for a person (")
+    assert told["hint"].startswith("prong attach gil")
     assert not path.exists()
     lab.ok("key", "gil", "Enter")
     wait_until(path.exists, what="the file")

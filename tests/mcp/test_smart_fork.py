@@ -160,7 +160,7 @@ def test_guidance_when_no_engine_can_answer(
     assert told["error"] == "qmd_not_available"
     assert told["code"] == "unavailable"
     assert "qmd" in told["message"]
-    assert any(step.startswith("prong export") for step in told["next_steps"])
+    assert any(step.startswith("the user types: prong export") for step in told["next_steps"])
     first = told["fallback_sessions"][0]
     assert set(first) == {"session_id", "agent", "project_path", "last_modified"}
 

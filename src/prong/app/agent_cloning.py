@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,15 +33,25 @@ def plan(app: App, source: str, new: str | None, *, trust: bool) -> ClonePlan:
     worker = origin.worker
     agent_wishes.refuse_inherited(app, origin.agent, worker.command if worker else None)
     status = app.workers.status(worker.name) if worker else None
-    at_work = status is not None and status.state in (WorkerState.BUSY, WorkerState.WAITING)
     return ClonePlan(
         origin.folder,
         status,
         None if origin.headless else agent_wishes.terminal(app),
-        ("it is at work: the copy waits until it is idle",) if at_work else (),
+        tuple(_warnings(status)) if status else (),
     )
+
+
+def _warnings(status: WorkerStatus) -> Iterator[str]:
+    if status.state is WorkerState.BUSY:
+        yield "it is at work: the copy waits until it is idle"
+    if status.state is WorkerState.WAITING:
+        about = f" ({status.evidence.detail})" if status.evidence.detail else ""
+        yield (
+            f"it waits for a person{about}, and the copy until it is idle: "
+            f"prong attach {status.worker.name}"
+        )
 
 
 def wait(app: App, source: str, timeout: float) -> None:
     """Until the source is idle. Raises `Busy` when that takes longer than so many seconds."""
-    Rest(app, timeout, lambda: None).wait_for(Origin.find(app, source))
+    Rest(app, timeout, lambda _: None).wait_for(Origin.find(app, source))

@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import cached_property, partial
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from prong import config, paths
 from prong.app import database
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from prong.app.mcp_setup import McpSetup
     from prong.app.planning import ForkOptions
     from prong.app.programs import Programs
-    from prong.app.schedule import SchedulePlan, ScheduleStatus
+    from prong.app.schedule import ScheduleArguments, SchedulePlan, ScheduleStatus
     from prong.app.terminals import Terminals
     from prong.app.workers import Workers
     from prong.app.worktrees import PrunePlan, WorktreeStatus
@@ -531,12 +531,12 @@ class App:
         return schedule.status(self)
 
     def plan_schedule(
-        self, every: timedelta, export: Path | None = None, scheduler: str | None = None
+        self, every: timedelta, export: Path | None = None, **how: Unpack[ScheduleArguments]
     ) -> SchedulePlan:
         """What having the index, and exports, brought up to date would write. Writes nothing."""
         from prong.app import schedule
 
-        return schedule.plan_install(self, every, export, scheduler)
+        return schedule.plan_install(self, every, export, **how)
 
     def plan_unschedule(self, scheduler: str | None = None) -> list[SchedulePlan]:
         """What would be taken out again. Writes nothing."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from prong.app.application import App
 
 _LOOK_EVERY = 0.2
+_PIECE = 1.0
+"""Seconds after which it is looked at again why a worker is not idle."""
 _AT_REST = frozenset({WorkerState.IDLE, WorkerState.GONE, WorkerState.UNKNOWN})
 """What nobody knows is asked of the session itself."""
 
@@ -97,12 +99,12 @@ class Origin(Record, frozen=True):
 class Rest:
     """Waits until a source is idle, as long as there is time."""
 
-    def __init__(self, app: App, timeout: float, waiting: Callable[[], None]) -> None:
+    def __init__(self, app: App, timeout: float, waiting: Callable[[str], None]) -> None:
         self._app = app
         self._timeout = timeout
         self._end = time.monotonic() + timeout
         self._waiting = waiting
-        self._is_told = False
+        self._told = ""
 
     def wait_for(self, origin: Origin) -> Origin:
         while True:
@@ -111,26 +113,43 @@ class Rest:
                 origin = origin.now(self._app)
             if not origin.is_at_work(self._app):
                 return origin
-            self._tell()
+            self._tell(f"{origin.label} is at work")
             if time.monotonic() >= self._end:
-                raise Busy(
-                    f"{origin.label} is still at work after {self._timeout:g} s",
-                    hint=f"a longer --timeout, or: prong fork {origin.label}",
-                )
+                raise self._too_long(origin.label)
             time.sleep(min(_LOOK_EVERY, max(0.0, self._end - time.monotonic())))
 
     def _wait_for_worker(self, name: str) -> None:
-        try:
-            self._app.workers.wait([name], timeout=0, until=_AT_REST)
-        except Busy:
-            self._tell()
-            left = max(0.0, self._end - time.monotonic())
-            self._app.workers.wait([name], timeout=left, until=_AT_REST)
+        piece = 0.0
+        while True:
+            try:
+                self._app.workers.wait([name], timeout=piece, until=_AT_REST)
+            except Busy:
+                # One that was at work may want a person by now.
+                status = self._app.workers.status(name)
+                wants_a_person = status.state is WorkerState.WAITING
+                about = f" ({status.evidence.detail})" if status.evidence.detail else ""
+                self._tell(
+                    f"{name} waits for a person{about}" if wants_a_person else f"{name} is at work"
+                )
+                piece = min(_PIECE, self._end - time.monotonic())
+                if piece <= 0:
+                    raise self._too_long(name, wants_a_person=wants_a_person) from None
+            else:
+                return
 
-    def _tell(self) -> None:
-        if not self._is_told:
-            self._is_told = True
-            self._waiting()
+    def _tell(self, reason: str) -> None:
+        if reason != self._told:
+            self._told = reason
+            self._waiting(reason)
+
+    def _too_long(self, label: str, *, wants_a_person: bool = False) -> Busy:
+        hint = f"prong attach {label}" if wants_a_person else "a longer --timeout"
+        return Busy(
+            f"{self._told}, still after {self._timeout:g} s",
+            hint=f"{hint}, or: prong fork {label}",
+            reason=self._told,
+            wants_a_person=wants_a_person,
+        )
 
 
 class Moment(Record, frozen=True):

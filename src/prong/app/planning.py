@@ -363,8 +363,6 @@ def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPla
     media: Counter[str] = Counter()
     made = seed_of(source, store, draft, media)
     tokens = made.tokens
-    if not draft.trim:
-        tokens = max(tokens, source.extent(replace(draft.cut, full=True)).tokens or 0)
     over = window is not None and budget.level(tokens, window) is budget.Level.OVER
     longest = capable(store, CanSeed, "be seeded").longest_seed
     if over or made.characters > longest:

@@ -1,8 +1,9 @@
 """What a repaired state.db lacks, recorded anew from where it is known as well.
 
-Forks are in the session files, snapshots in the repositories that sessions and worktrees belong to,
-and workers are the programs that still run: the environment of each has the name of its worker and
-its pane. What a worker was started with beyond that (options, the fork that it runs) is lost.
+Forks are in the session files, snapshots in the repositories that sessions and worktrees belong
+to, and each worker has a copy beside state.db. One that was started before there were copies is
+known by its program, if that still runs: its environment has the name of the worker and the pane.
+The options that it was started with are lost then.
 """
 
 from __future__ import annotations
@@ -39,8 +40,13 @@ def rebuild(app: App) -> dict[str, int]:
     return {
         "forks": _forks(app),
         "snapshots": _snapshots(app),
-        "workers": sum(_is_recorded(app, worker) for worker in _living(app)),
+        "workers": _workers(app),
     }
+
+
+def _workers(app: App) -> int:
+    copied = sum(_is_recorded(app, one) for one in app.workers.records.copies())
+    return copied + sum(_is_recorded(app, one) for one in _living(app))
 
 
 def _forks(app: App) -> int:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from prong.app import views
 from prong.edits import Edit
-from prong.errors import NotFound, ProngError, Taken, Unavailable
+from prong.errors import NotFound, ProngError, Taken, Unavailable, UsageError
 from prong.record import Record
 from prong.schedulers.cron import Cron
 from prong.schedulers.job import Entry, Job, Scheduler
 from prong.schedulers.launchd import Launchd
 from prong.schedulers.systemd import Systemd
+from prong.search.qmd_setup import INSTALL
 
 if TYPE_CHECKING:
     from prong.app.application import App
@@ -46,6 +48,15 @@ class ScheduleStatus(Record, frozen=True):
     next_run: datetime | None = None
     problem: str | None = None
     """Why the scheduler cannot be used here, or does not answer."""
+
+
+class ScheduleArguments(TypedDict, total=False):
+    """How a job is scheduled."""
+
+    scheduler: str | None
+    """The one to use; else the first that is there."""
+    collection: str | None
+    """The collection of qmd that each export refreshes."""
 
 
 class SchedulePlan(Record, frozen=True):
@@ -91,22 +102,31 @@ def _is_current(scheduler: Scheduler, entry: Entry) -> bool:
 
 
 def plan_install(
-    app: App, every: timedelta, export: Path | None, chosen: str | None
+    app: App,
+    every: timedelta,
+    export: Path | None,
+    scheduler: str | None = None,
+    collection: str | None = None,
 ) -> SchedulePlan:
-    """What would be written, for the scheduler that was chosen or the first that is there."""
-    scheduler = _chosen(app, chosen)
+    """What would be written, for the scheduler that was chosen or the first that is there.
+
+    With `collection`, each export also refreshes this collection of qmd.
+    """
+    if collection is not None and export is None:
+        raise UsageError("a collection of qmd is made of exports", hint="--export DIR")
+    chosen = _chosen(app, scheduler)
     for other in _schedulers(app):
-        if other.name != scheduler.name and _entry(other) is not None:
+        if other.name != chosen.name and _entry(other) is not None:
             raise Taken(
                 f"it is scheduled with {other.name} already",
                 hint=f"prong schedule remove --with {other.name}",
             )
-    job = Job(tuple(_commands(export)), every)
-    edits = scheduler.edits(job)
-    entry = scheduler.entry()
+    job = Job(tuple(_commands(export, collection)), every)
+    edits = chosen.edits(job)
+    entry = chosen.entry()
     needed = entry is None or not entry.active or any(one.before != one.after for one in edits)
     return SchedulePlan(
-        scheduler.name,
+        chosen.name,
         remove=False,
         edits=edits,
         every=every,
@@ -141,12 +161,27 @@ def prong_command() -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", "prong")
 
 
-def _commands(export: Path | None) -> list[tuple[str, ...]]:
-    commands = [(*prong_command(), "index")]
+def _commands(export: Path | None, collection: str | None) -> list[tuple[str, ...]]:
+    commands: list[tuple[str, ...]] = [(*prong_command(), "index")]
     if export is not None:
         folder = os.path.abspath(export)  # noqa: PTH100 -- it runs in another folder
-        commands.append((*prong_command(), "export", "--", folder))
+        path: tuple[str, ...] = ()
+        qmd: tuple[str, ...] = ()
+        if collection is not None:
+            path = ("/usr/bin/env", f"PATH={_path_of_qmd()}")
+            qmd = ("--index", f"--collection={collection}")
+        commands.append((*path, *prong_command(), "export", *qmd, "--", folder))
     return commands
+
+
+def _path_of_qmd() -> str:
+    """A PATH with qmd and the program that runs it: a scheduler knows only that of the system."""
+    qmd = shutil.which("qmd")
+    if qmd is None:
+        raise Unavailable("qmd is not on PATH", hint=INSTALL)
+    programs = (qmd, shutil.which("node"))
+    own = [os.path.dirname(os.path.abspath(one)) for one in programs if one]  # noqa: PTH100
+    return os.pathsep.join(dict.fromkeys([*own, "/usr/local/bin", "/usr/bin", "/bin"]))
 
 
 def _notes(app: App) -> list[str]:

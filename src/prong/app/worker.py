@@ -227,9 +227,19 @@ class Worker:
                 # None when somebody else was faster.
                 sent = app.workers.ask(self.name, text, as_command=as_command)
         # Whoever gives a prompt is not taken for idle before it was answered.
-        yield from self._at(end, WorkerState.IDLE)
-        with _opened(self._app) as app:
-            return app.workers.answer(sent)
+        while True:
+            left = max(end - time.monotonic(), 0.0)
+            try:
+                with _opened(self._app) as app:
+                    status, reply = app.workers.answer(sent, min(left, _SLICE), (WorkerState.IDLE,))
+            except Busy:
+                if left <= _SLICE:
+                    raise self._late() from None
+                yield
+                continue
+            if reply is None:
+                raise self._gone(status)
+            return reply
 
     def waiting_idle(self, timeout: float = inf) -> Steps[None]:
         """`wait_idle`, piece by piece."""
@@ -250,9 +260,12 @@ class Worker:
                 yield
                 continue
             if status.state is WorkerState.GONE:
-                hint = f"prong restart {self.name}"
-                raise External(f"{self.name} is gone", hint=hint, status=status.exit_code)
+                raise self._gone(status)
             return status
+
+    def _gone(self, status: WorkerStatus) -> External:
+        hint = f"prong restart {self.name}"
+        return External(f"{self.name} is gone", hint=hint, status=status.exit_code)
 
     def _late(self) -> Busy:
         status = self._status()

@@ -51,7 +51,7 @@ class CloneArguments(TypedDict, total=False):
     """Copy what git ignores, too."""
     timeout: float
     """Seconds to wait until the source is idle."""
-    waiting: Callable[[], None]
+    waiting: Callable[[str], None]
     """Called once, when the source is waited for."""
     trust: bool
     """Record that the agent may work in the copy, as the agent itself would."""
@@ -59,8 +59,8 @@ class CloneArguments(TypedDict, total=False):
     place: Placement | None
 
 
-def _nobody() -> None:
-    """Is told that the source is waited for."""
+def _nobody(_: str) -> None:
+    """Is told why the source is waited for."""
 
 
 def clone(  # noqa: PLR0913 -- all but the first three by name
@@ -70,7 +70,7 @@ def clone(  # noqa: PLR0913 -- all but the first three by name
     *,
     ignored: bool = True,
     timeout: float = inf,
-    waiting: Callable[[], None] = _nobody,
+    waiting: Callable[[str], None] = _nobody,
     trust: bool = False,
     terminal: str | None = None,
     place: Placement | None = None,

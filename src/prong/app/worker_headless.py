@@ -118,6 +118,11 @@ def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | N
         raise
 
 
+def run_of(worker: WorkerInfo) -> str | None:
+    """What tells the last recorded turn of a worker from others in its output."""
+    return worker.started.astimezone(UTC).isoformat() if worker.started else None
+
+
 def events(app: App, worker: WorkerInfo, run: str | None = None) -> HeadlessEvents:
     """What the turn that was started at that time has printed so far; without one, the last."""
     store = capable(app.store(worker.agent), CanWork, "be a worker")
@@ -137,7 +142,8 @@ def _turn(log: Path | None, run: str | None = None) -> Iterator[str]:
     except OSError:
         return
     mark = f'{{"type": "{_TURN}"'
-    at = content.rfind(f'{mark}, "time": "{run}"'.encode() if run else mark.encode())
+    at = content.rfind(f'{mark}, "time": "{run}"'.encode()) if run else -1
+    at = at if at >= 0 else content.rfind(mark.encode())
     end = content.find(mark.encode(), at + 1) if at >= 0 else -1
     for line in content[max(0, at) : end if end >= 0 else None].split(b"\n")[at >= 0 :]:
         if line:

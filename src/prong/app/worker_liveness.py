@@ -108,7 +108,8 @@ def _headless_end(app: App, worker: WorkerInfo) -> Evidence:
     from prong.app import worker_headless
 
     try:
-        events = worker_headless.events(app, worker)
+        # Of the run that ended: the next one may have begun since this record was read.
+        events = worker_headless.events(app, worker, worker_headless.run_of(worker))
     except ProngError as error:
         # Its agent was a plug-in that is not there any more.
         debug(__name__, "nobody reads the output of %s: %s", worker.name, error)

@@ -24,6 +24,7 @@ from prong.model import Activity as Doing
 from prong.model import Session, SessionRef, Turn, TurnState
 from prong.record import replace
 from prong.state.activity import Activity, ActivityRecords, told
+from prong.transcripts.acknowledgement import acknowledges_seed
 from prong.worker import Evidence, WorkerInfo, WorkerState, WorkerStatus
 from prong.worker_ports import CanWork, HasExitCodes, HasLastWords, HasTrust, OpenSession
 
@@ -320,6 +321,8 @@ def _with_words(
     if not isinstance(store, HasLastWords):
         return status
     words = store.last_words(session)
+    if acknowledges_seed(words.prompt, words.said):
+        return status
     lines = [line for line in words.said.splitlines() if line.strip()]
     return replace(status, last_line=lines[-1].strip() if lines else "", last_input=words.prompt)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,16 @@ from prong.app.worker_sending import own_pane, until
 from prong.app.worker_states import Lookout, signature_of
 from prong.errors import Busy, External, Unsupported, UsageError
 from prong.model import Message, Session, TurnState
-from prong.worker import WorkerInfo, WorkerState
+from prong.transcripts.acknowledgement import acknowledges_seed
+from prong.worker import WorkerInfo, WorkerState, WorkerStatus
 from prong.worker_ports import CanPress, Route
 
 if TYPE_CHECKING:
     from prong.app.application import App
 
 _FOLLOW_EVERY = 0.3
+_LOOK_AGAIN = 0.5
+"""Seconds after which a headless worker that is at work for others is looked at again."""
 _READ_AGAIN = 2.0
 """Seconds after which a session is looked for anew: after a rewind Codex goes on in another file.
 """
@@ -74,8 +77,7 @@ def _asked_headless(
         started = worker_headless.turn(app, worker, text, as_command=as_command)
     except Busy:
         return None
-    assert started.started is not None
-    run = started.started.isoformat()
+    run = worker_headless.run_of(started)
     return worker_answers.SentPrompt(worker.name, text, started.session, run=run)
 
 
@@ -111,11 +113,49 @@ def press(app: App, worker: WorkerInfo, *keys: str) -> None:
 # -- what is said ---------------------------------------------------------------------------------
 
 
-def answer(app: App, sent: worker_answers.SentPrompt) -> str:
-    """What a worker that is idle again answered to a prompt; empty when that opened no turn."""
-    worker = app.workers.named(sent.worker)
-    if worker.headless:
-        return _headless_answer(app, worker, sent.run)
+def answer(
+    app: App, sent: worker_answers.SentPrompt, timeout: float, until: Collection[WorkerState]
+) -> tuple[WorkerStatus, str | None]:
+    """Wait until the turn of a prompt is over; what was answered to it.
+
+    None when the worker came to another state than idle instead; empty when the prompt opened no
+    turn. Raises `Busy` when the time is up.
+    """
+    status = _finished(app, sent, timeout, until)
+    if status is not None and status.state is not WorkerState.IDLE:
+        return status, None
+    if sent.run is not None:
+        worker = app.workers.named(sent.worker)
+        return status or app.workers.status(sent.worker), _headless_answer(app, worker, sent.run)
+    assert status is not None
+    return status, _written_answer(app, sent)
+
+
+def _finished(
+    app: App, sent: worker_answers.SentPrompt, timeout: float, until: Collection[WorkerState]
+) -> WorkerStatus | None:
+    """What a worker came to; None when only the run of the prompt is known to be over."""
+    from prong.app import worker_headless
+
+    if sent.run is None:
+        return app.workers.wait([sent.worker], timeout=timeout, until=until)[0]
+    end = time.monotonic() + timeout
+    # A turn begins when the one before it has ended.
+    while worker_headless.run_of(app.workers.named(sent.worker)) == sent.run:
+        left = max(end - time.monotonic(), 0.0)
+        try:
+            found = app.workers.wait([sent.worker], timeout=min(left, _LOOK_AGAIN), until=until)[0]
+        except Busy:
+            if left <= _LOOK_AGAIN:
+                raise
+            continue
+        # Meanwhile somebody else's turn may have begun, and ended badly.
+        if worker_headless.run_of(found.worker) == sent.run:
+            return found
+    return None
+
+
+def _written_answer(app: App, sent: worker_answers.SentPrompt) -> str:
     found: str | None = None
 
     def is_written() -> bool:
@@ -132,6 +172,10 @@ def _headless_answer(app: App, worker: WorkerInfo, run: str | None = None) -> st
     from prong.app import worker_headless
 
     events = worker_headless.events(app, worker, run)
+    if run is not None and not events.is_over:
+        raise External(
+            f"the turn of {worker.name} ended before it answered", hint=f"prong log {worker.name}"
+        )
     if events.error is not None and not events.reply:
         hint = f"prong log {worker.name}"
         raise External(f"the turn of {worker.name} failed: {events.error}", hint=hint)
@@ -167,6 +211,9 @@ def reply(app: App, worker: WorkerInfo, after_turn: int = 0) -> str:
 def log(app: App, worker: WorkerInfo, *, follow: bool = False) -> Iterator[Message]:
     """What was said in a worker's session; with `follow` also what will be, until it is gone.
 
+    As long as it was given nothing but a seed, that is nothing; later the seed comes first, unless
+    it is followed.
+
     A session that it goes over to (/clear) is followed as well.
     """
     seen: list[Message] = []
@@ -190,11 +237,19 @@ def log(app: App, worker: WorkerInfo, *, follow: bool = False) -> Iterator[Messa
                     seen = []
                 session, signature, read = found, signature_of(found), time.monotonic()
                 said = list(app.messages(session))
-                yield from said[_common(seen, said) :]
+                if not _is_only_a_seed(said):
+                    yield from said[_common(seen, said) :]
                 seen = said
         if status is None or status.state is WorkerState.GONE:
             return
         time.sleep(_FOLLOW_EVERY)
+
+
+def _is_only_a_seed(said: list[Message]) -> bool:
+    """Whether nothing was asked but a seed, and nothing was said but that it was read."""
+    asked = [one.text for one in said if one.role == "user"]
+    answer = "".join(one.text for one in said if one.role == "assistant" and one.tool is None)
+    return len(asked) == 1 and acknowledges_seed(asked[0], answer)
 
 
 def _common(one: list[Message], other: list[Message]) -> int:

@@ -153,11 +153,13 @@ class Workers:
 
         return worker_talking.ask(self._app, self.named(name), text, as_command=as_command)
 
-    def answer(self, sent: SentPrompt) -> str:
-        """What a worker that is idle again answered to a prompt."""
+    def answer(
+        self, sent: SentPrompt, timeout: float = inf, until: Collection[WorkerState] = ENDS
+    ) -> tuple[WorkerStatus, str | None]:
+        """Wait for the answer to a prompt; None when the worker ended or wants a person instead."""
         from prong.app import worker_talking
 
-        return worker_talking.answer(self._app, sent)
+        return worker_talking.answer(self._app, sent, timeout, until)
 
     def interrupt(self, name: str) -> None:
         """Ask a worker to end its turn; nothing happens to one that has none."""

@@ -42,8 +42,9 @@ def clone(source: str, new: str | None, timeout: float | None, **given: Any) -> 
     name = clean(source)
     with spinner(f"cloning {name} ...") as say:
 
-        def waiting() -> None:
-            say(f"waiting until {name} is idle (Ctrl-C stops, and leaves nothing) ...")
+        def waiting(reason: str) -> None:
+            told = f"waiting until {name} is idle (Ctrl-C stops, and leaves nothing)"
+            say(f"{told}: {clean(reason)} ...")
 
         worker = app.workers.clone(
             source,

@@ -82,6 +82,11 @@ def schedule() -> None:
     metavar="DIR",
     help="Also run prong export DIR.",
 )
+@click.option(
+    "--collection",
+    metavar="NAME",
+    help="Then refresh this qmd collection: qmd update and qmd embed.",
+)
 @_with_option
 @_change_options
 @json_option
@@ -92,7 +97,9 @@ def install(**given: Any) -> None:
     """
     app = open_app()
     folder = Path(given["export_to"]) if given["export_to"] else None
-    plan = app.plan_schedule(given["every"], folder, given["scheduler"])
+    plan = app.plan_schedule(
+        given["every"], folder, scheduler=given["scheduler"], collection=given["collection"]
+    )
     _carry_out(app, [plan], given)
 
 

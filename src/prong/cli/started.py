@@ -86,18 +86,18 @@ def asked(
     """Give it a prompt when it is idle; what it answered to that."""
     end = time.monotonic() + seconds
 
-    def wait() -> "WorkerStatus":
-        return app.workers.wait([name], timeout=max(end - time.monotonic(), 0.0))[0]
+    def left() -> float:
+        return max(end - time.monotonic(), 0.0)
 
     with kept(app, name), spinner(f"waiting for {name} ..."):
         sent = app.workers.ask(name, text, as_command=as_command)
         while sent is None:
-            wait()
+            app.workers.wait([name], timeout=left())
             sent = app.workers.ask(name, text, as_command=as_command)
-        status = wait()
-        if status.state.value != "idle":
+        status, reply = app.workers.answer(sent, left())
+        if reply is None:
             raise _no_answer(status, seconds)
-        return status, app.workers.answer(sent)
+        return status, reply
 
 
 def _no_answer(status: "WorkerStatus", seconds: float) -> ProngError:

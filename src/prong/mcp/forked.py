@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from prong.mcp.hints import BY_USER
 from prong.mcp.schemas import shaped
 from prong.mcp.shapes import ForkedSession, MadeFork, PlannedFork
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from prong.model import Fork, ForkPlan
 
 CODES = Literal["turn", "now", "head", "none"]
-_WANTS = "it waits for a person, who sees it with: prong attach {}"
+_WANTS = f"it waits for a person; {BY_USER} prong attach {{}}"
 
 
 def forked_session(running: RunningFork) -> ForkedSession:

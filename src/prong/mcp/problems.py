@@ -8,6 +8,7 @@ from typing import Any, cast
 from mcp.types import CallToolResult, TextContent
 
 from prong.errors import ProngError
+from prong.mcp.hints import in_answer
 from prong.mcp.quoted import NOTICE, fenced
 from prong.mcp.schemas import writable
 from prong.visible import safe_value
@@ -20,16 +21,15 @@ _LONGEST_TEXT = 2_000
 """A name of five megabytes is not sent back."""
 
 
-def problem_of(error: Exception) -> CallToolResult:
-    """An answer that says what was wrong."""
+def problem_of(error: Exception, tool: str) -> CallToolResult:
+    """An answer of a tool that says what was wrong."""
     if not isinstance(error, ProngError):
         log.error("a tool failed", exc_info=error)
         error = ProngError(
             f"{type(error).__name__}: {error}", hint="this is a bug in prong; see its log"
         )
-    told = error.problem()
-    if told["hint"]:
-        told["hint"] = told["hint"].replace("--code none", 'code: "none"')
+    told = in_answer(error.problem(), tool)
+    told["hint"] = told["hint"] or None
     lifted = {name: told["details"][name] for name in _LIFTED if name in told["details"]}
     details = {name: one for name, one in told["details"].items() if name not in lifted}
     # Masked before it is cut: half a key is not known to be one.

@@ -29,6 +29,7 @@ from prong.app.database import notices
 from prong.errors import NotFound
 from prong.front.desk import Desk
 from prong.mcp.caller import Caller
+from prong.mcp.hints import for_agent, in_answer
 from prong.mcp.problems import problem_of
 from prong.mcp.progress import Progress
 from prong.mcp.quoted import fenced
@@ -93,9 +94,12 @@ async def _answer(
         tool = _named(tools, params.name)
         arguments = checked(tool.arguments, params.arguments, tool.name)
         found = safe_value(plain(await tool.run(call, arguments)))
+        if not tool.for_user:
+            found = in_answer(found, tool.name)
     except Exception as error:  # noqa: BLE001 -- whatever it is, the agent gets an answer
-        return problem_of(error)
-    texts = [fenced(found), *(f"prong: {one}" for one in notices(state_dir()))]
+        return problem_of(error, params.name)
+    noted = [for_agent(one, tool.name) for one in notices(state_dir())]
+    texts = [fenced(found), *(f"prong: {one}" for one in noted)]
     content: list[Any] = [TextContent(type="text", text=text) for text in texts]
     return CallToolResult(content=content, structured_content=found)
 

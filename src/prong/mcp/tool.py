@@ -59,6 +59,8 @@ class Tool(Record, frozen=True, dict=True):
     effect: Effect
     run: Callable[[Call, Any], Awaitable[Record]]
     idempotent: bool = False
+    for_user: bool = False
+    """What it answers is for the user to type: commands stay commands."""
     shown: bool = False
     """From the start, to the model of Claude Code, which must search for the other tools."""
 

@@ -45,5 +45,6 @@ TOOLS = (
         Diagnosis,
         Effect.READS,
         prong_doctor,
+        for_user=True,
     ),
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta
 
 from prong.mcp import names
+from prong.mcp.hints import BY_USER
 from prong.mcp.schemas import Arguments, shaped
 from prong.mcp.shapes import PlannedWorker, Problem, Spawned, SpawnedWorkers
 from prong.mcp.tool import Call, Effect, Tool
@@ -122,7 +123,7 @@ def _spawned(number: int, one: SpawnedWorker) -> Spawned:
     warnings = list(plan.warnings) if plan else []
     if status is not None and status.state.value == "waiting":
         name = status.worker.name
-        warnings.append(f"it waits for a person, who sees it with: prong attach {name}")
+        warnings.append(f"it waits for a person; {BY_USER} prong attach {name}")
     name = one.worker.name if one.worker else None
     return Spawned(
         number=number,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from msgspec import Meta
 
 from prong.mcp import names
+from prong.mcp.hints import BY_USER
 from prong.mcp.schemas import Arguments
 from prong.mcp.shapes import Cloned, OneWorker, Sent, Stopped, Waited, WorkerList
 from prong.mcp.tool import Call, Effect, Tool
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from prong.app.worker_answers import SentPrompt
     from prong.worker import WorkerStatus
 
+T = TypeVar("T")
 _SLICE = 2.0
 """Waiting comes in pieces of so many seconds: in between, the client is told, and can give up."""
 _READY = 30.0
@@ -128,18 +131,23 @@ async def _waited(
     call: Call, wanted: list[str], seconds: float, *, any_: bool = False
 ) -> list[WorkerStatus] | None:
     """What they do when they are done; None when the time is up."""
+
+    def wait(app: App, timeout: float) -> list[WorkerStatus]:
+        return app.workers.wait(wanted, any_=any_, timeout=timeout)
+
+    return await _in_pieces(call, seconds, wait)
+
+
+async def _in_pieces(call: Call, seconds: float, wait: Callable[[App, float], T]) -> T | None:
+    """What is waited for; None when the time is up."""
     from prong.errors import Busy
 
     end = time.monotonic() + seconds
-
-    def wait(app: App) -> list[WorkerStatus]:
-        left = max(end - time.monotonic(), 0.0)
-        return app.workers.wait(wanted, any_=any_, timeout=min(left, _SLICE))
-
     while True:
         left = end - time.monotonic()
+        piece = min(max(left, 0.0), _SLICE)
         try:
-            return await call.do(wait)
+            return await call.do(lambda app, piece=piece: wait(app, piece))
         except Busy as busy:
             if left <= _SLICE:
                 return None
@@ -171,15 +179,19 @@ async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
         prompt = await call.do(
             lambda app: app.workers.ask(given.name, given.text, as_command=given.as_command)
         )
-        found = await _waited(call, [given.name], max(end - time.monotonic(), 0.0))
-    if prompt is None or not found or found[0].state.value != "idle":
+        if prompt is None:
+            found = await _waited(call, [given.name], max(end - time.monotonic(), 0.0))
+    answered = None
+    if prompt is not None:
+        sent, left = prompt, max(end - time.monotonic(), 0.0)
+        answered = await _in_pieces(call, left, lambda app, piece: app.workers.answer(sent, piece))
+    if answered is None or answered[1] is None:
         status = await call.do(lambda app: app.workers.status(given.name))
         later = "wait_workers, then read_session" if prompt else "nothing was sent; call again"
         hint = what_to_do([status]) or f"it is still at work: {later}"
         return Sent(worker=worker(status), sent=prompt is not None, reply=None, hint=hint)
-    sent = prompt
-    reply = await call.do(lambda app: app.workers.answer(sent))
-    return Sent(worker=worker(found[0]), sent=True, reply=reply, hint=None)
+    status, reply = answered
+    return Sent(worker=worker(status), sent=True, reply=reply, hint=None)
 
 
 async def clone_worker(call: Call, given: CloneWorker) -> Cloned:
@@ -233,13 +245,12 @@ async def _rested(call: Call, source: str, end: float, seconds: float) -> None:
         piece = min(max(left, 0.0), _SLICE)
         try:
             return await call.do(partial(agent_cloning.wait, source=source, timeout=piece))
-        except Busy:
+        except Busy as busy:
+            reason = busy.details.get("reason", f"{source} is at work")
             if left <= _SLICE:
-                raise Busy(
-                    f"{source} is still at work after {seconds:g} s",
-                    hint=f"a longer timeout, or fork_session with session: {source}",
-                ) from None
-            call.progress.say(f"waiting until {source} is idle ({left:.0f} s left)")
+                busy.message = f"{reason}, still after {seconds:g} s"
+                raise
+            call.progress.say(f"waiting until it is idle: {reason} ({left:.0f} s left)")
 
 
 async def stop_worker(call: Call, given: StopWorker) -> Stopped:
@@ -250,9 +261,7 @@ async def stop_worker(call: Call, given: StopWorker) -> Stopped:
             return Stopped(worker=worker(status), stopped=False, hint=hint)
         app.workers.stop(given.name, force=given.force)
         status = app.workers.status(given.name)
-        hint = (
-            f"its session and its workspace stay; a person restarts it: prong restart {given.name}"
-        )
+        hint = f"its session and workspace stay; to restart it {BY_USER} prong restart {given.name}"
         return Stopped(worker=worker(status), stopped=True, hint=hint)
 
     return await call.do(stop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from prong.mcp.hints import BY_USER
 from prong.mcp.schemas import shaped
 from prong.mcp.shapes import Worker
 
@@ -32,7 +33,7 @@ def what_to_do(found: list[WorkerStatus]) -> str | None:
     for status in found:
         name = status.worker.name
         if status.state.value == "waiting":
-            return f"{name} waits for a person, who sees it with: prong attach {name}"
+            return f"{name} waits for a person; {BY_USER} prong attach {name}"
         if status.state.value == "gone":
-            return f"{name} has ended; a person goes on with its session by: prong restart {name}"
+            return f"{name} has ended; to restart it {BY_USER} prong restart {name}"
     return None

@@ -14,6 +14,7 @@ from typing import Any, cast
 from prong.errors import NotFound, Taken
 from prong.log import debug
 from prong.record import replace
+from prong.state import worker_copies
 from prong.state.connection import read, write
 from prong.state.values import as_bytes, as_text
 from prong.worker import Pane, Process, WorkerInfo
@@ -64,23 +65,31 @@ class WorkerRecords:
 
     def add(self, worker: WorkerInfo) -> None:
         """Record a new one. Raises `Taken` when there is another of that name."""
+        row = _row(worker)
+
+        def add(connection: sqlite3.Connection) -> None:
+            connection.execute(_INSERT, row)
+            worker_copies.keep(self._copies, row)
+
         try:
-            write(self._path, lambda connection: connection.execute(_INSERT, _row(worker)))
+            write(self._path, add)
         except sqlite3.IntegrityError:
+            if self.named(worker.name) == replace(worker, warnings=()):
+                return  # this very one came back from its copy when the file was repaired
             raise Taken(
                 f"there is a worker {worker.name} already", hint="--name NAME, or: prong ps"
             ) from None
 
     def save(self, worker: WorkerInfo) -> None:
         """Replace what is known of one. Raises `NotFound` when it was removed meanwhile."""
-        write(self._path, lambda connection: _save(connection, worker.name, worker))
+        write(self._path, lambda connection: self._save(connection, worker.name, worker))
 
     def change(self, worker: str, /, **fields: Any) -> WorkerInfo:
         """Change some fields of one, whatever another process changes at the same time."""
 
         def change(connection: sqlite3.Connection) -> WorkerInfo:
             changed = replace(_named(connection, worker), **fields)
-            _save(connection, worker, changed)
+            self._save(connection, worker, changed)
             return changed
 
         return write(self._path, change)
@@ -93,8 +102,12 @@ class WorkerRecords:
 
     def remove(self, name: str) -> None:
         """Forget one; nothing happens when there is none."""
-        delete = "DELETE FROM workers WHERE name = ?"
-        write(self._path, lambda connection: connection.execute(delete, (name,)))
+
+        def remove(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM workers WHERE name = ?", (name,))
+            worker_copies.remove(self._copies, name)
+
+        write(self._path, remove)
 
     def named(self, name: str) -> WorkerInfo | None:
         rows = read(self._path, f"{_SELECT} WHERE name = ?", (name,))
@@ -104,18 +117,30 @@ class WorkerRecords:
         """Every recorded worker, the oldest first."""
         return _readable(read(self._path, f"{_SELECT} ORDER BY rowid"))
 
+    def copies(self) -> list[WorkerInfo]:
+        """Every worker that has a copy, the oldest first; see `worker_copies`."""
+        rows = (tuple(map(row.get, _COLUMNS)) for row in worker_copies.rows(self._copies))
+        return sorted(_readable(rows), key=lambda one: one.created)
+
+    @property
+    def _copies(self) -> Path:
+        return self._path.parent / "workers"
+
+    def _save(self, connection: sqlite3.Connection, name: str, worker: WorkerInfo) -> None:
+        row = _row(worker)
+        updated = connection.execute(f"{_UPDATE} WHERE name = :old_name", {**row, "old_name": name})
+        if updated.rowcount == 0:
+            raise NotFound(f"there is no worker {name}", hint="prong ps")
+        if name != worker.name:
+            worker_copies.remove(self._copies, name)
+        worker_copies.keep(self._copies, row)
+
 
 def _named(connection: sqlite3.Connection, name: str) -> WorkerInfo:
     found = _readable(connection.execute(f"{_SELECT} WHERE name = ?", (name,)))
     if not found:
         raise NotFound(f"there is no worker {name}", hint="prong ps")
     return found[0]
-
-
-def _save(connection: sqlite3.Connection, name: str, worker: WorkerInfo) -> None:
-    values = {**_row(worker), "old_name": name}
-    if connection.execute(f"{_UPDATE} WHERE name = :old_name", values).rowcount == 0:
-        raise NotFound(f"there is no worker {name}", hint="prong ps")
 
 
 def _readable(rows: Any) -> list[WorkerInfo]:

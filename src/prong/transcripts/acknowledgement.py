@@ -2,6 +2,8 @@
 
 import re
 
+from prong.model import SeedHeader
+
 WORD = "Ready."
 """What a seed asks for."""
 
@@ -17,3 +19,11 @@ def is_ready(text: str) -> bool:
     A preface or a question after it is an answer that somebody wants to read.
     """
     return len(text) <= _LONGEST and _READY.fullmatch(text) is not None
+
+
+def acknowledges_seed(prompt: str | None, said: str) -> bool:
+    """Whether a prompt is a seed, and nothing but `Ready.` was said to it.
+
+    Nobody asked that, and nobody wants to read it as the last words of a session.
+    """
+    return prompt is not None and SeedHeader.parse(prompt) is not None and is_ready(said)

@@ -7,7 +7,7 @@ from prong.app import App
 from prong.errors import NotFound, ProngError
 from prong.front.text import age, clean
 from prong.front.worker_details import details
-from prong.model import Session
+from prong.model import SeedHeader, Session
 from prong.tui import preview
 from prong.tui.lines import Line, line
 from prong.tui.transcript import rule
@@ -55,6 +55,8 @@ def last_turn(app: App, status: WorkerStatus) -> LastTurn:
         if not conversation.turns:
             return LastTurn(session)
         turn = conversation.turns[-1]
+        if SeedHeader.parse(turn.prompt) and not status.last_line:
+            return LastTurn(session)  # the agent has read it, and nobody has asked anything yet
         seen = preview.of_turn(app, conversation, turn)
         return LastTurn(session, [Line(), rule(f"last turn ({turn.index})"), *seen.lines])
     except NotFound:  # nothing was said yet

@@ -71,6 +71,32 @@ def test_two_turns_at_once_are_not_begun(isolated_home: IsolatedHome) -> None:
     assert worker.info().turn == 2
 
 
+def test_each_of_several_senders_gets_its_own_answer(isolated_home: IsolatedHome) -> None:
+    create(isolated_home, "calm-otter").wait_idle(20)
+    texts = [f"question {number}" for number in range(6)]
+
+    def send(text: str) -> str:
+        return prong.Worker.open("calm-otter").send(text)
+
+    with ThreadPoolExecutor(len(texts)) as pool:
+        answers = list(pool.map(send, texts))
+    assert answers == [f"echo: {text}" for text in texts]
+
+
+def test_an_answer_stays_when_the_next_turn_is_cut_off(isolated_home: IsolatedHome) -> None:
+    create(isolated_home, "calm-otter").wait_idle(20)
+    with prong.App() as app:
+        first = app.workers.ask("calm-otter", "one")
+        assert first is not None
+        app.workers.wait(["calm-otter"], timeout=20)
+        second = app.workers.ask("calm-otter", "slow 60 two")
+        assert second is not None
+        app.workers.stop("calm-otter", force=True)
+        assert app.workers.answer(first, 20)[1] == "echo: one"
+        status, reply = app.workers.answer(second, 20)
+        assert (status.state, reply) == (WorkerState.GONE, None)
+
+
 @pytest.mark.parametrize("env", [{"A=B": "x"}, {"": "x"}, {"A": "x\0y"}])
 def test_what_no_program_can_be_given_is_refused(
     isolated_home: IsolatedHome, env: dict[str, str]

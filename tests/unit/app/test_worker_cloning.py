@@ -129,14 +129,14 @@ def test_one_at_work_is_waited_for(app: App, lab: WorkerLab) -> None:
     hold = held(app, source, "long work")
     told: list[str] = []
 
-    def waiting() -> None:
-        told.append("waiting")
+    def waiting(reason: str) -> None:
+        told.append(reason)
         assert made_by_prong(app) == [source.workspace]
         (source.workspace / "result").write_text("done\n")
         hold.unlink()
 
     clone = app.workers.clone("source", waiting=waiting, timeout=PATIENCE)
-    assert told == ["waiting"]
+    assert told == ["source is at work"]
     assert prompts(app, clone) == ["first", "long work"]
     assert (clone.workspace / "result").read_text() == "done\n"
     assert not (clone.workspace / "hold").exists()
@@ -152,7 +152,7 @@ def test_no_more_patience(app: App, lab: WorkerLab) -> None:
     assert made_by_prong(app) == [source.workspace]
     assert len(app.sessions()) == 1
 
-    def interrupted() -> None:
+    def interrupted(_: str) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -212,8 +212,8 @@ def test_a_prompt_that_is_still_worked_on(
         return done
 
     monkeypatch.setattr(workspace_copy, "copy", copy)
-    clone = app.workers.clone("source", timeout=PATIENCE, waiting=lambda: told.append("waiting"))
-    assert told == ["waiting"]
+    clone = app.workers.clone("source", timeout=PATIENCE, waiting=told.append)
+    assert told == ["source is at work"]
     assert prompts(app, clone) == ["first", "meanwhile"]
 
 
@@ -237,7 +237,7 @@ def test_a_stopped_one(app: App, lab: WorkerLab) -> None:
     asked(app, "source", "first")
     app.workers.stop("source", force=True)
 
-    def waiting() -> None:
+    def waiting(_: str) -> None:
         pytest.fail("nobody is at work")
 
     clone = app.workers.clone("source", waiting=waiting)

@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
+from prong.agents.claude.sample import ClaudeSample
 from prong.app import App
+from prong.app.worker_states import Lookout
+from prong.model import ForkPoint, SeedHeader, SessionRef
 from prong.processes import end, is_alive, process_of
 from prong.record import replace
 from prong.testing.home import IsolatedHome
+from prong.tui.worker_preview import last_turn
 from prong.worker import Process, WorkerInfo, WorkerState
 from tests.unit.app.worker_lab import WorkerLab, until, worker_lab
 
@@ -254,6 +258,21 @@ def test_a_headless_turn_that_was_cut_off_is_gone(lab: WorkerLab) -> None:
     assert lab.app.workers.status("silent").evidence.source == "log"
 
 
+def test_a_turn_that_has_begun_since_takes_nothing_from_the_one_before(lab: WorkerLab) -> None:
+    worker = headless(lab, 0, END)
+    assert worker.process is not None
+    assert worker.started is not None
+    assert worker.log is not None
+    process = worker.process
+    until(lambda: not is_alive(process))
+    mark = {"type": "prong.turn", "time": worker.started.isoformat()}
+    later = {"type": "prong.turn", "time": datetime.now(UTC).isoformat()}
+    worker.log.write_text("".join(f"{json.dumps(one)}\n" for one in (mark, END, later)))
+    # The record was read before the next turn came to it.
+    [status] = Lookout(lab.app).look([worker])
+    assert status.state is WorkerState.IDLE
+
+
 @pytest.mark.parametrize("session", ["60309e1e", None])
 def test_one_of_an_agent_that_is_not_installed_any_more_hides_no_other(
     lab: WorkerLab, session: str | None
@@ -278,3 +297,28 @@ def test_the_session_of_a_headless_turn_is_known_from_its_output(
     assert lab.app.workers.named("silent").session == thread
     assert worker.process is not None
     end(worker.process)
+
+
+# -- seeds ----------------------------------------------------------------------------------------
+
+
+def test_a_seed_and_its_acknowledgement_are_no_last_words(lab: WorkerLab) -> None:
+    worker = headless(lab, 0, END, session="60309e1e-0000-4000-8000-000000000000")
+    assert worker.session is not None
+    sample = ClaudeSample(worker.session, str(lab.folder), datetime.now(UTC))
+    header = SeedHeader(ForkPoint(SessionRef("codex", "0199"), 3), "0" * 64)
+    sample.prompt(f"{header}\n\nBelow is the transcript of an earlier conversation.")
+    sample.answer("Ready.")
+    path = sample.write(lab.home.claude)
+    status = lab.app.workers.status("silent")
+    assert (status.turn, status.last_line, status.last_input) == (1, "", None)
+    assert list(lab.app.workers.log("silent")) == []
+    assert last_turn(lab.app, status).lines == ()
+    sample.prompt("go on")
+    sample.answer("Done.")
+    path.unlink()
+    sample.write(lab.home.claude)
+    status = lab.app.workers.status("silent")
+    assert (status.last_line, status.last_input) == ("Done.", "go on")
+    assert last_turn(lab.app, status).lines
+    assert [one.text for one in lab.app.workers.log("silent")][1:] == ["Ready.", "go on", "Done."]

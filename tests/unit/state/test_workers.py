@@ -58,6 +58,26 @@ def test_what_was_added_comes_back(records: WorkerRecords, worker: WorkerInfo) -
     assert records.named("nobody") is None
 
 
+def test_each_worker_has_a_copy_that_is_as_new_as_its_record(records: WorkerRecords) -> None:
+    for worker in (FULL, PLAIN):
+        records.add(worker)
+    assert records.copies() == records.all()
+    records.change(PLAIN.name, session="60309e1e", stopped=NOW)
+    renamed = records.rename(FULL.name, "grey-heron")
+    assert sorted(records.copies(), key=str) == sorted(records.all(), key=str)
+    records.remove(PLAIN.name)
+    assert records.copies() == [renamed]
+    (records.path.parent / "workers" / "odd.json").write_text("[]")
+    assert records.copies() == [renamed]
+
+
+def test_a_copy_that_cannot_be_written_keeps_nobody(records: WorkerRecords) -> None:
+    records.path.parent.mkdir()
+    (records.path.parent / "workers").touch()
+    records.add(PLAIN)
+    assert records.all() == [PLAIN]
+
+
 def test_one_name_is_one_worker(records: WorkerRecords) -> None:
     records.add(PLAIN)
     with pytest.raises(Taken, match="calm-otter"):
