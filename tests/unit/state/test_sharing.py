@@ -23,6 +23,7 @@ ACKNOWLEDGED_BEFORE_A_KILL = 40
 # Eight threads: six write and say what was recorded, two read what is there.
 WORK = """
 import itertools, os, threading
+from prong.errors import Busy
 start, count = int(sys.argv[2]), int(sys.argv[3])
 told = os.dup(1)
 
@@ -30,8 +31,16 @@ def write(thread):
     numbers = itertools.count() if count < 0 else range(count)
     for number in numbers:
         one = start + thread * 10_000 + number
-        records.add(fork(one))
+        while not added(one):
+            pass
         os.write(told, b"%d\\n" % one)
+
+def added(one):
+    try:
+        records.add(fork(one))
+    except Busy:
+        return False  # on a slow disk the others may be before us for a long time
+    return True
 
 def look():
     while not over.is_set():
