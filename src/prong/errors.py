@@ -16,7 +16,11 @@
 Anything else that escapes is a bug: code `internal`, exit status 1. An interrupt exits with 130.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, ClassVar
+
+_MEMORY_HINT = "end other programs, raise the limit (ulimit -v), or name one session instead of all"
 
 
 class ProngError(Exception):
@@ -102,3 +106,19 @@ class External(ProngError):
     code = "external"
     exit_code = 8
     http_status = 502
+
+
+def out_of_memory() -> Unavailable:
+    return Unavailable("not enough memory", hint=_MEMORY_HINT)
+
+
+@contextmanager
+def memory_checked() -> Generator[None]:
+    """Raise `Unavailable` where Python raises `MemoryError`."""
+    is_enough = True
+    try:
+        yield
+    except MemoryError:
+        is_enough = False  # the trace, and what it holds on to, is let go of first
+    if not is_enough:
+        raise out_of_memory()

@@ -190,6 +190,8 @@ def handle(call: Call) -> None:
         _capture(call, result)
     except _OutOfTime:
         result.degraded = "there was not enough time"
+    except MemoryError:
+        result.degraded = "there was not enough memory"
     except Exception as error:  # noqa: BLE001 -- whatever it is, it must not reach the agent
         result.degraded = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
     signal.setitimer(signal.ITIMER_REAL, 0)

@@ -36,6 +36,22 @@ def read_regular(path: Path | str, limit: int = LIMIT) -> bytes:
     return content
 
 
+def refuse_special(folder: Path | str) -> None:
+    """Raise `ValueError` when something below a folder is neither a regular file nor a folder.
+
+    For folders that a library reads by itself. What is not there, or not yet, is no matter.
+    """
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(parent, name)  # noqa: PTH118 -- the hook starts no Path for it
+            try:
+                mode = os.stat(path).st_mode  # noqa: PTH116
+            except OSError:
+                continue
+            if not stat.S_ISREG(mode):
+                raise ValueError(f"{path} is not a regular file")
+
+
 def _check(status: os.stat_result, path: Path | str) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(21, "a folder, not a file", os.fspath(path))

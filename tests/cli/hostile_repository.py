@@ -21,6 +21,8 @@ PROGRAMS = (
     *("trailer.evil.command", "trailer.evil.cmd", "tar.evil.command", "sendemail.smtpServer"),
     *("sendemail.toCmd", "sendemail.ccCmd", "guitool.evil.cmd", "submodule.inner.update"),
     *("instaweb.httpd", "web.browser", "remote.origin.vcs", "hook.evil.command"),
+    "gc.recentObjectsHook",
+    *("filter.X.Y=z.clean", "filter.X.Y=z.process", "submodule.other.update"),
     *("alias.status", "alias.diff", "alias.config", "alias.rev-parse", "alias.for-each-ref"),
 )
 """Settings whose value is a program."""
@@ -50,6 +52,7 @@ PLAIN = {
     "maintenance.auto": "true",
 }
 """Settings that lead to one of those."""
+PIPES = ("diff.orderFile", "mailmap.file", "blame.ignoreRevsFile", "fsck.skipList")
 HOOKS = (
     *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit"),
     *("prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase", "post-checkout"),
@@ -103,6 +106,12 @@ class Trap:
         found = [(name, self.program(name)) for name in PROGRAMS]
         found = [(name, f"!{v}" if name.startswith("alias.") else v) for name, v in found]
         found += [*PLAIN.items(), ("remote.origin.url", f"ext::sh -c {self.program('url')}")]
+        found += [
+            (f"url.ext::sh -c {self.program('insteadOf')}.insteadOf", "https://"),
+            ("fetch.bundleURI", f"ext::sh -c {self.program('bundleURI')}"),
+            ("remote.second.url", "evil://anywhere"),  # git would run `git-remote-evil`
+            ("remote.second.promisor", "true"),
+        ]
         found += [("hook.evil.event", event) for event in HOOKS]
         return "".join(map(_setting, *zip(*found, strict=True)))
 
@@ -110,6 +119,15 @@ class Trap:
         folder.mkdir(parents=True, exist_ok=True)
         for name in HOOKS:
             (folder / name).symlink_to(self.program(f"hook {name}"))
+
+
+def set_pipes(lab: CodeLab, folder: Path) -> None:
+    """Settings that name a file which git would read, and wait for: a pipe."""
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    with (lab.folder / ".git/config").open("a") as file:
+        for name in PIPES:
+            file.write(_setting(name, str(pipe)))
 
 
 def set_trap(lab: CodeLab, worktree: Path, marks: Path) -> Trap:

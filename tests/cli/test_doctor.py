@@ -150,6 +150,21 @@ def test_asking_the_real_agents_writes_nothing(
     assert set(shell.home.root.rglob("*")) - before == {cache, cache / "cache.db"}
 
 
+def test_help_in_colours_is_read(
+    claude_cli: ClaudeCli,
+    codex_cli: CodexCli,
+    shell: Shell,
+    bin_: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Some people have all programs colour what they print, also into a pipe."""
+    for name in ("CLICOLOR_FORCE", "FORCE_COLOR"):
+        monkeypatch.setenv(name, "1")
+    (bin_ / "claude").symlink_to(claude_cli.program)
+    (bin_ / "codex").symlink_to(codex_cli.program)
+    assert shell.ok("doctor").count("knows ") == 2
+
+
 def test_a_root_that_does_not_exist_is_noted(shell: Shell, bin_: Path) -> None:
     shell.home.codex.rmdir()
     [note] = findings(shell, "codex", "note")

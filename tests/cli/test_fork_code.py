@@ -18,14 +18,15 @@ from prong.model import Fork, ForkPlan, TurnKey
 from prong.vcs import snapshots
 from tests.cli.shell import API, NOW, PARSER, Shell
 
-LONG_AGO = os.environ | {"GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}
+LONG_AGO = {"GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}
 """The commit is older than the sample sessions."""
 
 
 def git(folder: Path, *words: str) -> str:
     identity = ("-c", "user.name=ada", "-c", "user.email=ada@localhost")
     argv = ["git", *identity, *words]
-    done = subprocess.run(argv, cwd=folder, env=LONG_AGO, capture_output=True, check=True)
+    env = os.environ | LONG_AGO  # that of the test, not of the machine
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, check=True)
     return done.stdout.decode()
 
 

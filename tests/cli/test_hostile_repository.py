@@ -9,8 +9,8 @@ import pytest
 from prong.agents.claude.sample import ClaudeSample
 from prong.app import App
 from prong.tui.turns_screen import TurnsScreen
-from tests.cli.code_lab import CodeLab
-from tests.cli.hostile_repository import PROGRAMS, Trap, set_trap, spoil
+from tests.cli.code_lab import CodeLab, git
+from tests.cli.hostile_repository import PROGRAMS, Trap, set_pipes, set_trap, spoil
 from tests.cli.shell import API, PARSER, Shell
 from tests.cli.terminal import on_terminal
 from tests.mcp.agent import in_memory
@@ -88,6 +88,31 @@ def test_no_command_that_looks_runs_one(
     result = shop.process(*words, cwd=code.folder)
     assert trap.sprung == []
     assert result.returncode == 0, result.stderr.decode()
+
+
+@pytest.mark.parametrize("words", LOOKING, ids=shlex.join)
+def test_none_waits_for_a_pipe(
+    code: CodeLab,
+    worktree: Path,
+    shop: Shell,
+    tmp_path: Path,
+    words: list[str],
+) -> None:
+    set_pipes(code, tmp_path)
+    result = shop.process(*words, cwd=code.folder)
+    assert result.returncode == 0, result.stderr.decode()
+
+
+def test_nor_a_blob_that_a_remote_has_promised(trap: Trap, code: CodeLab, shop: Shell) -> None:
+    """Git fetches what is missing, if it may."""
+    listed = ("-c", "core.fsmonitor=false", "rev-parse", "HEAD:README.md")
+    blob = git(code.folder, *listed).decode().strip()
+    (code.folder / f".git/objects/{blob[:2]}/{blob[2:]}").unlink()
+    trap.reset()
+    for words in LOOKING:
+        result = shop.process(*words, cwd=code.folder)
+        assert b"Traceback" not in result.stderr
+    assert trap.sprung == []
 
 
 def test_nor_on_a_terminal(trap: Trap, shop: Shell) -> None:

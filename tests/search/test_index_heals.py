@@ -260,3 +260,33 @@ def test_an_index_that_is_made_by_many_at_once(lab: SearchLab) -> None:
     index = SearchIndex(folder())
     assert index.catalogue.counts() == (1, 1)
     index.close()
+
+
+FIND = """
+import sys
+from prong import App
+from prong.model import Query
+with App() as app:
+    print(*[hit.ref for hit in app.find(Query("griffin", fast=True)).hits])
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["catalogue.db", "words/meta.json", "words/.managed.json", "words/sessions/meta.json"]
+)
+@pytest.mark.parametrize("is_pipe", [True, False], ids=["pipe", "device"])
+def test_a_pipe_or_a_device_among_its_files(lab: SearchLab, name: str, *, is_pipe: bool) -> None:
+    """A reader of a pipe would wait for ever, and a device has no end."""
+    lab.claude(GRIFFIN)
+    assert lab.places("griffin") == ["1@1"]
+    (path,) = folder().glob(f"v*/{name}")
+    path.unlink()
+    if is_pipe:
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    done = subprocess.run(
+        [sys.executable, "-c", FIND], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, len(done.stdout.split())) == (0, 1), done.stderr
+    assert path.is_file()

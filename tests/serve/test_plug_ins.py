@@ -57,6 +57,11 @@ class Broken(Plain):
         return self.no_such_thing
 
 
+class Greedy(Plain):
+    def send(self, text):
+        raise MemoryError
+
+
 class Refusing(Plain):
     def fork(self, name):
         raise NotImplementedError("not on Mondays")
@@ -72,6 +77,7 @@ _TYPES = {
     "slow": "Slow",
     "plain": "Plain",
     "broken": "Broken",
+    "greedy": "Greedy",
     "refusing": "Refusing",
     "made-slowly": "made_slowly",
 }
@@ -142,6 +148,14 @@ def test_an_attribute_error_in_a_fork_is_what_it_is(lab: Lab) -> None:
     _, logged = daemon.communicate()
     assert "no_such_thing" in logged
     assert "Traceback" in logged
+
+
+def test_too_little_memory_is_said(lab: Lab) -> None:
+    lab.daemon.call("POST", "/create", {"type": "greedy", "name": "one"})
+    with pytest.raises(Unavailable, match="not enough memory") as error:
+        lab.daemon.call("POST", "/send", {"worker": "one", "text": "x"})
+    assert error.value.code == "unavailable"
+    assert [one["name"] for one in lab.daemon.call("GET", "/list")["workers"]] == ["one"]
 
 
 def test_a_name_is_taken_by_whoever_has_it(lab: Lab) -> None:

@@ -84,3 +84,28 @@ def test_ids_are_obeyed_by_nothing(shell: Shell) -> None:
         assert_harmless(person)
 
     drive(story)
+
+
+def test_too_little_memory_for_a_session_is_said(
+    samples: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The screen stays, and other sessions are shown."""
+    sample = samples.session(7)
+    sample.prompt("Large and heavy")
+    sample.answer("x" * (2 << 20))
+    sample.write(samples.home.claude)
+    with App() as app:
+        app.index(vectors=False)
+
+    def refuse(size: int) -> None:
+        raise MemoryError(size)
+
+    monkeypatch.setattr("prong.agents.jsonl._make_sure_of", refuse)
+
+    async def story(person: Person) -> None:
+        await person.sees("Large and heavy", "Rate limiting with", "not enough memory")
+        assert "bug" not in person.screen
+        await person.press("down")
+        await person.sees("instead of the token bucket")
+
+    drive(story)

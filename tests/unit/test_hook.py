@@ -508,3 +508,25 @@ class TestWorkers:
             assert told["commit"]["commit"] is None
             assert told["commit"]["reason"]
             assert self.git(folder, "rev-parse", "HEAD") == head
+
+
+def test_too_little_memory_is_told(agent: Agent, sample: ClaudeSample) -> None:
+    sample.prompt("write much")
+    sample.answer("x" * (60 << 20))
+    path = sample.write(agent.home.claude)
+    limits = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({100 << 20},) * 2)\n"
+    payload = {
+        "session_id": uuid(1),
+        "transcript_path": str(path),
+        "cwd": str(agent.project),
+        "hook_event_name": "Stop",
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"{limits}from prong.hook import main; main()", "claude"],
+        input=json.dumps(payload).encode(),
+        env=agent.home.env({"PYTHONPATH": SOURCE}),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert spool.waiting()[-1]["degraded"] == "there was not enough memory"

@@ -1,6 +1,7 @@
 """The agents' own programs: are they there, and do they know the flags that will be used?"""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ from prong.paths import private_dir
 from prong.regular import read_regular
 
 TIMEOUT = 20.0
+_COLOURS = ("CLICOLOR_FORCE", "FORCE_COLOR")
+"""Settings of a person under which programs colour their help: no flag could be read in it."""
 
 
 class Programs:
@@ -83,6 +86,7 @@ def output(argv: list[str]) -> str | None:
     try:
         done = subprocess.run(
             argv,
+            env={name: value for name, value in os.environ.items() if name not in _COLOURS},
             capture_output=True,
             stdin=subprocess.DEVNULL,
             timeout=TIMEOUT,

@@ -12,10 +12,9 @@ import click
 
 from prong import __version__
 from prong.cli.output import fail
-from prong.errors import ProngError, Unavailable, UsageError
+from prong.errors import ProngError, UsageError, out_of_memory
 from prong.front.text import clean
 
-_MEMORY_HINT = "end other programs, raise the limit (ulimit -v), or name one session instead of all"
 COMMANDS = {
     "find": "find.find",
     "list": "listing.list_sessions",
@@ -128,7 +127,7 @@ class _Main(click.Group):
         except ProngError as error:
             status = fail(error, words)
         except MemoryError:
-            status = fail(Unavailable("not enough memory", hint=_MEMORY_HINT), words)
+            status = fail(out_of_memory(), words)
         except OSError as error:
             # A full disk, a terminal that is gone: not a bug of ours.
             _abandon(sys.stdout)

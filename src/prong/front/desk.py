@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from prong.app import App
+from prong.errors import memory_checked
 from prong.front.lane import Lane
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ class Desk:
         """With an application of its own, beside other calls."""
 
         def acted() -> T:
-            with self._opened() as app:
+            with memory_checked(), self._opened() as app:
                 return act(app)
 
         return await asyncio.get_running_loop().run_in_executor(self._calls, acted)

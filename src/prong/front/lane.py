@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from prong.app import App
+from prong.errors import memory_checked
 
 T = TypeVar("T")
 
@@ -56,9 +57,12 @@ class Lane:
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                if self._app is None:
-                    self._app = self._opened()
-                future.set_result(act(self._app))
+                with memory_checked():
+                    if self._app is None:
+                        self._app = self._opened()
+                    found = act(self._app)
+                future.set_result(found)
+                del found
             except BaseException as error:  # noqa: BLE001 -- told to whoever waits for it
                 future.set_exception(error)
             # Neither the answer nor what it was made of is kept while nothing is to be done.

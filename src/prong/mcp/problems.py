@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from mcp.types import CallToolResult, TextContent
 
-from prong.errors import ProngError
+from prong.errors import ProngError, out_of_memory
 from prong.mcp.hints import in_answer
 from prong.mcp.quoted import NOTICE, fenced
 from prong.mcp.schemas import writable
@@ -23,6 +23,8 @@ _LONGEST_TEXT = 2_000
 
 def problem_of(error: Exception, tool: str) -> CallToolResult:
     """An answer of a tool that says what was wrong."""
+    if isinstance(error, MemoryError):
+        error = out_of_memory()
     if not isinstance(error, ProngError):
         log.error("a tool failed", exc_info=error)
         error = ProngError(

@@ -16,6 +16,7 @@ from pathlib import Path
 from prong.errors import Busy
 from prong.lock import locked
 from prong.paths import private_dir
+from prong.regular import refuse_special
 from prong.search.catalogue import (
     MOST_TURNS,
     ORDINAL_BITS,
@@ -71,6 +72,7 @@ class SearchIndex:
 
     def _open(self) -> None:
         private_dir(self._folder)
+        refuse_special(self._folder)
         self.catalogue = Catalogue(self._folder / "catalogue.db")
         self._opened = self._identity()
         try:

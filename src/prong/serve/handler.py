@@ -11,7 +11,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, cast
 
-from prong.errors import NotFound, ProngError, UsageError
+from prong.errors import NotFound, ProngError, UsageError, memory_checked
 from prong.serve.body import Body
 from prong.serve.monitor import ClientGone
 
@@ -69,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # the client is gone, or as good as gone
             return
         try:
-            with self.server.working():
+            with self.server.working(), memory_checked():
                 status, answer = self._answer(method, content)
         except ProngError as error:
             self._send(error.http_status, error.problem(), _PROBLEM)

@@ -26,7 +26,7 @@ from prong.log import debug
 from prong.paths import private_dir, private_file
 from prong.state import repairs
 from prong.state.explained import busy, damaged, explained, is_busy, is_suspicious
-from prong.state.file import Identity, alone, connect, identity, shared
+from prong.state.file import Identity, alone, connect, identity, refuse_special, shared
 from prong.state.migrations import is_complete, is_current, migrate, refuse_newer
 from prong.state.salvage import examine, mend
 
@@ -73,6 +73,8 @@ def problem_with(path: Path) -> str | None:
     All of the file is read for that. A damaged one is repaired.
     """
     if identity(path) is None:
+        if path.is_symlink():
+            return f"{path} is a link to nothing"
         there = next(folder for folder in path.parents if identity(folder) is not None)
         return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"
     database = _of(path)
@@ -142,6 +144,7 @@ class _Database:
         with self._use, ExitStack() as stack:
             self.close()  # of a file that sqlite has open nothing may be opened
             try:
+                refuse_special(self.path)
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="prong-"))
                 copy = Path(folder) / self.path.name
                 shutil.copyfile(self.path, copy)
@@ -241,6 +244,7 @@ class _Database:
         file = identity(self.path)
         if file is None:
             return False
+        refuse_special(self.path)
         connection = _connect(self.path)
         try:
             refuse_newer(connection)

@@ -6,9 +6,11 @@ while somebody opens it or writes to it. It is a file of its own, so that no des
 database is opened beside sqlite. Reading takes no lock at all.
 """
 
+import errno
 import fcntl
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -37,10 +39,24 @@ def connect(path: Path, patience: float = 5.0) -> sqlite3.Connection:
 def identity(path: Path) -> Identity | None:
     """Which file has this name now; None also where we may not look."""
     try:
-        stat = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return stat.st_dev, stat.st_ino
+    return status.st_dev, status.st_ino
+
+
+def refuse_special(path: Path) -> None:
+    """Raise `OSError` where a device or a pipe has the name of the file or of its log.
+
+    A copy of such a thing may have no end.
+    """
+    for one in (path, beside(path, "-wal"), beside(path, "-shm")):
+        try:
+            mode = one.stat().st_mode
+        except OSError:
+            continue
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, f"{one.name} is not a regular file", str(one))
 
 
 def beside(path: Path, ending: str) -> Path:

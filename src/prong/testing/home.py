@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# Variables that would lead an agent, git or prong itself out of the throw-away home.
+# Variables that would lead an agent, git or prong itself out of the throw-away home, or to a
+# terminal or a worker that the tests run in.
 ESCAPES = (
     "CLAUDE_CONFIG_DIR",
     "CLAUDE_CODE_PROJECT_DIR_NAME",
@@ -22,18 +23,28 @@ ESCAPES = (
     "CODEX_SQLITE_HOME",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
+    *(f"GIT_{name}" for name in ("DIR", "WORK_TREE", "INDEX_FILE", "PAGER", "EDITOR")),
+    *(f"GIT_{name}" for name in ("AUTHOR_DATE", "COMMITTER_DATE", "TEMPLATE_DIR")),
     "GIT_CONFIG",
     "GIT_CONFIG_COUNT",
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_PARAMETERS",
     "GIT_CONFIG_SYSTEM",
+    "ITERM_SESSION_ID",
+    "KITTY_LISTEN_ON",
+    "KITTY_WINDOW_ID",
     "LANGUAGE",
     "LC_ALL",
+    "PRONG_COMMIT_TURNS",
+    "PRONG_HOOK",
+    "PRONG_HOOK_SECONDS",
+    "PRONG_PUSH",
+    "PRONG_WORKER",
+    "TERM_PROGRAM",
     "TMUX",
     "TMUX_PANE",
+    "WEZTERM_PANE",
+    "WEZTERM_UNIX_SOCKET",
 )
 
 MACHINE = {

@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import suppress
 
-from prong.errors import Busy, ProngError
+from prong.errors import Busy, ProngError, memory_checked
 from prong.hits import IndexProgress
 
 _TOLD_EVERY = 0.1
@@ -34,7 +34,7 @@ def main() -> None:
             _print(now._asdict())
 
     try:
-        with App() as app:
+        with memory_checked(), App() as app:
             app.index(vectors=False, on_progress=progress)
             _print({"phase": "searchable"})
             app.index(on_progress=progress)

@@ -11,7 +11,7 @@ from prong.app import App
 from prong.app.diffing import CodeDiff
 from prong.app.highlighting import Highlighter
 from prong.app.transcript import paired
-from prong.errors import ProngError
+from prong.errors import ProngError, memory_checked
 from prong.front import turn_table
 from prong.front.code_change import stat_rows
 from prong.front.text import age, clean, counted, short_path
@@ -42,7 +42,8 @@ Reader = Callable[[App], Preview]
 def attempt(app: App, read: Reader) -> Preview:
     """What is read; where that fails, why."""
     try:
-        return read(app)
+        with memory_checked():
+            return read(app)
     except (ProngError, OSError) as error:
         return failed(error)
 

@@ -26,8 +26,14 @@ def tell_bug(screen: Screen[Any], event: Worker.StateChanged) -> None:
     """Say what went wrong that should not have: the screen stays, and nothing is kept silent."""
     if event.state is WorkerState.ERROR:
         worker = cast(Worker[Any], event.worker)  # pyright: ignore[reportUnknownMemberType]
-        told = clean(f"{type(worker.error).__name__}: {worker.error}")
-        text = f"{told}\nreport it: this is a bug in prong"
+        error = worker.error
+        if isinstance(error, ProngError):  # such as too little memory
+            text = clean(
+                f"{error.message}\ntry: {error.hint}" if error.hint else error.message, lines=True
+            )
+        else:
+            told = clean(f"{type(error).__name__}: {error}")
+            text = f"{told}\nreport it: this is a bug in prong"
         screen.notify(text, severity="error", markup=False)
 
 

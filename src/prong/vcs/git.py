@@ -58,6 +58,9 @@ _SETTINGS = (
     "maintenance.auto=false",
     "submodule.recurse=false",
     "log.showSignature=false",
+    # Files that git would read: a pipe of that name keeps it waiting.
+    "diff.orderFile=/dev/null",
+    "mailmap.file=/dev/null",
     "advice.graftFileDeprecated=false",
 )
 _OPTIONS = tuple(word for setting in _SETTINGS for word in ("-c", setting))
