@@ -1,5 +1,6 @@
 """Looking runs no program that a repository names, whichever setting of git names it."""
 
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -101,6 +102,33 @@ def test_none_waits_for_a_pipe(
     set_pipes(code, tmp_path)
     result = shop.process(*words, cwd=code.folder)
     assert result.returncode == 0, result.stderr.decode()
+
+
+ASKED = [
+    ["turns", API],
+    ["worktrees"],
+    ["fork", f"{API}@2", "--dry-run"],
+    ["fork", PARSER, "--dry-run", "--yes"],
+]
+
+
+@pytest.mark.parametrize("name", [".gitattributes", "core.attributesFile", "core.excludesFile"])
+def test_none_waits_for_ever_for_a_pipe_that_git_cannot_be_told_to_leave_alone(
+    code: CodeLab,
+    worktree: Path,
+    shop: Shell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    pipe = code.folder / name if name.startswith(".") else tmp_path / "pipe"
+    os.mkfifo(pipe)
+    if not name.startswith("."):
+        git(code.folder, "config", name, str(pipe))
+    monkeypatch.setattr("prong.vcs.git._PATIENCE", 0.5)
+    problems = [shop.run(*words).stderr for words in ASKED]
+    assert any("did not end within" in problem for problem in problems)
+    assert not any("Traceback" in problem for problem in problems)
 
 
 def test_nor_a_blob_that_a_remote_has_promised(trap: Trap, code: CodeLab, shop: Shell) -> None:
