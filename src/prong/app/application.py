@@ -33,7 +33,6 @@ from prong.model import (
     Query,
     SearchResult,
     Session,
-    SessionRef,
     Snapshot,
     Turn,
     View,
@@ -385,20 +384,13 @@ class App:
         return Capture(self.state_dir, self.recorded_forks, limit, folders, own)
 
     def capture_in_use(self) -> Capture | None:
-        """What keeps the code of turns; None where no code was ever kept."""
-        # There is no need to load it then.
+        """What keeps the code of turns; None, and not loaded, where no code was ever kept."""
         known = self.remembers and (self.state_dir / "state.db").exists()
         return self.capture if known else None
 
     def kept_turns(self) -> set[str]:
         """The ids of the turns whose code was kept, of whatever session."""
-        capture = self.capture_in_use()
-        return capture.turn_ids() if capture else set()
-
-    def kept_sessions(self) -> set[SessionRef]:
-        """The sessions of which the code of some turn was kept."""
-        capture = self.capture_in_use()
-        return capture.sessions() if capture else set()
+        return capture.turn_ids() if (capture := self.capture_in_use()) else set()
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
         """The snapshots of a conversation's turns, by the ids of the turns."""

@@ -75,7 +75,7 @@ _PLAIN = frozenset(
 _PATIENCE = 120.0
 """Seconds for a command that only looks, where the caller has no deadline.
 
-A pipe in place of `.gitattributes`, or of a file that the settings name, keeps git waiting for ever.
+A pipe in place of `.gitattributes`, or of a file that the settings name, keeps git waiting.
 """
 _PROGRAMS = re.compile(rb"(filter|hook)\.(.+)\.[^.]+", re.DOTALL)
 _LISTED = ("config", "-z", "--name-only", "--get-regexp", r"^(filter|hook)\.")
