@@ -40,6 +40,11 @@ LOOKING = [
     ["fork", f"{API}@2", "--code", "now", "--dry-run"],
     ["fork", PARSER, "--dry-run", "--yes"],
     ["run", "do it", "--headless", "--dry-run"],
+    ["run", "do it", "--fork", f"{API}@2", "--headless", "--dry-run"],
+    ["find", "redis", "counters", "--has", "snapshot"],
+    ["find", "redis", "counters", "--fork", "1", "--dry-run", "--yes"],
+    ["resume", API],
+    ["export", "out", "--all", "--dry-run"],
     ["hooks", "install", "--agent", "claude", "--dry-run"],
     ["index"],
     ["snapshot", API],
@@ -163,7 +168,10 @@ def test_nor_the_tools_of_the_mcp_server(trap: Trap, shop: Shell, code: CodeLab)
         agent.ok("prong_doctor")
         agent.ok("list_workers")
         agent.ok("smart_fork", intent="redis counters")
+        agent.ok("smart_fork", intent="redis counters", fork_index=1, dry_run=True)
         agent.ok("fork_session", session=f"{API}@2", dry_run=True)
+        wanted = [{"fork_from": f"{API}@2"}, {"project_path": str(code.folder), "prompt": "x"}]
+        agent.ok("spawn_workers", workers=wanted, dry_run=True)
     assert trap.sprung == []
 
 
