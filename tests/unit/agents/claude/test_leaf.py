@@ -1,6 +1,7 @@
 """Which leaf a resume takes: the rule that 22 hand-made trees showed with the real CLI."""
 
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -180,6 +181,24 @@ def test_a_missing_parent_is_the_last_line_of_the_five_seconds_before(claude: Cl
     assert claude.prompts(ID) == TIP
 
 
+def test_no_line_stands_in_for_a_missing_parent_twice(claude: Claude) -> None:
+    """Lines with one time and two missing parents, as old versions copied them on resume.
+
+    Seen with the real CLI: the first line stands in for the parent of "three". Its own parent is
+    missing too, and "two" is the first one left to stand in for that, though it hangs below.
+    """
+    sample = claude.new()
+    for prompt in ("one", "two", "three"):
+        sample.prompt(prompt)
+        sample.answer(f"answer to {prompt}")
+    spoken = [line for line in sample.lines if "message" in line]
+    for parent, line in pairwise(spoken):
+        line |= {"parentUuid": parent["uuid"], "timestamp": spoken[0]["timestamp"]}
+    _, answer_one, two, _, three, answer_three = spoken
+    claude.write(ID, [answer_one, two, three, answer_three])
+    assert claude.prompts(ID) == ["two", "three"]
+
+
 def test_what_stands_long_before_a_missing_parent_is_lost(claude: Claude) -> None:
     claude.write(ID, without_two(claude, 5.001).lines)
     assert claude.prompts(ID) == ["three"]
@@ -225,16 +244,20 @@ def test_progress_that_hangs_to_an_early_line_is_not_the_leaf(claude: Claude) ->
     assert claude.prompts(ID) == TIP
 
 
-@pytest.mark.parametrize("parent", ["three", "two"])
-def test_a_loop_of_parents_ends(claude: Claude, parent: str) -> None:
+@pytest.mark.parametrize(
+    ("parent", "before"), [("three", []), ("two", ["one", "other", "other child"])]
+)
+def test_a_loop_of_parents_ends(claude: Claude, parent: str, before: list[str]) -> None:
     sample, leaf = tree(claude)
     first_of_two = next(
         line for line in sample.lines if line.get("message", {}).get("content") == "two"
     )
     first_of_two["parentUuid"] = leaf[parent]
     claude.write(ID, sample.lines)
-    assert claude.prompts(ID) == ["two", "three"]
-    assert claude.abandoned(ID) == ["one", "other", "other child"]
+    assert claude.prompts(ID) == [*before, "two", "three"]
+    assert claude.abandoned(ID) == [
+        prompt for prompt in ("one", "other", "other child") if prompt not in before
+    ]
 
 
 def test_a_line_that_is_its_own_parent(claude: Claude) -> None:
