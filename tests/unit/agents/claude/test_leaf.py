@@ -144,6 +144,30 @@ def test_lines_written_twice_are_harmless(claude: Claude) -> None:
     assert claude.session(ID).turn_count == 3
 
 
+@pytest.mark.parametrize(
+    ("named", "prompts"),
+    [("zero", ["one"]), ("unknown", ["one"]), ("two", ["one", "two"]), ("three", TIP)],
+)
+def test_a_line_written_again_at_the_end_is_the_tip(
+    claude: Claude, named: str, prompts: list[str]
+) -> None:
+    """Seen with the real CLI, also where the `last-prompt` line stands before it."""
+    sample, leaf = tree(claude)
+    again = next(line for line in sample.lines if line.get("uuid") == leaf["one"])
+    sample.side("last-prompt", leafUuid=leaf[named])
+    sample.lines.append(again)
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == prompts
+
+
+def test_what_hangs_below_a_line_written_again_at_the_end(claude: Claude) -> None:
+    """Behind a break that five seconds do not bridge, the rest is another conversation."""
+    sample = without_two(claude, 3600)
+    sample.lines.append(sample.lines[opener(sample, "one")])
+    claude.write(ID, sample.lines)
+    assert "three" not in claude.prompts(ID)
+
+
 def test_children_may_stand_before_their_parents(claude: Claude) -> None:
     sample, leaf = tree(claude)
     sample.side("last-prompt", leafUuid=leaf["three"])
