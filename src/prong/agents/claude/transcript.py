@@ -183,7 +183,9 @@ def read(
     taker = _Taker(transcript)
     take = taker.take
     for offset, data, line in reader.records(file, start=transcript.read_to):
-        if take(line, offset, len(data)) and hear is not None:
+        if reader.is_aside and line.type in CHAIN_TYPES:
+            reader.bad.append(jsonl.Bad(offset, "Claude Code does not read it"))
+        elif take(line, offset, len(data)) and hear is not None:
             hear(line)
     taker.finish()
     transcript.read_to = max(transcript.read_to, reader.end)

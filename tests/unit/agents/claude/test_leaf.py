@@ -168,6 +168,27 @@ def test_what_hangs_below_a_line_written_again_at_the_end(claude: Claude) -> Non
     assert "three" not in claude.prompts(ID)
 
 
+@pytest.mark.parametrize("before", ["\0\0", ",", '{"type":"summary"}', "{}"])
+def test_a_prompt_that_does_not_begin_its_line_is_not_read(claude: Claude, before: str) -> None:
+    """Seen with the real CLI: only the first object of a line counts, if nothing is before it."""
+    sample, _ = tree(claude)
+    number = opener(sample, "two")
+    path = claude.write(ID, sample.lines)
+    written = path.read_text().split("\n")
+    path.write_text(
+        "\n".join([*written[:number], before + written[number], *written[number + 1 :]])
+    )
+    assert "two" not in claude.prompts(ID)
+    assert "three" in claude.prompts(ID)
+
+
+def test_an_object_behind_a_line_does_not_cost_the_line(claude: Claude) -> None:
+    sample, _ = tree(claude)
+    path = claude.write(ID, sample.lines)
+    path.write_text(path.read_text().replace("}\n", '}{"type":"summary"}\n'))
+    assert claude.prompts(ID) == TIP
+
+
 def test_children_may_stand_before_their_parents(claude: Claude) -> None:
     sample, leaf = tree(claude)
     sample.side("last-prompt", leafUuid=leaf["three"])
