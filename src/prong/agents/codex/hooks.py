@@ -22,6 +22,7 @@ from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.commands import GRAMMAR, PROGRAM, server_argv
 from prong.agents.settings_file import NOTIFY, Text
 from prong.agents.shell import Word
+from prong.edits import read
 from prong.errors import ConfigError, External, Unavailable
 from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
@@ -115,8 +116,6 @@ class CodexHooks:
 
         A `notify` of the user stays, and ours would not run then.
         """
-        from prong.edits import read
-
         root = Path(launch.env.get("CODEX_HOME") or self._root)
         config = root / "config.toml"
         theirs: Any = _table(config, read(config)).get(NOTIFY)
@@ -137,8 +136,6 @@ class CodexHooks:
 
     def installed(self, folder: Path) -> set[str]:
         """The events of which Codex tells us in a folder anyway."""
-        from prong.edits import read
-
         there: set[str] = set()
         for scope in ("user", "project"):
             found = self.found({path: read(path) for path in self.files(scope, folder)})

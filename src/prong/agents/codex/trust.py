@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from prong.agents import trusting
 from prong.agents.settings_file import Text
+from prong.edits import read
 from prong.errors import ConfigError
 
 _LEVEL = "trust_level"
@@ -33,7 +34,7 @@ def is_trusted(folder: Path, root: Path) -> bool:
         return True
     path = file_of(root)
     try:
-        projects = _projects(_loaded(path, Text.decode(path, _read(path)).text))
+        projects = _projects(_loaded(path, Text.decode(path, read(path)).text))
     except ConfigError:
         return False
     return any(_level(projects, str(one)) == _TRUSTED for one in folders(folder))
@@ -47,7 +48,7 @@ def folders(folder: Path) -> list[Path]:
 def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
     """The file as it is, and with the folder trusted; nothing else of it changes."""
     path = file_of(root)
-    before = _read(path)
+    before = read(path)
     decoded = Text.decode(path, before)
     data = _loaded(path, decoded.text)
     key = str(trusting.project(folder))
@@ -108,12 +109,6 @@ def _level(projects: dict[str, Any], key: str) -> str | None:
 def _projects(data: dict[str, Any]) -> dict[str, Any]:
     projects: Any = data.get("projects")
     return cast(dict[str, Any], projects) if isinstance(projects, dict) else {}
-
-
-def _read(path: Path) -> bytes | None:
-    from prong.edits import read
-
-    return read(path)
 
 
 def _loaded(path: Path, text: str) -> dict[str, Any]:
