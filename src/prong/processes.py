@@ -1,60 +1,59 @@
-"""Processes of this machine: whether one still runs, and ending it.
+"""Processes of this machine: whether one still runs, its relatives, what it has open; ending it.
 
-The number of a process is used again by the system, so the time of its start belongs to it.
+The number of a process is used again by the system, so the time of its start belongs to it. psutil
+asks the system, and is imported in functions: that takes 10 ms, and most commands need none of it.
 """
 
 import os
 import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from prong.worker import Process
 
-_PROC = Path("/proc")
-_DEAD = "ZX"
+_LOCKS = Path("/proc/locks")
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _LOOK_EVERY = 0.02
 
 
 def process_of(pid: int) -> Process:
     """The process that has this number now."""
-    found = _stat(pid)
-    return Process(pid, f"{found[19]}@{_boot()}" if found else None)
+    return Process(pid, _start(pid))
 
 
 def is_alive(process: Process) -> bool:
     """False also for another process that has got the number since, and for a zombie."""
-    if process.pid <= 0:
-        return False  # to `kill` these are groups of processes
-    try:
-        os.kill(process.pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    found = _stat(process.pid)
-    if found is None:
-        # Without such a file system the number alone must do.
-        return not _PROC.joinpath("self", "stat").exists()
-    return found[0] not in _DEAD and _is_start(process.started, found[19])
+    start = _start(process.pid)
+    if start is None or process.started is None:
+        return start is not None
+    if "@" in process.started:
+        return process.started == start
+    # Claude Code knows the ticks alone, and on macOS something else.
+    ticks, _, boot = start.partition("@")
+    return not boot or process.started == ticks
 
 
-def _is_start(known: str | None, ticks: str) -> bool:
-    """True when a process that began at these ticks since the machine did is the known one.
+def _start(pid: int) -> str | None:
+    """When a process began, and in which run of the machine; None when it has ended.
 
-    The number and the ticks may be the same once more after a reboot. Others (Claude Code) know the
-    ticks alone.
+    Linux counts ticks since the machine started, which setting the clock does not change. They may
+    be the same after a reboot. macOS remembers the time itself.
     """
-    if known is None:
-        return True
-    began, _, boot = known.partition("@")
-    return began == ticks and boot in ("", _boot())
+    import psutil
 
-
-def _boot() -> str:
-    """Which start of the machine this is; empty where the system does not tell."""
+    if pid <= 0:
+        return None  # to `kill` these are groups of processes
+    found = facts(pid, "create_time", "status")
+    if found.get("status") in (None, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+        return None
+    began: float = found["create_time"]
     with suppress(OSError):
-        return _PROC.joinpath("sys", "kernel", "random", "boot_id").read_text().strip()
-    return ""
+        boot = _BOOT_ID.read_text().strip()
+        return f"{round((began - psutil.boot_time()) * os.sysconf('SC_CLK_TCK'))}@{boot}"
+    return f"{began}@"
 
 
 def end(process: Process, patience: float = 5.0) -> bool:
@@ -80,12 +79,50 @@ def end(process: Process, patience: float = 5.0) -> bool:
     return True
 
 
-def _stat(pid: int) -> list[str] | None:
-    """What the system tells of a process, from its state on; None when it does not."""
+def facts(pid: int, *names: str) -> dict[str, Any]:
+    """What psutil tells of a process under these names; nothing when it has ended."""
+    import psutil
+
+    with suppress(psutil.Error, ValueError):
+        return psutil.Process(pid).as_dict(names)  # pyright: ignore[reportUnknownMemberType]
+    return {}
+
+
+def running(*names: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What psutil tells of every other process; None stands for what is kept from us."""
+    import psutil
+
+    for process in psutil.process_iter(names):
+        if process.pid != os.getpid():
+            yield process.pid, process.info
+
+
+def ancestors(pid: int) -> Iterator[int]:
+    """The processes above one, the nearest first."""
+    while pid := facts(pid, "ppid").get("ppid", 0):
+        yield pid
+
+
+def descendants(pids: Iterable[int]) -> dict[int, list[int]]:
+    """The processes below each of these: its children, then theirs."""
+    children: dict[int, list[int]] = defaultdict(list)
+    for pid, one in running("ppid"):
+        children[one["ppid"]].append(pid)
+    found = {pid: children[pid].copy() for pid in pids}
+    for below in found.values():
+        for pid in below:
+            below += [child for child in children[pid] if child not in below]
+    return found
+
+
+def locks() -> list[tuple[int, int]] | None:
+    """All files that are locked now, by inode, and who holds each; None where no system tells.
+
+    psutil knows of no locks.
+    """
     try:
-        with open(f"{_PROC}/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 -- of hundreds
-            text = file.read().decode("ascii", "replace")
+        rows = [line.split() for line in _LOCKS.read_text().splitlines()]
     except OSError:
         return None
-    # The second field, the program's name, may hold spaces and brackets.
-    return text.rpartition(")")[2].split()
+    # One that waits for a lock has `->` before the kind.
+    return [(int(row[5].rpartition(":")[2]), int(row[4])) for row in rows if row[1] == "FLOCK"]

@@ -2,6 +2,9 @@
 
 An agent that a worker starts, as one of its commands, is not that worker, and has its name all the
 same. It is known by the agent above it that has the name, too.
+
+The hook has the standard library alone, so this reads /proc itself. Without it (macOS) the name in
+the environment is believed.
 """
 
 import os

@@ -16,6 +16,7 @@ HEAVY = {
     "msgspec",
     "sqlite3",
     "zstandard",
+    "psutil",
     "importlib.metadata",
     "subprocess",
     "tomllib",

@@ -226,8 +226,8 @@ def test_a_search_in_what_did_not_change_loads_nothing_to_read_it_with(
     modules = _loaded(isolated_home, store, "find", "--fast", ASKED)
     # Types are made without generated code, and what goes wrong is told by nobody.
     assert not modules & {"dataclasses", "logging", "shutil", "subprocess", "zstandard"}
-    # Neither settings nor completions are asked for.
-    assert not modules & {"tomllib", "click.shell_completion"}
+    # Neither settings, completions nor processes are asked for.
+    assert not modules & {"tomllib", "click.shell_completion", "psutil"}
     readers = {name for name in modules if name.startswith("prong.agents.")}
     assert not {name for name in readers if name.endswith((".texts", ".turns", ".records"))}
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.processes import end, is_alive, process_of
+from prong import processes
+from prong.processes import ancestors, descendants, end, is_alive, process_of
 from prong.worker import Process
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
@@ -58,6 +59,28 @@ def test_a_number_that_is_used_again_is_another_process() -> None:
     assert is_alive(Process(own.pid, ticks))  # as Claude Code knows it
     assert not is_alive(Process(own.pid, f"{int(ticks) + 1}@{boot}"))
     assert not is_alive(Process(own.pid, f"{ticks}@another-boot"))
+
+
+def test_where_no_ticks_are_counted_the_time_of_the_start_tells(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(processes, "_BOOT_ID", tmp_path / "none")
+    own = process_of(os.getpid())
+    assert is_alive(own)
+    assert is_alive(Process(own.pid, "as Claude Code writes it there"))
+    assert not is_alive(Process(own.pid, "1.5@"))
+
+
+def test_relatives() -> None:
+    shell = ["sh", "-c", '"$@"; true', "sh", sys.executable, "-c", "print(1, flush=True); input()"]
+    with subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        (inner,) = descendants([child.pid, 2**22])[child.pid]
+        assert list(ancestors(inner))[:2] == [child.pid, os.getpid()]
+        assert next(ancestors(os.getpid())) == os.getppid()
+        assert list(ancestors(2**22)) == []
+        child.communicate(b"\n")
 
 
 @pytest.mark.parametrize("pid", [0, -1, -5, 1 << 70])

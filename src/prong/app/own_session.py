@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from prong import processes
 from prong.errors import ProngError
 from prong.model import SessionRef
 from prong.worker_ports import CanWork
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _HIGHEST = 4
 """So many processes may stand between an agent and us: a shell, a launcher."""
-_PROC = Path("/proc")
 
 
 def of(app: App, pids: Iterable[int]) -> SessionRef | None:
@@ -35,20 +34,4 @@ def of(app: App, pids: Iterable[int]) -> SessionRef | None:
 
 def ancestors(pid: int) -> list[int]:
     """The processes above one, the nearest first; never the first process of the system."""
-    found: list[int] = []
-    while len(found) < _HIGHEST:
-        parent = _parent(pid)
-        if parent is None or parent <= 1:
-            break
-        found.append(parent)
-        pid = parent
-    return found
-
-
-def _parent(pid: int) -> int | None:
-    if pid == os.getpid():
-        return os.getppid()
-    with suppress(OSError, ValueError, IndexError):
-        # The second field, the program's name, may hold spaces and brackets.
-        return int((_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
-    return None
+    return [above for above in islice(processes.ancestors(pid), _HIGHEST) if above > 1]

@@ -9,20 +9,18 @@ The options that it was started with are lost then.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from prong import paths
+from prong import paths, processes
 from prong.app import doctor_code, lineage
 from prong.app.capture import Capture
 from prong.app.worker_environment import COMMIT_TURNS, NAME, PUSH
 from prong.errors import ProngError, Taken
 from prong.log import debug
 from prong.ports import AgentStore, HasProgram
-from prong.processes import process_of
 from prong.state.forks import ForkRecords
 from prong.state.snapshots import SnapshotRecords
 from prong.vcs import worktrees
@@ -31,8 +29,6 @@ from prong.worker_ports import CanWork
 
 if TYPE_CHECKING:
     from prong.app.application import App
-
-_PROCESSES = Path("/proc")
 
 
 def rebuild(app: App) -> dict[str, int]:
@@ -81,39 +77,38 @@ def _is_recorded(app: App, worker: WorkerInfo) -> bool:
 def _living(app: App) -> Iterator[WorkerInfo]:
     """The workers whose program runs, as far as the system tells."""
     marked = {
-        pid: environ
-        for pid, environ in _environments()
-        if NAME in environ and paths.state_dir(environ) == app.state_dir
+        pid: facts
+        for pid, facts in processes.running("cmdline", "cwd", "environ", "ppid")
+        if NAME in (facts["environ"] or ()) and paths.state_dir(facts["environ"]) == app.state_dir
     }
-    for pid, environ in sorted(marked.items()):
+    for pid, facts in marked.items():
         # The programs that an agent starts have its marks as well.
-        parent = _parent(pid)
-        if parent in marked and marked[parent][NAME] == environ[NAME]:
+        parent = marked.get(facts["ppid"])
+        if parent is not None and parent["environ"][NAME] == facts["environ"][NAME]:
             continue
-        found = _worker(app, pid, environ)
+        found = _worker(app, pid, facts)
         if found is not None:
             yield found
 
 
-def _worker(app: App, pid: int, environ: Mapping[str, str]) -> WorkerInfo | None:
-    try:
-        workspace = Path(os.readlink(_PROCESSES / str(pid) / "cwd"))  # noqa: PTH115 -- any text
-    except OSError:
+def _worker(app: App, pid: int, facts: Mapping[str, Any]) -> WorkerInfo | None:
+    if not facts["cwd"]:
         return None
+    environ: Mapping[str, str] = facts["environ"]
     for name, store in app.stores.items():
         session = _session(store, pid)
-        command = _program(store, pid)
+        command = _program(store, facts["cmdline"] or ())
         if session is None and command is None:
             continue
         return WorkerInfo(
             name=environ[NAME],
             agent=name,
-            workspace=workspace,
+            workspace=Path(facts["cwd"]),
             command=command or (store.program.name if isinstance(store, HasProgram) else name),
             created=datetime.now(UTC),
             session=session,
             pane=_pane(environ),
-            process=process_of(pid),
+            process=processes.process_of(pid),
             started=datetime.now(UTC),
             commit_turns=environ.get(COMMIT_TURNS) == "1",
             push=environ.get(PUSH),
@@ -129,16 +124,12 @@ def _session(store: AgentStore, pid: int) -> str | None:
     return opened.session if opened else None
 
 
-def _program(store: AgentStore, pid: int) -> str | None:
+def _program(store: AgentStore, words: Sequence[str]) -> str | None:
     """The agent's program, when it is what the process runs."""
     if not isinstance(store, HasProgram):
         return None
-    try:
-        words = (_PROCESSES / str(pid) / "cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return None
     # A script has its interpreter before it.
-    names = {os.path.basename(os.fsdecode(word)) for word in words[:2]}
+    names = {os.path.basename(word) for word in words[:2]}
     return store.program.name if store.program.name in names else None
 
 
@@ -151,22 +142,3 @@ def _pane(environ: Mapping[str, str]) -> Pane | None:
     if "WEZTERM_PANE" in environ and "WEZTERM_UNIX_SOCKET" in environ:
         return Pane("wezterm", environ["WEZTERM_PANE"], environ["WEZTERM_UNIX_SOCKET"])
     return None
-
-
-def _environments() -> Iterator[tuple[int, dict[str, str]]]:
-    """The environment of every process that we may look at; none where the system has no /proc."""
-    with suppress(OSError):
-        for folder in _PROCESSES.iterdir():
-            if folder.name.isdigit() and int(folder.name) != os.getpid():
-                with suppress(OSError):
-                    fields = os.fsdecode((folder / "environ").read_bytes()).split("\0")
-                    pairs = (field.partition("=") for field in fields)
-                    yield int(folder.name), {name: value for name, _, value in pairs}
-
-
-def _parent(pid: int) -> int | None:
-    try:
-        stat = (_PROCESSES / str(pid) / "stat").read_text(errors="replace")
-    except OSError:
-        return None
-    return int(stat.rpartition(")")[2].split()[1])

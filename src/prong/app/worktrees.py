@@ -6,14 +6,13 @@ import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong import paths
+from prong import paths, processes
 from prong.errors import Ambiguous, Busy, Dirty, NotFound, ProngError
 from prong.model import Activity, Fork, ForkPoint, Method, Session, SessionRef
 from prong.ports import HasActivity
@@ -31,7 +30,6 @@ _PATIENCE = 2.0
 """Seconds for counting sizes. What is not counted by then has none."""
 _YOUNG = timedelta(days=1)
 """So long a fork without a session is taken for one that is about to be run."""
-_PROCESSES = Path("/proc")
 _FORCE = "--force"
 
 
@@ -195,7 +193,7 @@ def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
 
 
 def _in_use(one: WorktreeStatus, where: dict[str, str]) -> Busy:
-    ours = _ancestors()
+    ours = set(processes.ancestors(os.getpid()))
     some = ", ".join(f"{pid} (your shell)" if pid in ours else str(pid) for pid in one.processes)
     first = "cd elsewhere" if ours.issuperset(one.processes) else "end it"
     message = f"a program runs in {one.name}: process {some}"
@@ -234,7 +232,8 @@ class _Survey:
         self._places = {ref: _real_folders(one) for ref, one in self._sessions.items()}
         self._forks = {fork.child: fork for fork in app.recorded_forks()}
         self._under_way = {path for root in roots(app) for path in under_way(root)}
-        self._running = _running()
+        # None or empty where the system does not tell.
+        self._running = [(pid, one["cwd"]) for pid, one in processes.running("cwd") if one["cwd"]]
         self._headless = {
             os.path.realpath(worker.worktree)
             for worker in app.workers.records.all()
@@ -312,26 +311,3 @@ def _has_run(session: Session, fork: Fork | None) -> bool:
 def _ref(text: str | None) -> SessionRef | None:
     agent, _, id_ = (text or "").partition(":")
     return SessionRef(agent, id_) if id_ else None
-
-
-def _running() -> list[tuple[int, str]]:
-    """Other processes and their folders; none where the system does not tell."""
-    found: list[tuple[int, str]] = []
-    with suppress(OSError):
-        for entry in _PROCESSES.iterdir():
-            if entry.name.isdecimal() and int(entry.name) != os.getpid():
-                with suppress(OSError):  # it has ended, or belongs to somebody else
-                    found.append((int(entry.name), str((entry / "cwd").readlink())))
-    return sorted(found)
-
-
-def _ancestors() -> set[int]:
-    """The processes that this one was started from: the shell, and what the shell runs in."""
-    found: set[int] = set()
-    pid = os.getppid()
-    with suppress(OSError, ValueError, IndexError):
-        while pid > 0:
-            found.add(pid)
-            # Behind the name of the program, which may be anything: its state, and its parent.
-            pid = int((_PROCESSES / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()[1])
-    return found

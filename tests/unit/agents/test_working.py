@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prong import processes
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex import live
 from prong.agents.codex.store import CodexStore
@@ -320,7 +321,12 @@ class TestOpenSessions:
         (folder / f"{pid}.json").write_text("{")
         assert store.open_sessions([pid]) == {}
 
-    def test_of_codex_by_the_lock_of_a_child(self, isolated_home: IsolatedHome) -> None:
+    @pytest.mark.parametrize("is_told", [True, False])
+    def test_of_codex_by_the_lock_of_a_child(
+        self, isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch, *, is_told: bool
+    ) -> None:
+        if not is_told:  # as on macOS
+            monkeypatch.setattr(processes, "_LOCKS", isolated_home.root / "none")
         store = CodexStore([isolated_home.codex])
         folder = isolated_home.codex / "thread-writer-locks"
         folder.mkdir()

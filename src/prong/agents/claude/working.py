@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from prong.agents import argv, families, headless, jsonl, screens
+from prong.agents import argv, headless, jsonl, screens
 from prong.agents.answers import events
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.claude.commands import GRAMMAR, PROGRAM, SESSION_FLAGS, environment
@@ -25,7 +25,7 @@ from prong.agents.ids import checked_id, is_uuid
 from prong.agents.shell import Word
 from prong.errors import UsageError
 from prong.model import Activity, Launch
-from prong.processes import is_alive
+from prong.processes import descendants, is_alive
 from prong.regular import read_regular
 from prong.worker import Process, RunOptions
 from prong.worker_ports import NewSession, OpenSession
@@ -190,17 +190,13 @@ _process = msgspec.json.Decoder(_Process).decode
 
 
 def open_sessions(roots: Sequence[Path], pids: Iterable[int]) -> Mapping[int, OpenSession]:
-    found: dict[int, OpenSession] = {}
-    for pid in pids:
-        entry = _registered(roots, pid)
-        if entry is None:
-            # A shell, or a program of the person's own, that started it.
-            below = (_registered(roots, child) for child in families.descendants(pid))
-            entry = next((one for one in below if one is not None), None)
-        # One that has not said yet what it does is still starting.
-        if entry is not None and entry.status is not None:
-            found[pid] = _open_session(entry)
-    return found
+    entries = {pid: _registered(roots, pid) for pid in pids}
+    missing = [pid for pid, entry in entries.items() if entry is None]
+    # A shell, or a program of the person's own, that started it.
+    for pid, below in (descendants(missing) if missing else {}).items():
+        entries[pid] = next(filter(None, (_registered(roots, child) for child in below)), None)
+    # One that has not said yet what it does is still starting.
+    return {pid: _open_session(one) for pid, one in entries.items() if one and one.status}
 
 
 def _registered(roots: Sequence[Path], pid: int) -> _Process | None:

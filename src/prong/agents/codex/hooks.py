@@ -17,11 +17,12 @@ from typing import Any, cast
 
 from prong.agents import argv, settings_file
 from prong.agents.argv import Command
-from prong.agents.codex import run_hooks
+from prong.agents.codex import config_file, run_hooks
 from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.commands import GRAMMAR, PROGRAM, server_argv
 from prong.agents.settings_file import NOTIFY, Text
 from prong.agents.shell import Word
+from prong.edits import read
 from prong.errors import ConfigError, External, Unavailable
 from prong.model import Launch
 from prong.ports import HookedFiles, HookScope
@@ -33,7 +34,6 @@ _TIMEOUTS = {"SessionEnd": 3}
 _MARK = "# prong"
 _TRUST = re.compile(r'\[hooks\.state\.(?P<key>"(?:[^"\\]|\\.)*")\]')
 _OURS = re.compile(rf"^\[hooks\.state\..*\] {_MARK}\r?$", re.MULTILINE)
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _NOTIFY = re.compile(rf"^notify *=.*{_MARK}\r?\n", re.MULTILINE)
 _QUIET = (
     "analytics.enabled=false",
@@ -61,26 +61,34 @@ class CodexHooks:
 
     def added(self, contents: Mapping[Path, bytes | None], command: Sequence[str]) -> HookedFiles:
         (hooks, old), (config, settings) = contents.items()
-        table = _table(config, settings)
+        table = config_file.table(config, settings)
         line = settings_file.command_line([*command, self.agent])
         new = settings_file.with_hooks(hooks, old, dict.fromkeys(EVENTS, line), _TIMEOUTS)
         decoded = Text.decode(config, settings)
-        end = "\r\n" if "\r\n" in decoded.text else "\n"
-        text = decoded.text
+        text, end = decoded.text, config_file.line_end(decoded.text)
         notes: list[str] = []
+        expected = dict(table)
         if not self._is_for_all_folders(hooks) or _is_ours(table.get(NOTIFY)):
             pass  # it knows no folders: that of a project would tell of the turns in all
         elif NOTIFY in table:
             notes.append(f"{config} has a notify of yours, which stays; the hooks do without it")
         else:
-            words = json.dumps([*command, self.agent, NOTIFY], ensure_ascii=False)
+            expected[NOTIFY] = [*command, self.agent, NOTIFY]
+            words = json.dumps(expected[NOTIFY], ensure_ascii=False)
             text = f"notify = {words} {_MARK}{end}{text}"
         if text and not text.endswith("\n"):
             text += end
+        known = table.get("hooks", {})
+        states = dict(known.get("state", {}))
+        expected["hooks"] = {**known, "state": states}
         for place, hash_ in self._hashes(new).items():
-            key = json.dumps(f"{_real(hooks)}:{place}", ensure_ascii=False)
-            text += f'{end}[hooks.state.{key}] {_MARK}{end}trusted_hash = "{hash_}"{end}'
-        _check_same(config, table, text)
+            key = f"{_real(hooks)}:{place}"
+            states[key] = {"trusted_hash": hash_}
+            name = json.dumps(key, ensure_ascii=False)
+            text += f'{end}[hooks.state.{name}] {_MARK}{end}trusted_hash = "{hash_}"{end}'
+        if not config_file.says(text, expected):
+            message = f'{config} has "hooks" in a form that prong cannot add to: it leaves it alone'
+            raise ConfigError(message, hint="write [hooks.state] as a table", path=str(config))
         return HookedFiles({hooks: new, config: decoded.encode(text)}, tuple(notes))
 
     def taken_out(self, contents: Mapping[Path, bytes | None]) -> Mapping[Path, bytes | None]:
@@ -89,7 +97,7 @@ class CodexHooks:
         if settings is None:
             return {hooks: new, config: None}
         decoded = Text.decode(config, settings)
-        _table(config, settings)
+        config_file.table(config, settings)  # raises for what is not TOML
         moved = _Places(f"{_real(hooks)}:", _vanishing_groups(hooks, old, new))
         text = moved.without_ours(decoded.text)
         if self._is_for_all_folders(hooks) or not _OURS.search(text):
@@ -98,7 +106,7 @@ class CodexHooks:
 
     def found(self, contents: Mapping[Path, bytes | None]) -> Mapping[str, str]:
         (hooks, old), (config, settings) = contents.items()
-        table = _table(config, settings)
+        table = config_file.table(config, settings)
         states: Any = cast(dict[str, Any], table.get("hooks") or {}).get("state") or {}
         result: dict[str, str] = {}
         for place in settings_file.places(hooks, old):
@@ -115,11 +123,9 @@ class CodexHooks:
 
         A `notify` of the user stays, and ours would not run then.
         """
-        from prong.edits import read
-
         root = Path(launch.env.get("CODEX_HOME") or self._root)
         config = root / "config.toml"
-        theirs: Any = _table(config, read(config)).get(NOTIFY)
+        theirs: Any = config_file.table(config, read(config)).get(NOTIFY)
         own = json.dumps([*command, self.agent, NOTIFY], ensure_ascii=False)
         there = CodexHooks(root, self._program).installed(launch.cwd)
         events = [event for event in EVENTS if event not in there]
@@ -137,8 +143,6 @@ class CodexHooks:
 
     def installed(self, folder: Path) -> set[str]:
         """The events of which Codex tells us in a folder anyway."""
-        from prong.edits import read
-
         there: set[str] = set()
         for scope in ("user", "project"):
             found = self.found({path: read(path) for path in self.files(scope, folder)})
@@ -195,32 +199,6 @@ def _is_ours(words: Any) -> bool:
     return all(isinstance(word, str) for word in texts) and settings_file.is_call(texts)
 
 
-def _table(path: Path, content: bytes | None) -> dict[str, Any]:
-    try:
-        return tomllib.loads(Text.decode(path, content).text)
-    except tomllib.TOMLDecodeError as error:
-        message = f"{path} is not TOML ({error}): prong leaves it alone"
-        raise ConfigError(message, path=str(path)) from None
-
-
-def _check_same(path: Path, before: dict[str, Any], text: str) -> None:
-    """Raise `ConfigError` when our lines would change more than they add."""
-    try:
-        after = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        after = {}
-    states: dict[str, Any] = after.get("hooks", {}).get("state", {})
-    old: dict[str, Any] = before.get("hooks", {}).get("state", {})
-    kept = {key: value for key, value in states.items() if key in old}
-    hooks = {key: value for key, value in after.get("hooks", {}).items() if key != "state"}
-    had = {key: value for key, value in before.get("hooks", {}).items() if key != "state"}
-    rest = {key: value for key, value in after.items() if key not in ("hooks", "notify")}
-    expected = {key: value for key, value in before.items() if key not in ("hooks", "notify")}
-    if not after or (kept, hooks, rest) != (old, had, expected):
-        message = f'{path} has "hooks" in a form that prong cannot add to: it leaves it alone'
-        raise ConfigError(message, hint="write [hooks.state] as a table", path=str(path))
-
-
 def _vanishing_groups(
     path: Path, content: bytes | None, after: bytes | None
 ) -> list[tuple[str, int]]:
@@ -247,7 +225,7 @@ class _Places(Record, frozen=True):
     def without_ours(self, text: str) -> str:
         kept: list[str] = []
         ours = False
-        for line in _LINE.findall(text):
+        for line in config_file.LINE.findall(text):
             header = _TRUST.match(line)
             if line.startswith("["):
                 ours = header is not None and self._is_ours(line, header["key"])

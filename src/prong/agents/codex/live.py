@@ -5,7 +5,6 @@ The lock says that it is open; whether a turn runs is said by the last mark in i
 
 import fcntl
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -16,9 +15,9 @@ from prong.agents import jsonl
 from prong.agents.codex.records import Line
 from prong.agents.times import parse_time
 from prong.model import Activity
+from prong.processes import locks
 from prong.regular import open_regular
 
-_LOCKS = Path("/proc/locks")
 _BLOCK = 1 << 16
 _MARKS = {"task_started": Activity.BUSY, "task_complete": Activity.IDLE}
 _MARKS["turn_aborted"] = Activity.IDLE
@@ -34,27 +33,11 @@ def is_open(root: Path, thread_id: str) -> bool:
         inode = path.stat().st_ino
     except OSError:
         return False
-    try:
-        locks = _LOCKS.read_text()
-    except OSError:
+    held = locks()
+    if held is None:
         return _is_locked(path)
     # Looking must not lock: a Codex that starts at that instant would think it is too late.
-    return any(held == inode for held, _ in _flocks(locks))
-
-
-def locks() -> Iterator[tuple[int, int]]:
-    """All files that are locked now, by inode, and who holds each; nothing where none can tell."""
-    with suppress(OSError):
-        yield from _flocks(_LOCKS.read_text())
-
-
-def _flocks(text: str) -> Iterator[tuple[int, int]]:
-    for line in text.splitlines():
-        # One that waits for a lock has `->` before the kind, and so one word more.
-        if " FLOCK " in line and " -> " not in line:
-            words = line.split()
-            with suppress(ValueError, IndexError):
-                yield int(words[5].rpartition(":")[2]), int(words[4])
+    return any(locked == inode for locked, _ in held)
 
 
 def _is_locked(path: Path) -> bool:

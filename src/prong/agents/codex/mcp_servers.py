@@ -7,18 +7,17 @@ person had set in it, and says nothing. Of Codex's own environment a server gets
 """
 
 import textwrap
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from prong.agents import mcp_servers
 from prong.agents.argv import Command
+from prong.agents.codex import config_file
 from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.commands import environment, server_argv
-from prong.agents.settings_file import Text
 from prong.edits import read
-from prong.errors import ConfigError, External
+from prong.errors import External
 from prong.mcp_ports import McpChange, McpEntry, McpScope, McpServer
 
 _SERVERS = "mcp_servers"
@@ -103,11 +102,7 @@ class CodexMcp:
 
     def _tables(self, key: str) -> dict[str, dict[str, Any]]:
         path = self._root / "config.toml"
-        try:
-            found: Any = tomllib.loads(Text.decode(path, read(path)).text).get(key)
-        except tomllib.TOMLDecodeError as error:
-            message = f"{path} is not TOML ({error}): prong leaves it alone"
-            raise ConfigError(message, path=str(path)) from None
+        found: Any = config_file.table(path, read(path)).get(key)
         tables = cast(dict[str, Any], found) if isinstance(found, dict) else {}
         return {name: one for name, one in tables.items() if isinstance(one, dict)}
 

@@ -10,17 +10,17 @@ approvals. It does not ask in a folder without git. `codex exec` never asks.
 import json
 import os
 import re
-import tomllib
 from pathlib import Path
 from typing import Any, cast
 
 from prong.agents import trusting
+from prong.agents.codex import config_file
 from prong.agents.settings_file import Text
+from prong.edits import read
 from prong.errors import ConfigError
 
 _LEVEL = "trust_level"
 _TRUSTED = "trusted"
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def file_of(root: Path) -> Path:
@@ -33,7 +33,7 @@ def is_trusted(folder: Path, root: Path) -> bool:
         return True
     path = file_of(root)
     try:
-        projects = _projects(_loaded(path, Text.decode(path, _read(path)).text))
+        projects = _projects(config_file.table(path, read(path)))
     except ConfigError:
         return False
     return any(_level(projects, str(one)) == _TRUSTED for one in folders(folder))
@@ -47,9 +47,9 @@ def folders(folder: Path) -> list[Path]:
 def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
     """The file as it is, and with the folder trusted; nothing else of it changes."""
     path = file_of(root)
-    before = _read(path)
+    before = read(path)
     decoded = Text.decode(path, before)
-    data = _loaded(path, decoded.text)
+    data = config_file.table(path, before)
     key = str(trusting.project(folder))
     text = _with_entry(decoded.text, key, known=key in _projects(data))
     projects = _projects(data)
@@ -58,26 +58,21 @@ def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
         raise _refusal(path)
     new = {**cast(dict[str, Any], project), _LEVEL: _TRUSTED}
     expected = {**data, "projects": {**projects, key: new}}
-    try:
-        same = tomllib.loads(text) == expected
-    except tomllib.TOMLDecodeError:
-        same = False
-    if not same:
+    if not config_file.says(text, expected):
         raise _refusal(path)
     return path, before, decoded.encode(text)
 
 
 def _with_entry(text: str, key: str, *, known: bool) -> str:
     """As Codex does it: a table at the end, or another level in the table that is there."""
-    end = "\r\n" if "\r\n" in text else "\n"
+    end = config_file.line_end(text)
     if not known:
         if text and not text.endswith("\n"):
             text += end
         name = json.dumps(key, ensure_ascii=False)
         gap = end if text else ""
         return f'{text}{gap}[projects.{name}]{end}{_LEVEL} = "{_TRUSTED}"{end}'
-    # Not splitlines(): it also splits at what may stand inside a string.
-    lines = _LINE.findall(text)
+    lines = config_file.LINE.findall(text)
     at = next((at for at, line in enumerate(lines) if _opens(line, key)), None)
     if at is None:
         return text
@@ -93,11 +88,7 @@ def _with_entry(text: str, key: str, *, known: bool) -> str:
 
 def _opens(line: str, key: str) -> bool:
     """True for the header of the table of a project."""
-    try:
-        table = tomllib.loads(line)
-    except tomllib.TOMLDecodeError:
-        return False
-    return line.lstrip().startswith("[") and table == {"projects": {key: {}}}
+    return line.lstrip().startswith("[") and config_file.says(line, {"projects": {key: {}}})
 
 
 def _level(projects: dict[str, Any], key: str) -> str | None:
@@ -108,20 +99,6 @@ def _level(projects: dict[str, Any], key: str) -> str | None:
 def _projects(data: dict[str, Any]) -> dict[str, Any]:
     projects: Any = data.get("projects")
     return cast(dict[str, Any], projects) if isinstance(projects, dict) else {}
-
-
-def _read(path: Path) -> bytes | None:
-    from prong.edits import read
-
-    return read(path)
-
-
-def _loaded(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        message = f"{path} is not TOML ({error}): prong leaves it alone"
-        raise ConfigError(message, path=str(path)) from None
 
 
 def _refusal(path: Path) -> ConfigError:

@@ -9,11 +9,13 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
-from prong.agents import argv, families, headless, jsonl, screens
+from prong import processes
+from prong.agents import argv, headless, jsonl, screens
 from prong.agents.answers import events
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.codex import live
@@ -205,24 +207,36 @@ def open_sessions(roots: Sequence[Path], pids: Iterable[int]) -> Mapping[int, Op
     wanted = frozenset(pids)
     held: dict[int, list[_Held]] = {}
     for one in _held(roots) if wanted else ():
-        owner = families.ancestor(one.holder, wanted)
+        family = chain([one.holder], processes.ancestors(one.holder))
+        owner = next((pid for pid in family if pid in wanted), None)
         if owner is not None:
             held.setdefault(owner, []).append(one)
     return {pid: _current(threads) for pid, threads in held.items()}
 
 
 def _held(roots: Sequence[Path]) -> Iterator[_Held]:
-    """All threads that are open, by what the system knows of locks."""
+    """All threads that are open: their files are locked, or open where no locks are known."""
     files: dict[int, os.DirEntry[str]] = {}
     for root in roots:
         with suppress(OSError), os.scandir(root / "thread-writer-locks") as entries:
             files |= {entry.inode(): entry for entry in entries if not entry.name.startswith(".")}
-    for inode, holder in live.locks() if files else ():
+    if not files:
+        return
+    held = processes.locks()
+    for inode, holder in _opened() if held is None else held:
         entry = files.get(inode)
         if entry is not None and entry.name.endswith(".lock"):
             with suppress(OSError):
                 name = entry.name.removesuffix(".lock")
                 yield _Held(name, holder, entry.stat().st_mtime)
+
+
+def _opened() -> Iterator[tuple[int, int]]:
+    """All files that are open, by inode, and who has each open."""
+    for pid, facts in processes.running("open_files"):
+        for file in facts["open_files"] or ():
+            with suppress(OSError):
+                yield Path(file.path).stat().st_ino, pid
 
 
 def _current(threads: Sequence[_Held]) -> OpenSession:
@@ -248,22 +262,14 @@ def _current(threads: Sequence[_Held]) -> OpenSession:
 def _rollouts(pids: Iterable[int]) -> dict[str, Path]:
     """The files that processes write to, by thread. After a rewind it is another one."""
     found: dict[str, tuple[float, Path]] = {}
-    for link in (link for pid in pids for link in _links(pid)):
+    opened = (processes.facts(pid, "open_files").get("open_files") or () for pid in pids)
+    for path in (Path(file.path) for files in opened for file in files):
         with suppress(OSError):
-            path = link.readlink()
             name = FileName.parse(path.name) if path.name.startswith("rollout-") else None
             if name is not None:
                 entry = (path.stat().st_mtime, path)
                 found[name.thread] = max(entry, found.get(name.thread, entry))
     return {thread: path for thread, (_, path) in found.items()}
-
-
-def _links(pid: int) -> list[Path]:
-    """What a process has open."""
-    try:
-        return list(Path(f"/proc/{pid}/fd").iterdir())
-    except OSError:
-        return []
 
 
 class _Meta(msgspec.Struct):
