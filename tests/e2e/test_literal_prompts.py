@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from prong.testing.home import IsolatedHome
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
 from tests.e2e.mcp_lab import McpLab
 from tests.e2e.typed_workers import WorkerLab, ended, opened
 from tests.terminals.kitty_lab import KittyLab
