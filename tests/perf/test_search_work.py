@@ -12,13 +12,13 @@ from uuid import UUID
 import pytest
 
 from benchmarks.store import StoreManifest, write_store
-from prong.agents.claude.sample import ClaudeSample
 from prong.app import App
 from prong.model import Query
 from prong.search.embedder import Embedder
 from prong.search.lexical import Lexical, LexicalWriter
 from prong.testing.home import IsolatedHome
 from tests.perf.test_work import opened_below
+from tests.samples.claude import ClaudeSample
 
 pytestmark = pytest.mark.perf
 

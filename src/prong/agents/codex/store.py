@@ -1,5 +1,6 @@
 """The sessions of Codex, behind the `AgentStore` port. Its sqlite files are never opened."""
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -8,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from prong.agents import tested
 from prong.agents.codex.folders import default_root
 from prong.agents.codex.library import FileName, Library, names
 from prong.agents.scanning import FileScan, Kind, Reading, recall
@@ -358,7 +360,6 @@ class CodexStore(WorkerStore):
 
     @property
     def program(self) -> Program:
-        from prong.agents import tested
         from prong.agents.argv import executable
         from prong.agents.codex import commands
 
@@ -453,9 +454,15 @@ class CodexStore(WorkerStore):
 
     def write_samples(self, cwd: str, now: datetime, _: TurnOver | None = None, /) -> SessionRef:
         # As if made before hooks were installed: nobody kept the code of these turns.
-        from prong.agents.codex import sample
+        from prong.agents.samples import Samples, write_sample
 
-        return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
+        sessions = dict(Samples("prong.agents.codex", cwd, now, tested.CODEX[-1]).sessions())
+        for id_, text in sessions.items():
+            began = json.loads(text.partition("\n")[0])["payload"]["timestamp"]
+            day, time = began[:10], began[11:19].replace(":", "-")
+            folder = self.roots[0] / "sessions" / day.replace("-", "/")
+            write_sample(folder / f"rollout-{day}T{time}-{id_}.jsonl", text)
+        return SessionRef(self.name, next(reversed(sessions)))
 
 
 def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> "Rollout | None":

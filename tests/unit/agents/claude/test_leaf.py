@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
 from prong.agents.claude.transcript import ZERO
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, uuid
 
 ID = uuid(1)
