@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from prong.model import SessionRef
 from prong.state.forks import ForkRecords
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
@@ -64,8 +63,7 @@ class Bench:
 
     def record(self, child: str) -> Any:
         records = ForkRecords(Path(self.env["XDG_STATE_HOME"]) / "prong" / "state.db")
-        agent, _, id_ = child.partition(":")
-        return records.of_child(SessionRef(agent, id_))
+        return next((fork for fork in records.all() if str(fork.child) == child), None)
 
 
 @pytest.fixture
