@@ -28,6 +28,12 @@ def first_line(text: str) -> str:
     return safe(line[:_LONGEST_LINE])[:_TITLE_LENGTH]
 
 
+def foot(screen: str, rows: int = 3) -> str:
+    """The last rows of a screen that are not blank: there a dialog tells how it is left."""
+    filled = [row for row in screen.splitlines() if row.strip()]
+    return "\n".join(filled[-rows:])
+
+
 @contextmanager
 def alone(folder: Path) -> Generator[None]:
     """One process at a time. Nothing is written for it, so nothing can be left behind.

@@ -247,9 +247,9 @@ class CodexStore(WorkerStore):
         return any(live.is_open(root, session.id) for root in self.roots)
 
     def live_folders(self, sessions: Iterable[str]) -> Iterable[Path]:
-        from prong.agents.codex.live_folders import live_folders
+        from prong.agents.codex import live
 
-        return live_folders(self.roots, sessions)
+        return live.folders(self.roots, sessions)
 
     def source(self, session: Session, cache: ScanCache | None = None) -> "CodexSource":
         from prong.agents.codex.history import OpenFiles

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from prong.agents import argv, families, headless, jsonl, screens
+from prong.agents import argv, families, headless, jsonl
 from prong.agents.answers import events
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.codex import live
@@ -32,6 +32,7 @@ from prong.agents.codex.last_words import last_words as last_words  # noqa: PLC0
 from prong.agents.codex.library import FileName
 from prong.agents.codex.literal import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
 from prong.agents.codex.printed import Event
+from prong.agents.common import foot
 from prong.agents.headless import TurnOutput
 from prong.agents.ids import is_uuid
 from prong.agents.shell import Word
@@ -322,8 +323,8 @@ _DIALOGS = {
 
 def dialog_on(screen: str) -> str | None:
     """What Codex asks."""
-    foot = screens.foot(screen)
-    return next((kind for words, kind in _DIALOGS.items() if words in foot), None)
+    rows = foot(screen)
+    return next((kind for words, kind in _DIALOGS.items() if words in rows), None)
 
 
 _INPUT_SIGNS = {"\u203a": "", "!": "!"}
