@@ -36,7 +36,6 @@ from prong.regular import read_regular
 
 # What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
 if TYPE_CHECKING:
-    from prong.agents.answers import Answer
     from prong.agents.argv import Command
     from prong.agents.claude.facts import Facts
     from prong.agents.claude.hooks import ClaudeHooks
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from prong.agents.claude.transcript import Transcript
     from prong.agents.claude.tree import Tree
     from prong.agents.claude.turns import Span
+    from prong.agents.headless import Answer
     from prong.publication import Publication
     from prong.texts import FileTexts, TextSink
 

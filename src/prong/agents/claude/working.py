@@ -14,14 +14,13 @@ from pathlib import Path
 import msgspec
 
 from prong.agents import argv, families, headless, jsonl
-from prong.agents.answers import events
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.claude.commands import GRAMMAR, PROGRAM, SESSION_FLAGS, environment
 from prong.agents.claude.last_words import last_words as last_words  # noqa: PLC0414 -- a part of this module
 from prong.agents.claude.literal import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
 from prong.agents.claude.printed import Event
 from prong.agents.common import foot
-from prong.agents.headless import TurnOutput
+from prong.agents.headless import TurnOutput, events
 from prong.agents.ids import checked_id, is_uuid
 from prong.agents.shell import Word
 from prong.errors import UsageError

@@ -36,7 +36,6 @@ from prong.record import replace
 
 # What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
 if TYPE_CHECKING:
-    from prong.agents.answers import Answer
     from prong.agents.argv import Command
     from prong.agents.codex.assembly import Assembly
     from prong.agents.codex.facts import Facts
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from prong.agents.codex.source import CodexSource
     from prong.agents.codex.texts import Listening
     from prong.agents.codex.turns import Span
+    from prong.agents.headless import Answer
     from prong.publication import Publication
     from prong.texts import FileTexts, TextSink
 

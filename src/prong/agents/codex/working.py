@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 
 from prong.agents import argv, families, headless, jsonl
-from prong.agents.answers import events
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.codex import live
 from prong.agents.codex.commands import (
@@ -33,7 +32,7 @@ from prong.agents.codex.library import FileName
 from prong.agents.codex.literal import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
 from prong.agents.codex.printed import Event
 from prong.agents.common import foot
-from prong.agents.headless import TurnOutput
+from prong.agents.headless import TurnOutput, events
 from prong.agents.ids import is_uuid
 from prong.agents.shell import Word
 from prong.errors import Unsupported, UsageError
