@@ -161,6 +161,11 @@ https://discord.com/api/webhooks/{{d18}}/{{w68}}
 https://discordapp.com/api/webhooks/{{d18}}/{{w68}}
 https://hooks.zapier.com/hooks/catch/{{d8}}/{{l10}}
 {{d8}}:AA{{w33}}
+{{d10}}:AA{{w33}}
+https://api.telegram.org/bot{{d9}}:AA{{w33}}/getMe
+curl -u admin:{{a20}} https://localhost
+curl -s -u admin:{{a20}} https://localhost
+curl -X POST --user 'admin:{{a20}}' https://localhost
 SG.{{w22}}.{{w43}}
 xkeysib-{{h64}}-{{a16}}
 xsmtpsib-{{h64}}-{{a16}}
@@ -243,6 +248,7 @@ asana {{a32}}
 atlassian {{a24}}
 azure {{a32}}
 beamer {{a44}}
+beamer b_{{w44}}
 bitbucket {{a32}}
 bittrex {{a32}}
 brave {{a32}}

@@ -196,6 +196,15 @@ SHAPES = (
         "A3-",
         r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
     ),
+    # A name and a password on a command line.
+    *(
+        Shape(
+            "password",
+            sign,
+            r"[\"']?[\w.@+-]{0,64}:(?=[^\s\"']{0,60}[0-9])(?=[^\s\"']{0,60}[A-Za-z])[^\s\"']{8,100}",
+        )
+        for sign in ("curl -u ", "curl -s -u ", "--user ")
+    ),
     # Messages
     Shape("slack token", "xox", r"[abeoprs]-(?=[A-Za-z-]{0,20}[0-9])[A-Za-z0-9-]{10,}"),
     Shape("slack token", "xoxe.xox", r"[bp]-[A-Za-z0-9-]{20,}"),
@@ -207,7 +216,18 @@ SHAPES = (
     Shape("discord webhook", "discord.com/api/webhooks/", r"[0-9]{15,22}/[A-Za-z0-9_-]{40,}"),
     Shape("discord webhook", "discordapp.com/api/webhooks/", r"[0-9]{15,22}/[A-Za-z0-9_-]{40,}"),
     Shape("zapier webhook", "hooks.zapier.com/hooks/catch/", r"[0-9]{4,}/[A-Za-z0-9]{5,}"),
-    Shape("telegram token", ":AA", rf"{_WORD}{{32,33}}(?!{_WORD})", "[0-9]{8}", 8),
+    # The number of the bot has 8 to 10 digits; in an address `bot` is before it.
+    *(
+        Shape(
+            "telegram token",
+            ":AA",
+            rf"{_WORD}{{32,33}}(?!{_WORD})",
+            f"{word}[0-9]{{{digits}}}",
+            digits + len(word),
+        )
+        for word in ("", "bot")
+        for digits in (8, 9, 10)
+    ),
     Shape("sendgrid key", "SG.", r"[A-Za-z0-9_=-]{20,30}\.[A-Za-z0-9_=-]{38,50}"),
     Shape("sendinblue key", "xkeysib-", r"[0-9a-f]{64}-[A-Za-z0-9]{16}"),
     Shape("sendinblue key", "xsmtpsib-", r"[0-9a-f]{64}-[A-Za-z0-9]{16}"),
@@ -310,6 +330,7 @@ NAMED = (
     _named("atlassian token", "confluence", _ALNUM, 20, 24),
     _named("atlassian token", "jira", _ALNUM, 20, 24),
     _named("beamer key", "beamer", _ALNUM, 44),
+    _named("beamer key", "beamer", "b_[A-Za-z0-9=_-]{44}"),
     _named("bitbucket secret", "bitbucket", "[A-Za-z0-9=_-]", 32, 64),
     _named("bittrex key", "bittrex", _ALNUM, 32),
     _named("bugsnag key", "bugsnag", _HEX, 32),

@@ -54,15 +54,18 @@ def limit_files(megabytes: float) -> None:
     file.write_text(f"[snapshots]\nlimit_mb = {megabytes}\n")
 
 
-def foreign(agent: Agent) -> dict[str, str]:
-    """An environment in which git takes every repository for somebody else's."""
-    folder = agent.home.root / "foreign"
+def another_git(agent: Agent, script: str) -> dict[str, str]:
+    """An environment whose git is a script, which has git as `$git`."""
+    folder = agent.home.root / "bin"
     folder.mkdir()
-    git_program = shutil.which("git")
-    script = f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {git_program} "$@"\n'
-    (folder / "git").write_text(script)
+    (folder / "git").write_text(f"#!/bin/sh\ngit={shutil.which('git')}\n{script}\n")
     (folder / "git").chmod(0o755)
     return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def foreign(agent: Agent) -> dict[str, str]:
+    """An environment in which git takes every repository for somebody else's."""
+    return another_git(agent, 'GIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec $git "$@"')
 
 
 def test_a_repository_of_somebody_else(agent: Agent, shell: Shell, sample: ClaudeSample) -> None:
@@ -103,6 +106,21 @@ def test_a_file_over_the_limit(agent: Agent, shell: Shell, sample: ClaudeSample)
     (finding,) = [one for one in findings(shell) if "incomplete" in one["message"]]
     assert "dump.sql (1.2 MB)" in finding["message"]
     assert finding["hint"] == f"prong turns claude:{ID}"
+
+
+def test_a_part_that_git_could_not_read(agent: Agent, shell: Shell, sample: ClaudeSample) -> None:
+    complaint = "warning: could not open directory 'closed/': Permission denied"
+    script = f'case "$*" in *ls-files*) echo "{complaint}" >&2;; esac\nexec $git "$@"'
+    agent.env = another_git(agent, script)
+    end_turn(agent, sample)
+    reason = "git could not look into closed/"
+    assert [(gap["kind"], gap["reason"]) for gap in gaps(shell)[0]] == [("partial", reason)]
+    listed = shell.ok("turns", ID)
+    assert f"-- code incomplete: {reason}" in listed
+    assert " ? " in listed
+    assert f"the snapshot is not complete: {reason}" in warnings(shell, ID)
+    (finding,) = [one for one in findings(shell) if "incomplete" in one["message"]]
+    assert reason in finding["message"]
 
 
 def test_the_same_gap_is_printed_once(agent: Agent, shell: Shell, sample: ClaudeSample) -> None:

@@ -1,5 +1,6 @@
 """Looking runs no program that a repository names, whichever setting of git names it."""
 
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -39,6 +40,11 @@ LOOKING = [
     ["fork", f"{API}@2", "--code", "now", "--dry-run"],
     ["fork", PARSER, "--dry-run", "--yes"],
     ["run", "do it", "--headless", "--dry-run"],
+    ["run", "do it", "--fork", f"{API}@2", "--headless", "--dry-run"],
+    ["find", "redis", "counters", "--has", "snapshot"],
+    ["find", "redis", "counters", "--fork", "1", "--dry-run", "--yes"],
+    ["resume", API],
+    ["export", "out", "--all", "--dry-run"],
     ["hooks", "install", "--agent", "claude", "--dry-run"],
     ["index"],
     ["snapshot", API],
@@ -103,6 +109,33 @@ def test_none_waits_for_a_pipe(
     assert result.returncode == 0, result.stderr.decode()
 
 
+ASKED = [
+    ["turns", API],
+    ["worktrees"],
+    ["fork", f"{API}@2", "--dry-run"],
+    ["fork", PARSER, "--dry-run", "--yes"],
+]
+
+
+@pytest.mark.parametrize("name", [".gitattributes", "core.attributesFile", "core.excludesFile"])
+def test_none_waits_for_ever_for_a_pipe_that_git_cannot_be_told_to_leave_alone(
+    code: CodeLab,
+    worktree: Path,
+    shop: Shell,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    pipe = code.folder / name if name.startswith(".") else tmp_path / "pipe"
+    os.mkfifo(pipe)
+    if not name.startswith("."):
+        git(code.folder, "config", name, str(pipe))
+    monkeypatch.setattr("prong.vcs.git._PATIENCE", 0.5)
+    problems = [shop.run(*words).stderr for words in ASKED]
+    assert any("did not end within" in problem for problem in problems)
+    assert not any("Traceback" in problem for problem in problems)
+
+
 def test_nor_a_blob_that_a_remote_has_promised(trap: Trap, code: CodeLab, shop: Shell) -> None:
     """Git fetches what is missing, if it may."""
     listed = ("-c", "core.fsmonitor=false", "rev-parse", "HEAD:README.md")
@@ -135,7 +168,10 @@ def test_nor_the_tools_of_the_mcp_server(trap: Trap, shop: Shell, code: CodeLab)
         agent.ok("prong_doctor")
         agent.ok("list_workers")
         agent.ok("smart_fork", intent="redis counters")
+        agent.ok("smart_fork", intent="redis counters", fork_index=1, dry_run=True)
         agent.ok("fork_session", session=f"{API}@2", dry_run=True)
+        wanted = [{"fork_from": f"{API}@2"}, {"project_path": str(code.folder), "prompt": "x"}]
+        agent.ok("spawn_workers", workers=wanted, dry_run=True)
     assert trap.sprung == []
 
 

@@ -87,7 +87,18 @@ def test_a_day_by_http(lab: WorkerLab, daemon: Daemon, headless: bool) -> None:
         created = heard.wait("worker_created", worker="ada-two")
         assert created["forked_from"] == "ada-one"
         assert heard.wait("fork_created")["child"] == forked["session"]
+        # At a turn: what was said after that is not in it, and no turn of the source ends again.
+        early = {"worker": "ada-one", "name": "ada-three", "turn": 1}
+        daemon.call("POST", "/fork", early)
+        assert daemon.wait(["ada-three"], ["idle"], 30) == {"ada-three": "idle"}
+        body = {"worker": "ada-three", "text": "a third way", "wait": True, "timeout": 60}
+        lab.server.enqueue(say("third answer"))
+        assert daemon.call("POST", "/send", body)["reply"] == "third answer"
+        history = [text.strip() for text in lab.prompts("a third way")]
+        assert "please think" in history
+        assert "go on" not in history
+        assert heard.wait("turn_finished", 30, worker="ada-three")["turn"] == 2
         assert digest(path) == before
-        for name in ("ada-one", "ada-two"):
+        for name in ("ada-one", "ada-two", "ada-three"):
             daemon.call("POST", "/stop", {"worker": name, "force": True})
             assert heard.wait("worker_gone", worker=name)["stopped"] is True

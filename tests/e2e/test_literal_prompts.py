@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import prong
+from prong.app.daemon import Daemon
 from prong.testing.home import IsolatedHome
 from prong.testing.wait import wait_until
 from tests.e2e.mcp_lab import McpLab
@@ -136,6 +138,41 @@ def test_an_agent_cannot_send_a_command(lab: WorkerLab) -> None:
     assert "!touch made" in [text.strip() for text in asked(lab)]
     assert "the user has not allowed it" in done.texts[1]
     assert not (lab.project / "made").exists()
+
+
+def test_an_agent_can_where_the_user_allows_it(lab: WorkerLab) -> None:
+    config = lab.home.root / ".config/prong/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    with config.open("a") as file:
+        file.write("[mcp]\nallow_commands = true\n")
+    lab.run("--name", "tess", "--no-worktree", *lab.asks())
+    send = {"name": "tess", "text": "!touch made", "as_command": True}
+    done = McpLab(lab).ask("send it", ("send_to_worker", send))
+    assert done.failed == (False,), done.texts
+    wait_until((lab.project / "made").exists)
+
+
+def test_the_daemon_and_a_program_send_prompts(
+    lab: WorkerLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in lab.environment().items():
+        monkeypatch.setenv(name, value)
+    lab.run("--name", "tess", "--no-worktree", *lab.asks())
+    prong.Worker.open("tess").send("!touch made", timeout=60)
+    arrives(lab, "!touch made", 0)
+    with lab.begun("serve", "--json") as process:
+        assert process.stdout is not None
+        daemon = Daemon(Path(json.loads(process.stdout.readline())["socket"]).parent)
+        send = {"worker": "tess", "text": "/status"}
+        daemon.call("POST", "/send", {**send, "wait": True, "timeout": 60})
+        arrives(lab, "/status", 1)
+        daemon.call("POST", "/send", {**send, "text": "!touch made"})
+        arrives(lab, "!touch made", 2)
+        lab.ok("wait", "tess")
+        daemon.call("POST", "/send", {**send, "text": "!touch made", "as_command": True})
+        wait_until((lab.project / "made").exists)
+        process.terminate()
+        process.wait(timeout=20)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """What an agent pays: in each session for the list of tools, and for each answer."""
 
+import pytest
+
 from prong.testing.home import IsolatedHome
 from tests.cli.shell import Shell
 from tests.mcp.agent import Agent
@@ -17,19 +19,32 @@ def test_the_list_of_tools(agent: Agent) -> None:
     assert tokens(listed) <= TOOLS
 
 
+@pytest.mark.parametrize(
+    ("words", "intent"),
+    [
+        (
+            "Add rate limiting to the public API, a sliding window for each of the clients. ",
+            "rate limiting with a sliding window",
+        ),
+        (
+            "公開APIにレート制限を追加し、各クライアントごとにスライディングウィンドウを使う。",
+            "レート制限 スライディングウィンドウ",
+        ),
+    ],
+    ids=["English", "Japanese"],
+)
 def test_a_search_with_five_results(
-    shell: Shell, agent: Agent, isolated_home: IsolatedHome
+    shell: Shell, agent: Agent, isolated_home: IsolatedHome, words: str, intent: str
 ) -> None:
     folder = isolated_home.projects / "shop" / "services" / "public-api"
     folder.mkdir(parents=True)
-    words = "Add rate limiting to the public API, with a sliding window for each of the clients. "
     for number in range(7):
         sample = shell.session(number + 1, cwd=str(folder))
         for turn in range(3):
             sample.prompt(f"{number} {turn}: {words * 20}")
             sample.answer(f"The limiter of attempt {number} counts in a window. {words * 20}")
         sample.write(shell.home.claude)
-    found = agent.ok("smart_fork", intent="rate limiting with a sliding window")
+    found = agent.ok("smart_fork", intent=intent)
     assert len(found["results"]) == 5
     for one in found["results"]:
         # The folders of tests are longer than those of people.

@@ -1,5 +1,6 @@
 """How much work a search is, counted: files opened, texts that the model reads, modules."""
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,9 @@ from prong.app import App
 from prong.model import Query
 from prong.search.embedder import Embedder
 from prong.search.lexical import Lexical, LexicalWriter
+from prong.state.snapshots import SnapshotRecords
 from prong.testing.home import IsolatedHome
+from tests.perf.test_state_work import snapshot
 from tests.perf.test_work import opened_below
 from tests.samples.claude import ClaudeSample
 
@@ -98,6 +101,33 @@ def test_when_nothing_changed_a_search_opens_no_session_and_writes_nothing(
         result = app.find(Query(ASKED, fast=True))
     assert len(result.hits) == SAMPLES
     assert (sessions_in(opened), writers) == ([], [])
+
+
+def test_a_search_costs_the_same_with_many_snapshots(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks state.db for the turns that it found, not for all that there are."""
+    steps: list[int] = []
+    real: Any = sqlite3.connect
+
+    def counting(path: str, *words: object, **names: object) -> sqlite3.Connection:
+        opened = real(path, *words, **names)
+        if "state.db" in str(path):
+            opened.set_progress_handler(lambda: steps.append(1), 1)
+        return opened
+
+    def steps_of_a_search() -> int:
+        assert len(app.find(Query(ASKED, fast=True)).hits) == SAMPLES
+        steps.clear()
+        app.find(Query(ASKED, fast=True))
+        return len(steps)
+
+    monkeypatch.setattr(sqlite3, "connect", counting)
+    records = SnapshotRecords(app.database)
+    records.add(*map(snapshot, range(7)))
+    few = steps_of_a_search()
+    records.add(*map(snapshot, range(7, 5000)))
+    assert 0 < steps_of_a_search() <= 2 * few
 
 
 def test_nor_does_an_index_of_what_is_indexed(

@@ -164,7 +164,7 @@ def test_the_newest_first_instead_of_the_best(demo: Demo) -> None:
         await person.sees("turns in 5 sessions")
         await person.press("alt+o")
         await person.sees("order <newest>")
-        await person.until(lambda: "sliding window" in found(person)[0])
+        await person.until(lambda: "sliding window" in "".join(found(person)[:1]))
 
     drive(story)
 

@@ -9,6 +9,7 @@ Nothing that stands in a file makes us take more memory than a session needs: on
 opened, a line and an unpacked archive have a limit that no real one is near.
 """
 
+import codecs
 import io
 import json
 import re
@@ -134,6 +135,8 @@ class Reader(Record, Generic[T], dict=True):
     bad: list[Bad] = field(default_factory=list[Bad])
     end: int = 0
     """The offset behind the last whole record or line; behind it stands at most half a record."""
+    is_aside: bool = False
+    """True while the record at hand does not begin its line, or its line is not strict JSON."""
 
     def __post_init__(self) -> None:
         self._decode: Callable[[bytes], T] = _decoder(self.type).decode
@@ -180,7 +183,10 @@ class Reader(Record, Generic[T], dict=True):
     def _recover(self, offset: int, line: bytes) -> Iterator[tuple[int, bytes, T]]:
         pieces, rest = split_objects(line)
         for start, end, value in pieces:
+            begins = not line[:start].removeprefix(codecs.BOM_UTF8 if offset == 0 else b"").strip()
+            self.is_aside = not begins or not _is_strict(line[start:end])
             yield offset + start, line[start:end], salvage(self.type, value)
+            self.is_aside = False
         if not pieces and rest is None and line.strip(_BLANK):
             rest = 0
         end = len(line)
@@ -225,6 +231,15 @@ def split_objects(line: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], i
 
     located = [(to_byte(start), to_byte(end), value) for start, end, value in pieces]
     return located, None if garbage is None else to_byte(garbage)
+
+
+def _is_strict(data: bytes) -> bool:
+    """True for JSON as the agents themselves read it; wrong bytes in a text do not matter."""
+    try:
+        json.loads(data.decode("utf-8", "replace"), parse_constant=int)  # which takes no NaN
+    except (ValueError, RecursionError) as error:
+        return isinstance(error, RecursionError)
+    return True
 
 
 def salvage(type_: type[T], value: dict[str, Any]) -> T:

@@ -33,7 +33,6 @@ from prong.model import (
     Query,
     SearchResult,
     Session,
-    SessionRef,
     Snapshot,
     Turn,
     View,
@@ -384,16 +383,14 @@ class App:
         own = partial(whereabouts.of_agents, self.stores)
         return Capture(self.state_dir, self.recorded_forks, limit, folders, own)
 
+    def capture_in_use(self) -> Capture | None:
+        """What keeps the code of turns; None, and not loaded, where no code was ever kept."""
+        known = self.remembers and (self.state_dir / "state.db").exists()
+        return self.capture if known else None
+
     def kept_turns(self) -> set[str]:
         """The ids of the turns whose code was kept, of whatever session."""
-        # Where no code was ever kept, there is no need to load what keeps it.
-        known = self.remembers and (self.state_dir / "state.db").exists()
-        return self.capture.turn_ids() if known else set()
-
-    def kept_sessions(self) -> set[SessionRef]:
-        """The sessions of which the code of some turn was kept."""
-        known = self.remembers and (self.state_dir / "state.db").exists()
-        return self.capture.sessions() if known else set()
+        return capture.turn_ids() if (capture := self.capture_in_use()) else set()
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
         """The snapshots of a conversation's turns, by the ids of the turns."""

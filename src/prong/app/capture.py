@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -146,6 +146,10 @@ class Capture:
         """The turns whose code was kept, by their ids."""
         self.take_in()
         return self._records.turn_ids()
+
+    def among(self, agent: str, turn_ids: Collection[str]) -> set[str]:
+        """Those of an agent's turns whose code was kept."""
+        return self._records.among(agent, turn_ids)
 
     def with_code(self, conversation: Conversation) -> Conversation:
         """The conversation, its turns with what is known of their code."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from prong.secrets import mask
 
 if TYPE_CHECKING:
     from prong.app.application import App
+    from prong.app.capture import Capture
 
 
 class Lookup:
@@ -44,9 +44,17 @@ class Lookup:
         return Marker(words_of(self._query.text))
 
     @cached_property
-    def _kept(self) -> AbstractSet[str]:
-        """The turns whose code was kept: asked for once, not for each hit."""
-        return self._app.kept_turns()
+    def _capture(self) -> Capture | None:
+        """What knows the turns whose code was kept; None where none ever was."""
+        capture = self._app.capture_in_use()
+        if capture is not None:
+            capture.take_in()  # once, not for each hit
+        return capture
+
+    def _kept(self, session: Session, turns: Iterable[Turn]) -> set[str]:
+        """Those of these turns whose code was kept. All that there are may be very many."""
+        ids = [turn.id for turn in turns]
+        return self._capture.among(session.agent, ids) if self._capture else set()
 
     def hits(self, answer: Answer) -> Iterator[Hit]:
         for found in answer.found:
@@ -72,7 +80,7 @@ class Lookup:
         if not query.files and not query.has_snapshot:
             return True
         turns = [hit.turn] if hit.turn else self._turns(hit.session)
-        if query.has_snapshot and not any(turn.id in self._kept for turn in turns):
+        if query.has_snapshot and not (hit.session and self._kept(hit.session, turns)):
             return False
         names = [FileName(name) for name in query.files]
         return any(all(name.fits(turn.files) for name in names) for turn in turns)
@@ -128,7 +136,7 @@ class Lookup:
 
     def _with_code(self, session: Session, turn: Turn) -> Turn:
         """The turn as the session has it, when there is code to tell of."""
-        if turn.id not in self._kept:
+        if not self._kept(session, [turn]):
             return turn
         try:
             conversation = self._app.with_code(self._app.conversation(session))

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from prong.model import SessionRef
 
 _LONGEST = 72
-"""Characters of a prompt or a title in a list."""
+"""Bytes of a prompt or a title in a list: a Chinese character costs as much as a short word."""
 _SNIPPET = 140
-"""Characters around the first word that matches; read_session has the rest."""
+"""Bytes around the first word that matches; read_session has the rest."""
 _ALSO = 2
 """Sessions that have a copy of the turn; find_sessions gives each a result."""
 _COMMIT = 12
@@ -269,10 +269,12 @@ def _found(hit: dict[str, Any]) -> Found:
 
 def _around(text: str | None, marks: list[list[int]]) -> str | None:
     """So much of a passage, masked already, that the first mark is in it."""
-    if text is None or len(text) <= _SNIPPET:
+    if text is None or _fitting(text, _SNIPPET) == len(text):
         return text
-    start = max(min((marks[0][0] if marks else 0) - _SNIPPET // 4, len(text) - _SNIPPET), 0)
-    end = start + _SNIPPET
+    first = marks[0][0] if marks else 0
+    start = first - _fitting(text[:first][::-1], _SNIPPET // 4)
+    start = min(start, len(text) - _fitting(text[::-1], _SNIPPET))
+    end = start + _fitting(text[start:], _SNIPPET)
     return f"{'... ' if start else ''}{text[start:end]}{' ...' if end < len(text) else ''}"
 
 
@@ -283,7 +285,17 @@ def _cut(text: str | None) -> str | None:
     from prong.visible import safe
 
     text = safe(text)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+    end = _fitting(text, _LONGEST)
+    return text if end == len(text) else f"{text[:end]} ..."
+
+
+def _fitting(text: str, room: int) -> int:
+    """How many characters of the text have room in so many bytes."""
+    for count, character in enumerate(text):
+        room -= len(character.encode(errors="replace"))
+        if room < 0:
+            return count
+    return len(text)
 
 
 TOOLS = (

@@ -70,6 +70,16 @@ class SnapshotRecords:
         rows = read(self._path, "SELECT DISTINCT turn_id FROM snapshots")
         return {str(row[0]) for row in rows if TurnKey("", "", str(row[0])).is_turn}
 
+    def among(self, agent: str, turn_ids: Collection[str]) -> set[str]:
+        """Those of an agent's turns that have a snapshot, without a look at all the others."""
+        wanted, found = list(dict.fromkeys(turn_ids)), set[str]()
+        for start in range(0, len(wanted), _AT_A_TIME):
+            some = wanted[start : start + _AT_A_TIME]
+            marks = ", ".join("?" * len(some))
+            query = f"SELECT turn_id FROM snapshots WHERE agent = ? AND turn_id IN ({marks})"  # noqa: S608
+            found.update(str(row[0]) for row in read(self._path, query, (agent, *some)))
+        return found
+
     def sessions(self) -> set[tuple[str, str]]:
         """Agent and id of the sessions that have some."""
         rows = read(self._path, "SELECT DISTINCT agent, session FROM snapshots")

@@ -102,7 +102,8 @@ def _listed(app: App, asked: Asked, query: Query, notes: tuple[str, ...]) -> Loo
     listing = app.list_sessions(SessionFilter(None, query.project, query.since))
     sessions = tuple(one for one in listing.sessions if query.agent in (None, one.agent))
     if query.has_snapshot:
-        kept = app.kept_sessions()
+        capture = app.capture_in_use()
+        kept = capture.sessions() if capture else set[SessionRef]()
         sessions = tuple(session for session in sessions if session.ref in kept)
     known = {(session.agent, session.id): session for session in sessions}
     family = {session.ref: SessionRef(*family_of(session, known)) for session in sessions}

@@ -72,6 +72,11 @@ _PLAIN = frozenset(
     )
 )
 """Commands that read neither files of the working tree nor write anything: no filter, no hook."""
+_PATIENCE = 120.0
+"""Seconds for a command that only looks, where the caller has no deadline.
+
+A pipe in place of `.gitattributes`, or of a file that the settings name, keeps git waiting.
+"""
 _PROGRAMS = re.compile(rb"(filter|hook)\.(.+)\.[^.]+", re.DOTALL)
 _LISTED = ("config", "-z", "--name-only", "--get-regexp", r"^(filter|hook)\.")
 _OFF = {
@@ -94,6 +99,10 @@ class Deadline:
             self._timer = threading.Timer(max(seconds, 0), self._strike)
             self._timer.daemon = True
             self._timer.start()
+
+    @property
+    def is_set(self) -> bool:
+        return self._end is not None
 
     @property
     def over(self) -> bool:
@@ -165,8 +174,10 @@ class Running:
         arguments: tuple[str, ...],
         deadline: Deadline,
         output: Path | None,
+        patience: float | None,
     ) -> None:
         self._process = process
+        self._patience = patience
         self._arguments = arguments
         self._deadline = deadline
         self._output = output
@@ -189,7 +200,13 @@ class Running:
         try:
             if given is not None:
                 given = self._flushed(given)
-            output, complaint = self._process.communicate(given)
+            output, complaint = self._process.communicate(given, self._patience)
+        except subprocess.TimeoutExpired as error:
+            self.kill()
+            raise External(
+                f"git {self._arguments[0]} did not end within {self._patience:.0f} s",
+                hint="Is there a pipe in place of a file that git reads, such as .gitattributes?",
+            ) from error
         except BaseException:
             self.kill()
             raise
@@ -275,7 +292,9 @@ class Git:
         finally:
             if writing is not None:
                 writing.close()
-        return Running(process, arguments, self.deadline, output)
+        is_free = self.deadline.is_set or self._as_user or self._filters
+        looks = not is_free and arguments[0] in (*_PLAIN, "status", "diff-files")
+        return Running(process, arguments, self.deadline, output, _PATIENCE if looks else None)
 
     def _is_way(self, name: str) -> bool:
         return self._as_user and name.startswith(_WAYS)

@@ -47,7 +47,7 @@ MADE_OF = {
     # What others are made of: every capability that needs a session or a store asks for them.
     *("sessions", "session", "turns", "turn", "store", "roots", "root_variables", "close", "rest"),
     *("reading", "is_current", "path_of", "recorded_forks", "record", "state_health"),
-    *("kept_turns", "kept_sessions", "hook_backup"),
+    *("kept_turns", "capture_in_use", "hook_backup"),
 }
 
 

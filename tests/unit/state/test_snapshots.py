@@ -57,6 +57,14 @@ def test_nothing_is_there(records: SnapshotRecords) -> None:
     assert records.of_turns(SESSION, ["a"]) == {}
 
 
+def test_which_of_some_turns_have_one(records: SnapshotRecords) -> None:
+    assert records.among("claude", ["a"]) == set()
+    records.add(snapshot("a"), snapshot("b", FORK))
+    many = [str(number) for number in range(2000)]
+    assert records.among("claude", [*many, "a", "b", "c"]) == {"a", "b"}
+    assert records.among("codex", ["a"]) == set()
+
+
 def test_the_last_one_of_a_turn_counts(records: SnapshotRecords) -> None:
     records.add(snapshot("a"))
     records.add(snapshot("a")._replace(commit="c2"))

@@ -78,7 +78,7 @@ def _closing_lines(child: Child, fork: Tree, last: Node) -> Iterator[dict[str, A
     assert fork.leaf is not None
     shared = {
         "isSidechain": False,
-        "timestamp": fork.leaf.time,
+        "timestamp": fork.leaf.time or _now(),
         "userType": "external",
         "entrypoint": "cli",
         "cwd": path_text(child.cwd),
@@ -125,13 +125,16 @@ def _leaf_line(child: Child, last: LastPrompt) -> dict[str, str | bool | None]:
 
 
 def _title_line(child: Child) -> dict[str, str | None]:
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return {
         "type": "custom-title",
         "customTitle": child.title,
         "sessionId": child.id,
-        "timestamp": now,
+        "timestamp": _now(),
     }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def check_free(root: Path, id_: str) -> None:
@@ -156,6 +159,7 @@ class _Copy:
         self._session_id = _raw(self.child.id)
         self._cwd = _raw(path_text(self.child.cwd))
         self._origin = b'{"sessionId":%b,"messageUuid":' % _encode(self.source.session.id)
+        self._time = _now()
 
     def records(self, fork: Tree) -> Iterator[sidecars.Record]:
         for node in self._with_sidechains(fork.nodes.values()):
@@ -185,6 +189,11 @@ class _Copy:
             fields["entrypoint"] = _CLI
         if "cwd" in fields:
             fields["cwd"] = self._cwd
+        if node.time is None:
+            # The CLI resumes no session whose last line has none.
+            fields["timestamp"] = _raw(self._time)
+        else:
+            self._time = node.time
         fields["forkedFrom"] = Raw(self._origin + _encode(node.uuid) + b"}")
         return fields
 

@@ -19,14 +19,15 @@ def find_leaf(transcript: Transcript) -> Node | None:
     Missing parents have no stand-in here: Claude Code looks for one after it has chosen the leaf.
     """
     nodes = transcript.nodes
-    tip = next((node for node in reversed(nodes.values()) if _is_main(node)), None)
-    if tip is None:
+    newest = next((node for node in reversed(nodes.values()) if _is_main(node)), None)
+    if newest is None:
         return None
+    tip = nodes.get(transcript.repeated or "", newest)
     last = _last_prompt(transcript)
     named = nodes.get(last.leaf or "") if last else None
     if last is None or named is None or not _is_main(named):
         leaf = tip if transcript.last_prompt else _newest_below(nodes, tip)
-    elif last.explicit and last.order > tip.order:
+    elif last.explicit and last.order > newest.order:
         leaf = named
     else:
         leaf = tip if _goes_on(nodes, tip, named, explicit=last.explicit) else named

@@ -180,15 +180,19 @@ def _is_compacted_alike(fork: Tree, context: list[Node]) -> bool:
 def _relinked(tree: Tree, nodes: list[Node], chain: list[str]) -> list[Node]:
     """The nodes in file order, those whose parent was cut away hung to the nearest that is left.
 
-    All others keep their parents: the CLI reads the same tree from them as from the source.
+    All others keep their parents: the CLI reads the same tree from them as from the source. Only
+    one that goes in a circle is hung to what the CLI takes instead, which depends on what else is
+    in the file.
     """
     left = {node.uuid for node in nodes}
     before = dict(pairwise(reversed(chain)))
+    depths = tree.depths
 
     def relinked(node: Node) -> Node:
-        if node.parent is None or node.parent in left:
+        in_chain = node.uuid in depths
+        circular = in_chain and depths.get(node.parent or "", -1) >= depths[node.uuid]
+        if node.parent is None or (node.parent in left and not circular):
             return node
-        in_chain = node.uuid in tree.depths
         parent = before.get(node.uuid) if in_chain else _ancestor(tree, node, left)
         return structs.replace(node, parent=parent)
 
@@ -198,10 +202,9 @@ def _relinked(tree: Tree, nodes: list[Node], chain: list[str]) -> list[Node]:
 def _ancestor(tree: Tree, node: Node, left: set[str]) -> str | None:
     """The nearest line above one that hangs beside the chain."""
     seen = {node.uuid}
-    current = tree.parent_of(node)
-    while current is not None and current.uuid not in seen:
-        if current.uuid in left:
-            return current.uuid
-        seen.add(current.uuid)
-        current = tree.parent_of(current)
+    while (parent := tree.parent_of(node, seen)) and parent.uuid not in seen:
+        if parent.uuid in left:
+            return parent.uuid
+        seen.add(parent.uuid)
+        node = parent
     return None

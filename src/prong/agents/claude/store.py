@@ -68,7 +68,7 @@ def _reading() -> "Reading[Transcript, Facts]":
     )
 
 
-_KIND = Kind(agent="claude", version=10, reading=_reading)
+_KIND = Kind(agent="claude", version=11, reading=_reading)
 
 _DEFAULT_RETENTION_DAYS = 30
 

@@ -132,6 +132,8 @@ class Transcript(Struct, array_like=True):
     bad: list[tuple[int, str]] = []
     moves: list[tuple[int, str]] = []
     """The line, by its order, from which on the agent was in another folder."""
+    repeated: str | None = None
+    """The last line of the conversation, where that one is written a second time."""
 
     def cwd_at(self, node: Node) -> str | None:
         """The folder that the agent was in."""
@@ -181,7 +183,9 @@ def read(
     taker = _Taker(transcript)
     take = taker.take
     for offset, data, line in reader.records(file, start=transcript.read_to):
-        if take(line, offset, len(data)) and hear is not None:
+        if reader.is_aside and line.type in CHAIN_TYPES:
+            reader.bad.append(jsonl.Bad(offset, "Claude Code does not read it"))
+        elif take(line, offset, len(data)) and hear is not None:
             hear(line)
     taker.finish()
     transcript.read_to = max(transcript.read_to, reader.end)
@@ -204,6 +208,7 @@ class _Taker:
         self.model = transcript.model
         self.cwd = transcript.cwds[-1] if transcript.cwds else None
         self.entrypoint: str | None = None
+        self.repeated = transcript.repeated
         self.tools = {
             call.id: call.name for node in transcript.nodes.values() for call in node.calls
         }
@@ -227,6 +232,8 @@ class _Taker:
             nodes[uuid] = _node_beside(line, uuid, order, offset, length)
         if not line.is_sidechain:
             self._take_metadata(line, uuid)
+            if kind != "progress":
+                self.repeated = None if known is None else uuid
         return said
 
     def finish(self) -> None:
@@ -234,6 +241,7 @@ class _Taker:
         transcript = self.transcript
         transcript.started, transcript.updated = self.started, self.updated
         transcript.branch, transcript.model = self.branch, self.model
+        transcript.repeated = self.repeated
 
     def _take_side_line(self, line: Line) -> None:
         transcript = self.transcript

@@ -6,7 +6,7 @@ which that walk would miss; and it starts at the last compaction, before which t
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
 from operator import itemgetter
@@ -97,19 +97,25 @@ class Tree:
             node for node in self.nodes.values() if not node.sidechain and node.uuid not in known
         ]
 
-    def parent_of(self, node: Node, speaker: Node | None = None) -> Node | None:
+    def parent_of(
+        self, node: Node, passed: Container[str], speaker: Node | None = None
+    ) -> Node | None:
         """The line before this one in the conversation, also across a compaction.
 
-        `speaker` is the line that a run of progress lines led here from.
+        `passed` are the lines that led here, `speaker` the one at which a run of progress lines
+        began that did. A walk never comes to a line twice.
         """
         if node.boundary is not None and node.parent is None:
             return self._before(node, node.boundary)
         if not node.parent:
             return None
-        return self.nodes.get(node.parent) or self._nearby(speaker or node)
+        parent = self.nodes.get(node.parent)
+        if parent is not None and parent.uuid not in passed:
+            return parent
+        return self._nearby(speaker or node, passed)
 
-    def _nearby(self, node: Node) -> Node | None:
-        """The line that the CLI takes for a parent that is not in the file.
+    def _nearby(self, node: Node, passed: Container[str]) -> Node | None:
+        """The line that the CLI takes for a parent that is missing, or that it came from.
 
         It is the latest line within the five seconds before; the first one if timestamps are equal.
         """
@@ -117,21 +123,19 @@ class Tree:
         if time is None:
             return None
         number = bisect_right(self._by_time, time, key=itemgetter(0))
-        nearest: Node | None = None
         while number and self._by_time[number - 1][0] >= time - _NEARBY:
             number -= 1
-            at, candidate = self._by_time[number]
-            if nearest is not None and at != parse_time(nearest.time):
-                break
-            if not self.descends(candidate, node):
-                nearest = candidate
-        return nearest
+            candidate = self._by_time[number][1]
+            if candidate.uuid not in passed:
+                return candidate
+        return None
 
     @cached_property
     def _by_time(self) -> list[tuple[datetime, Node]]:
+        """The lines in the order of time; of those with the same time the last one first."""
         timed = [
             (time, node)
-            for node in self.nodes.values()
+            for node in reversed(self.nodes.values())
             if not node.sidechain
             and node.type != "progress"
             and (time := parse_time(node.time)) is not None
@@ -177,12 +181,11 @@ class Tree:
         chain: list[Node] = []
         find, append = self.nodes.get, chain.append
         preserved = self._preserved_heads
+        passed: set[str] = set()
         node = speaker = leaf
-        # A chain that is longer than the file goes in a circle: then it ends where that closes.
-        for _ in self.nodes:
-            if node is None:
-                return chain
+        while node is not None and node.uuid not in passed:
             append(node)
+            passed.add(node.uuid)
             if preserved and (segment := preserved.get(node.uuid)) and segment.is_below(chain):
                 # What was preserved stands behind the summary, and the rest before the boundary.
                 append(segment.anchor)
@@ -190,9 +193,11 @@ class Tree:
                     append(segment.boundary)
             if node.type != "progress":
                 speaker = node
-            parent = node.parent
-            node = (find(parent) if parent else None) or self.parent_of(node, speaker)
-        return chain if node is None else list({one.uuid: one for one in chain}.values())
+            parent = find(node.parent or "")
+            if parent is None or parent.uuid in passed:
+                parent = self.parent_of(node, passed, speaker)
+            node = parent
+        return chain
 
     @cached_property
     def _preserved_heads(self) -> dict[str, "_Segment"]:

@@ -108,7 +108,7 @@ def abandoned_spans(tree: Tree) -> list[Span]:
             if is_opener(current, transcript):
                 owner = current.uuid
                 break
-            current = tree.parent_of(current)
+            current = tree.parent_of(current, path)
         owners.update(dict.fromkeys(path, owner))
         return owner
 

@@ -208,6 +208,16 @@ def test_a_session_that_lost_its_first_prompt(claude: Claude, forks: Forks) -> N
     assert forks.context(made) == ["first"]
 
 
+def test_a_line_without_a_time_gets_that_of_the_line_before(claude: Claude, forks: Forks) -> None:
+    """The real CLI says that there is no conversation where the last line has none."""
+    sample = two_turns(claude)
+    first = next(line for line in sample.lines if line["type"] == "assistant")
+    del first["timestamp"]
+    copied = lines(forks.make(claude.write(ID, sample.lines), 1))
+    number = next(i for i, line in enumerate(copied) if line["type"] == "assistant")
+    assert copied[number]["timestamp"] == copied[number - 1]["timestamp"]
+
+
 def test_what_hooks_wrote_before_the_first_prompt_is_nothing_to_fork(claude: Claude) -> None:
     sample = claude.new()
     sample.chain("attachment", attachment={"type": "hook_success", "hookEvent": "SessionStart"})

@@ -1,6 +1,7 @@
 """Which leaf a resume takes: the rule that 22 hand-made trees showed with the real CLI."""
 
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -143,6 +144,51 @@ def test_lines_written_twice_are_harmless(claude: Claude) -> None:
     assert claude.session(ID).turn_count == 3
 
 
+@pytest.mark.parametrize(
+    ("named", "prompts"),
+    [("zero", ["one"]), ("unknown", ["one"]), ("two", ["one", "two"]), ("three", TIP)],
+)
+def test_a_line_written_again_at_the_end_is_the_tip(
+    claude: Claude, named: str, prompts: list[str]
+) -> None:
+    """Seen with the real CLI, also where the `last-prompt` line stands before it."""
+    sample, leaf = tree(claude)
+    again = next(line for line in sample.lines if line.get("uuid") == leaf["one"])
+    sample.side("last-prompt", leafUuid=leaf[named])
+    sample.lines.append(again)
+    claude.write(ID, sample.lines)
+    assert claude.prompts(ID) == prompts
+
+
+def test_what_hangs_below_a_line_written_again_at_the_end(claude: Claude) -> None:
+    """Behind a break that five seconds do not bridge, the rest is another conversation."""
+    sample = without_two(claude, 3600)
+    sample.lines.append(sample.lines[opener(sample, "one")])
+    claude.write(ID, sample.lines)
+    assert "three" not in claude.prompts(ID)
+
+
+@pytest.mark.parametrize("before", ["\0\0", ",", '{"type":"summary"}', "{}"])
+def test_a_prompt_that_does_not_begin_its_line_is_not_read(claude: Claude, before: str) -> None:
+    """Seen with the real CLI: only the first object of a line counts, if nothing is before it."""
+    sample, _ = tree(claude)
+    number = opener(sample, "two")
+    path = claude.write(ID, sample.lines)
+    written = path.read_text().split("\n")
+    path.write_text(
+        "\n".join([*written[:number], before + written[number], *written[number + 1 :]])
+    )
+    assert "two" not in claude.prompts(ID)
+    assert "three" in claude.prompts(ID)
+
+
+def test_an_object_behind_a_line_does_not_cost_the_line(claude: Claude) -> None:
+    sample, _ = tree(claude)
+    path = claude.write(ID, sample.lines)
+    path.write_text(path.read_text().replace("}\n", '}{"type":"summary"}\n'))
+    assert claude.prompts(ID) == TIP
+
+
 def test_children_may_stand_before_their_parents(claude: Claude) -> None:
     sample, leaf = tree(claude)
     sample.side("last-prompt", leafUuid=leaf["three"])
@@ -178,6 +224,24 @@ def opener(sample: ClaudeSample, prompt: str) -> int:
 def test_a_missing_parent_is_the_last_line_of_the_five_seconds_before(claude: Claude) -> None:
     claude.write(ID, without_two(claude, 5).lines)
     assert claude.prompts(ID) == TIP
+
+
+def test_no_line_stands_in_for_a_missing_parent_twice(claude: Claude) -> None:
+    """Lines with one time and two missing parents, as old versions copied them on resume.
+
+    Seen with the real CLI: the first line stands in for the parent of "three". Its own parent is
+    missing too, and "two" is the first one left to stand in for that, though it hangs below.
+    """
+    sample = claude.new()
+    for prompt in ("one", "two", "three"):
+        sample.prompt(prompt)
+        sample.answer(f"answer to {prompt}")
+    spoken = [line for line in sample.lines if "message" in line]
+    for parent, line in pairwise(spoken):
+        line |= {"parentUuid": parent["uuid"], "timestamp": spoken[0]["timestamp"]}
+    _, answer_one, two, _, three, answer_three = spoken
+    claude.write(ID, [answer_one, two, three, answer_three])
+    assert claude.prompts(ID) == ["two", "three"]
 
 
 def test_what_stands_long_before_a_missing_parent_is_lost(claude: Claude) -> None:
@@ -225,16 +289,20 @@ def test_progress_that_hangs_to_an_early_line_is_not_the_leaf(claude: Claude) ->
     assert claude.prompts(ID) == TIP
 
 
-@pytest.mark.parametrize("parent", ["three", "two"])
-def test_a_loop_of_parents_ends(claude: Claude, parent: str) -> None:
+@pytest.mark.parametrize(
+    ("parent", "before"), [("three", []), ("two", ["one", "other", "other child"])]
+)
+def test_a_loop_of_parents_ends(claude: Claude, parent: str, before: list[str]) -> None:
     sample, leaf = tree(claude)
     first_of_two = next(
         line for line in sample.lines if line.get("message", {}).get("content") == "two"
     )
     first_of_two["parentUuid"] = leaf[parent]
     claude.write(ID, sample.lines)
-    assert claude.prompts(ID) == ["two", "three"]
-    assert claude.abandoned(ID) == ["one", "other", "other child"]
+    assert claude.prompts(ID) == [*before, "two", "three"]
+    assert claude.abandoned(ID) == [
+        prompt for prompt in ("one", "other", "other child") if prompt not in before
+    ]
 
 
 def test_a_line_that_is_its_own_parent(claude: Claude) -> None:
