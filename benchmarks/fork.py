@@ -20,7 +20,6 @@ from pathlib import Path
 
 from benchmarks import measure
 from benchmarks.measure import Cost
-from prong.agents.claude.sample import write_samples
 from prong.agents.claude.store import ClaudeStore
 from prong.testing.home import IsolatedHome
 
@@ -141,10 +140,10 @@ def codex_row(folder: Path, rounds: int) -> tuple[str, ...] | None:
     home = IsolatedHome.create(folder / "home")
     cwd = home.projects / "shop"
     cwd.mkdir(parents=True)
-    sample = write_samples(home.claude, str(cwd), datetime.now(UTC))
+    sample = ClaudeStore([home.claude]).write_samples(str(cwd), datetime.now(UTC))
     environment = home.env({"PATH": os.environ["PATH"]})
     # A thread that the real program takes for one of its own.
-    convert = ["fork", f"claude:{sample}", "--agent", "codex", "--json"]
+    convert = ["fork", str(sample), "--agent", "codex", "--json"]
     argv = [sys.executable, "-m", "prong", *convert]
     made = subprocess.run(argv, env=environment, stdout=subprocess.PIPE, check=True)
     thread = json.loads(made.stdout)["fork"]["child"]

@@ -22,12 +22,12 @@ from shutil import copy2
 from benchmarks import measure
 from benchmarks.measure import Cost
 from prong import spool
-from prong.agents.claude.sample import ClaudeSample
 from prong.app import App
 from prong.app.planning import ForkOptions
 from prong.model import Code, TurnKey
 from prong.testing.home import IsolatedHome
 from prong.vcs import snapshots, worktrees
+from tests.samples.claude import ClaudeSample
 
 SESSION = "60309e1e-9d1c-4b5a-8d59-6a1c3f7be210"
 _PROGRAM = f"#!{sys.executable}\nimport sys\nfrom prong.hook import main\nsys.exit(main())\n"

@@ -38,13 +38,13 @@ from textual.widgets import Input
 
 from benchmarks.mcp import environment, percentile, prong_program
 from benchmarks.store import MANIFEST
-from prong.agents.claude.sample import ClaudeSample
 from prong.app import App
 from prong.tui import sessions_screen
 from prong.tui.page import Page
 from prong.tui.rows import Rows
 from prong.tui.ui import ProngUi
 from prong.tui.view import View
+from tests.samples.claude import ClaudeSample
 
 COLUMNS, LINES = 140, 40
 QUERIES = (

@@ -26,10 +26,10 @@ from benchmarks import measure
 from benchmarks.measure import Cost
 from prong.agents.claude.store import ClaudeStore
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
 from prong.testing.home import IsolatedHome
 from prong.testing.script import Delay, Reply, Text
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
+from tests.drivers.claude_cli import ClaudeCli
 
 _STANDS_THERE = """#!/bin/sh
 case "$1" in

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from prong.agents.claude import sample as claude
-from prong.agents.codex import sample as codex
+from prong.agents.claude.store import ClaudeStore
+from prong.agents.codex.store import CodexStore
 from prong.testing.home import IsolatedHome
 from tests.cli import agents, worker_lab
 from tests.cli.shell import Shell
@@ -34,8 +34,8 @@ def samples(shell: Shell) -> Shell:
     cwd = str(shell.home.projects / "shop")
     # Half an hour in the future, so that "4h ago" stays true while the tests run.
     now = datetime.now(UTC) + timedelta(minutes=30)
-    claude.write_samples(shell.home.claude, cwd, now)
-    codex.write_samples(shell.home.codex, cwd, now)
+    ClaudeStore([shell.home.claude]).write_samples(cwd, now)
+    CodexStore([shell.home.codex]).write_samples(cwd, now)
     return shell
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from prong.agents.claude.sample import ClaudeSample
 from prong.cli import main
 from prong.testing.home import IsolatedHome
+from tests.samples.claude import ClaudeSample
 
 NOW = datetime.now(UTC)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from prong.agents.claude.folders import project_folder
-from prong.agents.claude.sample import ClaudeSample
+from tests.samples.claude import ClaudeSample
 
 VALUED = ("--session-id", "--resume", "--settings", "--name", "--model", "--output-format")
 PASTED = ("\x1b[200~", "\x1b[201~")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
-from prong.agents.codex.sample import CodexSample
 from tests.cli.shell import Shell
+from tests.samples.claude import ClaudeSample
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import START, uuid
 from tests.unit.hook_agent import THREAD, Agent, prompt_id, rewritten
 

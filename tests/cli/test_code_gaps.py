@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from prong import paths
-from prong.agents.claude.sample import ClaudeSample
 from tests.cli.code_lab import git
 from tests.cli.shell import Shell
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import START, uuid
 from tests.unit.hook_agent import Agent, prompt_id, rewritten
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from prong.model import TurnKey
-from prong.testing.tmux import Tmux
 from prong.vcs import snapshots
 from tests.cli.code_lab import git
 from tests.cli.shell import Shell, prong
+from tests.drivers.tmux import Tmux
 
 OLD = timedelta(days=3, hours=1)
 

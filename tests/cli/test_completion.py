@@ -116,7 +116,7 @@ def test_bash_that_does_not_break_at_colons(samples: Shell, bin_: Path) -> None:
 
 
 def test_bash_really_does_it(samples: Shell, bin_: Path) -> None:
-    from prong.testing.tmux import Tmux
+    from tests.drivers.tmux import Tmux
 
     rc = samples.home.root / "rc"
     rc.write_text('PS1="$ "\neval "$(prong completion bash)"\n', encoding="utf-8")

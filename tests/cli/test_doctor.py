@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from prong.agents import tested
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.codex_cli import CodexCli
 from tests.cli.shell import API, Shell
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.codex_cli import CodexCli
 from tests.unit.agents.codex import hook_server
 
 CLAUDE_HELP = "  -r, --resume [value]\n  --fork-session\n  --session-id <uuid>\n  -n, --name <name>"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.codex.sample import CodexSample
 from tests.cli.shell import NOW, Shell
+from tests.samples.codex import CodexSample
 
 EVIL = (
     "\x1b[31mred\x1b]0;title\x07 \x9b2J\x9d0;c1\x9c \x08\x7f "

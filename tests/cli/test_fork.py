@@ -13,12 +13,12 @@ import pytest
 
 from prong import paths
 from prong.agents.claude.store import ClaudeStore
-from prong.testing.tmux import Tmux
 from tests.cli import agents
 from tests.cli.agents import fork, lines
 from tests.cli.code_lab import CodeLab
 from tests.cli.shell import API, PARSER, SEARCH, Shell, prong
 from tests.cli.terminal import on_terminal
+from tests.drivers.tmux import Tmux
 
 
 def digests(shell: Shell) -> dict[str, str]:

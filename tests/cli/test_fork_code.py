@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from prong import spool
-from prong.agents.claude.sample import ClaudeSample
-from prong.agents.codex.sample import CodexSample
 from prong.app import App
 from prong.model import Fork, ForkPlan, TurnKey
 from prong.vcs import snapshots
 from tests.cli.shell import API, NOW, PARSER, Shell
+from tests.samples.claude import ClaudeSample
+from tests.samples.codex import CodexSample
 
 LONG_AGO = {"GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}
 """The commit is older than the sample sessions."""

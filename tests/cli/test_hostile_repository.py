@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
 from prong.app import App
 from prong.tui.turns_screen import TurnsScreen
 from tests.cli.code_lab import CodeLab, git
@@ -15,6 +14,7 @@ from tests.cli.hostile_repository import PROGRAMS, Trap, set_pipes, set_trap, sp
 from tests.cli.shell import API, PARSER, Shell
 from tests.cli.terminal import on_terminal
 from tests.mcp.agent import in_memory
+from tests.samples.claude import ClaudeSample
 from tests.tui.driving import Person, drive
 from tests.unit.agents.stores import START, uuid
 from tests.unit.hook_agent import Agent

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from prong import spool
-from prong.agents.claude.sample import ClaudeSample
 from tests.cli.shell import Shell
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import START, uuid
 from tests.unit.hook_agent import Agent, prompt_id
 

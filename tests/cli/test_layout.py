@@ -4,8 +4,8 @@ import unicodedata
 
 import pytest
 
-from prong.agents.codex.sample import CodexSample
 from tests.cli.shell import API, NOW, Shell
+from tests.samples.codex import CodexSample
 
 LONG = "word " * 60
 TITLES = [

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.codex.sample import CodexSample
 from tests.cli.shell import API, NOW, PARSER, SEARCH, SNIFFER, WINDOW, Shell
+from tests.samples.codex import CodexSample
 
 
 def ids(shell: Shell, *options: str) -> list[str]:

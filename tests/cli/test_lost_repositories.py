@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from prong import spool
-from prong.agents.claude.sample import ClaudeSample
 from prong.model import TurnKey
 from prong.vcs import snapshots
 from tests.cli.code_lab import git
 from tests.cli.shell import NOW, Shell
+from tests.samples.claude import ClaudeSample
 
 TEXTS = ("one\n", "two\n")
 

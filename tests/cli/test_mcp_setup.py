@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.codex_cli import native_program
-from prong.testing.programs import PATIENCE, MissingProgram, find_program
+from prong.testing.wait import PATIENCE
 from tests.cli.shell import Shell, prong
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.codex_cli import native_program
+from tests.drivers.programs import MissingProgram, find_program
 
 PRONG = str(Path(sys.executable).with_name("prong"))
 CONFIG = '# mine\nmodel = "gpt"  # keep\n\n[tui]\nanimations = false\n'

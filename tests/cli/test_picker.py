@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from prong.testing.tmux import Tmux
 from tests.cli.code_lab import CodeLab
 from tests.cli.shell import API, PARSER, Shell, prong
 from tests.cli.terminal import on_terminal
+from tests.drivers.tmux import Tmux
 
 # What the terminal was like before and after, and how it ended.
 _AROUND = """

@@ -10,9 +10,9 @@ import pytest
 
 from prong.paths import state_dir
 from prong.state.workers import WorkerRecords
-from prong.testing.tmux import Tmux
 from tests.cli.shell import Shell, prong
 from tests.cli.worker_lab import WorkerLab
+from tests.drivers.tmux import Tmux
 from tests.interrupts import ending, unmeasured
 
 

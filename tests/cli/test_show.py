@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
 from tests.cli.shell import API, PARSER, SNIFFER, Shell
+from tests.samples.claude import ClaudeSample
 
 TURN_2 = """\
 ── turn 2 ──────────────────────────────────────────────────────────────────────

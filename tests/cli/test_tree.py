@@ -4,10 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 from prong import paths
-from prong.agents.codex.sample import CodexSample
 from prong.model import Fork, ForkPoint, Method, SeedHeader, SessionRef
 from prong.state.forks import ForkRecords
 from tests.cli.shell import API, NOW, PARSER, SEARCH, SNIFFER, WINDOW, Shell
+from tests.samples.codex import CodexSample
 
 CODEX = "01a1e9c0-0000-7000-8000-000000000001"
 

@@ -12,7 +12,7 @@ import pytest
 
 from prong.paths import state_dir
 from prong.state.workers import WorkerRecords
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
 from tests.cli.code_lab import git
 from tests.cli.shell import prong
 from tests.cli.worker_lab import WorkerLab

@@ -7,9 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import uuid4
 
 from prong.agents.claude.store import ClaudeStore
-from prong.testing.claude_cli import ClaudeRun, read_lines
 from prong.testing.script import Hold, Reply, Text, Usage, say
 from prong.testing.server import Request
+from tests.drivers.claude_cli import ClaudeRun, read_lines
 from tests.e2e.claude_lab import ClaudeLab, ClaudeStream, bash, scenario
 from tests.e2e.claude_turns import tool_calls
 from tests.e2e.scenario import prong_fork

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.claude_terminal import ClaudeTerminal
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import PATIENCE
 from prong.testing.script import ToolCall
+from prong.testing.wait import PATIENCE
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.claude_terminal import ClaudeTerminal
 from tests.e2e.scenario import PROBE, RememberingAnthropic, Scenario
 
 

@@ -9,10 +9,10 @@ import sys
 import threading
 from typing import Any
 
-from prong.testing.claude_terminal import TURN_ENDS
 from prong.testing.script import Hold, Reply, Text, ToolCall, say
 from prong.testing.server import Request
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
+from tests.drivers.claude_terminal import TURN_ENDS
 from tests.e2e.claude_lab import ClaudeLab, ClaudeStream, bash, scenario
 from tests.e2e.pictures import BLUE, RED
 from tests.e2e.scenario import ROOT, TINY_MCP

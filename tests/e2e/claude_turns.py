@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from uuid import uuid4
 
-from prong.testing.claude_terminal import ClaudeTerminal
 from prong.testing.script import (
     Fail,
     Hold,
@@ -17,6 +16,7 @@ from prong.testing.script import (
     say,
 )
 from prong.testing.server import Responder
+from tests.drivers.claude_terminal import ClaudeTerminal
 from tests.e2e.claude_lab import ClaudeLab, bash, scenario
 
 # -- plain turns and tools ----------------------------------------------------------------------

@@ -21,18 +21,17 @@ from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.model import Conversation, Snapshot
 from prong.ports import AgentStore
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.claude_terminal import ClaudeTerminal
-from prong.testing.codex_cli import CodexCli
-from prong.testing.codex_terminal import CodexTerminal
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import PATIENCE
 from prong.testing.requests import Item
 from prong.testing.script import Hold, Reply, Text, call, say
 from prong.testing.server import Kind
-from prong.testing.tmux import wait_until
+from prong.testing.wait import PATIENCE, wait_until
 from prong.vcs import snapshots
 from tests.cli.shell import prong
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.claude_terminal import ClaudeTerminal
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.codex_terminal import CodexTerminal
 from tests.e2e.command_line import environment
 from tests.e2e.native import Native
 from tests.e2e.scenario import PROBE, RememberingAnthropic, RememberingOpenAI, Scenario

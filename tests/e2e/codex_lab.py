@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from prong.testing.codex_cli import CodexCli
-from prong.testing.codex_server import CodexServer
-from prong.testing.codex_terminal import CodexTerminal
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import ToolCall
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.codex_server import CodexServer
+from tests.drivers.codex_terminal import CodexTerminal
 from tests.e2e.scenario import PROBE, RememberingOpenAI, Scenario
 
 

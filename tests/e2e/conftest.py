@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import MissingProgram, find_program
-from prong.testing.tmux import Tmux
+from tests.drivers.programs import MissingProgram, find_program
+from tests.drivers.tmux import Tmux
 from tests.e2e import claude_scenarios, codex_scenarios
 from tests.e2e.cache import ScenarioCache
 

@@ -32,13 +32,14 @@ from prong.model import Fork, Method, Turn, TurnKind
 from prong.ports import AgentStore
 from prong.record import replace
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli, read_lines
-from prong.testing.codex_cli import CodexCli, native_program
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.programs import PATIENCE, find_program
 from prong.testing.requests import Item
 from prong.testing.server import FakeModelServer, Kind, Request
+from prong.testing.wait import PATIENCE
+from tests.drivers.claude_cli import ClaudeCli, read_lines
+from tests.drivers.codex_cli import CodexCli, native_program
+from tests.drivers.programs import find_program
 from tests.e2e.cache import WORKERS
 from tests.e2e.native import NO_RESPONSE, Native, ended
 from tests.e2e.scenario import PROBE, Scenario

@@ -18,10 +18,10 @@ from prong.app import App
 from prong.app.planning import ForkOptions
 from prong.errors import ProngError
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli, ClaudeRun
 from prong.testing.home import IsolatedHome
 from prong.testing.requests import records
 from prong.testing.server import Kind
+from tests.drivers.claude_cli import ClaudeCli, ClaudeRun
 from tests.e2e.real_sessions import (
     NotResumable,
     Outcome,

@@ -15,12 +15,12 @@ from prong.agents.codex.uuid7 import uuid7
 from prong.app import App
 from prong.app.planning import ForkOptions
 from prong.errors import ProngError
-from prong.testing.codex_cli import CodexCli
-from prong.testing.codex_server import CodexServer, RpcError
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.requests import records
 from prong.testing.server import Kind
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.codex_server import CodexServer, RpcError
 from tests.e2e.real_sessions import (
     NotResumable,
     Outcome,

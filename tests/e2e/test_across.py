@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.codex_cli import CodexCli
-from prong.testing.codex_terminal import CodexTerminal
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Reply, ToolCall, say
 from prong.testing.server import Kind
 from tests.cli.shell import prong
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.codex_terminal import CodexTerminal
 from tests.e2e.command_line import environment
 from tests.e2e.image_lab import (
     ask_claude,

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.claude_terminal import ClaudeTerminal
-from prong.testing.codex_cli import CodexCli
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Hold, Reply, Text
 from tests.cli.shell import prong
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.claude_terminal import ClaudeTerminal
+from tests.drivers.codex_cli import CodexCli
 from tests.e2e.command_line import environment
 from tests.interrupts import ending, unmeasured
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from prong.model import Turn, TurnKey, TurnState
-from prong.testing.programs import MissingProgram, find_program
 from prong.testing.requests import Item
 from prong.testing.script import say
 from prong.vcs import snapshots
+from tests.drivers.programs import MissingProgram, find_program
 from tests.e2e.code_day import Day, work
 from tests.e2e.code_lab import Code, Desk, desk_of
 from tests.e2e.native import ended, in_free_order

@@ -34,12 +34,12 @@ from prong.model import (
     Turn,
 )
 from prong.publication import Publication
-from prong.testing.codex_cli import CodexCli
-from prong.testing.codex_server import CodexServer
 from prong.testing.openai import FakeOpenAI
 from prong.testing.requests import Item, openai_items, records
 from prong.testing.script import Hold, Reply, Text
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.codex_server import CodexServer
 from tests.e2e.cache import ScenarioCache
 from tests.e2e.scenario import Scenario
 from tests.property.codex_sessions import Thread, legacy

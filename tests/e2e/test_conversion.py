@@ -16,14 +16,14 @@ from prong.agents.codex.store import CodexStore
 from prong.model import Cut, Message, Session
 from prong.ports import AgentStore, CanFork
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.claude_terminal import ClaudeTerminal
-from prong.testing.codex_cli import CodexCli
-from prong.testing.codex_terminal import CodexTerminal
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.requests import Item, anthropic_items, openai_items
 from prong.testing.script import Reply, Text, ToolCall, say
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.claude_terminal import ClaudeTerminal
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.codex_terminal import CodexTerminal
 from tests.e2e import claude_scenarios, codex_scenarios
 from tests.e2e.cache import ScenarioCache
 from tests.e2e.scenario import PROBE, Scenario

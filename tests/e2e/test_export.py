@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import PATIENCE, MissingProgram
-from prong.testing.qmd_cli import QmdCli
+from prong.testing.wait import PATIENCE
 from tests.cli.shell import Shell, prong
+from tests.drivers.programs import MissingProgram
+from tests.drivers.qmd_cli import QmdCli
 
 
 def export(qmd: QmdCli, out: Path) -> subprocess.CompletedProcess[str]:

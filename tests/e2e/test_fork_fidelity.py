@@ -14,10 +14,10 @@ from itertools import chain, pairwise
 import pytest
 
 from prong.model import Turn, View
-from prong.testing.claude_terminal import ClaudeTerminal
-from prong.testing.codex_terminal import CodexTerminal
 from prong.testing.requests import CODEX_INJECTED as INJECTED
 from prong.testing.requests import Item
+from tests.drivers.claude_terminal import ClaudeTerminal
+from tests.drivers.codex_terminal import CodexTerminal
 from tests.e2e import claude_scenarios, codex_scenarios
 from tests.e2e.cache import ScenarioCache
 from tests.e2e.fidelity import (

@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from prong.testing.codex_cli import CodexCli
-from prong.testing.codex_server import CodexServer, RpcError
-from prong.testing.codex_terminal import CodexTerminal
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.requests import Item, openai_items
 from prong.testing.script import Fail, Hold, Reply, Text, Thinking, ToolCall, say
 from prong.testing.server import Kind
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.codex_server import CodexServer, RpcError
+from tests.drivers.codex_terminal import CodexTerminal
 
 
 def prompts(server: FakeOpenAI) -> list[str]:

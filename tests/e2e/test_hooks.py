@@ -19,16 +19,16 @@ from prong.app import App
 from prong.model import Launch, Snapshot, Turn, TurnKey
 from prong.ports import AgentStore
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.claude_terminal import ClaudeTerminal
-from prong.testing.codex_cli import CodexCli
-from prong.testing.codex_terminal import CodexTerminal
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Fail, Hold, Reply, Text, ToolCall, call, say
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
 from prong.vcs import snapshots
 from tests.cli.shell import prong
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.claude_terminal import ClaudeTerminal
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.codex_terminal import CodexTerminal
 from tests.e2e.code_lab import SOURCE, HookedClaude, HookedCodex
 
 

@@ -20,16 +20,16 @@ from prong.model import Child, ForkPoint, Launch, Session, View
 from prong.ports import AgentStore
 from prong.record import replace
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli, read_lines
-from prong.testing.claude_terminal import ClaudeTerminal
-from prong.testing.codex_cli import CodexCli
-from prong.testing.codex_terminal import CodexTerminal
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.requests import anthropic_items, openai_items
 from prong.testing.script import Fail, Reply, Text, Thinking, ToolCall, say
 from prong.testing.server import FakeModelServer, Kind, Request
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
+from tests.drivers.claude_cli import ClaudeCli, read_lines
+from tests.drivers.claude_terminal import ClaudeTerminal
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.codex_terminal import CodexTerminal
 
 PROMPTS = [
     "-x --resume nothing",

@@ -6,8 +6,8 @@ import shutil
 
 from prong.agents.claude.store import ClaudeStore
 from prong.state.scan import NoCache
-from prong.testing.claude_cli import ClaudeCli
 from prong.testing.home import IsolatedHome
+from tests.drivers.claude_cli import ClaudeCli
 from tests.e2e.cache import ScenarioCache
 
 

@@ -11,7 +11,7 @@ import pytest
 import prong
 from prong.app.daemon import Daemon
 from prong.testing.home import IsolatedHome
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
 from tests.e2e.mcp_lab import McpLab
 from tests.e2e.typed_workers import WorkerLab, ended, opened
 from tests.terminals.kitty_lab import KittyLab

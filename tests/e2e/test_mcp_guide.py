@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.codex_cli import CodexCli
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.programs import PATIENCE
 from prong.testing.requests import anthropic_items, openai_items
 from prong.testing.script import Reply, ToolCall, say
+from prong.testing.wait import PATIENCE
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.codex_cli import CodexCli
 from tests.e2e.command_line import environment
 
 ROOT = Path(__file__).parents[2]

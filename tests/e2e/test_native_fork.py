@@ -7,10 +7,10 @@ import subprocess
 import sys
 from typing import Any
 
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.claude_terminal import ClaudeTerminal
 from prong.testing.home import IsolatedHome
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.claude_terminal import ClaudeTerminal
 from tests.e2e import background_jobs
 from tests.e2e.command_line import environment
 

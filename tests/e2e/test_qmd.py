@@ -10,9 +10,10 @@ from prong.search.qmd import QmdEngine, Timeouts
 from prong.search.qmd_setup import collection_folder, guidance
 from prong.testing.engine_contract import SearchEngineContract
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import PATIENCE, MissingProgram
-from prong.testing.qmd_cli import QmdCli
+from prong.testing.wait import PATIENCE
 from prong.transcripts.markdown import document
+from tests.drivers.programs import MissingProgram
+from tests.drivers.qmd_cli import QmdCli
 from tests.search.lab import SearchLab
 
 PATIENT = Timeouts(PATIENCE, PATIENCE, PATIENCE)

@@ -20,7 +20,6 @@ from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.model import Message, View
 from prong.ports import AgentStore
-from prong.testing.claude_cli import read_lines
 from prong.testing.requests import (
     CODEX_INJECTED,
     Item,
@@ -29,6 +28,7 @@ from prong.testing.requests import (
     openai_items,
     strip_reminders,
 )
+from tests.drivers.claude_cli import read_lines
 from tests.e2e import claude_scenarios, codex_scenarios
 from tests.e2e.cache import ScenarioCache
 from tests.e2e.native import spoken

@@ -10,12 +10,12 @@ from prong.agents.codex.store import CodexStore
 from prong.model import TurnState
 from prong.ports import AgentStore
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.claude_terminal import ClaudeTerminal
-from prong.testing.codex_cli import CodexCli
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Hold, Reply, Text
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.claude_terminal import ClaudeTerminal
+from tests.drivers.codex_cli import CodexCli
 
 
 def last_state(store: AgentStore, path: Path) -> TurnState:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from prong.testing.claude_cli import read_lines
 from prong.testing.requests import anthropic_items, openai_items
+from tests.drivers.claude_cli import read_lines
 from tests.e2e import claude_scenarios, codex_scenarios
 from tests.e2e.cache import ScenarioCache
 from tests.e2e.pictures import BLUE, RED

@@ -12,17 +12,16 @@ from typing import Any
 
 import pytest
 
-from prong.model import SessionRef
 from prong.state.forks import ForkRecords
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.codex_cli import CodexCli
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.programs import PATIENCE
 from prong.testing.script import Fail, Hold, Reply, Text, Thinking, say
 from prong.testing.server import Answer, FakeModelServer, Kind
+from prong.testing.wait import PATIENCE
 from tests.cli.shell import prong
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.codex_cli import CodexCli
 from tests.e2e.command_line import environment
 from tests.interrupts import ending, unmeasured
 
@@ -64,8 +63,7 @@ class Bench:
 
     def record(self, child: str) -> Any:
         records = ForkRecords(Path(self.env["XDG_STATE_HOME"]) / "prong" / "state.db")
-        agent, _, id_ = child.partition(":")
-        return records.of_child(SessionRef(agent, id_))
+        return next((fork for fork in records.all() if str(fork.child) == child), None)
 
 
 @pytest.fixture

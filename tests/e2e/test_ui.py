@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import PATIENCE
 from prong.testing.script import Hold, Reply, Text, say
 from prong.testing.server import Kind
-from prong.testing.tmux import POLL, wait_until
+from prong.testing.wait import PATIENCE, POLL, wait_until
 from tests.e2e.typed_workers import WorkerLab, digest, ended, opened
 from tests.interrupts import unmeasured
 

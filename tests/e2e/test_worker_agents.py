@@ -16,14 +16,15 @@ from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.model import Activity
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.codex_cli import CodexCli
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Fail, Reply, Text, call
-from prong.testing.tmux import Tmux, wait_until
+from prong.testing.wait import wait_until
 from prong.worker import RunOptions
 from prong.worker_ports import NewSession
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.tmux import Tmux
 from tests.e2e import worker_lab
 from tests.e2e.worker_lab import NAME, hooked, open_in, pane, told, wait_open, wait_told
 

@@ -10,9 +10,8 @@ import pytest
 
 import prong
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import PATIENCE
 from prong.testing.script import Delay, Hold, Reply, Text, say
-from prong.testing.tmux import wait_until
+from prong.testing.wait import PATIENCE, wait_until
 from prong.worker import WorkerState
 from tests.e2e.typed_workers import WorkerLab, ended, opened
 

@@ -11,7 +11,7 @@ import pytest
 
 from prong.testing.home import IsolatedHome
 from prong.testing.script import Hold, Reply, Text, say
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
 from tests.e2e.typed_workers import WorkerLab, digest, ended, opened
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
 from prong.testing.home import IsolatedHome
 from prong.testing.script import say
+from tests.drivers.claude_cli import ClaudeCli
 from tests.e2e.typed_workers import ClaudeWorkers, WorkerLab, ended
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "workers.md").read_text(encoding="utf-8")

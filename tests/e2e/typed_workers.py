@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 
 from prong.testing.anthropic import FakeAnthropic
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.codex_cli import CodexCli
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.programs import PATIENCE
 from prong.testing.requests import anthropic_items, openai_items
 from prong.testing.script import Reply, call
-from prong.testing.tmux import wait_until
+from prong.testing.wait import PATIENCE, wait_until
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.codex_cli import CodexCli
 from tests.e2e.command_line import environment
 from tests.interrupts import unmeasured
 

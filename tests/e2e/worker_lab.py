@@ -16,11 +16,11 @@ from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.model import Launch
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import PATIENCE
-from prong.testing.tmux import Tmux, wait_until
+from prong.testing.wait import PATIENCE, wait_until
 from prong.vcs import worktrees
 from prong.worker import RunOptions
 from prong.worker_ports import HeadlessEvents, OpenSession
+from tests.drivers.tmux import Tmux
 
 HOOK = (sys.executable, "-P", "-m", "prong.hook")
 NAME = "calm-otter"

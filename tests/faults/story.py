@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prong.agents.claude.folders import project_folder
-from prong.agents.claude.sample import ClaudeSample
 from tests.cli.shell import Shell
 from tests.faults.tree import Tree, tree_of
+from tests.samples.claude import ClaudeSample
 
 ID = "00000001-0000-4000-8000-000000000001"
 OTHER = "00000005-0000-4000-8000-000000000005"

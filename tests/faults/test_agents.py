@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.claude import sample as claude
-from prong.agents.codex import sample as codex
+from prong.agents.claude.store import ClaudeStore
+from prong.agents.codex.store import CodexStore
 from tests.cli.shell import API, SNIFFER, Shell
 from tests.faults.children import Children
 from tests.faults.tree import Tree, tree_of
@@ -31,8 +31,8 @@ class Samples:
         self.into = shell.home.projects / "into"
         shop.mkdir()
         self.into.mkdir()
-        claude.write_samples(shell.home.claude, str(shop), datetime.now(UTC))
-        codex.write_samples(shell.home.codex, str(shop), datetime.now(UTC))
+        ClaudeStore([shell.home.claude]).write_samples(str(shop), datetime.now(UTC))
+        CodexStore([shell.home.codex]).write_samples(str(shop), datetime.now(UTC))
         self.shell = shell
 
     def tree(self) -> Tree:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import prong
-from prong.agents.claude.sample import ClaudeSample
 from prong.testing.home import IsolatedHome
+from tests.samples.claude import ClaudeSample
 from tests.vcs.lab import Lab
 
 pytestmark = pytest.mark.perf

@@ -13,7 +13,6 @@ from uuid import UUID
 import pytest
 
 from benchmarks.store import StoreManifest, write_store
-from prong.agents.claude.sample import ClaudeSample
 from prong.app import App
 from prong.model import Query
 from prong.search.embedder import Embedder
@@ -22,6 +21,7 @@ from prong.state.snapshots import SnapshotRecords
 from prong.testing.home import IsolatedHome
 from tests.perf.test_state_work import snapshot
 from tests.perf.test_work import opened_below
+from tests.samples.claude import ClaudeSample
 
 pytestmark = pytest.mark.perf
 

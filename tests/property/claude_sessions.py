@@ -5,7 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from prong.agents.claude.sample import ClaudeSample
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import CWD, START, uuid
 
 texts = st.text(

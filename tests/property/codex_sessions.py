@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from prong.agents.codex.sample import CodexSample
 from tests.property.claude_sessions import texts
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import CWD, START, Codex, as_bytes, uuid
 
 

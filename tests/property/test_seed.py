@@ -10,6 +10,7 @@ from prong.app.transcript import paired
 from prong.errors import UsageError
 from prong.model import ForkPoint, Message, SessionRef, Tool
 from prong.transcripts import seed
+from tests import seed_reader
 from tests.property.damage import examples
 
 POINT = ForkPoint(SessionRef("codex", "01a1e185-cb0c"), 7)
@@ -93,7 +94,7 @@ def shape(message: Message) -> tuple[object, ...]:
 
 
 def shapes(text: str) -> list[tuple[object, ...]]:
-    found = seed.parse(text)
+    found = seed_reader.parse(text)
     assert found
     assert found.intact
     return [
@@ -131,11 +132,11 @@ def test_what_is_read_back_is_what_was_written(messages: list[Message]) -> None:
 def test_a_seed_in_a_seed(messages: list[Message]) -> None:
     inner = seed.build(messages, POINT)
     outer = seed.build([*messages, Message("user", inner.text, 99)], POINT)
-    found = seed.parse(outer.text)
+    found = seed_reader.parse(outer.text)
     assert found
     assert found.intact
     assert found.blocks[-1].text == inner.text
-    assert found.blocks[:-1] == (seed.parse(inner.text) or found).blocks
+    assert found.blocks[:-1] == (seed_reader.parse(inner.text) or found).blocks
 
 
 @given(st.lists(_tools, max_size=6, unique_by=lambda tool: tool.id), st.randoms())
@@ -181,7 +182,7 @@ def test_trimmed_to_any_length(messages: list[Message], share: int) -> None:
 def test_a_seed_cut_anywhere_is_no_reason_to_fail(text: str, length: int) -> None:
     assume(length)
     made = seed.build([Message("user", text, 1), Message("user", EARLIER, 2)], POINT).text
-    found = seed.parse(made[:-length])
+    found = seed_reader.parse(made[:-length])
     assert found is None or len(found.blocks) <= 2
-    seed.parse(made.replace("role=", "", 1))
-    seed.parse(made.replace("]", "", length))
+    seed_reader.parse(made.replace("role=", "", 1))
+    seed_reader.parse(made.replace("]", "", length))

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from prong import App
-from prong.agents.claude.sample import ClaudeSample
 from prong.agents.claude.store import ClaudeStore
-from prong.agents.codex.sample import CodexSample
 from prong.agents.codex.store import CodexStore
 from prong.config import Config, Search
 from prong.model import Hit, Query, SearchResult
 from prong.testing.home import IsolatedHome
+from tests.samples.claude import ClaudeSample
+from tests.samples.codex import CodexSample
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 

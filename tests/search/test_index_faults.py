@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from prong import paths
-from prong.agents.claude.sample import ClaudeSample
 from prong.search.index import SearchIndex
 from prong.search.lexical import Scope, words_of
+from tests.samples.claude import ClaudeSample
 from tests.search.lab import SearchLab
 
 WORDS = ("griffin", "unicorn", "basilisk", "kraken", "phoenix", "wyvern")

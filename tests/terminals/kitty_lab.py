@@ -11,7 +11,7 @@ from typing import Self
 import pytest
 
 from prong.terminals.kitty import Kitty
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
 
 CONFIG = """\
 allow_remote_control socket-only

@@ -16,7 +16,7 @@ from prong.model import Launch
 from prong.terminals.tmux import Tmux
 from prong.testing.home import IsolatedHome
 from prong.testing.terminal_contract import Probe
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
 from prong.worker import LivePane, Pane, Placement
 from tests.terminals.tmux_lab import TmuxLab
 

@@ -12,9 +12,10 @@ import pytest
 
 from prong.app import App
 from prong.app.demo import Demo
-from prong.testing.tmux import Tmux, wait_until
+from prong.testing.wait import wait_until
 from tests.cli.shell import Shell
 from tests.cli.terminal import on_terminal, run_on_terminal
+from tests.drivers.tmux import Tmux
 from tests.interrupts import unmeasured
 
 PRONG = (sys.executable, "-m", "prong")

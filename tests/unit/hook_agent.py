@@ -10,10 +10,10 @@ from typing import Any
 
 import prong
 from prong import spool
-from prong.agents.claude.sample import ClaudeSample
 from prong.model import Snapshot
 from prong.testing.home import IsolatedHome
 from prong.vcs import snapshots
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import uuid
 
 SOURCE = str(Path(prong.__file__).parents[1])

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from prong import hook, paths, spool
-from prong.agents.claude.sample import ClaudeSample
-from prong.agents.codex.sample import CodexSample
 from prong.model import TurnKey
 from prong.testing.home import IsolatedHome
 from prong.vcs import worktree_push, worktrees
+from tests.samples.claude import ClaudeSample
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import START, uuid
 from tests.unit.hook_agent import SOURCE, THREAD, Agent, answer_of, prompt_id
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
-from prong.agents.codex.sample import CodexSample
 from prong.testing.home import IsolatedHome
+from tests.samples.claude import ClaudeSample
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import START, uuid
 from tests.unit.hook_agent import THREAD, Agent, answer_of, prompt_id, rewritten
 

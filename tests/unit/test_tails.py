@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prong import tails
-from prong.agents.claude.sample import ClaudeSample
-from prong.agents.codex.sample import CodexSample
 from tests.property.claude_sessions import Story, stories
 from tests.property.codex_sessions import Thread, threads
+from tests.samples.claude import ClaudeSample
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import START, Claude, as_bytes, uuid
 
 

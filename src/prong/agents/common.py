@@ -1,11 +1,9 @@
 """Small things that several agents need."""
 
-import json
 import os
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from prong.lock import locked
 from prong.visible import safe
@@ -13,16 +11,6 @@ from prong.visible import safe
 _TITLE_LENGTH = 200
 _LONGEST_LINE = 4_000
 _PATIENCE = 2.0
-
-
-def write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> Path:
-    """Write a new session file, readable by its owner only, as agents do: compact JSON lines."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with path.open("x", encoding="utf-8", newline="\n") as file:
-        for line in lines:
-            file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
-    path.chmod(0o600)
-    return path
 
 
 def move(folders: list[str], folder: str) -> None:
@@ -38,6 +26,12 @@ def first_line(text: str) -> str:
     line = next((line for line in lines if line), "")
     # Half a key is not known to be one, so it is masked before it is cut.
     return safe(line[:_LONGEST_LINE])[:_TITLE_LENGTH]
+
+
+def foot(screen: str, rows: int = 3) -> str:
+    """The last rows of a screen that are not blank: there a dialog tells how it is left."""
+    filled = [row for row in screen.splitlines() if row.strip()]
+    return "\n".join(filled[-rows:])
 
 
 @contextmanager

@@ -1,11 +1,26 @@
-"""What a program printed that ran without a terminal."""
+"""What an agent prints when it runs without a terminal: JSON events, and an answer in them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
+import msgspec
+
+from prong.agents import jsonl
 from prong.record import Record
 
+T = TypeVar("T", bound=msgspec.Struct)
+
+NOTHING_SAID = "it ended without an answer"
 _COMPLAINT = re.compile(r"(?:Error|error|ERROR)\b.*|No conversation found.*")
+
+
+class Answer(Record, frozen=True):
+    """What came back from a program that was given a prompt."""
+
+    session_id: str | None
+    text: str
+    error: str | None
 
 
 class TurnOutput(Record, frozen=True):
@@ -15,6 +30,13 @@ class TurnOutput(Record, frozen=True):
     is_over: bool = False
     reply: str = ""
     error: str | None = None
+
+
+def events(output: Iterable[str], type_: type[T]) -> Iterator[T]:
+    """The JSON objects among the lines that a program prints; other lines may stand between."""
+    for line in output:
+        found, _ = jsonl.split_objects(line.encode("utf-8", "surrogatepass"))
+        yield from (jsonl.salvage(type_, value) for _, _, value in found)
 
 
 def complaint(line: str) -> str | None:

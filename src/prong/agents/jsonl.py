@@ -35,6 +35,10 @@ LONGEST_LINE = 128 << 20
 """Bytes. The longest that was seen, with pictures in it, have some tens of millions."""
 LARGEST_UNPACKED = 512 << 20
 """Bytes. It is held in memory."""
+TAIL = 1 << 16
+"""Bytes. What was said last is in there, unless very much stands behind it."""
+LARGE_TAIL = 1 << 21
+"""Bytes, for when it is not."""
 _LONG = 1 << 20
 _UNSUSPECTED = 64 << 20
 _PACKS_TO = 1000
@@ -103,6 +107,19 @@ def size_of(file: BinaryIO) -> int:
     end = file.seek(0, io.SEEK_END)
     file.seek(here)
     return end
+
+
+def last_lines(path: Path, size: int = TAIL) -> Iterator[bytes]:
+    """The last lines of a file, the last one first; nothing when it cannot be read."""
+    try:
+        with open_file(path) as file:
+            start = max(0, size_of(file) - size)
+            file.seek(start)
+            lines = file.read().split(b"\n")
+    except OSError:
+        return
+    # The first one has no beginning.
+    yield from reversed(lines[1:] if start else lines)
 
 
 @cache

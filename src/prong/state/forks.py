@@ -82,13 +82,13 @@ class ForkRecords:
 
     def all(self) -> list[Fork]:
         """Every recorded fork, in the order in which they were recorded."""
-        return self._read(f"{_SELECT} ORDER BY rowid")
-
-    def of_child(self, child: SessionRef) -> Fork | None:
-        """The fork that made this session."""
-        query = f"{_SELECT} WHERE child_agent = ? AND child_session = ?"
-        found = self._read(query, child.agent, child.id)
-        return found[0] if found else None
+        forks: list[Fork] = []
+        for row in read(self._path, f"{_SELECT} ORDER BY rowid"):
+            try:
+                forks.append(_fork(dict(zip(_COLUMNS, row, strict=True))))
+            except (ValueError, TypeError) as error:
+                debug(__name__, "a recorded fork is not readable: %s", error)
+        return forks
 
     def health(self) -> Health:
         problem = connection.problem_with(self._path)
@@ -97,15 +97,6 @@ class ForkRecords:
         except Unsupported:
             forks = 0
         return Health(forks, problem, tuple(repairs.kept(self._path)))
-
-    def _read(self, query: str, *values: str) -> list[Fork]:
-        found: list[Fork] = []
-        for row in read(self._path, query, values):
-            try:
-                found.append(_fork(dict(zip(_COLUMNS, row, strict=True))))
-            except (ValueError, TypeError) as error:
-                debug(__name__, "a recorded fork is not readable: %s", error)
-        return found
 
 
 def _row(fork: Fork) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -148,10 +147,3 @@ class IsolatedHome:
         ):
             subprocess.run(argv, cwd=path, env=self.env(), check=True, capture_output=True)
         return path
-
-
-def outside_variables(home: IsolatedHome) -> list[str]:
-    """The environment variables of this process that still point a program out of `home`."""
-    wrong = [name for name in ESCAPES if name in os.environ]
-    wrong += [key for key, value in home.variables().items() if os.environ.get(key) != value]
-    return wrong

@@ -1,4 +1,4 @@
-"""The pytest plug-in: fixtures for everything in `prong.testing`, and no silent skips in CI.
+"""The pytest plug-in: a throw-away home, fake model servers, and no silent skips in CI.
 
 No fixture is autouse, because pytest loads this in every project that has prong installed. A
 project that wants all of its tests in a throw-away home says so in its conftest.py:
@@ -18,11 +18,8 @@ import pytest
 
 if TYPE_CHECKING:  # nothing heavy is imported by a pytest run that does not ask for it
     from prong.testing.anthropic import FakeAnthropic
-    from prong.testing.claude_cli import ClaudeCli
-    from prong.testing.codex_cli import CodexCli
     from prong.testing.home import IsolatedHome
     from prong.testing.openai import FakeOpenAI
-    from prong.testing.tmux import Tmux
 
 NO_SKIP = "PRONG_NO_SKIP"
 
@@ -56,44 +53,6 @@ def fake_openai() -> Iterator[FakeOpenAI]:
 
     with FakeOpenAI() as server:
         yield server
-
-
-@pytest.fixture
-def claude_cli(isolated_home: IsolatedHome, fake_anthropic: FakeAnthropic) -> ClaudeCli:
-    """The real Claude Code, in the throw-away home, talking to the fake server."""
-    from prong.testing.claude_cli import ClaudeCli
-    from prong.testing.programs import MissingProgram
-
-    try:
-        return ClaudeCli(isolated_home, fake_anthropic.url)
-    except MissingProgram as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture
-def codex_cli(isolated_home: IsolatedHome, fake_openai: FakeOpenAI) -> CodexCli:
-    """The real Codex, in the throw-away home, talking to the fake server."""
-    from prong.testing.codex_cli import CodexCli
-    from prong.testing.programs import MissingProgram
-
-    try:
-        return CodexCli(isolated_home, fake_openai.url)
-    except MissingProgram as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture
-def tmux(isolated_home: IsolatedHome) -> Iterator[Tmux]:
-    """A terminal on a private tmux socket."""
-    from prong.testing.programs import MissingProgram
-    from prong.testing.tmux import Tmux
-
-    try:
-        terminal = Tmux(isolated_home.root)
-    except MissingProgram as missing:
-        pytest.skip(str(missing))
-    with terminal:
-        yield terminal
 
 
 # -- a skip in CI is a failure: what was not run was not tested ------------------------------------

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Protocol, Self, cast
 
-from prong.testing.programs import PATIENCE
 from prong.testing.script import Answer, Delay, Fail, Hold, Reply, say
+from prong.testing.wait import PATIENCE
 
 # What a compaction is answered with unless the script says otherwise.
 SUMMARY = "SUMMARY: the story so far."

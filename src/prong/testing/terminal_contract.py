@@ -26,7 +26,7 @@ import pytest
 from prong import paths
 from prong.errors import ProngError, UsageError
 from prong.model import Launch
-from prong.testing.tmux import wait_until
+from prong.testing.wait import wait_until
 from prong.worker import LivePane, Pane, Placement
 from prong.worker_ports import (
     CanAttach,

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from prong.agents.claude.folders import project_folder
-from prong.agents.claude.sample import ClaudeSample
 from prong.agents.claude.store import ClaudeStore
-from prong.agents.codex.sample import CodexSample
 from prong.agents.codex.store import CodexStore
 from prong.model import Conversation, Scan, Session, View
 from prong.ports import AgentStore
 from prong.state.scan import NoCache
+from tests.samples.claude import ClaudeSample
+from tests.samples.codex import CodexSample
 
 START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 CWD = "/w/shop"

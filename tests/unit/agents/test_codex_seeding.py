@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.answers import NOTHING_SAID, Answer
 from prong.agents.codex import seeding
+from prong.agents.headless import NOTHING_SAID, Answer
 from prong.model import Child, ForkPoint, SessionRef
 from prong.testing.home import IsolatedHome
 

@@ -44,7 +44,7 @@ reply = f"echo: {{prompt}}"
 turns.append([prompt, reply])
 memory.write_text(json.dumps(turns))
 
-from prong.agents.claude.sample import ClaudeSample
+from tests.samples.claude import ClaudeSample
 
 sample = ClaudeSample(session, os.getcwd(), datetime.now(UTC))
 for asked, answered in turns:

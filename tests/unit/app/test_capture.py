@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from prong import spool
-from prong.agents.claude.sample import write_samples
+from prong.agents.claude.store import ClaudeStore
 from prong.app import App
 from prong.app.capture import Capture
 from prong.errors import NotFound, UsageError
@@ -31,7 +31,7 @@ def folder(isolated_home: IsolatedHome) -> Path:
 
 @pytest.fixture
 def conversation(isolated_home: IsolatedHome, folder: Path) -> Iterator[Conversation]:
-    write_samples(isolated_home.claude, str(folder), datetime.now(UTC))
+    ClaudeStore([isolated_home.claude]).write_samples(str(folder), datetime.now(UTC))
     with closing(App(needs_programs=False)) as app:
         yield app.conversation("claude:60309e1e")
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
 from prong.app import App
 from prong.app.export import ExportState, repository_name
 from prong.app.export_folder import MANIFEST, ExportFolder
@@ -19,6 +18,7 @@ from prong.app.sessions import SessionFilter
 from prong.errors import Busy, External, UsageError
 from prong.model import IndexProgress, Message, Session
 from prong.testing.home import IsolatedHome
+from tests.samples.claude import ClaudeSample
 
 START = datetime(2026, 11, 1, 9, 0, tzinfo=UTC)
 SECRET = "ghp_" + "aB3dE5gH7j" * 4

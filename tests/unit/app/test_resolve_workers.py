@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.claude import sample
+from prong.agents.claude.store import ClaudeStore
 from prong.app import App
 from prong.errors import NotFound
 from prong.testing.home import IsolatedHome
@@ -17,7 +17,7 @@ API = "60309e1e-8f4b-4b8e-9c55-1f0d2c7a9b01"
 
 @pytest.fixture
 def app(isolated_home: IsolatedHome) -> Generator[App]:
-    sample.write_samples(isolated_home.claude, str(isolated_home.root), datetime.now(UTC))
+    ClaudeStore([isolated_home.claude]).write_samples(str(isolated_home.root), datetime.now(UTC))
     with App() as app:
         yield app
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prong.agents.claude.sample import write_samples
+from prong.agents.claude.store import ClaudeStore
 from prong.app import App
 from prong.errors import Busy
 from prong.model import Session
@@ -21,7 +21,9 @@ def app(isolated_home: IsolatedHome) -> Iterator[App]:
 
 @pytest.fixture
 def session(app: App, isolated_home: IsolatedHome) -> Session:
-    write_samples(isolated_home.claude, str(isolated_home.projects), datetime.now(UTC))
+    ClaudeStore([isolated_home.claude]).write_samples(
+        str(isolated_home.projects), datetime.now(UTC)
+    )
     return app.sessions()[0]
 
 

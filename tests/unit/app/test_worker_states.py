@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
 from prong.app import App
 from prong.app.worker_states import Lookout
 from prong.model import ForkPoint, SeedHeader, SessionRef
@@ -20,6 +19,7 @@ from prong.record import replace
 from prong.testing.home import IsolatedHome
 from prong.tui.worker_preview import last_turn
 from prong.worker import Process, WorkerInfo, WorkerState
+from tests.samples.claude import ClaudeSample
 from tests.unit.app.worker_lab import WorkerLab, until, worker_lab
 
 

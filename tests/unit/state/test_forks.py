@@ -35,8 +35,6 @@ def test_what_was_added_comes_back(records: ForkRecords, path: Path) -> None:
     records.add(fork(1))
     records.add(seed)
     assert ForkRecords(path).all() == [fork(1), seed]
-    assert records.of_child(seed.child) == seed
-    assert records.of_child(SessionRef("claude", seed.child.id)) is None
 
 
 def test_a_point_before_the_first_turn_and_one_on_an_abandoned_branch(records: ForkRecords) -> None:
@@ -63,7 +61,6 @@ def test_no_text_of_a_session_is_in_the_file(records: ForkRecords, path: Path) -
 
 def test_reading_makes_nothing(records: ForkRecords, path: Path) -> None:
     assert records.all() == []
-    assert records.of_child(SessionRef("claude", "a")) is None
     records.add()
     records.restore([])
     assert not path.parent.exists()
@@ -156,5 +153,3 @@ def test_every_fork_survives(tmp_path_factory: pytest.TempPathFactory, forks: li
     records = ForkRecords(tmp_path_factory.mktemp("any") / "state.db")
     records.add(*forks)
     assert records.all() == forks
-    for one in forks:
-        assert records.of_child(one.child) == one

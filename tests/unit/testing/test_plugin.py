@@ -1,4 +1,4 @@
-"""The pytest plug-in itself: missing programs are skipped, and in CI a skip is a failure."""
+"""The pytest plug-ins themselves: missing programs are skipped, and in CI a skip is a failure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from prong.testing.home import IsolatedHome
+
+ROOT = Path(__file__).parents[3]
 
 STORY = """
 import pytest
@@ -47,12 +49,13 @@ pytest.skip("the whole module", allow_module_level=True)
 
 
 def run(home: IsolatedHome, folder: Path, story: str, **env: str) -> str:
-    """Run a test file in another pytest, with nothing but our plug-in; what it printed."""
+    """Run a test file in another pytest, with nothing but our plug-ins; what it printed."""
     (folder / "test_story.py").write_text(story)
     # The plug-in is named here, so that the test does not depend on how prong is installed.
     argv = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
-    argv += ["-p", "no:prong", "-p", "prong.testing.plugin", str(folder)]
-    path = {"PYTHONPATH": str(Path(__file__).parents[3] / "src"), "PATH": str(folder)}
+    argv += ["-p", "no:prong", "-p", "prong.testing.plugin"]
+    argv += ["-p", "tests.drivers.fixtures", str(folder)]
+    path = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PATH": str(folder)}
     done = subprocess.run(
         argv, cwd=folder, env=home.env(path | env), capture_output=True, text=True, check=False
     )

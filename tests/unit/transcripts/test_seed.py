@@ -11,6 +11,7 @@ from prong.model import ForkPoint, Message, SeedHeader, SessionRef, Tool
 from prong.record import replace
 from prong.transcripts import seed
 from prong.transcripts.blocks import Block
+from tests import seed_reader
 
 POINT = ForkPoint(SessionRef("claude", "60309e1e-9d4f"), 12, "u-12")
 
@@ -26,8 +27,8 @@ def transcript(text: str) -> str:
     return found[2].replace(found[1], "N")
 
 
-def read(text: str) -> seed.ReadSeed:
-    found = seed.parse(text)
+def read(text: str) -> seed_reader.ReadSeed:
+    found = seed_reader.parse(text)
     assert found is not None
     assert found.intact
     return found
@@ -210,20 +211,20 @@ def test_a_session_that_the_header_cannot_name() -> None:
 
 @pytest.mark.parametrize("text", ["", "hello", "[PRONG_FORK_SEED] claude:x@1 sha256:" + "0" * 64])
 def test_what_is_no_seed(text: str) -> None:
-    assert seed.parse(text) is None
+    assert seed_reader.parse(text) is None
 
 
 def test_a_seed_that_was_changed_or_cut_is_read_as_far_as_it_goes() -> None:
     text = seed.build([user("first"), user("second", 2)], POINT).text
-    changed = seed.parse(text.replace("second", "third"))
+    changed = seed_reader.parse(text.replace("second", "third"))
     assert changed
     assert not changed.intact
     assert [block.text for block in changed.blocks] == ["first", "third"]
-    cut = seed.parse(text[: text.index("cond")])
+    cut = seed_reader.parse(text[: text.index("cond")])
     assert cut
     assert not cut.intact
     assert [block.text for block in cut.blocks] == ["first", "se"]
-    unknown = seed.parse(text.replace("role=user turn=1", 'role=x turn=y name="'))
+    unknown = seed_reader.parse(text.replace("role=user turn=1", 'role=x turn=y name="'))
     assert unknown
     assert [block.role for block in unknown.blocks] == ["note", "user"]
 

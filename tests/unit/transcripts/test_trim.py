@@ -8,6 +8,7 @@ from prong.errors import UsageError
 from prong.model import ForkPoint, Message, SessionRef, Tool
 from prong.transcripts import seed
 from prong.transcripts.blocks import Block
+from tests import seed_reader
 
 POINT = ForkPoint(SessionRef("claude", "60309e1e"), 30)
 
@@ -26,7 +27,7 @@ def conversation(count: int, size: int = 400) -> list[Message]:
 
 
 def blocks_of(made: seed.Seed) -> tuple[Block, ...]:
-    found = seed.parse(made.text)
+    found = seed_reader.parse(made.text)
     assert found
     assert found.intact
     return found.blocks

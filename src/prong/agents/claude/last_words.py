@@ -8,7 +8,6 @@ import msgspec
 from prong.agents import jsonl
 from prong.agents.claude.prompts import prompt_of, text_of
 from prong.agents.claude.records import Body, Line
-from prong.agents.ends import MUCH, last_lines
 from prong.worker_ports import LastWords
 
 
@@ -24,9 +23,9 @@ _MARKS = (b'"type":"user"', b'"type":"assistant"')
 
 
 def last_words(path: Path) -> LastWords:
-    found = _words(last_lines(path))
+    found = _words(jsonl.last_lines(path))
     # Lists of tools and the like may stand behind an answer.
-    return found if found.said else _words(last_lines(path, MUCH))
+    return found if found.said else _words(jsonl.last_lines(path, jsonl.LARGE_TAIL))
 
 
 def _words(lines: Iterable[bytes]) -> LastWords:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from prong.agents import argv
-from prong.agents.answers import NOTHING_SAID, Answer, events
 from prong.agents.argv import Command, flags
 from prong.agents.claude.commands import GRAMMAR, PROGRAM, environment
 from prong.agents.claude.printed import Event
+from prong.agents.headless import NOTHING_SAID, Answer, events
 from prong.agents.shell import Word
 from prong.model import Child, Launch
 

@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from prong.agents import jsonl
-from prong.agents.claude.folders import SUBAGENT, default_root
+from prong.agents import jsonl, tested
+from prong.agents.claude.folders import SUBAGENT, default_root, project_folder
 from prong.agents.scanning import FileScan, Kind, Reading, no_conversation, recall
 from prong.agents.worker_store import Trust, WorkerStore, Working
 from prong.errors import Corrupt, NotFound
@@ -36,7 +36,6 @@ from prong.regular import read_regular
 
 # What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
 if TYPE_CHECKING:
-    from prong.agents.answers import Answer
     from prong.agents.argv import Command
     from prong.agents.claude.facts import Facts
     from prong.agents.claude.hooks import ClaudeHooks
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from prong.agents.claude.transcript import Transcript
     from prong.agents.claude.tree import Tree
     from prong.agents.claude.turns import Span
+    from prong.agents.headless import Answer
     from prong.publication import Publication
     from prong.texts import FileTexts, TextSink
 
@@ -258,7 +258,6 @@ class ClaudeStore(WorkerStore):
 
     @property
     def program(self) -> Program:
-        from prong.agents import tested
         from prong.agents.argv import executable
         from prong.agents.claude import commands
 
@@ -339,9 +338,16 @@ class ClaudeStore(WorkerStore):
     def write_samples(
         self, cwd: str, now: datetime, turn_over: TurnOver | None = None, /
     ) -> SessionRef:
-        from prong.agents.claude import sample
+        from prong.agents.samples import Samples, write_sample
 
-        return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now, turn_over))
+        samples = Samples("prong.agents.claude", cwd, now, tested.CLAUDE[-1])
+        if turn_over is not None:
+            samples.replay(self.name, turn_over)
+        folder = self.roots[0] / "projects" / project_folder(cwd)
+        sessions = dict(samples.sessions())
+        for id_, text in sessions.items():
+            write_sample(folder / f"{id_}.jsonl", text)
+        return SessionRef(self.name, next(iter(sessions)))
 
 
 class _Settings(msgspec.Struct, rename="camel"):

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from prong.agents import argv, headless, jsonl, screens
-from prong.agents.answers import events
+from prong.agents import argv, headless, jsonl
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.claude.commands import GRAMMAR, PROGRAM, SESSION_FLAGS, environment
 from prong.agents.claude.last_words import last_words as last_words  # noqa: PLC0414 -- a part of this module
 from prong.agents.claude.literal import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
 from prong.agents.claude.printed import Event
-from prong.agents.headless import TurnOutput
+from prong.agents.common import foot
+from prong.agents.headless import TurnOutput, events
 from prong.agents.ids import checked_id, is_uuid
 from prong.agents.shell import Word
 from prong.errors import UsageError
@@ -253,9 +253,9 @@ _DIALOGS = {
 
 def dialog_on(screen: str) -> str | None:
     """What Claude Code asks. A menu stands where the line for input was."""
-    if "Esc to cancel" not in screens.foot(screen):
+    if "Esc to cancel" not in foot(screen):
         return None
-    lower = screens.foot(screen, _DIALOG_ROWS)
+    lower = foot(screen, _DIALOG_ROWS)
     return next((kind for words, kind in _DIALOGS.items() if words in lower), None)
 
 

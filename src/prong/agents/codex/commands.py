@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 
 from prong.agents import argv
-from prong.agents.answers import events
 from prong.agents.argv import Argument, Command, Grammar, flags
 from prong.agents.codex import permissions
 from prong.agents.codex.folders import default_root
 from prong.agents.codex.literal import as_prompt
+from prong.agents.headless import events
 from prong.agents.ids import is_uuid
 from prong.agents.shell import Word
 from prong.errors import External, Unavailable, Unsupported, UsageError

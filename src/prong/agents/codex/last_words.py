@@ -8,7 +8,6 @@ import msgspec
 from prong.agents import jsonl
 from prong.agents.codex.prompts import text_of, typed
 from prong.agents.codex.records import Line
-from prong.agents.ends import MUCH, last_lines
 from prong.worker_ports import LastWords
 
 _line = msgspec.json.Decoder(Line).decode
@@ -16,8 +15,8 @@ _MARKS = (b'"UserMessage"', b'"user_message"', b'"assistant"')
 
 
 def last_words(path: Path) -> LastWords:
-    found = _words(last_lines(path))
-    return found if found.said else _words(last_lines(path, MUCH))
+    found = _words(jsonl.last_lines(path))
+    return found if found.said else _words(jsonl.last_lines(path, jsonl.LARGE_TAIL))
 
 
 def _words(lines: Iterable[bytes]) -> LastWords:

@@ -4,10 +4,11 @@ The lock says that it is open; whether a turn runs is said by the last mark in i
 """
 
 import fcntl
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
+from uuid import UUID
 
 import msgspec
 
@@ -24,6 +25,7 @@ _MARKS["turn_aborted"] = Activity.IDLE
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _SOUGHT = tuple(name.encode() for name in (*_MARKS, *_RESULTS))
 _line = msgspec.json.Decoder(Line).decode
+_DAY = timedelta(days=1)
 
 
 def is_open(root: Path, thread_id: str) -> bool:
@@ -102,3 +104,26 @@ def _from_behind(file: BinaryIO) -> Iterator[bytes]:
         yield from reversed(lines)
         rest = [first]
     yield b"".join(reversed(rest))
+
+
+def folders(roots: Iterable[Path], threads: Iterable[str]) -> set[Path]:
+    """Folders in which something changes when a process begins or ends a turn.
+
+    A rollout is in the folder of the day on which its thread began, and a rewind continues in that
+    of today. An id tells the day up to the time zone, so the days around it belong to it.
+    """
+    days = {datetime.now(UTC).date(), *(day for thread in threads if (day := _day_of(thread)))}
+    around = {day + step for day in days for step in (-_DAY, timedelta(), _DAY)}
+    found: set[Path] = set()
+    for root in roots:
+        found.add(root / "thread-writer-locks")
+        found |= {root / "sessions" / f"{day:%Y/%m/%d}" for day in around}
+    return found
+
+
+def _day_of(thread: str) -> date | None:
+    try:
+        milliseconds = UUID(thread).int >> 80
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).date()
+    except (ValueError, OverflowError):
+        return None  # not an id of Codex's own making

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from prong.agents import argv, jsonl
-from prong.agents.answers import NOTHING_SAID, Answer, events
 from prong.agents.argv import Command
 from prong.agents.codex.commands import environment, exec_argv
 from prong.agents.codex.printed import Event, Failure
+from prong.agents.headless import NOTHING_SAID, Answer, events
 from prong.model import Child, Launch
 from prong.regular import read_regular
 

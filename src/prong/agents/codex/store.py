@@ -1,5 +1,6 @@
 """The sessions of Codex, behind the `AgentStore` port. Its sqlite files are never opened."""
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -8,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from prong.agents import tested
 from prong.agents.codex.folders import default_root
 from prong.agents.codex.library import FileName, Library, names
 from prong.agents.scanning import FileScan, Kind, Reading, recall
@@ -34,7 +36,6 @@ from prong.record import replace
 
 # What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
 if TYPE_CHECKING:
-    from prong.agents.answers import Answer
     from prong.agents.argv import Command
     from prong.agents.codex.assembly import Assembly
     from prong.agents.codex.facts import Facts
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from prong.agents.codex.source import CodexSource
     from prong.agents.codex.texts import Listening
     from prong.agents.codex.turns import Span
+    from prong.agents.headless import Answer
     from prong.publication import Publication
     from prong.texts import FileTexts, TextSink
 
@@ -245,9 +247,9 @@ class CodexStore(WorkerStore):
         return any(live.is_open(root, session.id) for root in self.roots)
 
     def live_folders(self, sessions: Iterable[str]) -> Iterable[Path]:
-        from prong.agents.codex.live_folders import live_folders
+        from prong.agents.codex import live
 
-        return live_folders(self.roots, sessions)
+        return live.folders(self.roots, sessions)
 
     def source(self, session: Session, cache: ScanCache | None = None) -> "CodexSource":
         from prong.agents.codex.history import OpenFiles
@@ -358,7 +360,6 @@ class CodexStore(WorkerStore):
 
     @property
     def program(self) -> Program:
-        from prong.agents import tested
         from prong.agents.argv import executable
         from prong.agents.codex import commands
 
@@ -453,9 +454,15 @@ class CodexStore(WorkerStore):
 
     def write_samples(self, cwd: str, now: datetime, _: TurnOver | None = None, /) -> SessionRef:
         # As if made before hooks were installed: nobody kept the code of these turns.
-        from prong.agents.codex import sample
+        from prong.agents.samples import Samples, write_sample
 
-        return SessionRef(self.name, sample.write_samples(self.roots[0], cwd, now))
+        sessions = dict(Samples("prong.agents.codex", cwd, now, tested.CODEX[-1]).sessions())
+        for id_, text in sessions.items():
+            began = json.loads(text.partition("\n")[0])["payload"]["timestamp"]
+            day, time = began[:10], began[11:19].replace(":", "-")
+            folder = self.roots[0] / "sessions" / day.replace("-", "/")
+            write_sample(folder / f"rollout-{day}T{time}-{id_}.jsonl", text)
+        return SessionRef(self.name, next(reversed(sessions)))
 
 
 def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> "Rollout | None":

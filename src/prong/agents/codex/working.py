@@ -15,8 +15,7 @@ from pathlib import Path
 import msgspec
 
 from prong import processes
-from prong.agents import argv, headless, jsonl, screens
-from prong.agents.answers import events
+from prong.agents import argv, headless, jsonl
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.codex import live
 from prong.agents.codex.commands import (
@@ -34,7 +33,8 @@ from prong.agents.codex.last_words import last_words as last_words  # noqa: PLC0
 from prong.agents.codex.library import FileName
 from prong.agents.codex.literal import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
 from prong.agents.codex.printed import Event
-from prong.agents.headless import TurnOutput
+from prong.agents.common import foot
+from prong.agents.headless import TurnOutput, events
 from prong.agents.ids import is_uuid
 from prong.agents.shell import Word
 from prong.errors import Unsupported, UsageError
@@ -328,8 +328,8 @@ _DIALOGS = {
 
 def dialog_on(screen: str) -> str | None:
     """What Codex asks."""
-    foot = screens.foot(screen)
-    return next((kind for words, kind in _DIALOGS.items() if words in foot), None)
+    rows = foot(screen)
+    return next((kind for words, kind in _DIALOGS.items() if words in rows), None)
 
 
 _INPUT_SIGNS = {"\u203a": "", "!": "!"}

@@ -12,10 +12,10 @@ import pytest
 
 from prong.agents.claude import copying
 from prong.agents.claude.folders import project_folder
-from prong.agents.claude.sample import ClaudeSample
 from prong.errors import Corrupt, NotFound, Taken, UsageError
 from prong.model import Child, Cut, ForkPoint, Method, Session, SessionRef, TurnState, View
 from prong.publication import Publication
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import CWD, Claude, as_bytes, uuid
 
 ID = uuid(1)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from prong.agents.claude import jobs
-from prong.agents.claude.sample import ClaudeSample
 from prong.state.scan import SqliteScanCache
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.claude.test_lineage import conversation, fork_session, parents
 from tests.unit.agents.scans import scan
 from tests.unit.agents.stores import Claude, uuid

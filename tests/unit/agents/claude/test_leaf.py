@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
 from prong.agents.claude.transcript import ZERO
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, uuid
 
 ID = uuid(1)

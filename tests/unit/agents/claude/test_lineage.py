@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
 from prong.model import ForkPoint, SeedHeader, SessionRef
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, uuid
 
 PARENT, CHILD, GRANDCHILD, OTHER = uuid(1), uuid(2), uuid(3), uuid(4)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
 from prong.model import Message, View
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, uuid
 
 ID = uuid(1)

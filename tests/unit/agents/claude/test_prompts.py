@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from prong import tails
-from prong.agents.claude.sample import ClaudeSample
 from prong.model import TurnKind
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, uuid
 
 ID = uuid(1)

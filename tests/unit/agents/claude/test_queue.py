@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, uuid
 
 ID = uuid(1)

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from prong.agents.claude.sample import ClaudeSample
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, as_bytes, uuid
 
 ID = uuid(1)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from prong.agents import texts
-from prong.agents.claude.sample import ClaudeSample
 from prong.texts import TurnText
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import START, Claude, as_bytes, uuid
 
 ID = uuid(1)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude.sample import ClaudeSample
 from prong.model import Command, Turn, TurnState
+from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import START, Claude, uuid
 
 ID = uuid(1)

@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from prong.agents.codex.sample import CodexSample
 from prong.model import Child, Cut, ForkPoint, Session, View
 from prong.publication import Publication
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import Codex, uuid
 
 ID, OTHER, NEW, SEGMENT = uuid(1), uuid(2), uuid(9), uuid(8)

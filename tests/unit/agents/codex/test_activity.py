@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from prong.agents.codex import live
-from prong.agents.codex.sample import CodexSample
 from prong.model import Activity
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import Codex, uuid
 
 ID = uuid(1)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from prong.agents.codex.sample import CodexSample
+from tests.samples.codex import CodexSample
 from tests.unit.agents.codex.forks import ID, NEW, OTHER, SEGMENT, Forks, lines, thread, write
 from tests.unit.agents.stores import CWD, START, Codex, uuid
 

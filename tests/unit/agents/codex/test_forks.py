@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import zstandard
 
-from prong.agents.codex.sample import CodexSample
 from prong.agents.codex.store import CodexStore
 from prong.app import App
 from prong.config import Config
 from prong.model import View
 from prong.state.scan import NoCache
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import CWD, START, Codex, uuid
 
 PARENT, CHILD, GRANDCHILD, SEGMENT = uuid(1), uuid(2), uuid(3), uuid(9)

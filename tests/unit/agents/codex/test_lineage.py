@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.codex.sample import CodexSample
 from prong.model import ForkPoint, SeedHeader, SessionRef
+from tests.samples.codex import CodexSample
 from tests.unit.agents.codex.forks import Forks, thread, write
 from tests.unit.agents.stores import Codex, uuid
 

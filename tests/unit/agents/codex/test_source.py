@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from prong.agents.codex.sample import CodexSample
 from prong.agents.codex.source import CodexSource
 from prong.errors import NotFound
 from prong.model import Cut
 from prong.state.scan import SqliteScanCache
+from tests.samples.codex import CodexSample
 from tests.unit.agents.scans import Opened
 from tests.unit.agents.stores import Codex, uuid
 

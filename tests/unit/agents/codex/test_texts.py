@@ -9,10 +9,10 @@ import pytest
 
 from prong.agents.codex import texts
 from prong.agents.codex.facts import Facts
-from prong.agents.codex.sample import CodexSample
 from prong.state.scan import NoCache
 from prong.testing.contract import MemoryCache, TextCollector
 from prong.texts import TurnText
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import START, Codex, uuid
 
 ID, AGENT, FORK = uuid(1), uuid(2), uuid(3)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.codex.sample import CodexSample
 from prong.model import Command, Turn
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import Codex, uuid
 
 ID = uuid(1)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.codex.sample import CodexSample
 from prong.model import TurnKind, View
+from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import Codex, uuid
 
 ID, AGENT = uuid(1), uuid(2)

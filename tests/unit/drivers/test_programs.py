@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.testing.codex_cli import native_program
-from prong.testing.programs import MissingProgram, find_program
+from tests.drivers.codex_cli import native_program
+from tests.drivers.programs import MissingProgram, find_program
 
 
 def program(path: Path) -> Path:

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from prong.testing.codex_cli import CodexCli
-from prong.testing.programs import PATIENCE
-from prong.testing.tmux import Tmux, wait_until
+from prong.testing.wait import PATIENCE, wait_until
+from tests.drivers.codex_cli import CodexCli
+from tests.drivers.tmux import Tmux
 
 # The UI takes a fast run of keys for a paste, and an Enter inside a paste is no Enter.
 SETTLE = 0.2

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import MissingProgram
-from prong.testing.tmux import Tmux, wait_until
+from prong.testing.wait import wait_until
+from tests.drivers.programs import MissingProgram
+from tests.drivers.tmux import Tmux
 
 
 def test_text_keys_and_screen(tmux: Tmux, isolated_home: IsolatedHome) -> None:

@@ -12,9 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from prong.testing.programs import PATIENCE, MissingProgram
-
-POLL = 0.03
+from prong.testing.wait import PATIENCE, POLL, wait_until
+from tests.drivers.programs import MissingProgram
 
 
 class Tmux:
@@ -112,12 +111,3 @@ class Tmux:
         if check and done.returncode:
             raise RuntimeError(f"{shlex.join(argv[:12])}: {done.stderr.strip()}")
         return done.stdout
-
-
-def wait_until(wanted: Callable[[], bool], timeout: float = PATIENCE, what: str = "it") -> None:
-    """Look until `wanted()` is true."""
-    deadline = time.monotonic() + timeout
-    while not wanted():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{what} did not come about in {timeout} s")
-        time.sleep(POLL)

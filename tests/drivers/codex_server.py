@@ -11,9 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from prong.testing.codex_cli import CodexCli
-from prong.testing.programs import PATIENCE
-from prong.testing.tmux import wait_until
+from prong.testing.wait import PATIENCE, wait_until
+from tests.drivers.codex_cli import CodexCli
 
 
 class RpcError(Exception):

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from prong.testing.home import SYSTEM_PATH, IsolatedHome
-from prong.testing.programs import PATIENCE, MissingProgram
+from prong.testing.wait import PATIENCE
+from tests.drivers.programs import MissingProgram
 
 VARIABLE = "PRONG_TEST_QMD"
 

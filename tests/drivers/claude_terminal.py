@@ -11,9 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from prong.testing.claude_cli import ClaudeCli
-from prong.testing.programs import PATIENCE
-from prong.testing.tmux import Tmux, wait_until
+from prong.testing.wait import PATIENCE, wait_until
+from tests.drivers.claude_cli import ClaudeCli
+from tests.drivers.tmux import Tmux
 
 # The UI takes a fast run of keys for a paste, and an Enter inside a paste is no Enter.
 SETTLE = 0.08

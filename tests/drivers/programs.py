@@ -1,4 +1,4 @@
-"""The real agent programs: where they are, and how long they are waited for."""
+"""Where the programs that tests drive are installed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ import os
 import shutil
 from pathlib import Path
 
-PATIENCE = 90.0
-"""Seconds for anything that a program does in an instant. Machines that run tests may be slow and
-busy, and a wait that ends with an event costs nothing when it is short."""
-
 
 class MissingProgram(Exception):
-    """A program that a test needs is not installed. The pytest plug-in turns this into a skip."""
+    """A program that a test needs is not installed. The fixtures turn this into a skip."""
 
 
 def find_program(name: str, variable: str, start: Path | None = None) -> Path:

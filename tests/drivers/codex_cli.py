@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import PATIENCE, find_program
+from prong.testing.wait import PATIENCE
+from tests.drivers.programs import find_program
 
 CONFIG = """\
 model = "fake-model"

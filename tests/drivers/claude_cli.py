@@ -13,7 +13,8 @@ from typing import Any
 
 from prong.agents import tested
 from prong.testing.home import IsolatedHome
-from prong.testing.programs import PATIENCE, find_program
+from prong.testing.wait import PATIENCE
+from tests.drivers.programs import find_program
 
 API_KEY = "sk-test-0000"
 PLAIN_UNIT = re.compile(r"[^A-Za-z0-9]")

@@ -1,4 +1,4 @@
-"""Writes small Codex rollouts, line for line as the CLI would: for `prong demo` and for tests."""
+"""Writes small Codex rollouts, line for line as the CLI would."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from prong.agents import tested
-from prong.agents.common import write_lines
+from tests.samples.lines import write_lines
 
 _SECOND = timedelta(seconds=1)
 
@@ -142,31 +142,3 @@ class CodexSample:
         folder = root / "sessions" / f"{self.start:%Y/%m/%d}"
         name = f"rollout-{self.start:%Y-%m-%dT%H-%M-%S}-{self.id}.jsonl"
         return write_lines(folder / name, self.lines)
-
-
-def write_samples(root: Path, cwd: str, now: datetime) -> str:
-    """A thread and a fork of it. The fork's id comes back."""
-    start = now - timedelta(days=1)
-    parser = CodexSample("01a1e076-654d-7c10-8a51-5f3f9e1b0d04", cwd, start)
-    parser.turn(
-        "Write a parser for the suppliers' price lists (CSV, three dialects)",
-        "A parser with one dialect table; unknown columns are kept.",
-        commands=[("pytest -q tests/test_prices.py", 0)],
-        files=[f"{cwd}/shop/prices.py", f"{cwd}/tests/test_prices.py"],
-    )
-    parser.turn(
-        "Handle prices with a comma as the decimal sign",
-        "The dialect now says which sign is the decimal one.",
-        commands=[("pytest -q tests/test_prices.py", 1), ("pytest -q tests/test_prices.py", 0)],
-        files=[f"{cwd}/shop/prices.py"],
-    )
-    parser.write(root)
-    fork = parser.fork("01a1e5b2-90aa-7f21-b3c4-0c9d8e7f6a05", 1)
-    fork.turn(
-        "Use the csv module's Sniffer instead of a dialect table",
-        "It guesses two of the three dialects right; I kept the table for the third.",
-        commands=[("pytest -q tests/test_prices.py", 0)],
-        files=[f"{cwd}/shop/prices.py"],
-    )
-    fork.write(root)
-    return fork.id
