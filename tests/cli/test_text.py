@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from prong.amounts import counted
 from prong.front.text import (
     age,
     cells,
     clean,
-    counted,
     cut,
     cut_left,
     escaped,

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from prong.app.findings import counted, size_text
+from prong.amounts import counted, size_text
 from prong.model import CodeGap, GapKind, Snapshot, Turn
 from prong.state.capture_failures import CaptureFailure
 from prong.vcs import lfs

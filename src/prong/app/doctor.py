@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong import __version__, paths, publication
+from prong.amounts import counted, size_text
 from prong.app import doctor_code, programs, worker_pushing
-from prong.app.findings import Finding, Level, counted, size_text
+from prong.app.findings import Finding, Level
 from prong.app.hooks import HookState
 from prong.app.mcp_setup import McpState
 from prong.app.sessions import SessionFilter

@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from prong.amounts import counted
 from prong.app import code_gaps, worktrees
 from prong.app.capture import Capture
-from prong.app.findings import Finding, Level, counted
+from prong.app.findings import Finding, Level
 from prong.errors import ProngError
 from prong.model import SessionRef
 from prong.state.capture_failures import CaptureFailure

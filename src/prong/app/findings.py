@@ -21,17 +21,3 @@ class Finding(Record, frozen=True):
     hint: str | None = None
     details: Mapping[str, object] = field(default_factory=dict[str, object])
     """The same for programs, where a message holds more than words."""
-
-
-def size_text(size: int | None) -> str:
-    """`73.4 MB`, `12 kB`; `?` for an unknown size."""
-    if size is None:
-        return "?"
-    if size >= 1e9:
-        return f"{size / 1e9:.1f} GB"
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
-
-
-def counted(count: int, what: str) -> str:
-    """`1 turn`, `2 turns`."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from prong.amounts import counted
 from prong.app import code_gaps, turn_code, whereabouts
-from prong.app.findings import counted
 from prong.app.resolve import find_turn
 from prong.app.since import since
 from prong.app.turn_code import TurnCode

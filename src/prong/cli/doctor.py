@@ -2,8 +2,9 @@
 
 import click
 
+from prong.amounts import counted
 from prong.cli.output import json_option, open_app, patience, print_json, styled
-from prong.front.text import cells, clean, counted, pad
+from prong.front.text import cells, clean, pad
 
 _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow"}
 

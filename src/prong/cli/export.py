@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from prong.amounts import counted
 from prong.cli.arguments import AgentArgument, SinceArgument
 from prong.cli.output import json_option, note, open_app, patience, print_json
 from prong.errors import ProngError, UsageError
-from prong.front.text import counted, short_path
+from prong.front.text import short_path
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from prong.amounts import counted
 from prong.cli.output import note, styled
 from prong.cli.progress import duration
-from prong.front.text import clean, counted, short_path
+from prong.front.text import clean, short_path
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from prong.amounts import counted
 from prong.cli.highlight import highlighted
 from prong.cli.output import styled
 from prong.front.passage import cleaned, fitted, within
-from prong.front.text import age, cells, clean, counted, cut, cut_left, pad, short_path, short_refs
+from prong.front.text import age, cells, clean, cut, cut_left, pad, short_path, short_refs
 from prong.front.turn_table import row
 from prong.front.wrapping import wrapped
 from prong.hits import Passage

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from prong.amounts import counted
 from prong.cli.output import json_option, note, open_app, print_json
 from prong.errors import UsageError
-from prong.front.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from prong.amounts import counted
 from prong.cli.arguments import AgentArgument, SinceArgument
 from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
-from prong.front.text import age, cells, clean, counted, cut, cut_left, pad, short_path, short_refs
+from prong.front.text import age, cells, clean, cut, cut_left, pad, short_path, short_refs
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from prong.amounts import counted
 from prong.cli.output import json_option, note, open_app, patience, print_json
 from prong.cli.worker_table import print_workers
-from prong.front.text import clean, counted
+from prong.front.text import clean
 
 if TYPE_CHECKING:
     from prong.worker import WorkerStatus

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from prong.amounts import counted
 from prong.cli.arguments import SessionArgument
 from prong.cli.output import json_option, note, open_app, patience, print_json
 from prong.errors import UsageError
-from prong.front.text import age, clean, counted, short_path
+from prong.front.text import age, clean, short_path
 
 if TYPE_CHECKING:
     from prong.model import Snapshot

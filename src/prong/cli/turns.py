@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from prong.amounts import counted
 from prong.cli.arguments import SessionArgument
 from prong.cli.header import print_header
 from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
-from prong.front.text import clean, counted, short_ids
+from prong.front.text import clean, short_ids
 from prong.front.turn_table import Layout, Row, row
 
 if TYPE_CHECKING:

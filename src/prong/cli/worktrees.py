@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from prong.app.findings import size_text
+from prong.amounts import counted, size_text
 from prong.cli.output import (
     can_ask,
     json_option,
@@ -16,7 +16,7 @@ from prong.cli.output import (
     width,
 )
 from prong.errors import UsageError
-from prong.front.text import age, cells, clean, counted, cut, pad, short_path, short_refs
+from prong.front.text import age, cells, clean, cut, pad, short_path, short_refs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prong.front.text import cells, clean, counted, cut, cut_left, pad
+from prong.amounts import counted
+from prong.front.text import cells, clean, cut, cut_left, pad
 
 if TYPE_CHECKING:
     from prong.app.diffing import CodeDiff, FileChange

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from prong.front.text import age, cells, clean, counted, cut, short_refs
+from prong.amounts import counted
+from prong.front.text import age, cells, clean, cut, short_refs
 
 if TYPE_CHECKING:
     from prong.app.lineage import Forest, Node

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from prong.amounts import counted
 from prong.errors import ProngError
 from prong.front.code_change import summary
-from prong.front.text import counted, short_path
+from prong.front.text import short_path
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -177,11 +177,6 @@ def _common(one: str, other: str) -> int:
     return count
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """`1 turn`, `2 turns`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
-
-
 def short_path(path: str | None) -> str:
     """A path with `~` for the home folder."""
     if not path:

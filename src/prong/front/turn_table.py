@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from prong.front.text import age, cells, clean, counted, cut, short_number
+from prong.amounts import counted
+from prong.front.text import age, cells, clean, cut, short_number
 
 if TYPE_CHECKING:
     from prong.model import Turn

@@ -2,8 +2,9 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+from prong.amounts import counted
 from prong.front.passage import cleaned, fitted, within
-from prong.front.text import age, cells, clean, counted, cut, cut_left, pad, short_path
+from prong.front.text import age, cells, clean, cut, cut_left, pad, short_path
 from prong.front.turn_table import row
 from prong.hits import Hit, Passage
 from prong.model import Session, SessionRef

@@ -3,8 +3,8 @@
 from textual.content import Content
 from textual.widgets import Static
 
+from prong.amounts import counted
 from prong.app.windows import Level
-from prong.front.text import counted
 
 _BAR = 20
 _STYLES = {

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from prong.amounts import counted
 from prong.app import App
 from prong.app.diffing import CodeDiff
 from prong.app.highlighting import Highlighter
@@ -14,7 +15,7 @@ from prong.app.transcript import paired
 from prong.errors import ProngError, memory_checked
 from prong.front import turn_table
 from prong.front.code_change import stat_rows
-from prong.front.text import age, clean, counted, short_path
+from prong.front.text import age, clean, short_path
 from prong.front.turn_preview import read
 from prong.model import Conversation, Hit, Message, Session, Turn
 from prong.tui.lines import Line, Mark, line, parted

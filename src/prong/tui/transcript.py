@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
+from prong.amounts import counted
 from prong.app.highlighting import Highlighter
-from prong.front.text import clean, counted
+from prong.front.text import clean
 from prong.model import Message, Tool
 from prong.tui.lines import Line, Mark, line
 from prong.tui.markup import diff, prose

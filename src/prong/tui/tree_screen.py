@@ -10,10 +10,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.widgets import Footer, Static
 
+from prong.amounts import counted
 from prong.app import App
 from prong.front.lane import Newest
 from prong.front.lineage_rows import LineageRow, rows_of
-from prong.front.text import counted
 from prong.model import Session, SessionRef
 from prong.tui import preview
 from prong.tui.lanes import Lanes

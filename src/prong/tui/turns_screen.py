@@ -9,8 +9,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.widgets import Footer, Static
 
+from prong.amounts import counted
 from prong.app import App
-from prong.front.text import age, clean, counted, short_path
+from prong.front.text import age, clean, short_path
 from prong.model import Conversation, Session
 from prong.record import Record
 from prong.tui import preview, turn_entries

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from prong.front.text import counted
+from prong.amounts import counted
 from prong.tui.lines import Line, line
 
 if TYPE_CHECKING:

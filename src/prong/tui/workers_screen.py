@@ -12,9 +12,9 @@ from textual.containers import Container
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
+from prong.amounts import counted
 from prong.app.worker_stopping import recent
 from prong.front.lane import Newest
-from prong.front.text import counted
 from prong.model import Session
 from prong.tui.lanes import Lanes
 from prong.tui.lines import Line, line
