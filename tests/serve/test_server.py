@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from prong.app import App
-from prong.app.socket_address import address
+from prong.app.daemon_socket import address
 from prong.errors import NotFound, ProngError, Unavailable, UsageError
 from tests.serve.lab import Lab, listening, until
 from tests.terminals.tmux_lab import TmuxLab

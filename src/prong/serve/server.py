@@ -13,7 +13,7 @@ from typing import Any
 
 from prong.app import App
 from prong.app.daemon import SOCKET, Daemon
-from prong.app.socket_address import address
+from prong.app.daemon_socket import address
 from prong.app.worker_types import PlugInWorkers
 from prong.config import Config
 from prong.errors import External, Taken
