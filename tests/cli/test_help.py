@@ -12,6 +12,7 @@ HEAVY = {
     "textual",
     "mcp",
     "starlette",
+    "uvicorn",
     "asyncio",
     "msgspec",
     "sqlite3",

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from prong.app import App
-from prong.app.socket_address import address
+from prong.app.daemon_socket import address
 from prong.errors import NotFound, ProngError, Unavailable, UsageError
 from tests.serve.lab import Lab, listening, until
 from tests.terminals.tmux_lab import TmuxLab
@@ -153,14 +153,17 @@ def test_a_path_that_is_too_long_for_a_socket(
         b"\x00\xff\xfe nonsense\r\n\r\n",
         b"HELLO\r\n\r\n",
         b"GET /health HTTP/9.9.9\r\n\r\n",
-        b"POST /create HTTP/1.1\r\nContent-Length: 5\r\n\r\n{not}",
-        b"POST /create HTTP/1.1\r\nContent-Length: 4\r\n\r\n[42]",
-        b"POST /create HTTP/1.1\r\nContent-Length: 2\r\n\r\n\xff\xfe",
-        b"POST /create HTTP/1.1\r\nContent-Length: -5\r\n\r\n{}",
-        b"POST /create HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"POST /wait HTTP/1.1\r\nContent-Length: 9000\r\n\r\n" + b"[" * 9000,
-        b"GET /health HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n",
-        b"GET /" + b"x" * 70000 + b" HTTP/1.1\r\n\r\n",
+        b"POST /create HTTP/1.1\r\nHost: prong\r\nContent-Length: 5\r\n\r\n{not}",
+        b"POST /create HTTP/1.1\r\nHost: prong\r\nContent-Length: 4\r\n\r\n[42]",
+        b"POST /create HTTP/1.1\r\nHost: prong\r\nContent-Length: 2\r\n\r\n\xff\xfe",
+        b"POST /create HTTP/1.1\r\nHost: prong\r\nContent-Length: -5\r\n\r\n{}",
+        b"POST /create HTTP/1.1\r\nHost: prong\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /wait HTTP/1.1\r\nHost: prong\r\nContent-Length: 9000\r\n\r\n" + b"[" * 9000,
+        b"POST /create HTTP/1.1\r\nHost: prong\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"POST /create HTTP/1.1\r\nHost: prong\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n{",
+        b"GET /health HTTP/1.1\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: prong\r\n" + b"X: y\r\n" * 5000,
+        b"GET /" + b"x" * 70000,
     ],
 )
 def test_nonsense_is_a_clean_400(lab: Lab, request_: bytes) -> None:
@@ -172,16 +175,20 @@ def test_nonsense_is_a_clean_400(lab: Lab, request_: bytes) -> None:
     assert lab.daemon.call("GET", "/health")
 
 
-def test_what_is_too_large_is_refused_before_it_is_read(lab: Lab) -> None:
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"Content-Length: 999999999\r\n\r\n{",
+        b"Content-Length: 99999999999999999999\r\n\r\n{",
+        b"Transfer-Encoding: chunked\r\n\r\n900000\r\n" + b" " * (9 << 20),
+    ],
+    ids=["too-large", "absurd", "chunks"],
+)
+def test_what_is_too_large_is_refused_before_it_is_read(lab: Lab, request_: bytes) -> None:
     lab.serve()
-    answer = said(lab, request=b"POST /send HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n{")
+    answer = said(lab, request=b"POST /send HTTP/1.1\r\nHost: prong\r\n" + request_)
     assert b" 413 " in answer.splitlines()[0]
-    assert (
-        b" 413 "
-        in said(
-            lab, request=b"POST /send HTTP/1.1\r\nContent-Length: %s\r\n\r\n{" % (b"9" * 5000)
-        ).splitlines()[0]
-    )
+    assert b'"code": "too_large"' in answer
 
 
 def test_errors_come_back_as_what_they_are(lab: Lab) -> None:
@@ -261,9 +268,9 @@ def test_clients_that_say_or_read_nothing_are_in_nobodys_way(lab: Lab) -> None:
     lab.serve()
     with raw(lab) as silent, raw(lab) as half, raw(lab) as deaf, raw(lab) as gone:
         silent.sendall(b"GET /hea")
-        half.sendall(b"POST /send HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
-        deaf.sendall(b"GET /events HTTP/1.1\r\n\r\n")
-        gone.sendall(b"GET /events HTTP/1.1\r\n\r\n")
+        half.sendall(b"POST /send HTTP/1.1\r\nHost: prong\r\nContent-Length: 100\r\n\r\n{")
+        deaf.sendall(b"GET /events HTTP/1.1\r\nHost: prong\r\n\r\n")
+        gone.sendall(b"GET /events HTTP/1.1\r\nHost: prong\r\n\r\n")
         gone.close()
         with listening(lab.daemon) as heard:
             for number in range(30):
@@ -337,10 +344,10 @@ def test_a_client_that_hangs_up_while_it_waits_leaves_no_thread(lab: Lab) -> Non
 
     before = count()
     body = b'{"names": ["calm-otter"], "until": ["idle"]}'
-    request = b"POST /wait HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    head = b"POST /wait HTTP/1.1\r\nHost: prong\r\nContent-Length: %d\r\n\r\n" % len(body)
     with ExitStack() as stack:
         for _ in range(10):
-            stack.enter_context(raw(lab)).sendall(request)
+            stack.enter_context(raw(lab)).sendall(head + body)
         until(lambda: count() >= before + 10)
     # What watches files has a thread or two, which may come late.
     until(lambda: count() <= before + 3)

@@ -18,7 +18,7 @@ from prong.errors import External, ProngError, Unavailable
 if TYPE_CHECKING:
     from http.client import HTTPResponse
 
-    from prong.app.daemon_connection import Connection
+    from prong.app.daemon_socket import Connection
 
 SOCKET = "daemon.sock"
 _PATIENCE = 2.0
@@ -106,7 +106,7 @@ class Daemon:
         return {str(one["worker"]): str(one["state"]) for one in answer["workers"]}
 
     def _connection(self, timeout: float | None) -> Connection:
-        from prong.app.daemon_connection import Connection
+        from prong.app.daemon_socket import Connection
 
         return Connection(self._path, timeout)
 

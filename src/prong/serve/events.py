@@ -1,11 +1,11 @@
-"""What happens to workers, told to everybody who listens."""
+"""Events of workers, sent to every listener."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from queue import Empty, Full, Queue
 from threading import Lock
 from typing import Any
 
@@ -13,46 +13,36 @@ from prong.app import views
 
 Event = dict[str, Any]
 
-_BEHIND = 1000
-"""So many events may wait for a listener; one that is slower than that is let go."""
+_MAX_BEHIND = 1000
+"""Events that may wait for a slow listener; its stream ends when there are more."""
 
 
 class Listener:
-    """One who hears every event, in order, from the moment on in which it began to listen."""
+    """Receives every event in order, from its creation on. Belongs to one event loop."""
 
     def __init__(self, after: int) -> None:
         self.after = after
-        """The number of the last event that it did not hear."""
-        self._waiting: Queue[Event | None] = Queue(_BEHIND)
-        self._over = False
+        """The number of the last event before it."""
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
 
-    def hear(self, event: Event) -> bool:
-        """False when it is too far behind to hear any more."""
+    def tell(self, event: Event | None) -> None:
+        """Add an event from any thread, without waiting; None ends the listener."""
+        self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+
+    async def next(self, seconds: float) -> Event | None:
+        """Wait for an event. Returns None when the time is up; raises `EOFError` at the end."""
         try:
-            self._waiting.put_nowait(event)
-        except Full:
-            self._over = True
-        return not self._over
-
-    def end(self) -> None:
-        """Nothing more will come."""
-        self._over = True
-        with suppress(Full):  # then it does not wait
-            self._waiting.put_nowait(None)
-
-    def next(self, timeout: float) -> Event | None:
-        """The next event; None when there is none in that time. Raises `EOFError` at the end."""
-        try:
-            event = self._waiting.get(timeout=0 if self._over else timeout)
-        except Empty:
-            event = None
-        if event is None and self._over:
+            event = await asyncio.wait_for(self._events.get(), seconds)
+        except TimeoutError:
+            return None
+        if event is None or self._events.qsize() > _MAX_BEHIND:
             raise EOFError
         return event
 
 
 class Events:
-    """Where events come together. Each has a number: a listener sees that it missed none."""
+    """Numbers events and sends them to all listeners, who can see that they missed none."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -61,21 +51,21 @@ class Events:
         self._closed = False
 
     def tell(self, event: str, **fields: Any) -> None:
-        """Never waits for anybody."""
+        """Send an event, without waiting for any listener."""
         with self._lock:
             self._number += 1
             now = views.time(datetime.now(UTC))
-            told = {"event": event, "number": self._number, "time": now, **fields}
-            deaf = {one for one in self._listeners if not one.hear(told)}
-            self._listeners -= deaf
+            for listener in self._listeners:
+                listener.tell({"event": event, "number": self._number, "time": now, **fields})
 
     @contextmanager
     def listening(self) -> Generator[Listener]:
         with self._lock:
             listener = Listener(self._number)
-            self._listeners.add(listener)
             if self._closed:
-                listener.end()
+                listener.tell(None)
+            else:
+                self._listeners.add(listener)
         try:
             yield listener
         finally:
@@ -86,4 +76,5 @@ class Events:
         with self._lock:
             self._closed = True
             for listener in self._listeners:
-                listener.end()
+                listener.tell(None)
+            self._listeners.clear()

@@ -12,6 +12,8 @@ from math import inf
 from pathlib import Path
 from threading import Condition, Event, Thread
 
+from starlette.requests import ClientDisconnect
+
 from prong.app import App
 from prong.app.worker_evidence import ENDING, SETTLED
 from prong.app.worker_states import Lookout, described
@@ -39,10 +41,6 @@ _HEADLESS_POLL = 0.25
 _log = logging.getLogger(__name__)
 Statuses = Mapping[str, WorkerStatus]
 Stamp = tuple[tuple[int, int, int] | None, ...]
-
-
-class ClientGone(Exception):
-    """Whoever asked has hung up."""
 
 
 class Monitor:
@@ -153,7 +151,7 @@ class Monitor:
         if self._over:
             raise Unavailable("the daemon is ending", hint="try again")
         if is_gone():
-            raise ClientGone
+            raise ClientDisconnect
 
     # -- looking -----------------------------------------------------------------------------
 

@@ -1,13 +1,18 @@
-"""What the daemon can be asked. docs/internals/daemon.md describes each question."""
+"""The routes of the daemon, as docs/internals/daemon.md describes them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
 
 import prong
 from prong.app import App, views, worker_names, worker_views
@@ -15,153 +20,159 @@ from prong.app.worker import READY_TIMEOUT, RESPONSE_TIMEOUT, Steps, Worker, Wor
 from prong.app.worker_types import PlugInWorker, PlugInWorkers
 from prong.app.workers import ENDS
 from prong.errors import External, Taken, Unsupported, UsageError
-from prong.serve.body import Body
 from prong.serve.events import Events
 from prong.serve.monitor import Monitor, Statuses
+from prong.serve.requests import JsonRequest
+from prong.serve.responses import Json, in_thread, json_line, run_in_thread
 from prong.worker import Placement, WorkerState
 from prong.worker_ports import TakesOver
 
 T = TypeVar("T")
-Answer = tuple[int, Mapping[str, Any]]
-IsGone = Callable[[], bool]
-"""Whether the client has hung up: nobody waits for what nobody wants to know."""
 
-_CREATED = 201
-
-
-class Route(NamedTuple):
-    method: str
-    answer: Callable[[Body, IsGone], Answer]
+_HEARTBEAT = 5.0
+"""Seconds without an event after which an empty line shows that the daemon lives."""
+_JSON_LINES = "application/x-ndjson"
 
 
 class Routes:
-    """Every question and who answers it. Each answer opens an application of its own."""
+    """The routes and their endpoints. Each request opens an `App` of its own."""
 
     def __init__(
         self,
-        opened: Callable[[], App],
+        open_app: Callable[[], App],
         monitor: Monitor,
         events: Events,
         plug_ins: PlugInWorkers,
     ) -> None:
-        self._opened = opened
+        self._open_app = open_app
         self._monitor = monitor
         self._events = events
         self._plug_ins = plug_ins
         self._started = datetime.now(UTC)
-        self.all: Mapping[str, Route] = {
-            "/health": Route("GET", self._health),
-            "/list": Route("GET", self._list),
-            "/create": Route("POST", self._create),
-            "/fork": Route("POST", self._fork),
-            "/clone": Route("POST", self._clone),
-            "/send": Route("POST", self._send),
-            "/status": Route("POST", self._status),
-            "/query_idle": Route("POST", self._query_idle),
-            "/wait": Route("POST", self._wait),
-            "/stop": Route("POST", self._stop),
-        }
-
-    def connected(self, statuses: Statuses, number: int) -> Mapping[str, Any]:
-        """The first line of a stream of events: how things are at that moment."""
-        return {
-            "event": "connected",
-            "number": number,
-            "time": views.time(datetime.now(UTC)),
-            "workers": self._views(statuses),
-        }
+        self.all = [
+            Route("/events", self.events),
+            Route("/health", in_thread(self.health)),
+            Route("/list", in_thread(self.list_workers)),
+            Route("/create", in_thread(self.create, 201), methods=["POST"]),
+            Route("/fork", in_thread(self.fork, 201), methods=["POST"]),
+            Route("/clone", in_thread(self.clone, 201), methods=["POST"]),
+            Route("/send", in_thread(self.send), methods=["POST"]),
+            Route("/status", in_thread(self.status), methods=["POST"]),
+            Route("/query_idle", in_thread(self.query_idle), methods=["POST"]),
+            Route("/wait", in_thread(self.wait), methods=["POST"]),
+            Route("/stop", in_thread(self.stop), methods=["POST"]),
+        ]
 
     # -- looking -----------------------------------------------------------------------------
 
-    def _health(self, body: Body, _: IsGone) -> Answer:
-        body.done()
-        return 200, {
+    async def events(self, request: Request) -> Response:
+        """Stream events as lines of JSON until the client or the daemon ends."""
+        (await JsonRequest.read(request)).done()
+        if request.method == "HEAD":
+            return Response(media_type=_JSON_LINES)
+        return StreamingResponse(self._event_lines(), media_type=_JSON_LINES)
+
+    async def _event_lines(self) -> AsyncIterator[bytes]:
+        with self._monitor.listening() as (listener, statuses):
+            workers = await run_in_thread(partial(self._views, statuses))
+            now = views.time(datetime.now(UTC))
+            first = {"event": "connected", "number": listener.after, "time": now}
+            yield json_line({**first, "workers": workers})
+            with suppress(EOFError):
+                while True:
+                    event = await listener.next(_HEARTBEAT)
+                    yield json_line(event) if event is not None else b"\n"
+
+    def health(self, request: JsonRequest) -> Json:
+        request.done()
+        return {
             "pid": os.getpid(),
             "version": prong.__version__,
             "started": views.time(self._started),
             "workers": len(self._monitor.statuses) + len(self._plug_ins.all()),
         }
 
-    def _list(self, body: Body, _: IsGone) -> Answer:
-        body.done()
-        with self._opened() as app:
-            found = app.workers.all()
-        return 200, {"workers": self._views({one.worker.name: one for one in found})}
+    def list_workers(self, request: JsonRequest) -> Json:
+        request.done()
+        with self._open_app() as app:
+            statuses = app.workers.all()
+        return {"workers": self._views({status.worker.name: status for status in statuses})}
 
-    def _status(self, body: Body, _: IsGone) -> Answer:
-        name = body.needed("worker")
-        body.done()
+    def status(self, request: JsonRequest) -> Json:
+        name = request.needed("worker")
+        request.done()
         plug_in = self._plug_ins.get(name)
         if plug_in is not None:
             view = self._plug_in(plug_in)
             first = {"worker": name, "idle": view["state"] == "idle"}
-            return 200, {**first, **{key: one for key, one in view.items() if key != "name"}}
-        with self._opened() as app:
-            return 200, worker_views.status(app.workers.status(name))
+            return {**first, **{key: value for key, value in view.items() if key != "name"}}
+        with self._open_app() as app:
+            return worker_views.status(app.workers.status(name))
 
-    def _query_idle(self, body: Body, is_gone: IsGone) -> Answer:
-        _, status = self._status(body, is_gone)
-        asked = ("worker", "idle", "state", "evidence", "age_s")
-        return 200, {key: status.get(key) for key in asked}
+    def query_idle(self, request: JsonRequest) -> Json:
+        status = self.status(request)
+        fields = ("worker", "idle", "state", "evidence", "age_s")
+        return {field: status.get(field) for field in fields}
 
-    def _wait(self, body: Body, is_gone: IsGone) -> Answer:
-        names, until = body.texts("names"), body.texts("until")
-        any_, timeout = body.flag("any"), body.seconds("timeout", inf)
-        body.done()
+    def wait(self, request: JsonRequest) -> Json:
+        names, until = request.texts("names"), request.texts("until")
+        any_, timeout = request.flag("any"), request.seconds("timeout", inf)
+        request.done()
         if not names:
             raise UsageError("names is missing", hint='{"names": ["calm-otter"]}')
         for name in names:
             if self._plug_ins.get(name) is not None:
                 raise Unsupported(f"{name} is a plug-in: nobody sees when it is idle")
-        found = self._monitor.wait(
+        statuses = self._monitor.wait(
             names,
             _states(until) if until is not None else ENDS,
             timeout,
-            any_=bool(any_),
-            is_gone=is_gone,
+            any_=any_,
+            is_gone=request.is_gone,
         )
-        gone = WorkerState.GONE.value
-        return 200, {
+        return {
             "workers": [
-                worker_views.status(one)
-                if one is not None
-                else {"worker": name, "idle": False, "state": gone}
-                for name, one in found.items()
+                worker_views.status(status)
+                if status is not None
+                else {"worker": name, "idle": False, "state": WorkerState.GONE.value}
+                for name, status in statuses.items()
             ]
         }
 
     # -- doing -------------------------------------------------------------------------------
 
-    def _create(self, body: Body, _: IsGone) -> Answer:
-        type_, name = body.text("type"), body.text("name")
-        with self._opened() as app:
+    def create(self, request: JsonRequest) -> Json:
+        type_, name = request.text("type"), request.text("name")
+        with self._open_app() as app:
             if type_ is not None:
-                return self._create_plug_in(app, type_, name, body)
+                return self._create_plug_in(app, type_, name, request)
             self._refuse_taken(name)
-            ready = body.seconds("ready_timeout", READY_TIMEOUT)
-            arguments = _arguments(body)
-            _refuse_taking_over(app, arguments.get("terminal"))
+            ready = request.seconds("ready_timeout", READY_TIMEOUT)
+            arguments = _arguments(request)
+            terminal = arguments.get("terminal")
+            if terminal is not None and isinstance(app.terminals.named(terminal), TakesOver):
+                message = f"in {terminal} the daemon itself would become the agent"
+                raise UsageError(message, hint="another terminal")
             worker = Worker.create(name, ready_timeout=ready, app=app, **arguments)
             return self._made(app, worker.name)
 
-    def _create_plug_in(self, app: App, type_: str, name: str | None, body: Body) -> Answer:
+    def _create_plug_in(self, app: App, type_: str, name: str | None, request: JsonRequest) -> Json:
         factory = app.registry.worker_type(type_)
         if name is None:
             name = worker_names.made_up(self._taken(app))
         worker_names.checked(name, app.stores)
-        made = self._plug_ins.create(type_, name, factory, body.rest())
-        view = self._plug_in(made)
+        view = self._plug_in(self._plug_ins.create(type_, name, factory, request.rest()))
         self._events.tell("worker_created", worker=name, type=type_, forked_from=None)
-        return _CREATED, {"worker": view}
+        return {"worker": view}
 
-    def _fork(self, body: Body, _: IsGone) -> Answer:
-        """Every kind of worker forks itself; only how it is found differs."""
-        source, name, prompt = body.needed("worker"), body.text("name"), body.text("prompt")
-        turn = body.turn("turn")
-        body.done()
+    def fork(self, request: JsonRequest) -> Json:
+        """Fork a worker. Every kind of worker forks itself; only how it is found differs."""
+        source, name = request.needed("worker"), request.text("name")
+        prompt, turn = request.text("prompt"), request.turn("turn")
+        request.done()
         if turn is not None:
             self._refuse_plug_in(source, "be forked at a turn")
-        with self._opened() as app:
+        with self._open_app() as app:
             if self._plug_ins.get(source) is None:
                 self._refuse_taken(name)
                 forked = Worker.open(source, app=app).fork(name, prompt=prompt, turn=turn)
@@ -174,69 +185,69 @@ class Routes:
             self._plug_ins.call(name, "send", prompt)
         self._events.tell("fork_created", fork=None, parent=source, child=name, method=made.type)
         self._events.tell("worker_created", worker=name, type=made.type, forked_from=source)
-        return _CREATED, {"worker": self._plug_in(made)}
+        return {"worker": self._plug_in(made)}
 
-    def _clone(self, body: Body, is_gone: IsGone) -> Answer:
-        source, name = body.needed("worker"), body.text("name")
-        timeout = body.seconds("timeout", inf)
-        body.done()
+    def clone(self, request: JsonRequest) -> Json:
+        source, name = request.needed("worker"), request.text("name")
+        timeout = request.seconds("timeout", inf)
+        request.done()
         self._refuse_plug_in(source, "be cloned")
         self._refuse_taken(name)
-        with self._opened() as app:
+        with self._open_app() as app:
             worker = Worker.open(source, app=app)
             if worker.state is WorkerState.BUSY:
-                # Nobody wants a copy any more who hangs up while it is waited for.
+                # A client that hangs up while it waits does not get a clone.
                 with suppress(External):  # one that ended can be copied as well
-                    self._finished(worker.waiting_idle(timeout), is_gone)
+                    self._finished(worker.waiting_idle(timeout), request)
             return self._made(app, worker.clone(name, timeout=timeout).name)
 
-    def _send(self, body: Body, is_gone: IsGone) -> Answer:
-        name, text = body.needed("worker"), body.needed("text")
-        wait, timeout = body.flag("wait"), body.seconds("timeout", RESPONSE_TIMEOUT)
-        as_command = bool(body.flag("as_command"))
-        body.done()
+    def send(self, request: JsonRequest) -> Json:
+        name, text = request.needed("worker"), request.needed("text")
+        wait, timeout = request.flag("wait"), request.seconds("timeout", RESPONSE_TIMEOUT)
+        as_command = request.flag("as_command")
+        request.done()
         if self._plug_ins.get(name) is not None:
             reply = self._plug_ins.call(name, "send", text)
-            return 200, {"worker": name, "reply": str(reply) if reply is not None else None}
-        with self._opened() as app:
+            return {"worker": name, "reply": str(reply) if reply is not None else None}
+        with self._open_app() as app:
             worker = Worker.open(name, app=app)
             if not wait:
                 app.workers.send(name, text, as_command=as_command)
-                return 200, {"worker": name, "reply": None}
-            reply = self._finished(worker.sending(text, timeout, as_command=as_command), is_gone)
-            return 200, {"worker": name, "reply": reply}
+                return {"worker": name, "reply": None}
+            reply = self._finished(worker.sending(text, timeout, as_command=as_command), request)
+            return {"worker": name, "reply": reply}
 
-    def _stop(self, body: Body, _: IsGone) -> Answer:
-        name, force = body.needed("worker"), bool(body.flag("force"))
-        body.done()
+    def stop(self, request: JsonRequest) -> Json:
+        name, force = request.needed("worker"), request.flag("force")
+        request.done()
         if self._plug_ins.get(name) is not None:
             self._plug_ins.call(name, "stop")
             self._plug_ins.forget(name)
             self._events.tell("worker_gone", worker=name, exit_code=None, stopped=True)
-            return 200, {"worker": name, "state": WorkerState.GONE.value}
-        with self._opened() as app:
-            Worker.open(name, app=app).stop(force=force)
-        self._monitor.wake()
-        return 200, {"worker": name, "state": WorkerState.GONE.value}
+        else:
+            with self._open_app() as app:
+                Worker.open(name, app=app).stop(force=force)
+            self._monitor.wake()
+        return {"worker": name, "state": WorkerState.GONE.value}
 
     # -- helpers -----------------------------------------------------------------------------
 
-    def _finished(self, steps: Steps[T], is_gone: IsGone) -> T:
-        """What comes out of something that takes long, as long as somebody wants to know it."""
+    def _finished(self, steps: Steps[T], request: JsonRequest) -> T:
+        """Run all steps and return their result. Stop when the client has hung up."""
         while True:
             try:
                 next(steps)
             except StopIteration as end:
                 return end.value
-            self._monitor.check(is_gone)
+            self._monitor.check(request.is_gone)
 
-    def _made(self, app: App, name: str) -> Answer:
+    def _made(self, app: App, name: str) -> Json:
         self._monitor.wake()
-        return _CREATED, {"worker": worker_views.worker(app.workers.status(name))}
+        return {"worker": worker_views.worker(app.workers.status(name))}
 
-    def _views(self, statuses: Statuses) -> list[Mapping[str, Any]]:
-        own = [worker_views.worker(one) for one in statuses.values()]
-        return [*own, *(self._plug_in(one) for one in self._plug_ins.all())]
+    def _views(self, statuses: Statuses) -> list[Json]:
+        own = [worker_views.worker(status) for status in statuses.values()]
+        return [*own, *(self._plug_in(worker) for worker in self._plug_ins.all())]
 
     def _plug_in(self, worker: PlugInWorker) -> dict[str, Any]:
         return {
@@ -247,7 +258,7 @@ class Routes:
         }
 
     def _taken(self, app: App) -> set[str]:
-        return {*(one.name for one in app.workers.records.all()), *self._plug_ins.names()}
+        return self._plug_ins.names().union(worker.name for worker in app.workers.records.all())
 
     def _refuse_taken(self, name: str | None) -> None:
         if name is not None and name in self._plug_ins.names():
@@ -258,53 +269,46 @@ class Routes:
             raise Unsupported(f"{name} is a plug-in and cannot {doing}")
 
 
-def _refuse_taking_over(app: App, terminal: str | None) -> None:
-    if terminal is not None and isinstance(app.terminals.named(terminal), TakesOver):
-        raise UsageError(
-            f"in {terminal} the daemon itself would become the agent", hint="another terminal"
-        )
-
-
 def _states(words: tuple[str, ...]) -> set[WorkerState]:
     try:
-        return {WorkerState(one) for one in words}
+        return {WorkerState(word) for word in words}
     except ValueError as error:
         raise UsageError(str(error), hint=", ".join(WorkerState)) from None
 
 
-def _arguments(body: Body) -> WorkerArguments:
-    project = body.folder("project")
-    place = body.text("place")
+def _arguments(request: JsonRequest) -> WorkerArguments:
+    project = request.folder("project")
+    place = request.text("place")
     if project is None:
         raise UsageError("project is missing", hint='{"project": "/a/folder"}')
     if place is not None and place not in list(Placement):
         raise UsageError(f"{place!r} is no place", hint=", ".join(Placement))
-    given: WorkerArguments = {
+    arguments: WorkerArguments = {
         "project": project,
-        "prompt": body.text("prompt"),
-        "id": body.text("id"),
-        "worktree": body.flag("worktree"),
-        "branch": body.text("branch"),
-        "base": body.text("base"),
-        "model": body.text("model"),
-        "skip_permissions": bool(body.flag("skip_permissions")),
-        "settings": body.folder("settings"),
-        "plugin_dirs": body.texts("plugin_dirs") or (),
-        "extra": body.texts("extra") or (),
-        "env": body.table("env") or {},
-        "command": body.command("command"),
-        "commit_turns": bool(body.flag("commit_turns")),
-        "push": body.text("push"),
-        "headless": bool(body.flag("headless")),
-        "trust": bool(body.flag("trust")),
-        "terminal": body.text("terminal"),
+        "prompt": request.text("prompt"),
+        "id": request.text("id"),
+        "worktree": request.optional_flag("worktree"),
+        "branch": request.text("branch"),
+        "base": request.text("base"),
+        "model": request.text("model"),
+        "skip_permissions": request.flag("skip_permissions"),
+        "settings": request.folder("settings"),
+        "plugin_dirs": request.texts("plugin_dirs") or (),
+        "extra": request.texts("extra") or (),
+        "env": request.table("env") or {},
+        "command": request.command("command"),
+        "commit_turns": request.flag("commit_turns"),
+        "push": request.text("push"),
+        "headless": request.flag("headless"),
+        "trust": request.flag("trust"),
+        "terminal": request.text("terminal"),
         "place": place,
-        "resume": body.text("resume"),
-        "fork": body.text("fork"),
-        "continue_": bool(body.flag("continue")),
+        "resume": request.text("resume"),
+        "fork": request.text("fork"),
+        "continue_": request.flag("continue"),
     }
-    agent = body.text("agent")
+    agent = request.text("agent")
     if agent is not None:
-        given["agent"] = agent
-    body.done()
-    return given
+        arguments["agent"] = agent
+    request.done()
+    return arguments

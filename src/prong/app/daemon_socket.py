@@ -1,24 +1,47 @@
-"""A unix socket at a path of any length. The system takes about a hundred bytes of it.
-
-A longer path is reached through a link in a short folder. It is there for the moment only in which
-a socket is bound or connected.
-"""
+"""The daemon's unix socket: HTTP to it, and a path of any length for it."""
 
 import os
+import socket
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPConnection
 from pathlib import Path
+from typing import Self
 
 from prong.errors import Unavailable
 
 LONGEST = 103 if sys.platform == "darwin" else 107
-"""In bytes; one more ends the name."""
+"""Bytes that the system takes of a path; one more ends the name."""
+
+
+class Connection(HTTPConnection):
+    """HTTP to the socket at a path. Leaving the block closes it."""
+
+    def __init__(self, path: Path, timeout: float | None) -> None:
+        super().__init__("prong", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        with address(self._path) as where:
+            self.sock.connect(where)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 @contextmanager
 def address(path: Path) -> Generator[str]:
-    """What to bind or connect instead of a path."""
+    """What to bind or connect instead of a path.
+
+    A path that is too long is reached through a link in a short folder, which is there only for
+    the moment in which a socket is bound or connected.
+    """
     if len(os.fsencode(path)) <= LONGEST:
         yield str(path)
         return

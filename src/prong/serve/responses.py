@@ -1,0 +1,104 @@
+"""Responses as JSON, errors as problems (RFC 9457), and endpoints that run in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from functools import partial
+from threading import Thread
+from typing import Any, TypeVar
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ExceptionHandler
+
+from prong.errors import NotFound, ProngError, Unavailable, UsageError, memory_checked
+from prong.serve.requests import JsonRequest
+
+Json = Mapping[str, Any]
+PROBLEM = "application/problem+json"
+T = TypeVar("T")
+
+
+class NotAllowed(UsageError):
+    code = "not_allowed"
+    http_status = 405
+
+
+def json_line(value: object) -> bytes:
+    """Encode a line of JSON. Bytes of file names that are not UTF-8 become question marks."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+class JsonResponse(JSONResponse):
+    def render(self, content: Any) -> bytes:
+        return json_line(content)
+
+
+def in_thread(
+    answer: Callable[[JsonRequest], Json], status: int = 200
+) -> Callable[[Request], Awaitable[Response]]:
+    """Make an endpoint of a function that blocks."""
+
+    async def endpoint(request: Request) -> Response:
+        checked = await JsonRequest.read(request)
+        try:
+            return JsonResponse(await run_in_thread(partial(answer, checked)), status)
+        except asyncio.CancelledError:  # by uvicorn, which does not wait any longer
+            raise Unavailable("the daemon is ending", hint="try again") from None
+
+    return endpoint
+
+
+async def run_in_thread(function: Callable[[], T]) -> T:
+    """Call a function in a daemon thread of its own.
+
+    Not in the pool of `asyncio.to_thread`: clients may wait for hours and must not use it up, and
+    a thread that hangs must not keep the daemon from stopping.
+    """
+    result = Future[T]()
+
+    def run() -> None:
+        result.set_running_or_notify_cancel()
+        try:
+            with memory_checked():
+                result.set_result(function())
+        except BaseException as error:  # noqa: BLE001 -- raised again by whoever awaits
+            result.set_exception(error)
+
+    Thread(target=run, name="request", daemon=True).start()
+    return await asyncio.wrap_future(result)
+
+
+async def _problem(_: Request, error: Exception) -> Response:
+    if not isinstance(error, ProngError):
+        hint = "what the daemon wrote to its standard error tells more"
+        error = ProngError(f"{type(error).__name__}: {error}", hint=hint)
+    return JsonResponse(error.problem(), error.http_status, media_type=PROBLEM)
+
+
+async def _routing_problem(request: Request, error: Exception) -> Response:
+    """Describe a 404 or 405 of the router."""
+    path = str(request.scope["path"])
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        methods = sorted((error.headers or {})["Allow"].split(", "))
+        return await _problem(request, NotAllowed(f"{path} is asked with {' or '.join(methods)}"))
+    routes = [route.path for route in request.app.routes if isinstance(route, Route)]
+    return await _problem(request, NotFound(f"there is no {path[:80]}", hint=", ".join(routes)))
+
+
+async def _no_response(_: Request, __: Exception) -> Response:
+    """Answer a client that has hung up."""
+    return Response(status_code=499)
+
+
+EXCEPTION_HANDLERS: dict[type[Exception], ExceptionHandler] = {
+    ProngError: _problem,
+    HTTPException: _routing_problem,
+    ClientDisconnect: _no_response,
+    Exception: _problem,  # a bug, ours or a plug-in's: uvicorn logs the traceback
+}
