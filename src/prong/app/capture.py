@@ -151,11 +151,16 @@ class Capture:
         """Those of an agent's turns whose code was kept."""
         return self._records.among(agent, turn_ids)
 
-    def with_code(self, conversation: Conversation) -> Conversation:
-        """The conversation, its turns with what is known of their code."""
+    def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
+        """The conversation, its turns with what is known of their code.
+
+        `lfs`: also which LFS files were not downloaded. Git lists a whole tree for that.
+        """
         found = self._caught_up(conversation)
         turns = (*conversation.turns, *conversation.abandoned)
         gaps = self._gaps(conversation, turns, found)
+        if lfs:
+            _add_lfs(gaps, {turn.id: found[turn.id] for turn in turns if turn.id in found})
         if not found and not gaps:
             return conversation
         began = _beginnings(conversation, found)
@@ -348,6 +353,13 @@ class Capture:
         lost = [one.key for one in known if one.commit not in there | unknown]
         self._records.forget(lost)
         return len(lost)
+
+
+def _add_lfs(gaps: dict[str, tuple[CodeGap, ...]], found: Mapping[str, Snapshot]) -> None:
+    missing = code_gaps.of_lfs(found.values())
+    for id_, snapshot in found.items():
+        if snapshot.commit in missing:
+            gaps[id_] = (*gaps.get(id_, ()), *missing[snapshot.commit])
 
 
 def _is_just_over(turn: Turn) -> bool:
