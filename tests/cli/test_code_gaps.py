@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from prong import paths
+from prong.app import App
 from tests.cli.code_lab import git
 from tests.cli.shell import Shell
 from tests.samples.claude import ClaudeSample
@@ -15,6 +17,7 @@ from tests.unit.agents.stores import START, uuid
 from tests.unit.hook_agent import Agent, prompt_id, rewritten
 
 ID = uuid(1)
+OID = "0" * 64
 
 
 @pytest.fixture
@@ -150,16 +153,141 @@ def test_files_outside_of_the_repository(
     gap = {"kind": "outside", "reason": "outside the repository", "path": str(other), "size": None}
     assert gaps(shell)[1] == [gap]
     assert f"not in the snapshot: {other}: outside the repository" in warnings(shell, ID)
+    (finding,) = [one for one in findings(shell) if "outside" in one["message"]]
+    assert finding["message"] == (
+        f"{agent.project}: 1 turn changed files outside the repository, last of claude:{ID}: "
+        f"code incomplete: {other}: outside the repository"
+    )
+    assert finding["level"] == "note"
+    assert finding["hint"] == f"prong turns claude:{ID}"
+
+
+def test_files_outside_of_the_repository_without_a_session(
+    agent: Agent, shell: Shell, sample: ClaudeSample, tmp_path: Path
+) -> None:
+    """The session is deleted: nothing is known of what its turns wrote."""
+    sample.tools(
+        ("Write", {"file_path": str(tmp_path / "api.py"), "content": "text"}, "File created")
+    )
+    end_turn(agent, sample)
+    rewritten(sample, agent.home).unlink()
+    assert not [one for one in findings(shell) if "outside" in one["message"]]
+
+
+def test_a_session_that_cannot_be_read(
+    agent: Agent, shell: Shell, sample: ClaudeSample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does a plug-in that fails keep doctor from what it knows otherwise."""
+    use_lfs(agent, "logo.png")
+    end_turn(agent, sample)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(App, "conversation", fail)
+    assert lfs_findings(shell)
+
+
+def use_lfs(agent: Agent, *names: str) -> None:
+    """Track files of which only the pointers were downloaded."""
+    (agent.project / ".gitattributes").write_text("*.png filter=lfs -text\n")
+    for name in names:
+        (agent.project / name).write_text(pointer())
+    git(agent.project, "add", "--all")
+    git(agent.project, "commit", "--quiet", "--message", "pictures")
+
+
+def pointer(oid: str = OID) -> str:
+    return f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize 2500000\n"
+
+
+def lfs_findings(shell: Shell) -> list[dict[str, Any]]:
+    return [one for one in findings(shell) if "LFS" in one["message"]]
 
 
 def test_lfs_files_that_were_not_downloaded(
     agent: Agent, shell: Shell, sample: ClaudeSample
 ) -> None:
-    (agent.project / ".gitattributes").write_text("*.png filter=lfs -text\n")
-    (agent.project / "logo.png").write_text(
-        f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 2500000\n"
-    )
-    git(agent.project, "add", "--all")
-    git(agent.project, "commit", "--quiet", "--message", "logo")
+    use_lfs(agent, "logo.png")
     end_turn(agent, sample)
-    assert "not in the snapshot: logo.png (2.5 MB): LFS pointer" in warnings(shell, ID)
+    reason = "LFS pointer, its content was not downloaded (git lfs pull)"
+    gap = {"kind": "left_out", "reason": reason, "path": "logo.png", "size": 2_500_000}
+    assert gaps(shell) == [[gap]]
+    listed = shell.ok("turns", ID)
+    assert f"-- code incomplete: logo.png (2.5 MB): {reason}" in listed
+    assert " ? " in listed
+    assert warnings(shell, ID).count("not in the snapshot: logo.png (2.5 MB): LFS pointer") == 1
+    (finding,) = lfs_findings(shell)
+    assert finding["message"] == (
+        f"{agent.project}: 1 snapshot without the content of LFS files, last of claude:{ID}: "
+        f"code incomplete: logo.png (2.5 MB): {reason}"
+    )
+    assert finding["level"] == "note"
+    assert finding["hint"] == f"git -C {agent.project} lfs pull"
+
+
+def test_lfs_files_of_each_turn(agent: Agent, shell: Shell, sample: ClaudeSample) -> None:
+    """Each turn has its own: they come, change, are moved and go."""
+    use_lfs(agent, "logo.png")
+    for prompt, change in (
+        ("add", lambda: (agent.project / "map.png").write_text(pointer("1" * 64))),
+        ("move", lambda: (agent.project / "map.png").rename(agent.project / "a b\n.png")),
+        ("draw", lambda: (agent.project / "logo.png").write_bytes(b"a picture" * 100)),
+        ("delete", (agent.project / "a b\n.png").unlink),
+        ("no LFS", (agent.project / ".gitattributes").unlink),
+    ):
+        end_turn(agent, sample)
+        change()
+        sample.prompt(prompt)
+        sample.answer("Done.")
+    (agent.project / "logo.png").write_text(pointer())
+    end_turn(agent, sample)
+    assert [[gap["path"] for gap in turn] for turn in gaps(shell)] == [
+        ["logo.png"],
+        ["logo.png", "map.png"],
+        ["a b\n.png", "logo.png"],
+        ["a b\n.png"],
+        [],
+        [],
+    ]
+    (finding,) = lfs_findings(shell)
+    assert "4 snapshots without the content of LFS files" in finding["message"]
+
+
+def test_lfs_files_that_come_later(agent: Agent, shell: Shell, sample: ClaudeSample) -> None:
+    use_lfs(agent, "logo.png")
+    end_turn(agent, sample)
+    content = agent.project / ".git/lfs/objects/00/00" / OID
+    content.parent.mkdir(parents=True)
+    content.write_bytes(b"x" * 2_500_000)
+    assert gaps(shell) == [[]]
+    assert not lfs_findings(shell)
+
+
+def test_many_lfs_files(agent: Agent, shell: Shell, sample: ClaudeSample) -> None:
+    """A list of turns does not repeat thousands of names for each of them."""
+    use_lfs(agent, *(f"{number:03}.png" for number in range(130)))
+    end_turn(agent, sample)
+    (turn,) = gaps(shell)
+    assert [gap["path"] for gap in turn] == [*(f"{number:03}.png" for number in range(100)), None]
+    assert turn[-1]["reason"] == "30 more LFS pointers without content"
+    assert "004.png (2.5 MB) and 95 more files: LFS pointer" in shell.ok("turns", ID)
+    assert "30 more LFS pointers without content" in shell.ok("turns", ID)
+
+
+def test_a_snapshot_that_is_gone_from_its_repository(
+    agent: Agent, shell: Shell, sample: ClaudeSample
+) -> None:
+    """It does not hide what the others lack."""
+    use_lfs(agent, "logo.png")
+    end_turn(agent, sample)
+    with sqlite3.connect(paths.state_dir() / "state.db") as connection:
+        shell.ok("turns", ID)
+        connection.execute(
+            "INSERT INTO snapshots SELECT agent, session, 'gone', turn, message_id, repository,"
+            " ref, ?, ?, staged_tree, head, branch, taken, changed, degraded, left_out, nested,"
+            " late FROM snapshots LIMIT 1",
+            ("1" * 40, "2" * 40),
+        )
+    (finding,) = lfs_findings(shell)
+    assert "1 snapshot without the content of LFS files" in finding["message"]

@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 
 import prong
+from prong.app.capture import Capture
+from prong.model import Conversation, Session, SessionRef, Turn, TurnKind
 from prong.testing.home import IsolatedHome
+from prong.vcs import snapshots
 from tests.samples.claude import ClaudeSample
 from tests.vcs.lab import Lab
 
@@ -118,8 +121,6 @@ def change(lab: Lab, count: int, text: str) -> set[str]:
 
 
 def take(lab: Lab, turn: str) -> Work:
-    from prong.vcs import snapshots
-
     with counted(lab) as work:
         taken = snapshots.take(lab.top, lab.key(turn))
     assert taken is not None
@@ -302,6 +303,49 @@ def test_five_changed_files_are_not_a_pack(lab: Lab) -> None:
     take(lab, "one")
     # Five files, their folders, the folder of these, the whole, and the commit.
     assert lab.objects() == (packs, loose + 5 + 5 + 1 + 1 + 1)
+
+
+@pytest.mark.parametrize("turns", [2, 40])
+def test_the_code_of_a_list_of_turns_takes_as_many_git_processes_as_that_of_two(
+    lab: Lab, tmp_path: Path, turns: int
+) -> None:
+    """Three of the five look for LFS."""
+    lab.write(".gitattributes", "*.py text\n")
+    capture, session = in_turns(lab, tmp_path, turns)
+    with counted(lab) as work:
+        assert not any(turn.gaps for turn in capture.with_code(session).turns)
+    assert work.started == ["cat-file", "ls-tree", "diff-tree", "cat-file", "diff-tree"]
+    with counted(lab) as work:
+        capture.with_code(session, lfs=False)
+    assert work.started == ["cat-file", "diff-tree"]
+
+
+@pytest.mark.parametrize("turns", [2, 40])
+def test_lfs_files_of_many_turns_are_three_more(lab: Lab, tmp_path: Path, turns: int) -> None:
+    lab.write(".gitattributes", "*.png filter=lfs\n")
+    oid = "0" * 64
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize 12345\n"
+    lab.write("logo.png", pointer)
+    capture, session = in_turns(lab, tmp_path, turns)
+    with counted(lab) as work:
+        assert all(turn.gaps for turn in capture.with_code(session).turns)
+    first = ["cat-file", "ls-tree", "diff-tree", "cat-file"]
+    assert work.started == [*first, "cat-file", "cat-file", "config", "diff-tree"]
+
+
+def in_turns(lab: Lab, state: Path, turns: int) -> tuple[Capture, Conversation]:
+    """A session that changed a file in each turn."""
+    taken: list[Turn] = []
+    for number in range(1, turns + 1):
+        change(lab, 1, f"turn {number}")
+        snapshots.take(lab.top, lab.key(f"turn{number}"))
+        taken.append(Turn(index=number, id=f"turn{number}", kind=TurnKind.HUMAN, prompt="work"))
+    key = lab.key("turn1")
+    ref = SessionRef(key.agent, key.session)
+    session = Session(ref=ref, file="session", title="work", cwd=str(lab.top))
+    capture = Capture(state)
+    capture.rebuild([lab.top])
+    return capture, Conversation(session, tuple(taken))
 
 
 def _settle(lab: Lab) -> None:

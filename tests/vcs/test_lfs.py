@@ -55,7 +55,7 @@ def test_content_from_the_store(repo: UserRepository, root: Path) -> None:
     keep_content(repo, CONTENT)
     taken = repo.take()
     repo.write("a.png", b"the next one")
-    assert code_gaps.of_lfs(taken) == []
+    assert code_gaps.of_lfs([taken]) == {}
     made = worktrees.create(taken, root / "w", BRANCH)
     assert (made.path / "a.png").read_bytes() == CONTENT
     assert os.access(made.path / "a.png", os.X_OK)
@@ -67,7 +67,8 @@ def test_content_that_was_not_downloaded(repo: UserRepository, root: Path) -> No
     repo.commit()
     without_program(repo)
     taken = repo.take()
-    assert [(gap.path, gap.size) for gap in code_gaps.of_lfs(taken)] == [("a.png", len(CONTENT))]
+    (gap,) = code_gaps.of_lfs([taken])[taken.commit]
+    assert (gap.path, gap.size) == ("a.png", len(CONTENT))
     repo.write("a.png", b"the next one")
     made = worktrees.create(taken, root / "w", BRANCH)
     assert (made.path / "a.png").read_bytes() == pointer_of(CONTENT)
@@ -117,7 +118,7 @@ def test_with_git_lfs(repo: UserRepository, root: Path) -> None:
     assert repo.git("show", "HEAD:a.png") == pointer_of(CONTENT)
     taken = repo.take()
     repo.write("a.png", b"the next one")
-    assert code_gaps.of_lfs(taken) == []
+    assert code_gaps.of_lfs([taken]) == {}
     made = worktrees.create(taken, root / "w", BRANCH)
     assert (made.path / "a.png").read_bytes() == CONTENT
     assert made.warnings == ()

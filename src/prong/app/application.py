@@ -396,9 +396,9 @@ class App:
         """The snapshots of a conversation's turns, by the ids of the turns."""
         return self.capture.of(conversation) if self.remembers else {}
 
-    def with_code(self, conversation: Conversation) -> Conversation:
-        """The conversation, its turns with what is known of their code."""
-        return self.capture.with_code(conversation) if self.remembers else conversation
+    def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
+        """The conversation, its turns with what is known of their code, LFS files included."""
+        return self.capture.with_code(conversation, lfs=lfs) if self.remembers else conversation
 
     def keep_code(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
         """Keep the code as it is now, as that of the session's last turn."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from prong import spool
 from prong.app import code_gaps, turn_code, whereabouts
@@ -18,6 +19,7 @@ from prong.model import (
     Conversation,
     DiffStat,
     Fork,
+    GapKind,
     SessionRef,
     Snapshot,
     Turn,
@@ -36,6 +38,15 @@ from prong.vcs.worktree_refs import is_for_a_worktree
 
 _SOON = timedelta(hours=1)
 """So long after a turn its code may still be caught up with."""
+_SEARCHED_FOR_LFS = 20, 1000
+"""Of how many snapshots the LFS files are looked for: in a working tree, and in all."""
+
+
+class IncompleteSnapshot(NamedTuple):
+    """A snapshot, and what it lacks."""
+
+    snapshot: Snapshot
+    gaps: tuple[CodeGap, ...]
 
 
 class Capture:
@@ -151,11 +162,16 @@ class Capture:
         """Those of an agent's turns whose code was kept."""
         return self._records.among(agent, turn_ids)
 
-    def with_code(self, conversation: Conversation) -> Conversation:
-        """The conversation, its turns with what is known of their code."""
+    def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
+        """The conversation, its turns with what is known of their code.
+
+        `lfs`: also which LFS files were not downloaded. Git lists a whole tree for that.
+        """
         found = self._caught_up(conversation)
         turns = (*conversation.turns, *conversation.abandoned)
         gaps = self._gaps(conversation, turns, found)
+        if lfs:
+            _add_lfs(gaps, {turn.id: found[turn.id] for turn in turns if turn.id in found})
         if not found and not gaps:
             return conversation
         began = _beginnings(conversation, found)
@@ -187,6 +203,31 @@ class Capture:
         failures = self._failures.all()
         taken = self._records.times({failure.key for failure in failures})
         return [one for one in failures if one.key not in taken or taken[one.key] < one.time]
+
+    def incomplete(self) -> list[IncompleteSnapshot]:
+        """Recorded snapshots of which files were left out, the newest first."""
+        found = self._records.incomplete()
+        return [IncompleteSnapshot(one, tuple(code_gaps.of_snapshot(one))) for one in found]
+
+    def without_lfs(self) -> list[IncompleteSnapshot]:
+        """Recent snapshots with LFS files that were not downloaded, the newest first."""
+        recent = self._records.newest(*_SEARCHED_FOR_LFS)
+        gaps = code_gaps.of_lfs(recent)
+        return [IncompleteSnapshot(one, gaps[one.commit]) for one in recent if one.commit in gaps]
+
+    def with_files_outside(self, conversation: Conversation) -> list[IncompleteSnapshot]:
+        """The snapshots of turns that changed files outside the repository, the newest first."""
+        found = self._recorded(conversation, ())
+        gaps = self._gaps(conversation, conversation.turns, found)
+        outside = {
+            id_: tuple(gap for gap in some if gap.kind is GapKind.OUTSIDE)
+            for id_, some in gaps.items()
+        }
+        return [
+            IncompleteSnapshot(found[turn.id], outside[turn.id])
+            for turn in reversed(conversation.turns)
+            if outside.get(turn.id)
+        ]
 
     def gaps(self, conversation: Conversation, turn: Turn | None) -> tuple[CodeGap, ...]:
         """What the captured code of a turn lacks, or of the start of the session."""
@@ -348,6 +389,13 @@ class Capture:
         lost = [one.key for one in known if one.commit not in there | unknown]
         self._records.forget(lost)
         return len(lost)
+
+
+def _add_lfs(gaps: dict[str, tuple[CodeGap, ...]], found: Mapping[str, Snapshot]) -> None:
+    missing = code_gaps.of_lfs(found.values())
+    for id_, snapshot in found.items():
+        if snapshot.commit in missing:
+            gaps[id_] = (*gaps.get(id_, ()), *missing[snapshot.commit])
 
 
 def _is_just_over(turn: Turn) -> bool:

@@ -2,18 +2,23 @@
 
 import os
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 from prong.amounts import counted, size_text
+from prong.errors import ProngError
+from prong.log import debug
 from prong.model import CodeGap, GapKind, Snapshot, Turn
 from prong.state.capture_failures import CaptureFailure
-from prong.vcs import lfs
+from prong.vcs import lfs, listing
 from prong.vcs.git import Git
 from prong.vcs.worktree_record import common_of
 
 _NO_CONTENT = "LFS pointer, its content was not downloaded (git lfs pull)"
 _NAMED = 5
 """This many files are named."""
+_MOST_POINTERS = 100
+"""This many LFS files of a snapshot are listed."""
 
 
 def of_turn(
@@ -39,18 +44,61 @@ def of_snapshot(snapshot: Snapshot) -> list[CodeGap]:
     return gaps
 
 
-def of_lfs(snapshot: Snapshot) -> list[CodeGap]:
-    """LFS files of a snapshot whose content this machine does not have."""
-    git, common = Git(snapshot.repo), common_of(snapshot.repo)
-    if common is None:
-        return []
+def of_lfs(snapshots: Iterable[Snapshot]) -> dict[str, tuple[CodeGap, ...]]:
+    """LFS files whose content this machine does not have, by the commit of the snapshot.
+
+    Git is asked once for all snapshots of a repository. Of one that it does not open nothing is
+    known, nor of a file of which git itself lacks the pointer, as in a partial clone.
+    """
+    by_repository: dict[Path, list[Snapshot]] = {}
+    for snapshot in snapshots:
+        common = common_of(snapshot.repo)
+        if common is not None:
+            by_repository.setdefault(common, []).append(snapshot)
+    gaps: dict[str, tuple[CodeGap, ...]] = {}
+    for common, some in by_repository.items():
+        try:
+            gaps |= _of_lfs_in(common, some)
+        except ProngError as error:
+            debug(__name__, "the LFS files of %s are unknown: %s", common, error)
+    return gaps
+
+
+def _of_lfs_in(common: Path, snapshots: Sequence[Snapshot]) -> dict[str, tuple[CodeGap, ...]]:
+    git = Git(common)
+    trees = [snapshot.tree for snapshot in snapshots]
+    try:
+        pointers = lfs.pointers(git, trees)
+    except ProngError:
+        # Snapshots can be deleted, and git cleans up. The others are as good as they were.
+        there = listing.present(common, trees)
+        pointers = lfs.pointers(git, there) if there else {}
+    if not any(pointers.values()):
+        return {}
     store = lfs.store_of(git, common)
-    return [
-        CodeGap(GapKind.LEFT_OUT, _NO_CONTENT, pointer.path, pointer.size)
-        for pointer in lfs.pointers(git, snapshot.tree)
-        if lfs.stored(store, pointer) is None
-        and _size_of(snapshot.repo / pointer.path) != pointer.size
-    ]
+
+    @cache
+    def gap(top: Path, pointer: lfs.Pointer) -> CodeGap | None:
+        if lfs.stored(store, pointer) or _size_of(top / pointer.path) == pointer.size:
+            return None
+        return CodeGap(GapKind.LEFT_OUT, _NO_CONTENT, pointer.path, pointer.size)
+
+    gaps: dict[str, tuple[CodeGap, ...]] = {}
+    for snapshot in snapshots:
+        found = [gap(snapshot.repo, pointer) for pointer in pointers.get(snapshot.tree, ())]
+        missing = [one for one in found if one is not None]
+        if missing:
+            gaps[snapshot.commit] = _first(missing)
+    return gaps
+
+
+def _first(gaps: Sequence[CodeGap]) -> tuple[CodeGap, ...]:
+    """A clone without LFS has thousands of them, in each turn."""
+    more = len(gaps) - _MOST_POINTERS
+    if more <= 0:
+        return tuple(gaps)
+    rest = CodeGap(GapKind.LEFT_OUT, f"{counted(more, 'more LFS pointer')} without content")
+    return (*gaps[:_MOST_POINTERS], rest)
 
 
 def _size_of(path: Path) -> int | None:

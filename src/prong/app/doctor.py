@@ -51,7 +51,7 @@ def examine(app: App) -> Report:
     findings.extend(Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in left_out)
     findings.extend(_unfinished(app))
     findings.extend(_state(app))
-    findings.extend(doctor_code.examine(app))
+    findings.extend(doctor_code.examine(app, listing.sessions))
     findings.extend(_pushes(app))
     findings.extend(_plug_ins(app, listing.failed))
     findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))

@@ -6,15 +6,17 @@ import re
 import shlex
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from prong.amounts import counted
 from prong.app import code_gaps, worktrees
-from prong.app.capture import Capture
+from prong.app.capture import Capture, IncompleteSnapshot
 from prong.app.findings import Finding, Level
 from prong.errors import ProngError
-from prong.model import SessionRef
+from prong.log import debug
+from prong.model import Conversation, Session, SessionRef, TurnKey
 from prong.state.capture_failures import CaptureFailure
 from prong.state.snapshots import SnapshotRecords
 from prong.vcs import worktrees as adapter
@@ -32,6 +34,9 @@ _OLDEST = (2, 31)
 _FIX = "prong doctor --fix"
 _RECENT = timedelta(days=7)
 """A capture that failed within this time is a warning, an older one a note."""
+
+_SESSIONS, _READ = 20, 64 << 20
+"""So many of the newest sessions with code are read for what they wrote, and so many bytes."""
 
 T = TypeVar("T")
 
@@ -53,8 +58,11 @@ def git() -> Iterable[Finding]:
         yield Finding("git", Level.OK, said)
 
 
-def examine(app: App) -> Iterable[Finding]:
-    """Worktrees that are there, half made or lost, and snapshots that were forgotten."""
+def examine(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
+    """Worktrees that are there, half made or lost, and snapshots that were forgotten.
+
+    `sessions`: all, the newest first.
+    """
     for root in worktrees.roots(app):
         left = leftovers(root)
         if left:
@@ -70,7 +78,7 @@ def examine(app: App) -> Iterable[Finding]:
             yield Finding("code", Level.NOTE, message, hint)
     if app.state_health() is not None:
         yield from _snapshots(app)
-        yield from _gaps(app)
+        yield from _gaps(app, sessions)
 
 
 def _snapshots(app: App) -> Iterable[Finding]:
@@ -87,12 +95,14 @@ def _snapshots(app: App) -> Iterable[Finding]:
         yield Finding("code", Level.WARNING, message, _FIX)
 
 
-def _gaps(app: App) -> Iterable[Finding]:
+def _gaps(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
     """Captures that failed, and snapshots that are incomplete, by folder."""
     try:
         app.capture.take_in()
         failed = app.capture.failures()
-        incomplete = SnapshotRecords(app.database).incomplete()
+        incomplete = app.capture.incomplete()
+        without_lfs = app.capture.without_lfs()
+        outside = _with_files_outside(app.capture, sessions, app.conversation)
     except ProngError:
         return  # what is wrong with the file is said elsewhere
     recently = datetime.now(UTC) - _RECENT
@@ -105,12 +115,42 @@ def _gaps(app: App) -> Iterable[Finding]:
         )
         level = Level.WARNING if last.time > recently else Level.NOTE
         yield Finding("code", level, message, _hint(last, ref))
-    for repo, snapshots in _grouped(incomplete, lambda one: one.repo).items():
-        last = snapshots[0]
-        ref = SessionRef(last.agent, last.session)
-        what = code_gaps.summary(code_gaps.of_snapshot(last))
-        message = f"{repo}: {counted(len(snapshots), 'snapshot')} incomplete, last of {ref}: {what}"
-        yield Finding("code", Level.NOTE, message, f"prong turns {ref}")
+    yield from _incomplete(incomplete, "snapshot", "incomplete")
+    yield from _incomplete(without_lfs, "snapshot", "without the content of LFS files", is_lfs=True)
+    yield from _incomplete(outside, "turn", "changed files outside the repository")
+
+
+def _with_files_outside(
+    capture: Capture, sessions: Iterable[Session], read: Callable[[Session], Conversation]
+) -> list[IncompleteSnapshot]:
+    """Those of the newest sessions with code: only a session knows what its turns wrote."""
+    known = capture.sessions()
+    found: dict[TurnKey, IncompleteSnapshot] = {}  # a fork shares the turns of its source
+    left = _READ
+    for session in islice((one for one in sessions if one.ref in known), _SESSIONS):
+        left -= session.size
+        if left < 0:
+            break
+        try:
+            some = capture.with_files_outside(read(session))
+        except Exception as error:  # noqa: BLE001 -- a plug-in may raise anything
+            debug(__name__, "what %s wrote is unknown: %s", session.ref, error)
+            continue
+        for one in some:
+            found.setdefault(one.snapshot.key, one)
+    return [*found.values()]
+
+
+def _incomplete(
+    found: Iterable[IncompleteSnapshot], noun: str, what: str, *, is_lfs: bool = False
+) -> Iterable[Finding]:
+    for repo, some in _grouped(found, lambda one: one.snapshot.repo).items():
+        last = some[0]
+        ref = SessionRef(last.snapshot.agent, last.snapshot.session)
+        lacks = code_gaps.summary(last.gaps)
+        message = f"{repo}: {counted(len(some), noun)} {what}, last of {ref}: {lacks}"
+        hint = f"git -C {shlex.quote(str(repo))} lfs pull" if is_lfs else f"prong turns {ref}"
+        yield Finding("code", Level.NOTE, message, hint)
 
 
 def _hint(failure: CaptureFailure, ref: SessionRef) -> str:

@@ -139,7 +139,8 @@ class Lookup:
         if not self._kept(session, [turn]):
             return turn
         try:
-            conversation = self._app.with_code(self._app.conversation(session))
+            # A hit does not show what its code lacks.
+            conversation = self._app.with_code(self._app.conversation(session), lfs=False)
         except (ProngError, OSError):
             return turn
         turns = (*conversation.turns, *conversation.abandoned)

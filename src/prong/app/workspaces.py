@@ -79,7 +79,8 @@ def plan(
     if code is Code.TURN:
         planned = drafting.of_turn(found) if found or is_asked else None
         if planned is not None and planned.snapshot is not None:
-            gaps = (*gaps, *code_gaps.of_lfs(planned.snapshot))
+            lfs_gaps = code_gaps.of_lfs([planned.snapshot])
+            gaps = (*gaps, *lfs_gaps.get(planned.snapshot.commit, ()))
         return planned and replace(planned, gaps=gaps)
     if repository is None:
         raise NotFound(f"the folder of {session.ref} is gone: {session.cwd}", hint="--code turn")

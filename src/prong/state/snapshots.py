@@ -101,6 +101,14 @@ class SnapshotRecords:
         some = "WHERE degraded IS NOT NULL OR left_out != '[]'"
         return self._read(f"{_SELECT} {some} ORDER BY taken DESC, rowid DESC")
 
+    def newest(self, in_each: int, in_all: int) -> list[Snapshot]:
+        """So many snapshots of each working tree, and of all together, the newest first."""
+        order = "ORDER BY taken DESC, rowid DESC"
+        place = f"row_number() OVER (PARTITION BY repository {order}) AS place"
+        numbered = f"SELECT rowid AS row, {place} FROM snapshots"  # noqa: S608
+        some = f"WHERE rowid IN (SELECT row FROM ({numbered}) WHERE place <= ?)"  # noqa: S608
+        return self._read(f"{_SELECT} {some} {order} LIMIT ?", in_each, in_all)
+
     def times(self, keys: Iterable[TurnKey]) -> dict[TurnKey, datetime]:
         """When the snapshots of these turns were taken."""
         query = "SELECT taken FROM snapshots WHERE agent = ? AND session = ? AND turn_id = ?"
@@ -133,7 +141,7 @@ class SnapshotRecords:
                 found[snapshot.turn_id] = snapshot
         return found
 
-    def _read(self, query: str, *values: str) -> list[Snapshot]:
+    def _read(self, query: str, *values: str | int) -> list[Snapshot]:
         found: list[Snapshot] = []
         for row in read(self._path, query, values):
             try:

@@ -8,6 +8,7 @@ settings of a repository can make it run other programs. Nothing is downloaded.
 import hashlib
 import os
 import re
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -20,8 +21,13 @@ _POINTER = re.compile(
 )
 _SMALLEST, _LARGEST = 100, 200
 """Bytes of a pointer without extensions, generously."""
+_ATTRIBUTES = b".gitattributes"
 _LFS = b"filter=lfs"
+_PAIR = re.compile(rb"[0-9a-f]{40,64} ([0-9a-f]{40,64})\n")
 _PIECE = 1 << 20
+
+_Files = dict[bytes, bytes | None]
+"""The blobs of files by path; None for one that was deleted."""
 
 
 class Pointer(NamedTuple):
@@ -35,25 +41,84 @@ def read_pointer(path: str, content: bytes) -> Pointer | None:
     return Pointer(path, found[1].decode(), int(found[2])) if found else None
 
 
-def pointers(git: Git, tree: str) -> list[Pointer]:
-    """The pointers in a tree, if its attributes mention LFS at all."""
-    attributes: list[bytes] = []
-    candidates: dict[bytes, list[str]] = {}
-    for line in git.run("ls-tree", "-r", "-l", "-z", "--full-tree", tree).split(b"\0")[:-1]:
-        about, _, name = line.partition(b"\t")
-        _, _, blob, size = about.split()
-        if os.path.basename(name) == b".gitattributes":
-            attributes.append(blob)
-        elif size.isdigit() and _SMALLEST <= int(size) <= _LARGEST:
-            candidates.setdefault(blob, []).append(os.fsdecode(name))
-    if not any(_LFS in content for content in _contents(git, attributes).values()):
-        return []
-    contents = _contents(git, [*candidates])
-    read = (read_pointer(name, contents[blob]) for blob in contents for name in candidates[blob])
-    return sorted(pointer for pointer in read if pointer is not None)
+def pointers(git: Git, trees: Iterable[str]) -> dict[str, list[Pointer]]:
+    """The pointers in each of these trees, where its attributes mention LFS at all.
+
+    The first tree is listed as a whole, the others by what differs from it. So many trees take as
+    many git processes as two.
+    """
+    first, *others = dict.fromkeys(trees)
+    base = _listed(git, first)
+    changed = {first: _Files(), **_changed(git, first, others)}
+    rules = {blob for files in (base, *changed.values()) for blob in _rules(files)}
+    rules = {blob for blob, content in _contents(git, rules).items() if _LFS in content}
+    if not rules:
+        return {}
+    blobs = {blob for files in (base, *changed.values()) for blob in files.values() if blob}
+    contents = _contents(git, _small(git, blobs))
+    ruled = {path: blob for path, blob in base.items() if blob in rules}
+    pointed = {path: blob for path, blob in base.items() if blob in contents}
+    found: dict[str, list[Pointer]] = {}
+    for tree, files in changed.items():
+        if rules.isdisjoint({**ruled, **files}.values()):
+            continue
+        blobs_of_tree = {**pointed, **files}
+        read = (
+            read_pointer(os.fsdecode(path), contents[blob])
+            for path, blob in blobs_of_tree.items()
+            if blob in contents
+        )
+        found[tree] = sorted(pointer for pointer in read if pointer is not None)
+    return found
 
 
-def _contents(git: Git, blobs: list[bytes]) -> dict[bytes, bytes]:
+def _listed(git: Git, tree: str) -> _Files:
+    files = _Files()
+    for line in git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0")[:-1]:
+        about, _, path = line.partition(b"\t")
+        files[path] = about.split()[2]
+    return files
+
+
+def _changed(git: Git, base: str, trees: Iterable[str]) -> dict[str, _Files]:
+    """What differs from a tree in each of the others."""
+    asked = "".join(f"{base} {tree}\n" for tree in trees)
+    if not asked:
+        return {}
+    found: dict[str, _Files] = {}
+    tree = ""
+    fields = iter(git.run("diff-tree", "-r", "-z", "--stdin", stdin=asked.encode()).split(b"\0"))
+    for field in fields:
+        rest = field
+        while pair := _PAIR.match(rest):
+            tree, rest = pair[1].decode(), rest[pair.end() :]
+            found[tree] = _Files()
+        if rest:
+            _, _, _, blob, status = rest.split()
+            found[tree][next(fields)] = None if status == b"D" else blob
+    return found
+
+
+def _rules(files: _Files) -> Iterator[bytes]:
+    """The blobs of files with attributes."""
+    for path, blob in files.items():
+        if blob and path.endswith(_ATTRIBUTES) and path[: -len(_ATTRIBUTES)][-1:] in (b"", b"/"):
+            yield blob
+
+
+def _small(git: Git, blobs: Iterable[bytes]) -> list[bytes]:
+    """Those that are of the size of a pointer."""
+    asked = b"".join(blob + b"\n" for blob in blobs)
+    form = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
+    lines = map(bytes.split, git.run("cat-file", form, stdin=asked).splitlines())
+    return [
+        words[0]
+        for words in lines  # of two words for what is missing, such as the commit of a submodule
+        if len(words) == 3 and words[1] == b"blob" and _SMALLEST <= int(words[2]) <= _LARGEST
+    ]
+
+
+def _contents(git: Git, blobs: Collection[bytes]) -> dict[bytes, bytes]:
     if not blobs:
         return {}
     asked = b"".join(blob + b"\n" for blob in blobs)

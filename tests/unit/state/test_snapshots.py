@@ -91,6 +91,14 @@ def test_many_turns(records: SnapshotRecords) -> None:
     assert set(records.of_turns(SESSION, ids)) == set(ids)
 
 
+def test_the_newest_of_each_working_tree(records: SnapshotRecords) -> None:
+    shop = [snapshot(f"t{minute}", minute=minute) for minute in range(5)]
+    other = snapshot("old")._replace(repo=Path("/other"))
+    records.add(other, *shop)
+    assert [one.turn_id for one in records.newest(2, 10)] == ["t4", "t3", "old"]
+    assert [one.turn_id for one in records.newest(9, 3)] == ["t4", "t3", "t2"]
+
+
 def test_what_is_gone_is_forgotten(records: SnapshotRecords) -> None:
     records.add(snapshot("a"), snapshot("b"))
     records.forget([TurnKey("claude", "s1", "a"), TurnKey("claude", "s1", "never")])
