@@ -16,10 +16,10 @@ _INTENT = "share the request counters between workers"
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Keep the folder, to try the commands on it yourself.")
+@click.option("--keep", is_flag=True, help="Keep the folder, to try the commands yourself.")
 @json_option
 def demo(keep: bool, as_json: bool) -> None:
-    """Show prong at work on sample sessions, in a throw-away folder. No agent is needed."""
+    """Try prong on sample sessions, in a temporary folder. Needs no agent."""
     import shutil
     import tempfile
     from pathlib import Path

@@ -18,16 +18,16 @@ _MEGABYTE = 1_000_000
 
 
 @click.command()
-@click.option("--rebuild", is_flag=True, help="Forget the index first, and read everything anew.")
-@click.option("--status", is_flag=True, help="Say what the index covers, and do nothing.")
-@click.option("--no-vectors", is_flag=True, help="Leave out what the sentence model would read.")
+@click.option("--rebuild", is_flag=True, help="Delete the index and rebuild it.")
+@click.option("--status", is_flag=True, help="Show what the index covers.")
+@click.option("--no-vectors", is_flag=True, help="Do not compute embeddings.")
 @json_option
 def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
-    """Bring the search index up to date.
+    """Update the search index.
 
-    Every search does that by itself, for half a second. This reads all that is missing, and has
-    the sentence model read it, so that searches need not wait for it. It may be stopped at any
-    time: what was done is kept.
+    Every search updates the index for up to half a second. This command reads everything that is
+    missing and computes the embeddings, so that searches do not have to wait. You can stop it at
+    any time; finished work is kept.
     """
     from prong.app import search_views
     from prong.cli.progress import progress

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @worker_argument
-@click.option("--follow", "-f", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--follow", "-f", is_flag=True, help="Follow new messages until Ctrl-C.")
 @json_option
 def log(name: str, follow: bool, as_json: bool) -> None:
-    """Print what was said in a worker.
+    """Show a worker's transcript.
 
-    `>` stands before a prompt, `*` before a tool.
+    `>` marks a prompt, `*` a tool call.
     """
     from prong.app import views
     from prong.app.transcript import paired

@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("session", type=SessionArgument(), metavar="SESSION")
-@click.option("--prompt", "-p", metavar="TEXT", help="The next prompt; - reads it from stdin.")
+@click.option("--prompt", "-p", metavar="TEXT", help="Next prompt; - reads stdin.")
 @terminal_option
-@click.option("--exec", "run", is_flag=True, help="Become the agent, in the session's folder.")
+@click.option("--exec", "run", is_flag=True, help="Run the command in this terminal.")
 @json_option
 def resume(
     session: str, prompt: str | None, terminal: str | None, run: bool, as_json: bool
 ) -> None:
-    """Go on with a session itself, in its own folder.
+    """Resume a session.
 
-    Shows the command, with the right flags and root; --terminal and --exec run it.
+    Prints the command that resumes it in its own folder, with the right flags. --exec runs the
+    command here, --terminal in a new pane.
     """
     from prong.app import views
 

@@ -15,16 +15,14 @@ from prong.front.text import clean, escaped
 
 @click.command()
 @session_argument
-@click.option("--full", is_flag=True, help="Tool inputs and outputs in full, and the thinking.")
-@click.option("--raw", is_flag=True, help="The lines as the agent wrote them.")
-@click.option(
-    "--context", is_flag=True, help="What the agent would send to the model if it were resumed."
-)
+@click.option("--full", is_flag=True, help="Include thinking and complete tool input and output.")
+@click.option("--raw", is_flag=True, help="Print the lines of the session file unchanged.")
+@click.option("--context", is_flag=True, help="Show what a resumed agent would send to the model.")
 @json_option
 def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> None:
-    """Show the transcript of a session, or of one turn.
+    """Show the transcript of a session or of one turn.
 
-    `>` stands before a prompt, `*` before a tool.
+    `>` marks a prompt, `*` a tool call.
     """
     from prong.app import views
     from prong.app.transcript import paired

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("session", type=SessionArgument(), metavar="[SESSION]", default="last")
-@click.option("--again", is_flag=True, help="Take it anew where the turn has one.")
+@click.option("--again", is_flag=True, help="Replace the snapshot that the turn already has.")
 @json_option
 def snapshot(session: str, again: bool, as_json: bool) -> None:
-    """Keep the code as it is now, as that of the last turn.
+    """Capture the current code as that of the last turn.
 
-    Of the newest session of this folder, unless another one is named. Hooks do this after every
-    turn: `prong hooks install`. The snapshot is a commit under a hidden ref; branches, index and
-    files are not touched.
+    Uses the newest session in this folder unless you name another one. `prong hooks install` makes
+    agents do this after every turn. The snapshot is a commit under a hidden ref: branches, index
+    and files stay as they are.
     """
     from prong.app import views
 

@@ -28,7 +28,7 @@ def ready_option(command: C) -> C:
         type=click.FloatRange(min=0),
         default=READY_SECONDS,
         metavar="SECONDS",
-        help="How long it may take to start (60).",
+        help="Time limit for the agent to start (default: 60).",
     )(command)
 
 

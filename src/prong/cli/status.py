@@ -11,7 +11,7 @@ from prong.cli.worker_report import going_on, print_status
 @worker_argument
 @json_option
 def status(name: str, as_json: bool) -> None:
-    """Tell what a worker does, and how that is known."""
+    """Show worker status and its evidence."""
     from prong.app import worker_views
 
     app = open_app()

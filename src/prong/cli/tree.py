@@ -18,10 +18,10 @@ _MARK = " *"
 
 @click.command()
 @click.argument("session", type=SessionArgument(), metavar="[SESSION]", required=False)
-@click.option("--all", "everything", is_flag=True, help="Also sessions that were never forked.")
+@click.option("--all", "everything", is_flag=True, help="Include sessions without forks.")
 @json_option
 def tree(session: str | None, everything: bool, as_json: bool) -> None:
-    """Show which session was forked from which, and at which turn."""
+    """Show which sessions were forked from which."""
     from prong.app import views
 
     app = open_app()

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from prong.app.findings import size_text
 from prong.cli.output import (
     can_ask,
     json_option,
@@ -32,10 +31,10 @@ _EMPTY = "there are no worktrees; prong fork SESSION@TURN makes one"
 @json_option
 @click.pass_context
 def worktrees(context: click.Context, as_json: bool) -> None:
-    """List the worktrees of forks, and remove those that are finished.
+    """List and prune the worktrees of forks.
 
-    Only worktrees that prong made, of all repositories. Without a command they are listed: their
-    state, age, size on the disk, and what was done in them.
+    Without a command, lists the worktrees that prong made in any repository: state, age, size on
+    disk, and what was done in them.
     """
     if context.invoked_subcommand is not None:
         return
@@ -54,16 +53,18 @@ def worktrees(context: click.Context, as_json: bool) -> None:
 
 @worktrees.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--force", is_flag=True, help="Also those with changes that are nowhere else.")
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
+@click.option(
+    "--force", is_flag=True, help="Also remove worktrees whose changes exist nowhere else."
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts.")
 @json_option
 def prune(names: tuple[str, ...], force: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Remove worktrees that are finished, or those that are named.
+    """Remove finished worktrees, or those you name.
 
-    They are shown and asked for first. A worktree that an agent has open is never removed, one with
-    changes that are nowhere else only with --force. Files that git ignores, such as .env and what
-    was built, go with their worktree. A branch with commits of its own stays.
+    Lists them and asks first. A worktree that an agent has open is never removed; one with changes
+    that exist nowhere else is removed only with --force. Files that git ignores, such as .env and
+    build output, are deleted with their worktree. A branch with its own commits is kept.
     """
     app = open_app()
     with patience("looking at worktrees ..."):
@@ -134,6 +135,8 @@ def _print(found: "Sequence[WorktreeStatus]") -> None:
 
 def _row(one: "WorktreeStatus") -> tuple[str, ...]:
     created = age(one.worktree.created)
+    from prong.app.findings import size_text
+
     return (clean(one.name), one.state.value, created, size_text(one.size), _work(one))
 
 
