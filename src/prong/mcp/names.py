@@ -18,7 +18,7 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:@-]{0,199}")
 Model = Annotated[str, Meta(pattern="^[^-]")]
 """Not what a program would take for an option."""
 SkipPermissions = Annotated[
-    bool, Meta(description="It asks nobody. Refused unless the user allowed it.")
+    bool, Meta(description="Bypass permission checks. Refused unless the user allowed it.")
 ]
 Trust = Annotated[bool, Meta(description="Trust its folder. Refused unless the user allowed it.")]
 _HINT = "claude:60309e1e, an id, or the name of a worker; @12 behind it is a turn"
