@@ -55,7 +55,7 @@ def diff(first: str, second: str | None, paths: tuple[str, ...], **given: Any) -
     if given["stat"] and given["name_only"]:
         raise UsageError("--stat or --name-only, not both")
     if given["patch"] and not given["as_json"]:
-        raise UsageError("--patch goes with --json", hint="leave --patch out")
+        raise UsageError("--patch needs --json", hint="leave --patch out")
     app = open_app()
     with patience("comparing ..."):
         found = app.diff_code(first, second, paths)
@@ -78,7 +78,7 @@ def diff(first: str, second: str | None, paths: tuple[str, ...], **given: Any) -
     elif found.files:
         _show(found, lines, paged=not given["no_pager"])
     else:
-        note("nothing changed there" if paths else "no code changed")
+        note("no changes in these paths" if paths else "no code changes")
 
 
 def _lines(found: "CodeDiff", *, stat: bool, name_only: bool) -> Iterable[str]:

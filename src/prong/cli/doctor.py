@@ -31,4 +31,6 @@ def doctor(fix: bool, as_json: bool) -> None:
         click.echo(f"{level} {pad(clean(finding.topic), topics)}  {clean(finding.message)}")
         if finding.hint:
             click.echo(f"{'':<{topics + 9}} {styled('try:', fg='yellow')} {clean(finding.hint)}")
-    click.echo(f"\n{counted(report.warnings, 'warning') if report.warnings else 'all is well'}")
+    click.echo(
+        f"\n{counted(report.warnings, 'warning') if report.warnings else 'no problems found'}"
+    )

@@ -74,7 +74,7 @@ def export(folder: str, **given: Any) -> None:
             with progress() as report:
                 plan = app.export(plan, report)
         except KeyboardInterrupt:
-            note("stopped; what was written is whole, and prong export goes on from there")
+            note("stopped; what was written is whole, and prong export continues from there")
             raise
     attempts: list[Attempt] = []
     problem: ProngError | None = None
@@ -140,8 +140,8 @@ def _note_gone(plan: "ExportPlan", *, dry_run: bool) -> None:
     pruned = len(plan.pruned)
     kept = len(plan.stale) - pruned
     if pruned and not dry_run:
-        note(f"{counted(pruned, 'export')} of sessions that are gone: removed")
+        note(f"{counted(pruned, 'export')} of deleted sessions: removed")
     if kept and plan.prune:
-        note(f"{counted(kept, 'export')} of sessions that are gone: changed by somebody, kept")
+        note(f"{counted(kept, 'export')} of deleted sessions: changed since, kept")
     elif kept:
-        note(f"{counted(kept, 'export')} of sessions that are gone: kept; --prune removes them")
+        note(f"{counted(kept, 'export')} of deleted sessions: kept; --prune removes them")

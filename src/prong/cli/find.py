@@ -93,7 +93,7 @@ def find(intent: tuple[str, ...], **given: Any) -> None:
     """
     if given["number"] is None and (extra := [name for name in _OF_FORK if given[name]]):
         option = {"run": "exec", "dry_run": "dry-run"}.get(extra[0], extra[0])
-        raise UsageError(f"--{option} is about a fork", hint=f"--fork --{option}")
+        raise UsageError(f"--{option} needs a fork", hint=f"--fork --{option}")
     app = open_app()
     result, kept = _search(app, intent, given)
     if given["number"] is not None:
@@ -126,12 +126,12 @@ def _search(
             result = app.find(understood.query, given["engine"], on_progress=told)
     except KeyboardInterrupt:
         if is_reading:
-            note("stopped; what was read is kept, and the next search goes on from there")
+            note("stopped; what was read is kept, and the next search continues from there")
         raise
     kept = app.last_search.keep(result.hits)
     notes = (*understood.notes, *result.notes)
     if result.hits and not kept:
-        notes = (*notes, "the hits could not be remembered: no command knows them as %N")
+        notes = (*notes, "the hits could not be saved: their numbers do not work")
     return replace(result, notes=notes), kept
 
 
@@ -203,14 +203,13 @@ def _fork(app: "App", result: "SearchResult", given: dict[str, Any]) -> None:
     if number > len(result.hits):
         count = len(result.hits)
         raise NotFound(
-            f"there is no hit {number} to fork at: {'one was' if count == 1 else count or 'none'}"
-            f"{'' if count == 1 else ' were'} found",
-            hint="the same without --fork shows them" if count else "other words, or fewer filters",
+            f"no hit {number}: the search found {count} hit{'' if count == 1 else 's'}",
+            hint="leave --fork out to see the hits" if count else "other words, or fewer filters",
         )
     hit = result.hits[number - 1]
     place = place_of(hit)
     if place is None or not hit.can_fork:
-        why = hit.warning or "its session is gone"
+        why = hit.warning or "its session no longer exists"
         raise NotFound(f"hit {number} cannot be forked: {why}", hint=f"--fork {number + 1}")
     if not given["as_json"]:
         from prong.cli.found_table import FoundTable

@@ -46,7 +46,7 @@ class _Fork(OptionalNumbers):
         session = ctx.params.get("session")
         if rest and session and re.fullmatch(r"@?-?\d{1,4}", rest[0]):
             named = f"{session}@{rest[0].removeprefix('@')}"
-            raise UsageError(f"turn {rest[0]} is named behind @", hint=f"prong fork {named}")
+            raise UsageError(f"turn {rest[0]} must follow an @", hint=f"prong fork {named}")
         if rest:
             ctx.fail(f"Got unexpected extra argument ({rest[0]})")
         return rest
@@ -142,7 +142,7 @@ def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
     if not (given["yes"] or given["as_json"] or given["dry_run"] or given["method"] == "native"):
         from prong.cli import turn_choice
 
-        title = "Ask which prompt again?" if options.retry else "Fork at which turn?"
+        title = "Edit the prompt of which turn?" if options.retry else "Fork at which turn?"
         session = turn_choice.ask(app, session, title)
     wait: float | None = given["wait"]
 
@@ -266,7 +266,7 @@ def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions
         # An editor that was left without saving means: as it was.
         prompt = plan.prompt if edited is None else edited.strip()
         if not prompt:
-            raise UsageError("the prompt is empty: nothing was forked", hint="--prompt TEXT")
+            raise UsageError("the prompt is empty; nothing was forked", hint="--prompt TEXT")
         plan = app.plan_fork(session, replace(options, prompt=prompt))
     if plan.warnings:
         print_plan(app, plan, count=options.count, err=True)
@@ -278,8 +278,8 @@ def _refuse_unasked(plan: "ForkPlan") -> None:
     """Code that only comes near, or none, is taken when somebody says so, never silently."""
     if plan.unopened is not None:
         raise NotFound(
-            f"the code of {plan.point} cannot be had: {plan.unopened}",
-            hint=f"--yes or --no-worktree runs it in {clean(str(plan.workspace))} as it is",
+            f"the code of {plan.point} is not available: {plan.unopened}",
+            hint=f"--yes or --no-worktree to run it in {clean(str(plan.workspace))} as it is",
         )
     worktree = plan.worktree
     if worktree is not None and worktree.since is not None:
@@ -297,7 +297,7 @@ def _refuse_unasked(plan: "ForkPlan") -> None:
     commit = (worktree.commit or "")[:12]
     raise NotFound(
         f"no code captured at {plan.point}: the nearest commit, {commit}, is not exact",
-        hint="--yes takes that commit; --code now or --code none does without it",
+        hint="--yes to use that commit; --code now or --code none to do without it",
         commit=worktree.commit,
     )
 
@@ -311,7 +311,7 @@ def _print_preview(app: "App", session: str) -> None:
         conversation = app.conversation(found.session)
     turn = app.turn(conversation, found.turn or "-1")
     if turn is None:
-        raise UsageError("turn 0 is before the first prompt: there is nothing to show")
+        raise UsageError("turn 0 is before the first prompt: nothing to show")
     turn_preview.show(read(app, conversation, turn))
 
 
@@ -335,5 +335,5 @@ def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[For
                         note(f"note: {warning}")
     except KeyboardInterrupt:
         if quiet and made:
-            note(f"made before the interrupt: {', '.join(str(one.child) for one in made)}")
+            note(f"created before the interrupt: {', '.join(str(one.child) for one in made)}")
         raise

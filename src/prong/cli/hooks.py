@@ -107,7 +107,7 @@ def _carry_out(app: "App", plans: "Sequence[HookPlan]", given: dict[str, Any]) -
     wanted = [plan for plan in plans if plan.changes]
     if wanted and not dry_run and not given["yes"]:
         if as_json or not can_ask():
-            raise UsageError("this changes settings of yours", hint="--yes, or --dry-run to see it")
+            raise UsageError("this changes your settings", hint="--yes, or --dry-run to see it")
         click.confirm("Change these files?", default=False, abort=True, err=True)
     if not dry_run:
         plans = [_changed(app, plan, given) for plan in plans]
@@ -151,7 +151,7 @@ def _show(plan: "HookPlan") -> None:
         _note_problem(f"{plan.agent}: {plan.error.message}", plan.error.hint)
         return
     if not plan.changes:
-        said = "there are no hooks of ours" if plan.remove else "the hooks are installed already"
+        said = "no prong hooks are installed" if plan.remove else "the hooks are already installed"
         click.echo(f"{clean(plan.agent)}: {said}")
     for edit in plan.changes:
         print_edit(edit)

@@ -95,7 +95,7 @@ def _notes(app: "App", listing: "Listing", agent: str | None) -> None:
         copies = counted(len(listing.copies), "older copy", "older copies")
         note(f"{copies} left out: prong doctor")
     if listing.unusable:
-        note(f"{counted(len(listing.unusable), 'file')} could not be used: prong doctor")
+        note(f"{counted(len(listing.unusable), 'file')} could not be read: prong doctor")
     for name in listing.failed:
         note(f"the plug-in {name} failed: prong doctor")
 

@@ -136,7 +136,7 @@ def _usage_hint(error: click.UsageError, words: list[str]) -> str:
     """What to type instead of words that no command takes."""
     is_prompt = any(word.startswith("-") and len(word.split()) > 1 for word in words)
     if isinstance(error, click.NoSuchOption) and is_prompt and words[0] in ("run", "send"):
-        return f"a prompt that begins with a dash comes from stdin: prong {words[0]} ... -"
+        return f"pass a prompt that starts with a dash on stdin: prong {words[0]} ... -"
     return " ".join(["prong", *_nearest(words[:1]), "--help"])
 
 
@@ -169,7 +169,7 @@ def _report_bug(error: Exception, words: Sequence[str]) -> int:
     if "--json" not in words:
         click.echo(clean(trace, lines=True), err=True, nl=False)
     message = f"{type(error).__name__}: {error}"
-    hint = "report it, with the lines above: this is a bug in prong"
+    hint = "this is a bug in prong; please report it with the lines above"
     return fail(ProngError(message, hint=hint, trace=trace), words)
 
 

@@ -106,7 +106,7 @@ def _carry_out(
             _show(plan, removing=removing)
     if any(plan.needed for plan in plans) and not dry_run and not given["yes"]:
         if as_json or not can_ask():
-            raise UsageError("this changes settings of yours", hint="--yes, or --dry-run to see it")
+            raise UsageError("this changes your settings", hint="--yes, or --dry-run to see it")
         click.confirm("Do this?", default=False, abort=True, err=True)
     if not dry_run:
         plans = [_changed(app, plan, given, removing=removing) for plan in plans]
@@ -159,7 +159,7 @@ def _show(plan: "McpPlan", *, removing: bool) -> None:
         _note_problem(plan.agent, plan.error)
         return
     if not plan.needed:
-        said = "it is not installed" if removing else "installed already"
+        said = "not installed" if removing else "already installed"
         click.echo(f"{clean(plan.agent)}: {said}")
         return
     for words in plan.commands:

@@ -11,7 +11,7 @@ from prong.front.text import clean, counted
 if TYPE_CHECKING:
     from prong.worker import WorkerStatus
 
-_NONE = 'there are no workers; prong run "..." starts one'
+_NONE = 'no workers; prong run "..." starts one'
 
 
 @click.command()

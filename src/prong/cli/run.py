@@ -93,7 +93,7 @@ def run(prompt: tuple[str, ...], **given: Any) -> None:
     """
     text = read_prompt(" ".join(prompt) if prompt else None, 'prong run "..."')
     if given["wait"] and text is None:
-        raise UsageError("--wait waits for an answer: there is no prompt", hint="leave --wait out")
+        raise UsageError("--wait needs a prompt", hint="leave --wait out")
     app = open_app()
     with patience("looking at the project ..."):
         plan = app.workers.plan(_options(text, given))
@@ -157,7 +157,7 @@ def _environment(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         name, is_pair, value = pair.partition("=")
         if not (is_pair and name):
-            raise UsageError(f"--env {pair}: a name and a value are meant", hint="--env KEY=VALUE")
+            raise UsageError(f"--env {pair}: expected NAME=VALUE", hint="--env KEY=VALUE")
         found[name] = value
     return found
 

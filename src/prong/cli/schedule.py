@@ -44,7 +44,7 @@ class _Span(click.ParamType[timedelta]):
         found = _SPAN.fullmatch(str(value).strip())
         span = int(found[1]) * _UNITS[found[2].lower()] if found else timedelta()
         if not _LEAST <= span <= _MOST:
-            self.fail(f"{value!r} is no span from 10m to 30d; try 6h", param, ctx)
+            self.fail(f"{value!r} is not an interval from 10m to 30d; try 6h", param, ctx)
         return span
 
 
@@ -160,7 +160,7 @@ def _carry_out(app: "App", plans: "Sequence[SchedulePlan]", given: dict[str, Any
     if wanted and not dry_run and not given["yes"]:
         if as_json or not can_ask():
             hint = "--yes, or --dry-run to see it"
-            raise UsageError("this changes what your system runs", hint=hint)
+            raise UsageError("this changes your scheduled jobs", hint=hint)
         click.confirm("Do this?", default=False, abort=True, err=True)
     if not dry_run:
         for plan in wanted:
@@ -174,7 +174,7 @@ def _carry_out(app: "App", plans: "Sequence[SchedulePlan]", given: dict[str, Any
 
 def _show(plan: "SchedulePlan") -> None:
     if not plan.needed:
-        click.echo(f"{plan.scheduler}: installed already")
+        click.echo(f"{plan.scheduler}: already installed")
     for edit in plan.edits:
         if edit.before == edit.after:
             continue

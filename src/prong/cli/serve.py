@@ -24,7 +24,7 @@ def serve(as_json: bool) -> None:
             print_json({"socket": str(socket)})
         else:
             click.echo(f"{styled('serving', fg='green')} {clean(short_path(str(socket)))}")
-            note("Ctrl-C ends it; workers run on")
+            note("press Ctrl-C to stop; workers keep running")
         sys.stdout.flush()
 
     # Two front ends do not know each other; this one only starts the other.

@@ -32,14 +32,14 @@ def snapshot(session: str, again: bool, as_json: bool) -> None:
     with patience():
         found = app.resolve(session)
         if found.turn is not None:
-            raise UsageError("the code as it is now belongs to the last turn", hint="no @TURN here")
+            raise UsageError("the current code belongs to the last turn", hint="leave @TURN out")
         taken = app.keep_code(app.conversation(found.session), again=again)
     if as_json:
         print_json({"snapshot": views.snapshot(taken)})
         return
     _print(taken)
     if taken.taken < began:
-        note(f"it was kept before ({age(taken.taken)}); --again takes it anew")
+        note(f"captured before ({age(taken.taken)}); replace it with --again")
 
 
 def _print(taken: "Snapshot") -> None:

@@ -24,4 +24,4 @@ def status(name: str, as_json: bool) -> None:
     if found.state.value == "gone":
         note(going_on(found.worker))
     elif found.state.value == "waiting":
-        note(f"it waits for you: prong attach {found.worker.name}")
+        note(f"it is waiting for input: prong attach {found.worker.name}")

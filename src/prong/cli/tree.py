@@ -34,7 +34,7 @@ def tree(session: str | None, everything: bool, as_json: bool) -> None:
     for row in rows_of(forest):
         _print(row, _MARK if chosen and chosen.ref == row.node.ref else "")
     if not forest.roots:
-        note("no session was ever forked; prong tree --all shows them all")
+        note("no forks yet; prong tree --all shows all sessions")
 
 
 def _print(row: "LineageRow", mark: str) -> None:

@@ -44,7 +44,7 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
     _print_table(conversation, abandoned=everything)
     if conversation.abandoned and not everything:
         count = counted(len(conversation.abandoned), "turn")
-        note(f"{count} left behind by rewinds: prong turns {session} --all")
+        note(f"{count} abandoned by rewinds: prong turns {session} --all")
     if conversation.skipped:
         note(f"{counted(len(conversation.skipped), 'line')} could not be read")
 
@@ -62,7 +62,7 @@ def _print_table(conversation: "Conversation", *, abandoned: bool) -> None:
     if not active:
         note("no turns")
     if left:
-        click.echo(styled("left behind by rewinds:", dim=True))
+        click.echo(styled("abandoned by rewinds:", dim=True))
     for turn, one in zip(conversation.abandoned, left, strict=False):
         _print(layout, one)
         for event in gaps.of(turn):

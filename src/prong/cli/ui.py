@@ -22,9 +22,7 @@ def ui(intent: tuple[str, ...]) -> None:
     the first search. F1 shows the keys, Ctrl-C quits.
     """
     if not has_screen():
-        raise Unavailable(
-            "there is no terminal to draw on", hint='prong find "..." prints what it finds'
-        )
+        raise Unavailable("this needs a terminal", hint='prong find "..." prints what it finds')
     show(" ".join(intent))
 
 

@@ -54,6 +54,6 @@ def _is_done(found: "Sequence[WorkerStatus]", *, any_: bool) -> bool:
 def _say_what_to_do(status: "WorkerStatus") -> None:
     name = status.worker.name
     if status.state.value == "waiting":
-        note(f"it wants you: prong attach {name}")
+        note(f"it is waiting for input: prong attach {name}")
     elif status.state.value == "gone":
         note(going_on(status.worker))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prong.app.worktrees import PrunePlan, WorktreeStatus
 
 _COLOURS = {"open": "green", "new": "cyan", "under way": "yellow", "missing": "red"}
-_EMPTY = "there are no worktrees; prong fork SESSION@TURN makes one"
+_EMPTY = "no worktrees; prong fork SESSION@TURN makes one"
 
 
 @click.group(invoke_without_command=True)
@@ -97,7 +97,7 @@ def _remove(
         if branch is not None:
             commits = one.work.commits
             why = f": it has {counted(commits, 'commit')} of its own" if commits else ""
-            note(f"the branch {branch} stays{why}")
+            note(f"the branch {branch} is kept{why}")
     return branches
 
 
@@ -110,7 +110,7 @@ def _show(plan: "PrunePlan", *, dry_run: bool) -> None:
         hint = f" (try: {kept.error.hint})" if kept.error.hint else ""
         note(f"stays: {kept.worktree.name}: {kept.error.message}{hint}")
     if not plan.removed:
-        note("there is nothing to remove" if plan.kept else _EMPTY)
+        note("nothing to remove" if plan.kept else _EMPTY)
     elif dry_run:
         note(f"{counted(len(plan.removed), 'worktree')} would be removed")
 
@@ -142,7 +142,7 @@ def _row(one: "WorktreeStatus") -> tuple[str, ...]:
 
 def _work(one: "WorktreeStatus") -> str:
     if one.problem:
-        return clean(f"git cannot look at it: {one.problem}")
+        return clean(f"git cannot read it: {one.problem}")
     work = one.work
     parts = [
         *_lost(one),

@@ -28,7 +28,7 @@ _LONGEST_PATH = 4096
 def session(text: str, turn: int | None = None) -> str:
     """A session, and the turn if there is one, as `App.resolve` takes it."""
     if not _SESSION.fullmatch(text):
-        raise UsageError(f"{safe(text)[:100]!r} is no name of a session", hint=_HINT)
+        raise UsageError(f"{safe(text)[:100]!r} is not a session name", hint=_HINT)
     if turn is None:
         return text
     if "@" in text:
@@ -41,7 +41,7 @@ def folder(text: str | None) -> Path | None:
     if text is None or text in ("", "auto"):
         return None
     if "\0" in text or len(text) > _LONGEST_PATH:
-        raise UsageError("that is no folder", hint="project_path: /home/ada/shop")
+        raise UsageError("that is not a folder", hint="project_path: /home/ada/shop")
     return Path(text)
 
 
@@ -56,7 +56,7 @@ def time(text: str | None) -> datetime | None:
     try:
         return moment(text)
     except ValueError:
-        raise UsageError(f"{safe(text)[:100]!r} is no time", hint=f"one of {EXAMPLES}") from None
+        raise UsageError(f"{safe(text)[:100]!r} is not a time", hint=f"one of {EXAMPLES}") from None
 
 
 def here() -> Path | None:

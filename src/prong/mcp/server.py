@@ -106,7 +106,7 @@ async def _answer(
 
 def _named(tools: Mapping[str, Tool], name: str) -> Tool:
     if name not in tools:
-        raise NotFound(f"there is no tool {name}", hint=f"one of {', '.join(tools)}")
+        raise NotFound(f"unknown tool {name}", hint=f"one of {', '.join(tools)}")
     return tools[name]
 
 

@@ -139,7 +139,7 @@ def _check(given: SmartFork) -> None:
     said = ("prompt", "name", "code", "headless", "skip_permissions", "trust", "dry_run")
     extra = [name for name in said if getattr(given, name)]
     if extra and not forks:
-        raise UsageError(f"{extra[0]} is about a fork", hint="fork_index or auto_fork as well")
+        raise UsageError(f"{extra[0]} needs a fork", hint="fork_index or auto_fork as well")
 
 
 def _wish(given: SmartFork) -> ForkWish:
@@ -221,7 +221,7 @@ def _query(given: SmartFork | FindSessions, own: SessionRef | None) -> Query:
 
 def _told(say: Callable[[str], None]) -> Callable[[IndexProgress], None]:
     def told(now: IndexProgress) -> None:
-        what = "reading sessions" if now.phase == "sessions" else "the sentence model reads"
+        what = "reading sessions" if now.phase == "sessions" else "embedding"
         say(f"{what}: {now.done} of {now.total}")
 
     return told

@@ -246,7 +246,7 @@ async def _rested(call: Call, source: str, end: float, seconds: float) -> None:
         try:
             return await call.do(partial(agent_cloning.wait, source=source, timeout=piece))
         except Busy as busy:
-            reason = busy.details.get("reason", f"{source} is at work")
+            reason = busy.details.get("reason", f"{source} is busy")
             if left <= _SLICE:
                 busy.message = f"{reason}, still after {seconds:g} s"
                 raise

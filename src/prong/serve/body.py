@@ -20,9 +20,9 @@ class Body:
         try:
             value: Any = json.loads(content) if content.strip() else {}
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"the request is no JSON: {error}") from None
+            raise UsageError(f"the request is not JSON: {error}") from None
         if not isinstance(value, dict):
-            raise UsageError("the request is no JSON object", hint='{"name": "value"}')
+            raise UsageError("the request is not a JSON object", hint='{"name": "value"}')
         self._fields = cast(dict[str, Any], value)
 
     def text(self, name: str) -> str | None:
@@ -102,4 +102,4 @@ class Body:
         """Raises `UsageError` when there is more."""
         unknown = [name for name in self._fields if name not in allowed]
         if unknown:
-            raise UsageError(f"there is no field {unknown[0]!r} here")
+            raise UsageError(f"unknown field {unknown[0]!r}")

@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
         routes = self.server.routes.all
         wanted = routes.get(self.path)
         if wanted is None:
-            raise NotFound(f"there is no {self.path[:80]}", hint=", ".join(["/events", *routes]))
+            raise NotFound(f"no such path: {self.path[:80]}", hint=", ".join(["/events", *routes]))
         if wanted.method != method:
             raise _NotAllowed(f"{self.path} is asked with {wanted.method}")
         return wanted.answer(Body(content), self._is_gone)
@@ -100,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         given = self.headers.get("Content-Length") or "0"
         if not given.isascii() or not given.isdigit():
             self.close_connection = True
-            raise UsageError("the length of the request is no number")
+            raise UsageError("the length of the request is not a number")
         # Digits without end are no number to Python, either.
         if len(given) > 12 or int(given) > LARGEST:
             self.close_connection = True

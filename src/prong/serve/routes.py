@@ -112,7 +112,7 @@ class Routes:
             raise UsageError("names is missing", hint='{"names": ["calm-otter"]}')
         for name in names:
             if self._plug_ins.get(name) is not None:
-                raise Unsupported(f"{name} is a plug-in: nobody sees when it is idle")
+                raise Unsupported(f"{name} is a plug-in: its state cannot be watched")
         found = self._monitor.wait(
             names,
             _states(until) if until is not None else ENDS,
@@ -251,7 +251,7 @@ class Routes:
 
     def _refuse_taken(self, name: str | None) -> None:
         if name is not None and name in self._plug_ins.names():
-            raise Taken(f"there is a worker {name} already", hint="another name")
+            raise Taken(f"a worker named {name} already exists", hint="another name")
 
     def _refuse_plug_in(self, name: str, doing: str) -> None:
         if self._plug_ins.get(name) is not None:
@@ -261,7 +261,7 @@ class Routes:
 def _refuse_taking_over(app: App, terminal: str | None) -> None:
     if terminal is not None and isinstance(app.terminals.named(terminal), TakesOver):
         raise UsageError(
-            f"in {terminal} the daemon itself would become the agent", hint="another terminal"
+            f"a worker in {terminal} would replace the daemon", hint="another terminal"
         )
 
 
@@ -278,7 +278,7 @@ def _arguments(body: Body) -> WorkerArguments:
     if project is None:
         raise UsageError("project is missing", hint='{"project": "/a/folder"}')
     if place is not None and place not in list(Placement):
-        raise UsageError(f"{place!r} is no place", hint=", ".join(Placement))
+        raise UsageError(f"{place!r} is not a place", hint=", ".join(Placement))
     given: WorkerArguments = {
         "project": project,
         "prompt": body.text("prompt"),

@@ -199,7 +199,7 @@ def _table(path: Path, content: bytes | None) -> dict[str, Any]:
     try:
         return tomllib.loads(Text.decode(path, content).text)
     except tomllib.TOMLDecodeError as error:
-        message = f"{path} is not TOML ({error}): prong leaves it alone"
+        message = f"{path} is not TOML ({error}): prong leaves it unchanged"
         raise ConfigError(message, path=str(path)) from None
 
 
@@ -217,7 +217,7 @@ def _check_same(path: Path, before: dict[str, Any], text: str) -> None:
     rest = {key: value for key, value in after.items() if key not in ("hooks", "notify")}
     expected = {key: value for key, value in before.items() if key not in ("hooks", "notify")}
     if not after or (kept, hooks, rest) != (old, had, expected):
-        message = f'{path} has "hooks" in a form that prong cannot add to: it leaves it alone'
+        message = f'{path} has "hooks" in a form that prong cannot add to: it leaves it unchanged'
         raise ConfigError(message, hint="write [hooks.state] as a table", path=str(path))
 
 

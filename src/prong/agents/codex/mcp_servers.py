@@ -106,7 +106,7 @@ class CodexMcp:
         try:
             found: Any = tomllib.loads(Text.decode(path, read(path)).text).get(key)
         except tomllib.TOMLDecodeError as error:
-            message = f"{path} is not TOML ({error}): prong leaves it alone"
+            message = f"{path} is not TOML ({error}): prong leaves it unchanged"
             raise ConfigError(message, path=str(path)) from None
         tables = cast(dict[str, Any], found) if isinstance(found, dict) else {}
         return {name: one for name, one in tables.items() if isinstance(one, dict)}

@@ -120,13 +120,13 @@ def _loaded(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        message = f"{path} is not TOML ({error}): prong leaves it alone"
+        message = f"{path} is not TOML ({error}): prong leaves it unchanged"
         raise ConfigError(message, path=str(path)) from None
 
 
 def _refusal(path: Path) -> ConfigError:
     return ConfigError(
-        f'{path} has "projects" in a form that prong cannot add to: it leaves it alone',
+        f'{path} has "projects" in a form that prong cannot add to: it leaves it unchanged',
         hint="start the agent there yourself, and answer its question",
         path=str(path),
     )
