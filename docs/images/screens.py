@@ -176,7 +176,7 @@ async def turns(person: Person) -> None:
     """The turns of the session that was found."""
     await search(person)
     await person.press("enter")
-    await person.sees("its code was kept", "limit.py")
+    await person.sees("code captured", "limit.py")
 
 
 async def fork(person: Person) -> None:

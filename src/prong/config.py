@@ -268,7 +268,7 @@ class _Checker:
         for pattern in patterns:
             # What is not wanted need not be said: nothing goes along unless it is named.
             if not pattern.strip() or pattern.startswith("!") or not pattern.isprintable():
-                raise self._wrong(f"{where}: {pattern!r} is no pattern of a file")
+                raise self._wrong(f"{where}: {pattern!r} is not a file pattern")
         return patterns
 
     def _roots(self, value: Any, where: str) -> tuple[Path, ...]:

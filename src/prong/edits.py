@@ -176,8 +176,8 @@ def _check(edit: Edit) -> None:
             hint = f"chmod u+w {path}"
             raise ConfigError(f"{path} is read-only", hint=hint, path=str(path))
     if read(path) != edit.before:
-        message = f"{path} was changed this very moment; nothing was written"
-        raise Dirty(message, hint="once more", path=str(path))
+        message = f"{path} was changed just now; nothing was written"
+        raise Dirty(message, hint="try again", path=str(path))
 
 
 def _write_all(edits: Sequence[Edit]) -> None:

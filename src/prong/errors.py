@@ -20,7 +20,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-_MEMORY_HINT = "end other programs, raise the limit (ulimit -v), or name one session instead of all"
+_MEMORY_HINT = "close programs, raise the limit (ulimit -v), or name one session instead of all"
 
 
 class ProngError(Exception):

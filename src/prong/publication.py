@@ -124,8 +124,8 @@ class Publication:
         if isinstance(error, OSError) and not self._published:
             where = f": {error.filename}" if error.filename else ""
             raise External(
-                f"the fork could not be made: {error.strerror or error}{where}",
-                hint="nothing of it was left behind" if clean else "prong doctor --fix",
+                f"cannot create the fork: {error.strerror or error}{where}",
+                hint="no files were left behind" if clean else "prong doctor --fix",
                 path=str(error.filename or ""),
             ) from error
 

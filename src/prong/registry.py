@@ -82,7 +82,7 @@ class Registry:
         target = BUILT_IN_TERMINALS.get(name) or dict(_entry_points(TERMINALS)).get(name)
         if target is None:
             names = ", ".join(self.terminal_names())
-            raise NotFound(f"there is no terminal {name!r}", hint=f"one of {names}")
+            raise NotFound(f"unknown terminal {name!r}", hint=f"one of {names}")
         try:
             return cast("TerminalFactory", _loaded(target))(environ)
         except Exception as error:
@@ -95,8 +95,8 @@ class Registry:
         """What makes workers of a kind that prong does not have itself."""
         found = dict(_entry_points(WORKERS))
         if name not in found:
-            types = ", ".join(found) or "there are none: see docs/internals/daemon.md"
-            raise NotFound(f"there is no worker type {name!r}", hint=types)
+            types = ", ".join(found) or "none are installed: see docs/internals/daemon.md"
+            raise NotFound(f"unknown worker type {name!r}", hint=types)
         try:
             return cast(Callable[..., object], _loaded(found[name]))
         except Exception as error:
@@ -114,7 +114,7 @@ class Registry:
 
     def _plug_in(self, name: str, target: str, taken: Mapping[str, AgentStore]) -> AgentStore:
         if name in taken:
-            raise ValueError(f"there is another agent {name}")
+            raise ValueError(f"another plug-in already provides agent {name}")
         store = self._make(target)
         if store.name != name:
             # Its sessions would carry a name that leads nowhere.

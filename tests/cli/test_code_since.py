@@ -44,7 +44,7 @@ def session(shop: Shell, repository: Repository, ago: timedelta = OLD) -> str:
 
 def drift(shop: Shell, id_: str) -> list[str]:
     plan = shop.json("fork", id_, "--dry-run")["plan"]
-    return [one for one in plan["warnings"] if "no code was kept at the turn" in one]
+    return [one for one in plan["warnings"] if "no code was captured at the turn" in one]
 
 
 def changed(repository: Repository) -> None:
@@ -68,8 +68,8 @@ def test_the_plan_says_what_has_changed(shop: Shell, repository: Repository) -> 
     changed(repository)
     assert drift(shop, id_) == [
         (
-            "no code was kept at the turn, 3 days ago: 1 commit and 3 files have changed since; "
-            "the fork gets the code as it is now"
+            "no code was captured at the turn, 3 days ago: 1 commit and 3 files have changed "
+            "since; the fork gets the current code"
         )
     ]
 

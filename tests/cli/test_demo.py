@@ -22,7 +22,7 @@ CodexStore.write_samples = write_samples
 from prong.cli import main
 main(["demo"])
 """
-AFTER_A_SEARCH = "go on from a hit: prong fork %1"
+AFTER_A_SEARCH = "fork a hit: prong fork %1"
 VARIABLES = {
     *("CLAUDE_CONFIG_DIR", "CODEX_HOME"),
     *("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"),

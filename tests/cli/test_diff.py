@@ -307,7 +307,7 @@ class TestRefusals:
     def test_the_repository_is_gone(self, shop: Shell, code: CodeLab) -> None:
         assert shop.ok("diff", API)
         shutil.rmtree(code.folder)
-        assert f"is gone: {code.folder}" in shop.problem(3, "diff", API)["message"]
+        assert f"no longer exists: {code.folder}" in shop.problem(3, "diff", API)["message"]
 
     def test_the_snapshots_are_gone(self, shop: Shell, code: CodeLab) -> None:
         assert shop.ok("diff", API)
@@ -325,7 +325,7 @@ class TestRefusals:
         (other / "a.txt").write_text("a\n")
         code.keep(1, session=sample.id, folder=other)
         problem = shop.problem(2, "diff", f"{API}@1", sample.id)
-        assert "two repositories" in problem["message"]
+        assert "different repositories" in problem["message"]
 
     def test_no_session_behind_the_dots(self, shop: Shell, code: CodeLab) -> None:
         assert "no turn 9" in shop.fails(3, "diff", f"{API}@1..9")
@@ -407,5 +407,5 @@ class TestTerminal:
         assert "+REDIS = True" in shown.output
 
     def test_nothing_changed(self, shop: Shell, code: CodeLab) -> None:
-        assert "no code changed" in on_terminal(shop, "diff", f"{API}@2..2").output
+        assert "no code changes" in on_terminal(shop, "diff", f"{API}@2..2").output
         assert shop.run("diff", f"{API}@2..2").output == ""

@@ -56,7 +56,7 @@ def test_all_is_well(samples: Shell, bin_: Path) -> None:
     assert f"{samples.home.claude}: 3 sessions, 8 turns" in text
     assert f"{samples.home.codex}: 2 sessions, 4 turns" in text
     assert "deletes sessions after 30 days (the default of Claude Code)" in text
-    assert text.endswith("\n\nall is well\n")
+    assert text.endswith("\n\nno problems found\n")
     assert text.count("try: prong hooks install") == 2
     assert text.count("try: prong mcp install --agent c") == 2
     assert text.count("try:") == 4
@@ -168,7 +168,7 @@ def test_help_in_colours_is_read(
 def test_a_root_that_does_not_exist_is_noted(shell: Shell, bin_: Path) -> None:
     shell.home.codex.rmdir()
     [note] = findings(shell, "codex", "note")
-    assert note["message"] == f"{shell.home.codex} does not exist: no sessions from there"
+    assert note["message"] == f"{shell.home.codex} does not exist"
 
 
 def settings(shell: Shell, text: str) -> None:
@@ -213,7 +213,7 @@ def test_files_that_cannot_be_used_are_named(shell: Shell, bin_: Path) -> None:
     # Root may read everything; what it cannot do is read this.
     path.symlink_to("/proc/self/mem")
     result = shell.run("list")
-    assert "1 file could not be used: prong doctor" in result.stderr
+    assert "1 file could not be read: prong doctor" in result.stderr
     assert result.stdout.count("\n") == 1
     [note] = findings(shell, "files")
     assert note["level"] == "note"
@@ -225,7 +225,7 @@ def test_settings_for_an_agent_that_does_not_exist(shell: Shell, bin_: Path) -> 
     path.parent.mkdir(parents=True)
     path.write_text("[agents.cluade]\nroots = ['/x']\n", encoding="utf-8")
     [warning] = findings(shell, "config", "warning")
-    assert warning["message"] == "agents.cluade: there is no such agent"
+    assert warning["message"] == "agents.cluade: unknown agent"
     assert warning["hint"] == f"edit {path}"
 
 
@@ -282,9 +282,7 @@ class TestHooks:
         shell.ok("hooks", "install", "--agent", "codex", "--yes")
         program.unlink()
         (found,) = [one for one in findings(shell, "codex") if "hooks" in one["message"]]
-        assert found["message"] == (
-            "hooks: codex is not installed, so nothing can be said about its hooks"
-        )
+        assert found["message"] == ("hooks: codex is not installed, so its hooks are unknown")
         assert found["hint"] == "npm install -g @openai/codex"
 
     def test_an_agent_that_nobody_uses(self, shell: Shell, bin_: Path) -> None:
@@ -327,11 +325,11 @@ class TestCode:
         [warning] = findings(shop, "code", "warning")
         assert warning["hint"] == "prong doctor --fix"
         fixed = shop.json("doctor", "--fix")["findings"]
-        assert any("1 snapshot recorded anew" in one["message"] for one in fixed)
+        assert any("1 snapshot recovered" in one["message"] for one in fixed)
         assert findings(shop, "code", "warning") == []
         assert shop.json("turns", API)["turns"][-1]["snapshot"]
         again = shop.json("doctor", "--fix")["findings"]
-        assert not any("anew" in one["message"] for one in again)
+        assert not any("recovered" in one["message"] for one in again)
 
     def test_a_damaged_table_is_made_again(self, shop: Shell, folder: Path) -> None:
         shop.ok("snapshot", API)

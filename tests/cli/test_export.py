@@ -98,9 +98,9 @@ def test_what_is_gone_is_told_and_removed_when_asked_for(shell: Shell, out: Path
     shell.ok("export", str(out))
     (source,) = shell.home.claude.rglob(f"{first}.jsonl")
     source.unlink()
-    assert "1 export of sessions that are gone: kept" in shell.run("export", str(out)).stderr
+    assert "1 export of deleted sessions: kept" in shell.run("export", str(out)).stderr
     assert "remove " in shell.ok("export", str(out), "--prune", "--dry-run")
-    assert "1 export of sessions that are gone: removed" in (
+    assert "1 export of deleted sessions: removed" in (
         shell.run("export", str(out), "--prune").stderr
     )
     assert not list(out.rglob(f"{first}.md"))

@@ -127,13 +127,13 @@ def test_an_option_overrules_a_word(samples: Shell) -> None:
     result = samples.run("find", "redis", "agent:codex", "--agent", "claude", "--json")
     found = json.loads(result.stdout)
     assert found["filters"]["agent"] == "claude"
-    assert found["notes"] == ["agent: in the words is overruled by the option"]
+    assert found["notes"] == ["agent: in the query is ignored: the option takes precedence"]
 
 
 def test_words_that_are_no_filters_are_told(samples: Shell) -> None:
     result = samples.run("find", "redis", "agent:cursor")
     assert result.stdout
-    assert "agent:cursor is taken for words to look for" in result.stderr
+    assert "agent:cursor is searched as text" in result.stderr
 
 
 def test_an_unknown_agent_is_named_beside_the_known_ones(samples: Shell) -> None:
@@ -179,7 +179,7 @@ def test_without_snippets(samples: Shell) -> None:
 @pytest.mark.parametrize("words", [[], [""], ["  ", "\n"]])
 def test_nothing_to_look_for(samples: Shell, words: list[str]) -> None:
     said = samples.fails(2, "find", *words)
-    assert "say what you are looking for" in said
+    assert "the search is empty" in said
     assert 'try: prong find "' in said
 
 
@@ -237,7 +237,7 @@ def test_nothing_that_a_terminal_would_obey(shell: Shell) -> None:
 
 
 def test_hits_are_sessions_for_every_command(samples: Shell) -> None:
-    assert "no search has been made yet" in samples.fails(3, "show", "%1")
+    assert "no search was made in this terminal yet" in samples.fails(3, "show", "%1")
     found = samples.json("find", COUNTERS, "redis")["hits"]
     assert len(found) > 1
     for number, hit in enumerate(found[:3], start=1):
@@ -263,7 +263,7 @@ def test_a_hit_that_there_is_not(samples: Shell, name: str) -> None:
 @pytest.mark.parametrize("name", ["%", "%x", "%-1", "%1%", "% 1", "%٣"])
 def test_what_is_no_number(samples: Shell, name: str) -> None:
     samples.ok("find", COUNTERS)
-    assert "is no hit of a search" in samples.fails(3, "show", name)
+    assert "is not a search hit" in samples.fails(3, "show", name)
 
 
 def test_after_a_search_that_found_nothing(samples: Shell) -> None:
@@ -284,7 +284,7 @@ def test_a_session_is_resumed_at_its_end(shop: Shell) -> None:
     assert result.exit_code == 0, result.stderr
     assert f"claude --resume {API}" in result.stdout
     assert "prong fork %1" in result.stderr
-    assert "a session is resumed at its end" in shop.fails(2, "resume", "%1@1")
+    assert "a session can only be resumed at its end" in shop.fails(2, "resume", "%1@1")
 
 
 def test_each_pane_has_its_own(samples: Shell) -> None:
@@ -338,13 +338,13 @@ def test_the_options_of_the_fork(shop: Shell) -> None:
 @pytest.mark.parametrize("words", [["--dry-run"], ["--into", "x"], ["--exec"], ["--yes"]])
 def test_options_of_a_fork_want_a_fork(samples: Shell, words: list[str]) -> None:
     said = samples.fails(2, "find", COUNTERS, *words)
-    assert f"{words[0]} is about a fork" in said
+    assert f"{words[0]} needs a fork" in said
     assert f"--fork {words[0]}" in said
 
 
 def test_no_such_hit_to_fork_at(shop: Shell) -> None:
     before = len(shop.json("list")["sessions"])
-    assert "there is no hit 99 to fork at" in shop.fails(3, "find", COUNTERS, "--fork", "99")
+    assert "no hit 99: the search found" in shop.fails(3, "find", COUNTERS, "--fork", "99")
     assert "none were found" in shop.fails(3, "find", "zyzzyva", "--fast", "--fork")
     assert shop.problem(3, "find", "zyzzyva", "--fast", "--fork")["code"] == "not_found"
     assert len(shop.json("list")["sessions"]) == before
@@ -362,7 +362,7 @@ def test_a_hit_that_cannot_be_forked(shop: Shell, monkeypatch: pytest.MonkeyPatc
     assert "hit 1 cannot be forked: the session file is gone" in shop.fails(
         3, "find", COUNTERS, "--fork"
     )
-    assert "is gone" in shop.fails(3, "fork", "%1")
+    assert "no longer exists" in shop.fails(3, "fork", "%1")
     assert shop.run("find", COUNTERS).stderr.splitlines()[-1].endswith("prong fork %2")
 
 
@@ -380,7 +380,7 @@ def test_on_a_terminal_matches_are_bold(samples: Shell) -> None:
 @pytest.mark.parametrize("columns", [24, 40, 80])
 def test_lines_fit_the_terminal(samples: Shell, columns: int) -> None:
     shown = on_terminal(samples, "find", COUNTERS, size=(24, columns), NO_COLOR="1")
-    table = shown.output.partition("go on from")[0]
+    table = shown.output.partition("fork a hit")[0]
     assert "%1" in table
     assert max(len(line) for line in table.splitlines()) <= columns
 
@@ -398,7 +398,7 @@ def test_a_cache_that_cannot_be_written(samples: Shell) -> None:
     result = samples.run("find", COUNTERS)
     assert result.exit_code == 0
     assert "%1" not in result.stderr
-    assert "could not be remembered" in result.stderr
+    assert "could not be saved" in result.stderr
 
 
 def test_python(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -411,7 +411,7 @@ def test_python(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (hit.turn.index, hit.can_fork) == (2, True)
     assert prong.find("agent:codex tests").query.agent == "codex"
     assert prong.find("tests", project="/nowhere").hits == ()
-    with pytest.raises(prong.ProngError, match="say what you are looking for"):
+    with pytest.raises(prong.ProngError, match="the search is empty"):
         prong.find(" ")
 
 
@@ -421,8 +421,8 @@ def test_python_says_what_makes_no_sense(samples: Shell) -> None:
     assert prong.find("redis", since="3650d", fast=True).hits
     assert prong.find("redis", since="0m", fast=True).hits == ()
     for wrong, told in (
-        ({"since": "soon"}, "no time"),
-        ({"limit": 0}, "at least one"),
+        ({"since": "soon"}, "not a time"),
+        ({"limit": 0}, "at least 1"),
         ({"files": "a.py"}, "a list"),
     ):
         given: dict[str, Any] = wrong
@@ -461,7 +461,7 @@ def test_a_pager_shows_no_line_about_forks(shell: Shell) -> None:
     shown = run_on_terminal(shell, ["/bin/sh", "-c", f"{line} | cat"])
     assert shown.status == 0
     assert "%1 " in shown.output
-    assert "go on from a hit" not in shown.output
+    assert "fork a hit" not in shown.output
 
 
 def test_the_limit_is_in_the_help(shell: Shell) -> None:
@@ -513,13 +513,13 @@ def test_a_file_of_a_windows(shell: Shell, name: str) -> None:
 
 
 def test_a_pattern_is_told_to_be_none(samples: Shell) -> None:
-    assert "*.go is no pattern" in samples.run("find", "redis", "file:*.go").stderr
+    assert "*.go is not a pattern" in samples.run("find", "redis", "file:*.go").stderr
 
 
 def test_has_snapshot_as_a_word(samples: Shell) -> None:
     assert samples.json("find", "redis", "has:snapshot")["filters"]["has_snapshot"] is True
     [note] = samples.json("find", "redis", "has:tests")["notes"]
-    assert note == "has:tests is taken for words to look for: there is only has:snapshot"
+    assert note == "has:tests is searched as text: only has:snapshot is supported"
     [note] = samples.json("find", "redis", "before:3d")["notes"]
-    assert note.endswith("there is only since:")
+    assert note.endswith("only since: is supported")
     assert samples.json("find", "hook before:insert")["notes"] == []

@@ -235,7 +235,7 @@ def test_a_folder_below_home(shop: Shell) -> None:
     made = shop.json("fork", f"{API}@2", "--into=~/other")["fork"]
     assert made["workspace"] == str(shop.home.root / "other")
     problem = shop.problem(3, "fork", API, "--into=~nobody-here/other")
-    assert problem["message"] == "there is no folder ~nobody-here/other"
+    assert problem["message"] == "folder ~nobody-here/other does not exist"
 
 
 class TestRefusals:
@@ -251,7 +251,7 @@ class TestRefusals:
     def test_the_folder_of_the_session_is_gone(self, shop: Shell) -> None:
         (shop.home.projects / "shop").rmdir()
         problem = shop.problem(3, "fork", API)
-        assert "is gone" in problem["message"]
+        assert "no longer exists" in problem["message"]
         assert "--into" in problem["hint"]
 
     def test_a_turn_that_is_not_there(self, shop: Shell) -> None:
@@ -278,7 +278,7 @@ class TestRefusals:
         id_ = "11111111-2222-4333-8444-555555555555"
         assert "one fork" in shop.fails(2, "fork", API, "--exec", "--count", "2")
         assert "one fork" in shop.fails(2, "fork", API, "--id", id_, "--count", "2")
-        assert "seeds" in shop.fails(2, "fork", API, "--trim")
+        assert "--method seed" in shop.fails(2, "fork", API, "--trim")
 
 
 def test_native_is_a_command_with_a_known_id(shop: Shell) -> None:
@@ -321,7 +321,7 @@ def test_a_warning_is_a_question_on_a_terminal(shop: Shell) -> None:
     assert process.wait(30) == 130
     os.close(master)
     assert digests(shop) == before
-    assert b"left by a rewind" in shown
+    assert b"abandoned by a rewind" in shown
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
@@ -449,11 +449,11 @@ class TestCode:
     @pytest.mark.parametrize(
         ("words", "code_is"),
         [
-            ([f"{API}@0"], "as before the first turn, "),
+            ([f"{API}@0"], "before the first turn, "),
             ([f"{API}@1", "--code-at", "2"], "as at turn 2, "),
             ([f"{API}@4"], "as at turn 4, "),
-            ([f"{API}@1", "--code", "now"], "as it is now in ~/projects/shop"),
-            ([f"{API}@1", "--code", "head"], "the last commit in ~/projects/shop"),
+            ([f"{API}@1", "--code", "now"], "current code of ~/projects/shop"),
+            ([f"{API}@1", "--code", "head"], "last commit of ~/projects/shop"),
             ([f"{API}@3"], "nearest commit, not exact: "),
         ],
     )

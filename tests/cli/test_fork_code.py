@@ -77,7 +77,7 @@ def test_another_turn_gets_the_nearest_commit_and_says_so(shop: Shell, code: Pat
 def test_code_that_was_kept_late(shop: Shell, code: Path) -> None:
     plan = shop.json("fork", f"{API}@2", "--dry-run")["plan"]
     [late] = [warning for warning in plan["warnings"] if "after the turn had ended" in warning]
-    assert late.startswith("the code was kept ")
+    assert late.startswith("the code was captured ")
 
 
 def test_a_snapshot_that_was_deleted(shop: Shell, code: Path) -> None:
@@ -282,7 +282,7 @@ class TestFolder:
         (code / "api").unlink()
         (code / "api").mkdir()
         problem = shop.problem(2, "fork", deep, "--code", "head")
-        assert "no folder in that code" in problem["message"]
+        assert "does not exist in that code" in problem["message"]
         assert git(code, "worktree", "list").count("\n") == 1
 
 

@@ -47,7 +47,7 @@ def test_never_with_json(lab: WorkerLab, parser: str) -> None:
     made = lab.shell.json("fork", parser, **lab.inside())["fork"]
     assert made["command"][0] == "claude"
     problem = lab.shell.problem(2, "fork", parser, "--name", "other")
-    assert problem["message"] == "--json opens no pane"
+    assert problem["message"] == "--json cannot open a pane"
     assert names(lab) == [parser]
 
 
@@ -89,7 +89,7 @@ def test_several_prompts_start_several_workers(lab: WorkerLab, parser: str) -> N
     ("words", "message"),
     [
         (["--exec", "--terminal", "tmux"], "--exec runs it in this terminal"),
-        (["--no-open", "--split"], "--no-open opens no pane"),
+        (["--no-open", "--split"], "--no-open cannot open a pane"),
         (["--split", "--window"], "--split or --window, not both"),
         (["--prompt", "a", "--prompt-file", "b.md"], "--prompt or --prompt-file, not both"),
         (["--prompt-file", "gone.md"], "cannot read gone.md: No such file or directory"),

@@ -67,7 +67,7 @@ def test_the_guide_shows_what_the_commands_print(
     monkeypatch.chdir(demo.repository)
     assert len(COMMANDS) == 5
     for line, shown in COMMANDS:
-        if "at work on" in shown:
+        if "still working on" in shown:
             make_busy(home / ".claude", UUID.search(shown)[0])  # type: ignore[index]
         result = shop.run(*shlex.split(line), COLUMNS="100", **demo.environment)
         printed = comparable(result.stdout + result.stderr, home)

@@ -87,16 +87,19 @@ def test_help_needs_no_home(shell: Shell) -> None:
     assert result.returncode == 0
 
 
-def test_commands_stand_in_the_order_of_use_with_whole_sentences(shell: Shell) -> None:
-    text = shell.ok("--help").partition("Commands:\n")[2]
-    names = [line.split()[0] for line in text.splitlines()]
-    assert names == [
-        *("find", "list", "show", "turns", "diff", "fork", "resume", "tree", "ui"),
+def test_commands_stand_in_groups_with_whole_sentences(shell: Shell) -> None:
+    text = shell.ok("--help").partition("Search:\n")[2]
+    lines = [line.split() for line in text.splitlines() if line.startswith("  ")]
+    assert [line[0] for line in lines] == [
+        *("find", "ui", "index"),
+        *("list", "show", "turns", "diff", "resume", "export"),
+        *("fork", "tree", "snapshot", "worktrees"),
         *("run", "ps", "status", "send", "wait", "attach", "log", "key"),
-        *("clone", "stop", "restart", "rename"),
-        *("worktrees", "snapshot", "hooks", "index", "export", "schedule", "mcp"),
-        *("serve", "doctor", "demo", "completion"),
+        *("clone", "stop", "restart", "rename", "serve"),
+        *("hooks", "mcp", "schedule", "doctor", "demo", "completion"),
     ]
+    titles = [line for line in text.splitlines() if line and not line.startswith(" ")]
+    assert titles == ["Sessions:", "Forks:", "Workers:", "Setup:"]
     assert "..." not in text
 
 

@@ -65,10 +65,10 @@ def test_install_and_remove(shell: Shell, settings: Path) -> None:
 def test_a_second_time_nothing_is_done_and_said(shell: Shell, settings: Path) -> None:
     install(shell)
     before = settings.read_bytes()
-    assert install(shell) == "claude: the hooks are installed already\n"
+    assert install(shell) == "claude: the hooks are already installed\n"
     assert settings.read_bytes() == before
     remove(shell)
-    assert remove(shell) == "claude: there are no hooks of ours\n"
+    assert remove(shell) == "claude: no prong hooks are installed\n"
     assert settings.read_text() == SETTINGS
 
 
@@ -98,7 +98,7 @@ def test_a_file_that_the_agent_wrote_anew_is_taken_as_it_is(shell: Shell, settin
     install(shell)
     settings.write_text('{"theme": "dark"}')
     assert state(shell) == "none"
-    assert remove(shell) == "claude: there are no hooks of ours\n"
+    assert remove(shell) == "claude: no prong hooks are installed\n"
     install(shell)
     remove(shell)
     assert settings.read_text() == '{"theme": "dark"}'
@@ -193,7 +193,7 @@ def test_a_read_only_file_is_left_alone(shell: Shell, settings: Path) -> None:
 def test_comments_are_refused_clearly(shell: Shell, settings: Path) -> None:
     settings.write_text('{\n  // mine\n  "model": "opus"\n}')
     problem = shell.problem(2, "hooks", "install", "--agent", "claude", "--yes")
-    assert "has comments, which JSON does not know: prong leaves it alone" in problem["message"]
+    assert "has comments, which JSON does not know: prong leaves it unchanged" in problem["message"]
     [one] = shell.json("hooks", "status", "--agent", "claude")["hooks"]
     assert one["state"] == "none"
 
@@ -293,7 +293,7 @@ def test_both_agents_at_once(shell: Shell, settings: Path, codex: IsolatedHome) 
     assert "claude: installed" in text
     assert "codex: installed" in text
     assert shell.ok("hooks", "install") == (
-        "claude: the hooks are installed already\ncodex: the hooks are installed already\n"
+        "claude: the hooks are already installed\ncodex: the hooks are already installed\n"
     )
     states = [one["state"] for one in shell.json("hooks", "status")["hooks"]]
     assert states == ["installed", "installed"]
@@ -350,8 +350,8 @@ REFUSALS: dict[Refusal, tuple[str, str]] = {
         "chmod u+w {folder}",
     ),
     add_a_comment: (
-        "{file} has comments, which JSON does not know: prong leaves it alone",
-        "make it plain JSON, then once more",
+        "{file} has comments, which JSON does not know: prong leaves it unchanged",
+        "make it plain JSON, then try again",
     ),
 }
 
@@ -462,12 +462,10 @@ def test_hooks_of_an_agent_that_is_gone(
     monkeypatch.setenv("PATH", "/nowhere")
     result = shell.run("hooks", "status", "--agent", "codex")
     assert result.stdout.startswith("codex: unknown  ")
-    assert result.stderr.startswith(
-        "codex is not installed, so nothing can be said about its hooks\n"
-    )
+    assert result.stderr.startswith("codex is not installed, so its hooks are unknown\n")
     shell.ok("hooks", "remove", "--agent", "codex", "--yes")
     assert not (codex.codex / "hooks.json").exists()
 
 
 def test_an_agent_that_does_not_exist(shell: Shell) -> None:
-    assert "there is no agent 'gemini'" in shell.fails(3, "hooks", "status", "--agent", "gemini")
+    assert "unknown agent 'gemini'" in shell.fails(3, "hooks", "status", "--agent", "gemini")

@@ -34,7 +34,7 @@ def known(monkeypatch: pytest.MonkeyPatch, state: IndexState) -> None:
 
 def test_it_says_what_it_covers(samples: Shell) -> None:
     text = samples.ok("index")
-    assert re.fullmatch(r"5 sessions, \d+ turns, \d+ texts read for meaning, \d+ kB\n", text)
+    assert re.fullmatch(r"5 sessions, \d+ turns, \d+ texts embedded, \d+ kB\n", text)
     found = samples.json("index")["index"]
     assert (found["sessions"], found["complete"], found["behind"]) == (5, True, 0)
     assert found["vectors"] > 10
@@ -75,7 +75,7 @@ def test_it_may_be_deleted(samples: Shell) -> None:
 
 
 def test_status_does_nothing(samples: Shell) -> None:
-    assert samples.ok("index", "--status").startswith("no index yet: prong index")
+    assert samples.ok("index", "--status").startswith("no index yet; run prong index")
     assert samples.json("index", "--status")["index"]["age_s"] is None
     samples.ok("index", "--no-vectors")
     samples.simple(7)
@@ -92,22 +92,22 @@ def test_status_goes_with_nothing_else(samples: Shell) -> None:
 def test_what_is_missing_is_told(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     known(monkeypatch, IndexState(1, 2, 3, behind=4, busy=True))
     text = samples.ok("index", "--status")
-    assert re.search("^behind  4 files changed since: prong index$", text, re.MULTILINE)
-    assert re.search("^busy    another prong is writing to it$", text, re.MULTILINE)
+    assert re.search("^status  4 files changed since: prong index$", text, re.MULTILINE)
+    assert re.search("^busy    another prong is updating it$", text, re.MULTILINE)
 
 
 def test_an_index_that_was_never_finished(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     known(monkeypatch, IndexState(1, 2, None))
-    assert "behind  it was never finished: prong index" in samples.ok("index", "--status")
+    assert "status  it is not complete: run prong index" in samples.ok("index", "--status")
 
 
 def test_texts_that_the_model_has_not_read_are_told(samples: Shell) -> None:
     samples.ok("index", "--no-vectors")
     text = samples.ok("index", "--status")
-    assert re.search(r"^unread  \d+ texts for meaning: prong index$", text, re.MULTILINE)
+    assert re.search(r"^pending \d+ texts to embed: prong index$", text, re.MULTILINE)
     assert samples.json("index", "--status")["index"]["unread"] > 10
     samples.ok("index")
-    assert "unread" not in samples.ok("index", "--status")
+    assert "pending" not in samples.ok("index", "--status")
 
 
 def test_a_cache_that_cannot_be_written(samples: Shell) -> None:
@@ -115,7 +115,7 @@ def test_a_cache_that_cannot_be_written(samples: Shell) -> None:
     (samples.home.root / ".cache").mkdir(exist_ok=True)
     (samples.home.root / ".cache" / "prong").write_text("in the way")
     text = samples.fails(5, "index")
-    assert f"the index cannot be kept in {folder(samples)}: " in text
+    assert f"the index cannot be written to {folder(samples)}: " in text
     assert "XDG_CACHE_HOME" in text
     assert samples.problem(5, "index")["code"] == "unavailable"
     assert samples.ok("index", "--status").startswith("no index: ")
@@ -166,7 +166,7 @@ def test_a_real_ctrl_c(shell: Shell) -> None:
                 shown += piece
         assert process.communicate(timeout=60) == (b"", None)
     assert process.returncode == 130
-    assert b"prong index goes on from there" in shown
+    assert b"prong index continues from there" in shown
     # The next search has everything.
     found = shell.json("find", "number", "399", "limits", "--fast")
     assert found["index"]["sessions"] == 399

@@ -135,7 +135,7 @@ def test_a_repository_that_is_found_from_where_the_person_is(
     main.rename(away)
     forget(told)
     problem = shop.problem(3, "fork", f"{story.sample.id}@1", "--dry-run")
-    assert f"the folder of claude:{story.sample.id} is gone" in problem["message"]
+    assert f"the folder of claude:{story.sample.id} no longer exists" in problem["message"]
     assert "looked in" in problem["message"] or "no repository" in problem["message"]
     assert "cd into it" in problem["hint"]
     monkeypatch.chdir(away / "api")

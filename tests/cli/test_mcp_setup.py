@@ -109,13 +109,13 @@ def test_both_agents_are_told_and_the_change_is_shown(lab: Lab) -> None:
     }
     assert (lab.codex()["prong"]["command"], lab.codex()["prong"]["args"]) == (PRONG, ["mcp"])
     assert lab.config.read_text().startswith(CONFIG.partition("\n\n")[0])
-    assert lab.ok("install", "--yes") == "claude: installed already\ncodex: installed already\n"
+    assert lab.ok("install", "--yes") == "claude: already installed\ncodex: already installed\n"
     removed = lab.ok("remove", "--yes")
     assert "$ claude mcp remove -s user prong" in removed
     assert "$ codex mcp remove prong" in removed
     assert (lab.user(), lab.codex()) == ({}, {})
     assert lab.config.read_text() == CONFIG
-    assert lab.ok("remove", "--yes") == "claude: it is not installed\ncodex: it is not installed\n"
+    assert lab.ok("remove", "--yes") == "claude: not installed\ncodex: not installed\n"
 
 
 def test_nothing_is_changed_by_a_dry_run(lab: Lab) -> None:
@@ -204,7 +204,7 @@ def test_scopes_of_claude(lab: Lab) -> None:
     shared = json.loads((lab.project / ".mcp.json").read_text())
     # A file for everybody names no folder of this machine.
     assert shared["mcpServers"]["prong"]["command"] == "prong"
-    assert "everybody who gets this file needs `prong` on PATH" in said[2]
+    assert "everyone who gets this file needs `prong` on PATH" in said[2]
     assert "counts (for this repository, and for you alone)" in said[2]
     lab.ok("remove", "--agent", "claude", "--scope", "local", "--yes")
     assert lab.local() == {}
@@ -269,13 +269,13 @@ def test_doctor_tells_how_it_stands(lab: Lab) -> None:
 
     assert told("claude")[0] == told("codex")[0] == "note"
     lab.ok("install", "--yes")
-    assert told("claude") == told("codex") == ("ok", "the MCP server is installed (user)")
+    assert told("claude") == told("codex") == ("ok", "the MCP server is registered (user)")
     lab.config.write_text(f'[mcp_servers.prong]\ncommand = "{PRONG}"\nargs = ["mcp"]\n')
     assert told("codex")[0] == "warning"
     lab.ok("remove", "--yes")
     settings = lab.home.claude / "settings.json"
     settings.write_text(json.dumps({"enabledPlugins": {"prong@prong": True}}))
-    assert told("claude") == ("ok", "the MCP server is installed (by the plug-in prong@prong)")
+    assert told("claude") == ("ok", "the MCP server is registered (by the plug-in prong@prong)")
     status, _, complaint = lab.run("install", "--agent", "claude", "--dry-run")
     assert (status, "one of the two is enough" in complaint) == (0, True)
 
@@ -290,7 +290,7 @@ def test_configuration_folders_of_another_name(lab: Lab, tmp_path: Path) -> None
     assert "prong" in tomllib.loads((codex / "config.toml").read_text())["mcp_servers"]
     assert not (lab.home.root / ".claude.json").exists()
     assert not lab.config.exists()
-    assert "installed already" in lab.ok("install", "--yes")
+    assert "already installed" in lab.ok("install", "--yes")
     lab.ok("remove", "--yes")
     assert json.loads((claude / ".claude.json").read_text())["mcpServers"] == {}
 

@@ -37,7 +37,7 @@ def test_a_full_disk_still_answers(samples: Shell, words: tuple[str, ...]) -> No
     found = json.loads(done.stdout)
     assert len(found[key]) == len(expected[key])
     if words is not LIST:
-        assert b"the index cannot be kept in" in done.stdout
+        assert b"the index cannot be written to" in done.stdout
 
 
 def test_a_home_that_is_not_utf8(samples: Shell) -> None:

@@ -134,7 +134,7 @@ class TestKeys:
 
     def test_a_turn_to_ask_again(self, code: CodeLab, start: Start) -> None:
         tmux = start("fork", API, "--retry", EDITOR="true")
-        tmux.wait_for("Ask which prompt again?")
+        tmux.wait_for("Edit the prompt of which turn?")
         wait_chosen(tmux, "4")
         tmux.key("Home", "Down", "Down", "Enter")
         wait_forked(tmux, 2)

@@ -123,7 +123,7 @@ def test_more_roots_for_it(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Non
         ("broken", f"{HERE}:explode", "OSError: cannot start"),
         ("broken", f"{HERE}:Nameless", "AttributeError"),
         ("broken", f"{HERE}:Toy", "it calls itself 'toy'"),
-        ("claude", f"{HERE}:Toy", "there is another agent claude"),
+        ("claude", f"{HERE}:Toy", "another plug-in already provides agent claude"),
         ("broken", "", "broken"),
     ],
 )
@@ -137,13 +137,13 @@ def test_one_that_does_not_load_is_a_warning_and_no_more(
     [warning] = warnings(samples)
     assert warning.startswith(f"{name} ({target}) is broken: ")
     assert reason in warning
-    assert "try: PRONG_PLUGINS=none" in samples.ok("doctor")
+    assert "try: set PRONG_PLUGINS=none" in samples.ok("doctor")
 
 
 def test_two_of_the_same_name(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, ("toy", f"{HERE}:Toy"), ("toy", f"{HERE}:Toy"))
     [warning] = warnings(samples)
-    assert "there is another agent toy" in warning
+    assert "another plug-in already provides agent toy" in warning
 
 
 @pytest.mark.parametrize("class_", ["Failing", "Nonsense"])
@@ -180,7 +180,7 @@ def test_one_that_fails_at_everything_in_an_empty_home(
 
 def test_a_session_in_which_nothing_was_said(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, ("toy", f"{HERE}:Silent"))
-    assert shell.run("show", "toy:one").stderr == "nothing was said\n"
+    assert shell.run("show", "toy:one").stderr == "no messages\n"
     assert shell.run("turns", "toy:one").stderr == "no turns\n"
     assert "has 0 turns" in shell.fails(3, "show", "toy:one@1")
     assert "has 0 turns" in shell.fails(3, "show", "toy:one@-1")

@@ -165,7 +165,7 @@ def test_status_tells_whether_it_is_idle(shell: Shell, recorded: WorkerRecords) 
 def test_an_unknown_name(shell: Shell, command: str) -> None:
     words = ["nobody", "hello"] if command == "send" else ["nobody"]
     problem = shell.problem(3, command, *words)
-    assert problem["message"] == "there is no worker nobody"
+    assert problem["message"] == "no worker named nobody"
     assert problem["hint"] == "prong ps"
 
 

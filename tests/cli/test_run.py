@@ -112,11 +112,11 @@ def test_variables(lab: WorkerLab) -> None:
         (["--headless"], "a headless worker needs a prompt"),
         (["--headless", "hi", "--terminal", "tmux"], "a headless worker has no pane"),
         (["--split", "--tab"], "--split or --tab, not both"),
-        (["--env", "FLAVOUR"], "--env FLAVOUR: a name and a value are meant"),
-        (["--wait"], "--wait waits for an answer: there is no prompt"),
-        (["--name", "Parser"], "'Parser' cannot be the name of a worker"),
-        (["--name", "deadbeef"], "deadbeef could be a session's id"),
-        (["--name", "claude"], "claude means something else already"),
+        (["--env", "FLAVOUR"], "--env FLAVOUR: expected NAME=VALUE"),
+        (["--wait"], "--wait needs a prompt"),
+        (["--name", "Parser"], "'Parser' is not a valid worker name"),
+        (["--name", "deadbeef"], "deadbeef looks like a session id"),
+        (["--name", "claude"], "claude is a reserved name"),
     ],
 )
 def test_what_does_not_go_together(lab: WorkerLab, words: list[str], message: str) -> None:
@@ -194,7 +194,7 @@ def test_a_worktree_stays_when_a_long_prompt_meets_the_question_of_trust(
         check=False,
     )
     assert done.returncode == 4
-    assert b"waits for an answer of a person (trust)" in done.stderr
+    assert b"is waiting for input (trust)" in done.stderr
     found = lab.status("parser")
     assert found["state"] == "waiting"
     assert Path(found["workspace"], "README.md").exists()
@@ -228,7 +228,7 @@ def test_ctrl_c_while_it_starts_leaves_a_whole_worker(lab: WorkerLab, shell: She
         out, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert out == b""
-    assert b"parser runs on: prong stop parser ends it" in err
+    assert b"parser keeps running; to stop it: prong stop parser" in err
     assert lab.status("parser")["state"] == "starting"
     shell.ok("stop", "parser", "--force")
 
@@ -245,7 +245,7 @@ def test_a_command_to_type_elsewhere(lab: WorkerLab) -> None:
 def test_an_id_that_the_agent_would_not_take_starts_nothing(lab: WorkerLab) -> None:
     for more in ([], ["--headless"]):
         problem = lab.shell.problem(2, "run", *lab.here, "--id", "123", *more, "do it")
-        assert problem["message"] == "a session id is a UUID, and '123' is none"
+        assert problem["message"] == "'123' is not a session id: session ids are UUIDs"
     assert recorded() == []
 
 
@@ -258,10 +258,10 @@ def test_a_push_needs_a_remote(lab: WorkerLab) -> None:
 def test_what_is_not_committed_is_told_with_an_option_of_run(lab: WorkerLab) -> None:
     (lab.project / "new.txt").write_text("new")
     (warning,) = lab.shell.json("run", *lab.here, "--dry-run")["plan"]["warnings"]
-    assert warning == "not committed, so not in it: new.txt; commit first, or --no-worktree"
+    assert warning == "uncommitted, so not included: new.txt; commit first, or --no-worktree"
 
 
 @pytest.mark.parametrize("command", [["run"], ["send", "parser"]])
 def test_a_prompt_that_looks_like_an_option(lab: WorkerLab, command: list[str]) -> None:
     problem = lab.shell.problem(2, *command, "-do not")
-    assert "comes from stdin" in problem["hint"]
+    assert "on stdin" in problem["hint"]

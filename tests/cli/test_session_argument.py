@@ -61,7 +61,7 @@ def test_a_whole_id_wins_over_a_longer_one(shell: Shell) -> None:
 
 
 def test_a_hit_of_a_search_that_was_never_made(samples: Shell) -> None:
-    assert "no search has been made yet" in samples.fails(3, "show", "%1")
+    assert "no search was made in this terminal yet" in samples.fails(3, "show", "%1")
 
 
 @pytest.mark.parametrize("text", ["nothing", "claude:nothing", "codex:60309e1e", "claude:"])
@@ -74,7 +74,7 @@ def test_no_such_session(samples: Shell, text: str) -> None:
 
 def test_no_such_agent(samples: Shell) -> None:
     said = samples.fails(3, "show", "cursor:60309e1e")
-    assert "no agent 'cursor'" in said
+    assert "unknown agent 'cursor'" in said
     assert "claude, codex" in said
 
 
@@ -84,7 +84,7 @@ def test_no_session_at_all(samples: Shell) -> None:
 
 def test_a_name_too_long_for_a_file_is_just_not_found(samples: Shell) -> None:
     assert "no session" in samples.fails(3, "show", "x" * 5000)
-    assert "no file" in samples.fails(3, "show", "/" + "x" * 5000)
+    assert "does not exist" in samples.fails(3, "show", "/" + "x" * 5000)
 
 
 def test_a_path(samples: Shell) -> None:
@@ -119,8 +119,8 @@ def test_an_id_wins_over_a_file_of_the_same_name(samples: Shell) -> None:
 
 
 def test_a_path_that_leads_nowhere(samples: Shell) -> None:
-    assert "there is no file ./nope.jsonl" in samples.fails(3, "show", "./nope.jsonl")
-    assert "there is no file /no/such:file" in samples.fails(3, "show", "/no/such:file")
+    assert "file ./nope.jsonl does not exist" in samples.fails(3, "show", "./nope.jsonl")
+    assert "file /no/such:file does not exist" in samples.fails(3, "show", "/no/such:file")
 
 
 def test_a_folder_leads_to_its_list(samples: Shell) -> None:
@@ -139,7 +139,7 @@ def test_last_is_the_newest_of_this_folder(samples: Shell, monkeypatch: pytest.M
     monkeypatch.chdir(samples.home.projects)
     assert shown(samples, "last") == other
     monkeypatch.chdir(shop / "web")
-    assert f"no session was ever in {shop / 'web'}" in samples.fails(3, "show", "last")
+    assert f"no sessions in {shop / 'web'}" in samples.fails(3, "show", "last")
 
 
 def test_last_in_a_folder_that_is_gone(samples: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,8 +147,8 @@ def test_last_in_a_folder_that_is_gone(samples: Shell, monkeypatch: pytest.Monke
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert "this folder is gone" in samples.fails(3, "show", "last")
-    assert "this folder is gone" in samples.fails(3, "list", "--project", ".")
+    assert "this folder no longer exists" in samples.fails(3, "show", "last")
+    assert "this folder no longer exists" in samples.fails(3, "list", "--project", ".")
     assert shown(samples, "60309e1e") == API
 
 

@@ -38,7 +38,7 @@ def test_a_whole_session_has_all_its_turns_and_none_that_was_rewound(samples: Sh
     rules = [line.split("─")[2].strip() for line in text.splitlines() if line.startswith("── turn")]
     assert rules == ["turn 1", "turn 2", "turn 3", "turn 4"]
     assert "Forget Redis" not in text
-    assert "compacted: what came before was replaced by" in text
+    assert "compacted: the conversation so far was replaced by" in text
 
 
 def test_there_is_never_more_than_one_empty_line(samples: Shell) -> None:
@@ -119,7 +119,7 @@ def test_context_is_what_the_model_would_get(samples: Shell) -> None:
     [["--raw", "--json"], ["--raw", "--context"], ["--raw", "--full"]],
 )
 def test_raw_goes_alone(samples: Shell, words: list[str]) -> None:
-    assert "--raw goes with no other option" in samples.fails(2, "show", API, *words)
+    assert "--raw takes no other options" in samples.fails(2, "show", API, *words)
 
 
 def test_context_of_a_turn_is_refused(samples: Shell) -> None:

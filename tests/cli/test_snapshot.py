@@ -54,7 +54,7 @@ def test_a_turn_that_has_one(samples: Shell, code: Path) -> None:
     keep(code, ids(samples)[-1])  # a hook does not know the number
     said = samples.run("snapshot", API)
     assert said.stdout.startswith(f"claude:{API}@4: ")
-    assert said.stderr == "it was kept before (now); --again takes it anew\n"
+    assert said.stderr == "captured before (now); replace it with --again\n"
     assert samples.run("snapshot", API, "--again").stderr == ""
 
 

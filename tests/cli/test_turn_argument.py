@@ -50,7 +50,7 @@ def test_an_abandoned_turn_by_its_id(samples: Shell) -> None:
     assert turn["index"] is None
     assert prompt_of(samples, f"{API}@{turn['id'][:4]}").startswith("Forget Redis")
     text = samples.ok("show", f"{API}@{turn['id'][:4]}")
-    assert f"turn {turn['id']}, left behind by a rewind" in text
+    assert f"turn {turn['id']}, abandoned by a rewind" in text
 
 
 def test_inherited_turns_of_a_fork(samples: Shell) -> None:

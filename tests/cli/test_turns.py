@@ -27,13 +27,13 @@ def test_number_age_effort_and_prompt(samples: Shell) -> None:
 
 
 def test_turns_left_behind_are_counted_and_shown_with_all(samples: Shell) -> None:
-    assert "1 turn left behind by rewinds: prong turns 60309e1e --all" in (
+    assert "1 turn abandoned by rewinds: prong turns 60309e1e --all" in (
         samples.run("turns", "60309e1e").stderr
     )
     result = samples.run("turns", API, "--all")
     assert result.stderr == ""
     *_, title, turn = result.stdout.splitlines()
-    assert title == "left behind by rewinds:"
+    assert title == "abandoned by rewinds:"
     assert turn.startswith("@4a960d0d! 4h ago")
     name = turn.split("!")[0]
     assert "Forget Redis" in samples.ok("show", f"{API}{name}")

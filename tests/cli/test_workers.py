@@ -178,14 +178,14 @@ def test_a_workers_name_is_a_session(lab: WorkerLab, parser: str) -> None:
 
 
 def test_log(lab: WorkerLab, parser: str) -> None:
-    assert "nothing was said yet" in lab.shell.run("log", parser).stderr
+    assert "no messages yet" in lab.shell.run("log", parser).stderr
     lab.shell.ok("send", parser, "first", "--wait")
     text = lab.shell.ok("log", parser)
     assert "> first" in text
     assert "You said: first" in text
     messages = lab.shell.json("log", parser)["messages"]
     assert [one["text"] for one in messages] == ["first", "You said: first"]
-    assert "--follow never ends" in lab.shell.fails(2, "log", parser, "-f", "--json")
+    assert "--follow and --json" in lab.shell.fails(2, "log", parser, "-f", "--json")
 
 
 def test_a_log_that_is_followed_ends_with_ctrl_c(lab: WorkerLab, parser: str) -> None:
@@ -276,9 +276,9 @@ def test_clone_says_that_a_person_is_waited_for(lab: WorkerLab, parser: str) -> 
     lab.shell.ok("send", parser, "ask")
     lab.until(parser, "waiting")
     lines = lab.shell.fails(4, "clone", parser, "copy", "--timeout", "0", "--json").splitlines()
-    assert "parser waits for a person" in lines[0]
+    assert "parser is waiting for input" in lines[0]
     told = json.loads(lines[-1])
-    assert told["message"] == "parser waits for a person (a person), still after 0 s"
+    assert told["message"] == "parser is waiting for input (a person), still after 0 s"
     assert told["hint"] == "prong attach parser, or: prong fork parser"
 
 
@@ -312,7 +312,7 @@ def test_ctrl_c_ends_the_waiting_and_not_the_worker(lab: WorkerLab, parser: str)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, b"")
-    assert b"parser runs on" in err
+    assert b"parser keeps running" in err
     assert lab.status(parser)["state"] == "busy"
 
 
@@ -327,7 +327,7 @@ def test_a_restart_needs_the_folder(lab: WorkerLab, parser: str) -> None:
     lab.shell.ok("stop", parser)
     shutil.rmtree(lab.shell.json("status", parser)["workspace"])
     problem = lab.shell.problem(3, "restart", parser)
-    assert problem["message"].startswith("the folder of parser is gone")
+    assert problem["message"].startswith("the folder of parser no longer exists")
     # It is still one that was stopped.
     assert lab.shell.json("ps")["workers"] == []
 
@@ -335,7 +335,7 @@ def test_a_restart_needs_the_folder(lab: WorkerLab, parser: str) -> None:
 def test_a_headless_worker_that_was_stopped_goes_on_with_send(lab: WorkerLab) -> None:
     lab.run("--name", "judge", "--headless", "--wait", "first")
     shown = lab.on_terminal("stop", "judge")
-    assert 'prong send judge "..." goes on with its session' in shown.output
+    assert 'prong send judge "..." resumes its session' in shown.output
 
 
 def test_the_worktree_of_a_headless_worker_is_in_use_between_two_prompts(lab: WorkerLab) -> None:

@@ -240,7 +240,7 @@ class TestWithoutGit:
     def test_force_is_no_help(self, shop: Shell, code: Path, nothing: str) -> None:
         name = Path(fork(shop)["workspace"]).name
         problem = shop.problem(4, "worktrees", "prune", name, "--yes", PATH=nothing)
-        assert problem["message"] == f"git cannot look at {name}: git is not installed"
+        assert problem["message"] == f"git cannot read {name}: git is not installed"
         assert problem["hint"] == "install git"
 
     def test_a_repository_that_git_cannot_open(self, shop: Shell, code: Path) -> None:
@@ -318,7 +318,7 @@ def test_a_branch_with_commits_stays(shop: Shell, code: Path) -> None:
     made = fork(shop)
     git(Path(made["workspace"]), "commit", "--quiet", "--all", "--message", "work")
     result = shop.run("worktrees", "prune", "--yes")
-    assert f"the branch {made['branch']} stays: it has 1 commit of its own" in result.stderr
+    assert f"the branch {made['branch']} is kept: it has 1 commit of its own" in result.stderr
     assert git(code, "log", "-1", "--format=%s", made["branch"]) == "work\n"
 
 

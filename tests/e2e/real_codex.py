@@ -142,7 +142,7 @@ class CodexJudge:
         sent = self._sent(self.native, thread)
         said = any(item.get("role") == "assistant" for item in sent.history)
         if not point.turns and not said:
-            raise NotResumable("nothing was said in it")
+            raise NotResumable("no messages in it")
         return sent
 
     def _native_fork(self, server: CodexServer, point: Point, cwd: Path) -> str:

@@ -123,7 +123,7 @@ def test_the_running_turn_is_refused_and_an_earlier_one_is_not(work: AtWork) -> 
     assert f"{work.session}@1" in problem["hint"]
     made = json.loads(work.fork(f"{work.session}@1").stdout)["fork"]
     assert work.turns(made) == ["alpha one"]
-    assert any("at work on a later turn" in warning for warning in made["warnings"])
+    assert any("working on a later turn" in warning for warning in made["warnings"])
     # The agent is at work: it may add lines, nobody else does.
     assert work.path.read_bytes().startswith(before)
 

@@ -117,7 +117,7 @@ def test_a_turn_that_is_being_processed_is_waited_for(lab: WorkerLab) -> None:
     screen.press("Enter")
     screen.sees("a question that takes long", "the first question")
     screen.press("F")
-    screen.sees("the agent is at work on turn 2", "Wait until it is idle")
+    screen.sees("the agent is still working on turn 2", "Wait until it is idle")
     screen.press("w")
     screen.sees("waiting until the agent is done")
     gate.set()
@@ -145,7 +145,7 @@ def test_a_fork_by_seed(lab: WorkerLab) -> None:
     kind = Kind.TITLE if lab.agent == "claude" else Kind.MAIN
     lab.server.enqueue(say("Ready."), kind=kind)
     screen.press("Enter")
-    screen.sees("Fork created; context injected; waiting for your next prompt", "Its turns")
+    screen.sees("Fork created; context injected; waiting for your next prompt", "Show turns")
     screen.press("Tab", "Enter")
     # The seed is there, with the transcript in it; what the agent answered is not.
     seen = screen.sees("> [PRONG_FORK_SEED]", "a token bucket for each key", "1 turn ·")

@@ -354,7 +354,7 @@ class TestCodex:
         codex_cli.run("make a.txt", project, env={"PRONG_COMMIT_TURNS": "1", "PRONG_WORKER": NAME})
         event = wait_told("agent-turn-complete")
         assert event["commit"]["commit"] is None
-        assert "is no worktree" in event["commit"]["reason"]
+        assert "is not a worktree" in event["commit"]["reason"]
         assert worker_lab.git(project, "rev-parse", "HEAD") == head
 
 

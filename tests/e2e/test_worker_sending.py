@@ -101,7 +101,7 @@ def test_what_is_not_taken_is_not_sent_with_the_next_prompt(lab: WorkerLab) -> N
     lab.run("--name", "tess", "--no-worktree", "--skip-permissions")
     if lab.agent == "codex":
         told = lab.fails(EXTERNAL, "send", "tess", "/notacmd foo", "--as-command")
-        assert "Enter is not taken" in told["message"]
+        assert "does not take Enter" in told["message"]
     else:
         lab.ok("send", "tess", "/notacmd foo", "--as-command")
     lab.ok("send", "tess", "next one", "--wait")

@@ -184,7 +184,7 @@ def test_a_question_of_the_agent_is_waited_for_by_a_person(lab: WorkerLab) -> No
     cloned = lab.process("clone", "gil", "--timeout", "1", "--yes", "--json")
     assert cloned.returncode == 4
     told = json.loads(cloned.stderr.splitlines()[-1])
-    assert told["message"].startswith("gil waits for a person (")
+    assert told["message"].startswith("gil is waiting for input (")
     assert told["hint"].startswith("prong attach gil")
     assert not path.exists()
     lab.ok("key", "gil", "Enter")

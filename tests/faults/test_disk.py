@@ -11,7 +11,7 @@ from tests.cli.shell import prong
 from tests.faults.children import Children, Ended
 from tests.faults.story import Story
 
-NOTHING = "nothing of it was left behind"
+NOTHING = "no files were left behind"
 WRITES = 50
 """More than a fork has."""
 

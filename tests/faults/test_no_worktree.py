@@ -81,7 +81,7 @@ def test_a_broken_index(story: Story, code: Path, which: str) -> None:
 
 
 def test_an_agent_is_offered_its_argument() -> None:
-    error = External("the worktree could not be made", hint="--code none runs it as it is")
+    error = External("cannot create the worktree", hint="--code none runs it as it is")
     found = problem_of(error, "fork_session").structured_content
     assert found is not None
     assert found["hint"] == 'code: "none" runs it as it is'

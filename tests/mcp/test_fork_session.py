@@ -78,7 +78,7 @@ def test_fork_me(lab: WorkerLab, agent: Agent, monkeypatch: pytest.MonkeyPatch) 
 def test_fork_me_at_the_first_turn(
     samples: Shell, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "nobody knows" in agent.problem("fork_session")["message"]
+    assert "the calling session is unknown" in agent.problem("fork_session")["message"]
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "00000000-1111-4222-8333-444444444444")
     assert "no turn yet" in agent.problem("fork_session")["message"]
 

@@ -109,7 +109,7 @@ def test_five_megabytes_of_intent(samples: Shell, agent: Agent) -> None:
         ("smart_fork", {}, "intent"),
         ("smart_fork", {"intent": 5}, "intent"),
         ("smart_fork", {"intent": ["x"]}, "intent"),
-        ("smart_fork", {"intent": " "}, "looking for"),
+        ("smart_fork", {"intent": " "}, "the search is empty"),
         ("smart_fork", {"intent": "x", "limit": -1}, "limit"),
         ("smart_fork", {"intent": "x", "limit": 10**30}, "limit"),
         ("smart_fork", {"intent": "x", "engine": "google"}, "engine"),
@@ -138,7 +138,7 @@ def test_what_agents_write_otherwise_is_understood(samples: Shell, agent: Agent)
     )
     assert len(found["results"]) <= 2
     told = agent.problem("wait_workers", names='["nobody"]')
-    assert "no worker nobody" in told["message"]
+    assert "no worker named nobody" in told["message"]
 
 
 def test_words_of_a_session_cannot_leave_the_fence(shell: Shell, agent: Agent) -> None:

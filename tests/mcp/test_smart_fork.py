@@ -73,7 +73,7 @@ def test_what_does_not_go_together(agent: Agent) -> None:
     told = agent.problem("smart_fork", intent=INTENT, auto_fork=True, fork_index=1)
     assert "exclude" in told["message"]
     told = agent.problem("smart_fork", intent=INTENT, dry_run=True)
-    assert "about a fork" in told["message"]
+    assert "needs a fork" in told["message"]
 
 
 def test_a_fork_runs_as_a_worker_with_the_history(lab: WorkerLab, agent: Agent) -> None:
@@ -114,7 +114,7 @@ def test_auto_fork_passes_over_one_whose_folder_is_gone(lab: WorkerLab, agent: A
     assert found["plan"]["parent"] == f"claude:{there}@1"
     assert "/nowhere/at/all" in found["notes"][-1]
     told = agent.problem("smart_fork", intent=INTENT, fork_index=1, dry_run=True)
-    assert "is gone" in told["message"]
+    assert "no longer exists" in told["message"]
     elsewhere = {"project_path": "/nowhere/at/all", "auto_fork": True, "dry_run": True}
     told = agent.problem("smart_fork", intent=INTENT, **elsewhere)
     assert told["code"] == "not_found"

@@ -63,7 +63,7 @@ def test_a_session_that_is_gone_is_said_to_be(lab: SearchLab, qmd: StandIn) -> N
     finds(qmd, "0000000f-0000-4000-8000-00000000000f")
     (hit,) = asked(lab)
     assert not hit.can_fork
-    assert hit.warning == "the session is gone"
+    assert hit.warning == "the session no longer exists"
 
 
 def test_the_built_in_engine_is_asked_when_nothing_of_qmd_fits(
@@ -76,7 +76,7 @@ def test_the_built_in_engine_is_asked_when_nothing_of_qmd_fits(
         result = app.find(Query("hippogriff", project=lab.project("new"), fast=True), "qmd")
     assert (result.engine, places(result.hits)) == ("builtin", ["2@1"])
     assert [(a.engine, a.error) for a in result.attempts if a.mode == "filters"] == [
-        ("qmd", "nothing of it fits the filters")
+        ("qmd", "no hit matches the filters")
     ]
     assert result.guidance is None
 
@@ -88,8 +88,8 @@ def test_a_session_that_is_gone_and_of_another_agent(lab: SearchLab, qmd: StandI
     (folder / "x").mkdir()
     (folder / "x" / f"{id_}.md").write_text(f"Session ID: {id_}\nAgent: codex\n")
     finds(qmd, id_)
-    assert [hit.warning for hit in asked(lab)] == ["the session is gone"]
-    assert [hit.warning for hit in asked(lab, agent="codex")] == ["the session is gone"]
+    assert [hit.warning for hit in asked(lab)] == ["the session no longer exists"]
+    assert [hit.warning for hit in asked(lab, agent="codex")] == ["the session no longer exists"]
     assert asked(lab, agent="claude") == ()
 
 

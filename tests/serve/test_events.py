@@ -140,7 +140,7 @@ def test_waiting_for_any_and_for_one_that_ends(lab: Lab) -> None:
     assert states == {"calm-otter": "busy", "brave-wren": "gone"}
     with App() as app:
         app.workers.records.remove("calm-otter")
-    with pytest.raises(Exception, match="there is no worker calm-otter"):
+    with pytest.raises(Exception, match="no worker named calm-otter"):
         lab.daemon.wait(names, ["idle"], 10)
 
 

@@ -163,7 +163,7 @@ def test_a_name_is_taken_by_whoever_has_it(lab: Lab) -> None:
     lab.worker("calm-otter")
     call("POST", "/create", {"type": "sync", "name": "one"})
     for name in ("one", "calm-otter"):
-        with pytest.raises(Taken, match=f"there is a worker {name} already"):
+        with pytest.raises(Taken, match=f"a worker named {name} already exists"):
             call("POST", "/fork", {"worker": "one", "name": name})
         with pytest.raises(Taken):
             call("POST", "/create", {"type": "plain", "name": name})
@@ -189,13 +189,13 @@ def test_a_name_is_taken_while_the_fork_is_being_made(lab: Lab) -> None:
 
 def test_what_is_wrong_with_a_type_is_said(lab: Lab) -> None:
     call = lab.daemon.call
-    with pytest.raises(NotFound, match="no worker type 'nothing'") as error:
+    with pytest.raises(NotFound, match="unknown worker type 'nothing'") as error:
         call("POST", "/create", {"type": "nothing"})
     assert error.value.hint is not None
     assert "sync" in error.value.hint
     with pytest.raises(Unavailable, match="cannot be loaded"):
         call("POST", "/create", {"type": "lost"})
-    with pytest.raises(UsageError, match="cannot be the name"):
+    with pytest.raises(UsageError, match="is not a valid worker name"):
         call("POST", "/create", {"type": "sync", "name": "Not A Name"})
     with pytest.raises(ProngError, match="TypeError") as broken:
         call("POST", "/create", {"type": "plain", "name": "one", "color": "red"})

@@ -61,7 +61,7 @@ def test_all_that_would_be_done(demo: Demo, size: tuple[int, int]) -> None:
             "<4: Document the limit in the README>",
             "<claude>",
             "how <copy>",
-            "<as at the turn>",
+            "<as of the turn>",
             "as at turn 4",
             "+7 -0 in 1 file",
             "~/data/prong/worktrees",
@@ -86,7 +86,7 @@ def test_a_small_terminal_has_the_buttons(demo: Demo, size: tuple[int, int]) -> 
         dialog.query_one("#count", Choice).choose("9")
         dialog.query_one("#run", Choice).choose("later")
         await person.press("enter")
-        await person.sees("Its turns", "Close")
+        await person.sees("Show turns", "Close")
 
     drive(story, size=size)
 
@@ -106,7 +106,7 @@ def test_the_branch_that_is_shown_is_made(demo: Demo) -> None:
         dialog.query_one("#run", Choice).choose("later")
         shown = field.value
         await person.press("enter")
-        await person.sees("Its turns", shown)
+        await person.sees("Show turns", shown)
 
     drive(story)
 
@@ -121,7 +121,7 @@ def test_another_turn_has_another_code(demo: Demo) -> None:
         await person.sees_no("history")
         dialog.query_one("#code", Choice).focus()
         await person.press("right")
-        await person.sees("<as it is now>", "as it is now in ~/shop")
+        await person.sees("<as it is now>", "current code of ~/shop")
         await person.press("right", "right")
         await person.sees("<untouched>", "no code is touched", "folder   ~/shop")
         assert dialog.query_one("#branch", Input).disabled
@@ -182,7 +182,7 @@ def test_enter_forks_and_the_source_is_as_it_was(demo: Demo) -> None:
         await person.sees("as at turn 2")
         dialog.query_one("#run", Choice).choose("later")
         await person.press("enter")
-        await person.sees(f"forked claude:{API}@2 into", "Run it here", "Its turns", "Close")
+        await person.sees(f"forked claude:{API}@2 into", "Run it here", "Show turns", "Close")
         assert dialog._made is not None
         (fork,) = dialog._made.forks
         assert fork.workspace is not None
@@ -259,7 +259,7 @@ def test_without_the_program_of_the_agent(
         await person.press("right")
         await person.sees("<copy>", "! claude is not on PATH")
         await person.press("enter")
-        await person.sees(f"forked claude:{API}@4 into", "then: prong", "Its turns", "Close")
+        await person.sees(f"forked claude:{API}@4 into", "then: prong", "Show turns", "Close")
         assert dialog._made is not None
         assert dialog._made.forks[0].path is not None
         assert not dialog.query_one("#run-here", Button).display
@@ -282,7 +282,7 @@ def test_a_fork_that_fails_can_be_tried_again(demo: Demo, monkeypatch: pytest.Mo
         await person.sees("the disk is full", "try: make room")
         monkeypatch.setattr(forking, "make", made)
         await person.press("enter")
-        await person.sees("forked claude:", "Its turns")
+        await person.sees("forked claude:", "Show turns")
 
     drive(story)
 
@@ -346,10 +346,10 @@ def test_what_was_typed_last_is_in_the_fork_and_nothing_is_drawn_over_it(demo: D
         branch.value = "typed/last"
         # At once, before the plan knows of it.
         await person.press("enter")
-        await person.sees("forked claude:", "on typed/last", "Its turns")
+        await person.sees("forked claude:", "on typed/last", "Show turns")
         for _ in range(15):
             await person.pilot.pause(0.03)
-        assert "Its turns" in person.screen
+        assert "Show turns" in person.screen
         assert "Close" in person.screen
 
     drive(story)
@@ -394,7 +394,7 @@ def test_while_a_fork_is_made_the_dialog_stays(demo: Demo, monkeypatch: pytest.M
         await person.sees("it is finished first")
         assert person.ui.screen is dialog
         gate.set()
-        await person.sees("forked claude:", "Its turns")
+        await person.sees("forked claude:", "Show turns")
 
     drive(story)
 
@@ -408,7 +408,7 @@ def test_a_busy_turn_is_waited_for_and_no_other_one_is_forked(
     def refusing(app: App, wish: Wish) -> Planned:
         found = plan(app, wish)
         if busy.is_set() and found.plan.point.turn == 3:
-            raise Busy("the agent is at work on turn 3", hint="--wait")
+            raise Busy("the agent is still working on turn 3", hint="--wait")
         return found
 
     monkeypatch.setattr(forking, "plan", refusing)
@@ -417,12 +417,12 @@ def test_a_busy_turn_is_waited_for_and_no_other_one_is_forked(
         dialog = await planned(person)
         dialog.query_one("#turn", Choice).focus()
         await person.press("left")
-        await person.sees("the agent is at work on turn 3", "Wait until it is idle")
+        await person.sees("the agent is still working on turn 3", "Wait until it is idle")
         await person.press("w")
         await person.sees("waiting until the agent is done")
         # Something else is changed meanwhile: it is still at work, and can be waited for again.
         dialog.query_one("#count", Choice).action_turn(1)
-        await person.sees("the agent is at work on turn 3", "Wait until it is idle")
+        await person.sees("the agent is still working on turn 3", "Wait until it is idle")
         await person.press("w")
         await person.sees("waiting until the agent is done")
         busy.clear()

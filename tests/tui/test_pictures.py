@@ -106,7 +106,7 @@ async def tree(person: Person) -> None:
 async def workers(person: Person) -> None:
     await sessions(person)
     await person.press("f4")
-    await person.sees("There are no workers.")
+    await person.sees("No workers yet.")
 
 
 async def workers_at_work(person: Person) -> None:

@@ -141,7 +141,7 @@ def test_the_mouse(samples: Shell, tmux: Tmux) -> None:
 
 
 def test_without_a_terminal(samples: Shell) -> None:
-    assert "there is no terminal to draw on" in samples.fails(5, "ui")
+    assert "this needs a terminal" in samples.fails(5, "ui")
     # Alone it helps instead.
     assert "Usage: prong" in samples.ok()
 
@@ -154,4 +154,4 @@ def test_standard_error_must_have_a_place(samples: Shell) -> None:
 def test_a_terminal_that_can_nothing(samples: Shell) -> None:
     shown = on_terminal(samples, "ui", TERM="dumb")
     assert shown.status == 5
-    assert "there is no terminal to draw on" in shown.output
+    assert "this needs a terminal" in shown.output

@@ -175,12 +175,12 @@ def test_nothing_is_found(demo: Demo) -> None:
         await person.press("alt+a")
         await person.sees("3 of 5 sessions")
         await person.type("xyzzyplugh")
-        await person.sees("Nothing about “xyzzyplugh” in 5 sessions", "narrowed to claude")
+        await person.sees("Nothing about “xyzzyplugh” in 5 sessions", "Filters: claude")
         await person.press("F")
         # There is nothing to fork: it is a letter of the word.
         assert person.ui.looked_at.point is None
         await person.press("alt+shift+f")
-        await person.sees("There is nothing here to do that with")
+        await person.sees("This does not apply to the selection")
         await person.press("escape")
         await person.sees("3 of 5 sessions")
 
@@ -190,7 +190,7 @@ def test_nothing_is_found(demo: Demo) -> None:
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 def test_there_are_no_sessions(shell: Shell, size: tuple[int, int]) -> None:
     async def story(person: Person) -> None:
-        await person.sees("There are no sessions yet.", "prong demo", "prong doctor")
+        await person.sees("No sessions yet.", "prong demo", "prong doctor")
 
     drive(story, size=size)
 
@@ -305,9 +305,9 @@ def test_the_name_of_the_place_is_copied(demo: Demo) -> None:
 def test_help_names_the_keys(demo: Demo) -> None:
     async def story(person: Person) -> None:
         await person.press("f1")
-        await person.sees("Everywhere", "Alt+Shift+F or F", "fork at the turn where the cursor is")
+        await person.sees("Everywhere", "Alt+Shift+F or F", "fork at the selected turn")
         await person.press("end")
-        await person.sees("clone it with its folder")
+        await person.sees("clone it")
         await person.press("escape")
         await person.sees_no("Everywhere")
 

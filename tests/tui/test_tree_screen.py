@@ -95,11 +95,11 @@ def test_the_family_of_one(samples: Shell) -> None:
 
 def test_nothing_was_ever_forked(shell: Shell) -> None:
     async def story(person: Person) -> None:
-        await person.sees("No session was ever forked.", "F   on a turn forks it")
+        await person.sees("No forks yet.", "F   on a turn forks the session")
         assert person.ui.looked_at.point is None
         assert person.ui.looked_at.session is None
         await person.press("enter", "A")
-        await person.sees("There are no sessions yet.")
+        await person.sees("No sessions yet.")
         assert person.ui.wishes == []
 
     drive(story, "f3")
@@ -123,7 +123,7 @@ def test_what_is_new_is_seen_when_one_comes_back(shell: Shell) -> None:
     sample.write(shell.home.claude)
 
     async def story(person: Person) -> None:
-        await person.sees("No session was ever forked.")
+        await person.sees("No forks yet.")
         await person.press("f2")
         fork = sample.branch_off("00000002-0000-4000-8000-000000000002", at)
         fork.prompt("own")

@@ -29,7 +29,7 @@ async def open_turns(person: Person, *, without_answer: bool = False) -> None:
 def test_turns_with_marks(demo: Demo, size: tuple[int, int]) -> None:
     async def story(person: Person) -> None:
         await open_turns(person)
-        await person.sees("Rate limiting for the public API", "● its code was kept")
+        await person.sees("Rate limiting for the public API", "● code captured")
         lines = [line[:60] for line in person.screen.splitlines()[1:5]]
         assert [line[2:5] for line in lines] == ["●  ", "● Y", "●  ", "●≡ "]
         assert "+10 -11" in lines[1]
@@ -43,13 +43,13 @@ def test_turns_with_marks(demo: Demo, size: tuple[int, int]) -> None:
 def test_turns_that_a_rewind_left(demo: Demo) -> None:
     async def story(person: Person) -> None:
         await open_turns(person)
-        await person.sees("1 left by rewinds (A shows them)")
+        await person.sees("1 abandoned by rewinds (A shows them)")
         await person.press("A")
         await person.sees("Forget Redis", "4a960d0d")
         await person.press("end")
         assert person.ui.looked_at.point == f"claude:{API}@{_chosen(person)}"
         await person.press("F")
-        await person.sees("the turn is on a branch that was left by a rewind")
+        await person.sees("the turn is on a branch abandoned by a rewind")
         await person.press("escape", "A")
         await person.sees_no("Forget Redis")
 

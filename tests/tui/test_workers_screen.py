@@ -44,13 +44,13 @@ def release(lab: WorkerLab, parser: Path) -> Callable[[], None]:
 
 def test_no_workers(shell: Shell) -> None:
     async def story(person: Person) -> None:
-        await person.sees("There are no workers.", 'prong run "write the parser"', "no workers")
+        await person.sees("No workers yet.", 'prong run "write the parser"', "no workers")
         assert person.ui.looked_at.point is None
         assert person.ui.looked_at.session is None
         # There is nothing to do anything with.
         await person.press("enter", *"aswxXRnc")
         await person.pilot.pause()
-        assert "There are no workers." in person.screen
+        assert "No workers yet." in person.screen
         assert "Attach" not in person.screen
 
     drive(story, "f4")
@@ -91,13 +91,13 @@ def test_send_and_rename(lab: WorkerLab, parser: Path) -> None:
         await person.press("s")
         await person.sees("Send to parser")
         await person.press("escape", "n")
-        await person.sees("Another name for parser")
+        await person.sees("New name for parser")
         await person.press("end", *"-two")
         await person.press("enter")
         await person.sees("● parser-two")
         assert person.ui.looked_at.point == "parser-two"
         await person.press("n")
-        await person.sees("Another name for parser-two")
+        await person.sees("New name for parser-two")
         await person.press("end", *" no name")
         await person.press("enter")
         await person.until(lambda: "● parser-two" in person.screen and "try: " in person.screen)
@@ -144,7 +144,7 @@ def test_the_question_is_asked_where_the_key_was_pressed(
             forced.append(name)
             return
         gate.wait(60)
-        raise Busy("parser is at work")
+        raise Busy("parser is busy")
 
     monkeypatch.setattr(Workers, "stop", stop)
 
@@ -153,7 +153,7 @@ def test_the_question_is_asked_where_the_key_was_pressed(
         await person.press("x", "f2")
         await person.sees("1 session")
         gate.set()
-        await person.sees("x asks again")
+        await person.sees("press x to try again")
         await person.press("y")
         assert not forced
 
@@ -213,16 +213,16 @@ def test_wait(lab: WorkerLab, release: Callable[[], None]) -> None:
     async def story(person: Person) -> None:
         await person.sees("1 busy", "w Wait")
         await person.press("w")
-        await person.sees("(you are told when it is done)")
+        await person.sees("(notifies you when it is done)")
         await person.press("w")
-        await person.sees_no("(you are told when it is done)")
+        await person.sees_no("(notifies you when it is done)")
         await person.press("w")
-        await person.sees("(you are told when it is done)")
+        await person.sees("(notifies you when it is done)")
         release()
         await person.sees("1 idle")
         await person.until(lambda: [one.message for one in person.ui._notifications])
         assert [one.message for one in person.ui._notifications] == ["parser is idle"]
-        await person.sees_no("(you are told when it is done)")
+        await person.sees_no("(notifies you when it is done)")
 
     drive(story, "f4")
 
@@ -231,15 +231,15 @@ def test_nobody_waits_when_the_screen_was_left(lab: WorkerLab, release: Callable
     async def story(person: Person) -> None:
         await person.sees("1 busy")
         await person.press("w")
-        await person.sees("(you are told when it is done)")
+        await person.sees("(notifies you when it is done)")
         # A dialog is still this screen.
         await person.press("s")
         await person.sees("Send to parser")
         await person.press("escape")
-        await person.sees("(you are told when it is done)")
+        await person.sees("(notifies you when it is done)")
         await person.press("f3", "f4")
         await person.sees("1 busy")
-        await person.sees_no("(you are told when it is done)")
+        await person.sees_no("(notifies you when it is done)")
         release()
         await person.sees("1 idle")
         assert not list(person.ui._notifications)
@@ -252,23 +252,23 @@ def test_stop_restart_and_forget(lab: WorkerLab, release: Callable[[], None]) ->
         await person.sees("1 busy", "x Stop")
         assert "R Restart" not in person.screen
         await person.press("x")
-        await person.sees("parser is at work. Stop it?")
+        await person.sees("parser is busy. Stop it?")
         await person.press("n")
         await person.sees_no("Stop it?")
         assert lab.status("parser")["state"] == "busy"
         await person.press("x")
-        await person.sees("parser is at work. Stop it?")
+        await person.sees("parser is busy. Stop it?")
         await person.press("y")
-        await person.sees("parser is stopped", "○ parser  gone", "R Restart", "X Forget")
+        await person.sees("parser stopped", "○ parser  gone", "R Restart", "X Forget")
         assert "x Stop" not in person.screen
         release()
         await person.press("R")
-        await person.sees("parser is started again", "● parser  idle")
+        await person.sees("parser restarted", "● parser  idle")
         # One that is idle is not asked for.
         await person.press("x")
         await person.sees("○ parser  gone")
         await person.press("X")
-        await person.sees("parser is forgotten", "There are no workers.")
+        await person.sees("parser forgotten", "No workers yet.")
 
     drive(story, "f4", size=NARROW)
 
@@ -295,7 +295,7 @@ def test_attach(lab: WorkerLab, parser: Path, monkeypatch: pytest.MonkeyPatch) -
         for name, value in lab.inside().items():
             monkeypatch.setenv(name, value)
         await person.press("a")
-        await person.sees("the pane of parser has the focus")
+        await person.sees("switched to the pane of parser")
 
     drive(story, "f4")
 
@@ -409,7 +409,7 @@ def test_an_error_is_told_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
         await person.until(lambda: looks.count > 5)
         assert len(list(person.ui._notifications)) == 1
         looks.error = None
-        await person.sees("There are no workers.")
+        await person.sees("No workers yet.")
 
     drive(story, "f4")
 
@@ -421,7 +421,7 @@ def test_those_that_are_long_gone(lab: WorkerLab, parser: Path) -> None:
     records.change("parser", stopped=old, started=old, prompted=old, created=old)
 
     async def story(person: Person) -> None:
-        await person.sees("1 worker long gone: A shows all", "There are no workers.")
+        await person.sees("1 worker long gone: A shows all", "No workers yet.")
         await person.press("A")
         await person.sees("○ parser  gone", "1 gone")
         await person.press("A")

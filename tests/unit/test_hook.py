@@ -457,7 +457,7 @@ class TestWorkers:
         head = self.git(top, "rev-parse", "HEAD")
         assert told["commit"] == {
             "commit": head,
-            "reason": "there is no remote nowhere",
+            "reason": "unknown remote nowhere",
             "push": None,
         }
         assert self.git(top, "log", "-1", "--format=%s") == "Turn 1: make a.txt"

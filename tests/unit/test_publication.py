@@ -173,7 +173,7 @@ class TestErrors:
         missing = place.root / "gone"
         with pytest.raises(External) as caught, Publication(place.journal) as publication:
             copy_file(missing, publication.stage(place.session))
-        message = f"the fork could not be made: No such file or directory: {missing}"
+        message = f"cannot create the fork: No such file or directory: {missing}"
         assert caught.value.message == message
         assert caught.value.details == {"path": str(missing)}
         assert place.is_empty()
@@ -181,7 +181,7 @@ class TestErrors:
     def test_a_journal_that_cannot_be_written(self, place: Place) -> None:
         place.root.mkdir(exist_ok=True)
         (place.root / "state").write_text("a file")
-        with pytest.raises(External, match="the fork could not be made: Not a directory"):
+        with pytest.raises(External, match="cannot create the fork: Not a directory"):
             place.make()
         assert not (place.root / "store").exists()
 

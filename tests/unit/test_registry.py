@@ -55,7 +55,7 @@ def test_a_plug_in_cannot_replace_a_built_in(monkeypatch: pytest.MonkeyPatch) ->
     install(monkeypatch, ("claude", BUILT_IN["codex"]))
     registry = Registry()
     assert registry.stores["claude"].name == "claude"
-    assert registry.plug_ins[0].error == "ValueError: there is another agent claude"
+    assert registry.plug_ins[0].error == "ValueError: another plug-in already provides agent claude"
 
 
 @pytest.mark.parametrize(

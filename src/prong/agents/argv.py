@@ -223,7 +223,7 @@ def extra_flags(
     found = list(grammar.arguments([Word.of(word) for word in words]))
     for one in found:
         if one.flag is None:
-            message = f"{one.value!r} is no flag of {program}: a prompt stands before --"
+            message = f"{one.value!r} is not a flag of {program}; put the prompt before --"
             raise UsageError(message, hint="prong run PROMPT -- FLAGS")
         if one.flag in own:
             message = f"{one.flag} is set by prong"

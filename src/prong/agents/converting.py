@@ -369,8 +369,8 @@ def publish(
     session = session_at(staged)
     if session is None or session.turn_count != turns:
         raise Corrupt(
-            "the converted session does not read back as it was meant, so it was not published",
-            hint="please report this; --method seed needs no conversion",
+            "the converted session does not match its source, so it was discarded",
+            hint="please report this; to fork without a conversion: --method seed",
             expected=turns,
             found=session.turn_count if session else 0,
         )
@@ -380,6 +380,6 @@ def publish(
 
 def nothing_to_convert() -> UsageError:
     return UsageError(
-        "nothing was said up to this turn, so there is nothing to convert",
+        "the session has no messages up to this turn: nothing to convert",
         hint="start a new session of the other agent instead",
     )

@@ -15,5 +15,5 @@ def is_uuid(text: str) -> bool:
 def checked_id(id_: str) -> str:
     """The id that was asked for, if the agents' programs will take it."""
     if not is_uuid(id_):
-        raise UsageError(f"a session id is a UUID, and {id_!r} is none")
+        raise UsageError(f"{id_!r} is not a session id: session ids are UUIDs")
     return id_

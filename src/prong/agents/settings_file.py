@@ -68,7 +68,7 @@ class Text(Record, frozen=True):
         try:
             return cls((content or b"")[3 if bom else 0 :].decode("utf-8"), bom)
         except UnicodeDecodeError:
-            raise ConfigError(f"{path} is not UTF-8: prong leaves it alone") from None
+            raise ConfigError(f"{path} is not UTF-8: prong leaves it unchanged") from None
 
     def encode(self, text: str) -> bytes:
         return (codecs.BOM_UTF8 if self.bom else b"") + text.encode("utf-8")
@@ -196,16 +196,16 @@ def _check(path: Path, text: str) -> None:
         data: Any = json.loads(text)
         json_text.parse(text)
     except RecursionError:
-        raise ConfigError(f"{path} is nested too deeply: prong leaves it alone") from None
+        raise ConfigError(f"{path} is nested too deeply: prong leaves it unchanged") from None
     except ValueError as error:
         raise ConfigError(
-            f"{path} {_what_is_wrong(text, error)}: prong leaves it alone",
-            hint="make it plain JSON, then once more",
+            f"{path} {_what_is_wrong(text, error)}: prong leaves it unchanged",
+            hint="make it plain JSON, then try again",
             path=str(path),
         ) from None
     wrong = _wrong_shape(data)
     if wrong:
-        raise ConfigError(f"{path}: {wrong}; prong leaves it alone", path=str(path))
+        raise ConfigError(f"{path}: {wrong}; prong leaves it unchanged", path=str(path))
 
 
 def _what_is_wrong(text: str, error: ValueError) -> str:

@@ -43,11 +43,11 @@ def plan(app: App, source: str, new: str | None, *, trust: bool) -> ClonePlan:
 
 def _warnings(status: WorkerStatus) -> Iterator[str]:
     if status.state is WorkerState.BUSY:
-        yield "it is at work: the copy waits until it is idle"
+        yield "it is busy: the clone waits until it is idle"
     if status.state is WorkerState.WAITING:
         about = f" ({status.evidence.detail})" if status.evidence.detail else ""
         yield (
-            f"it waits for a person{about}, and the copy until it is idle: "
+            f"it is waiting for input{about}, and the clone until it is idle: "
             f"prong attach {status.worker.name}"
         )
 

@@ -25,14 +25,14 @@ def refuse_unallowed(
         "allow_commands": commands,
     }
     what = {
-        "allow_skip_permissions": "a worker that asks nobody for permission",
+        "allow_skip_permissions": "a worker that bypasses permission checks",
         "allow_trust": "a folder that is trusted",
         "allow_commands": "a command instead of a prompt",
     }
     for name, is_asked in asked.items():
         if is_asked and not getattr(app.settings.mcp, name):
             raise UsageError(
-                f"an agent may not ask for {what[name]}: the user has not allowed it",
+                f"agents may not request {what[name]}: the user has not allowed it",
                 hint=f"the user can: [mcp] {name} = true in {config_file()}",
             )
 

@@ -593,5 +593,5 @@ class App:
             return self.stores[agent]
         except KeyError:
             raise NotFound(
-                f"there is no agent {agent!r}", hint=f"one of {', '.join(self.stores)}"
+                f"unknown agent {agent!r}", hint=f"one of {', '.join(self.stores)}"
             ) from None

@@ -14,7 +14,7 @@ class Missing(Record, frozen=True):
 
 
 _A_PERSON = Missing("a person decides this, or does it by hand")
-_NO_WEB = Missing("there is no web front end yet")
+_NO_WEB = Missing("prong has no web front end yet")
 _TYPED = Missing("it is typed: it wants more words than a key")
 
 

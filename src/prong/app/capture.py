@@ -345,14 +345,14 @@ class Capture:
         session = conversation.session
         last = conversation.turns[-1] if conversation.turns else None
         if last is not None and last.state is TurnState.RUNNING:
-            raise Busy(f"the agent is at work on turn {last.index} of {session.ref}")
+            raise Busy(f"the agent is still working on turn {last.index} of {session.ref}")
         if last is not None and last.index is not None and last.index <= session.inherited:
             raise UsageError(
                 f"{session.ref} has no turn of its own yet", hint=f"prong snapshot {session.parent}"
             )
         folder = Path(session.cwd or "")
         if not session.cwd or not folder.is_dir():
-            raise NotFound(f"the folder of {session.ref} is gone", path=session.cwd)
+            raise NotFound(f"the folder of {session.ref} no longer exists", path=session.cwd)
         key = TurnKey(session.agent, session.id, last.id if last else TurnKey.BASELINE)
         number = last.index if last else 0
         taken = snapshots.take(

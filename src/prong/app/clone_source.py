@@ -55,7 +55,8 @@ class Origin(Record, frozen=True):
             return cls.of_worker(app, worker)
         if not session.cwd or not Path(session.cwd).is_dir():
             raise NotFound(
-                f"the folder of {session.ref} is gone: {session.cwd}", hint=f"prong fork {text}"
+                f"the folder of {session.ref} no longer exists: {session.cwd}",
+                hint=f"prong fork {text}",
             )
         path = text if os.path.isfile(text) else None  # noqa: PTH113 (it may be anything)
         return cls(session.agent, Path(session.cwd), None, session, path)
@@ -113,7 +114,7 @@ class Rest:
                 origin = origin.now(self._app)
             if not origin.is_at_work(self._app):
                 return origin
-            self._tell(f"{origin.label} is at work")
+            self._tell(f"{origin.label} is busy")
             if time.monotonic() >= self._end:
                 raise self._too_long(origin.label)
             time.sleep(min(_LOOK_EVERY, max(0.0, self._end - time.monotonic())))
@@ -129,7 +130,7 @@ class Rest:
                 wants_a_person = status.state is WorkerState.WAITING
                 about = f" ({status.evidence.detail})" if status.evidence.detail else ""
                 self._tell(
-                    f"{name} waits for a person{about}" if wants_a_person else f"{name} is at work"
+                    f"{name} is waiting for input{about}" if wants_a_person else f"{name} is busy"
                 )
                 piece = min(_PIECE, self._end - time.monotonic())
                 if piece <= 0:

@@ -122,7 +122,7 @@ class Daemon:
             connection.request(method, path, content, headers)
             return connection.getresponse()
         except (ConnectionRefusedError, FileNotFoundError) as error:
-            raise Unavailable("no daemon is running", hint="prong serve") from error
+            raise Unavailable("the daemon is not running", hint="prong serve") from error
         except TimeoutError as error:
             raise Unavailable("the daemon does not answer", hint="prong serve") from error
         except (OSError, HTTPException) as error:
@@ -139,9 +139,9 @@ def _answer(status: int, content: bytes) -> dict[str, Any]:
     try:
         answer: Any = json.loads(content)
     except ValueError:
-        raise External(f"the daemon answered what is no JSON ({status})") from None
+        raise External(f"the daemon answered what is not JSON ({status})") from None
     if not isinstance(answer, dict):
-        raise External(f"the daemon answered what is no object ({status})")
+        raise External(f"the daemon sent something that is not an object ({status})")
     found = cast(dict[str, Any], answer)
     if status < 400:
         return found

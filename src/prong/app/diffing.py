@@ -121,11 +121,11 @@ def of_turn(
     ref = conversation.session.ref
     if turn is None:
         raise UsageError(
-            "turn 0 is before the first prompt: nothing was changed", hint=f"prong diff {ref}@0..1"
+            "turn 0 is before the first prompt and has no changes", hint=f"prong diff {ref}@0..1"
         )
     if turn.index is None:
         raise UsageError(
-            "the turn is on a branch that was left by a rewind: which turn was before it?",
+            "the turn was abandoned by a rewind: name the turn before it",
             hint=f"prong diff {ref}@A..{turn.id}",
         )
     captured = app.snapshots(conversation)
@@ -144,7 +144,7 @@ def of_turn(
             f"prong diff {ref}@{known[0].index if known[0] else 0}..{turn.index}; " if known else ""
         )
         raise NotFound(
-            f"no code captured at the turn before {turn.index}: what it changed is not known",
+            f"no code captured at the turn before {turn.index}: its changes are unknown",
             hint=f"{since}{_INSTALL}",
         )
     return _compared(_captured(conversation, captured, known[0]), new, paths)
@@ -246,12 +246,13 @@ def _common(old: CodePoint, new: CodePoint) -> Path:
                 return place
             places.append(place)
     if not places:
-        raise NotFound(f"the repository of {new} is gone: {new.snapshot.repo}")
+        raise NotFound(f"the repository of {new} no longer exists: {new.snapshot.repo}")
     for point in (old, new):
         if not any(code_diff.has(place, point.snapshot.tree) for place in places):
             raise NotFound(f"the code of {point} is no longer in {point.snapshot.repo}")
     raise UsageError(
-        f"{old} and {new} are of two repositories: {old.snapshot.repo} and {new.snapshot.repo}",
+        f"{old} and {new} belong to different repositories: "
+        f"{old.snapshot.repo} and {new.snapshot.repo}",
         hint="compare turns of one repository",
     )
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _WARN_BEFORE = timedelta(days=7)
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
-_LEAVE_OUT = "PRONG_PLUGINS=none leaves plug-ins out"
+_LEAVE_OUT = "set PRONG_PLUGINS=none to disable plug-ins"
 
 
 class Report(Record, frozen=True):
@@ -79,7 +79,7 @@ def _agent(app: App, name: str, store: AgentStore, sessions: list[Session]) -> l
 def _unknown_agents(app: App) -> Iterable[Finding]:
     for name in app.settings.extra_roots:
         if name not in app.stores:
-            message = f"agents.{name}: there is no such agent"
+            message = f"agents.{name}: unknown agent"
             yield Finding("config", Level.WARNING, message, f"edit {paths.config_file()}")
 
 
@@ -129,7 +129,7 @@ def _parts(version: str) -> tuple[int, ...]:
 def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[Finding]:
     for root in store.roots:
         if not root.is_dir():
-            yield Finding(agent, Level.NOTE, f"{root} does not exist: no sessions from there")
+            yield Finding(agent, Level.NOTE, f"{root} does not exist")
             continue
         here = [session for session in sessions if session.path.is_relative_to(root)]
         size = sum(session.size for session in here)
@@ -173,12 +173,12 @@ def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
         hint = found.hint or "prong hooks status"
         yield Finding(agent, level, f"hooks: {found.problem}", hint)
     elif found.state is HookState.INSTALLED:
-        yield Finding(agent, Level.OK, "hooks are installed: every turn keeps its code")
+        yield Finding(agent, Level.OK, "hooks are installed: code is captured after every turn")
     elif found.state is HookState.OUTDATED:
-        message = "hooks are outdated: some are missing, or call another prong"
+        message = "hooks are outdated: some are missing or call another prong"
         yield Finding(agent, Level.WARNING, message, "prong hooks install")
     else:
-        message = "hooks are not installed: turns do not keep their code"
+        message = "hooks are not installed: code is not captured"
         yield Finding(agent, Level.NOTE, message, "prong hooks install")
 
 
@@ -194,20 +194,20 @@ def _mcp(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
     scope = found.entry.scope if found.entry else "user"
     again = f"{install} --scope {scope}" if scope != "user" else install
     if found.state is McpState.NONE:
-        message = "the MCP server is not installed: the agent cannot search and fork by itself"
+        message = "the MCP server is not registered: the agent cannot search and fork"
         yield Finding(agent, Level.NOTE, message, install)
     elif found.state is McpState.OUTDATED:
-        message = "the MCP server is outdated: it is another prong, or gets too little environment"
+        message = "the MCP server is outdated: it runs another prong or lacks environment variables"
         yield Finding(agent, Level.WARNING, message, again)
     else:
         where = f"by the plug-in {found.plug_in}" if found.plug_in else scope
-        yield Finding(agent, Level.OK, f"the MCP server is installed ({where})")
+        yield Finding(agent, Level.OK, f"the MCP server is registered ({where})")
 
 
 def _unfinished(app: App) -> Iterable[Finding]:
     found = publication.leftovers(app.journal_dir)
     if found:
-        message = f"{counted(len(found), 'fork')} killed on the way; something is left of that"
+        message = f"{counted(len(found), 'fork')} interrupted; files are left over"
         yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
 
 
@@ -222,8 +222,8 @@ def _state(app: App) -> Iterable[Finding]:
     else:
         yield Finding("state", Level.OK, f"{where}: {counted(health.forks, 'recorded fork')}")
     for path in health.damaged:
-        message = f"{path} was damaged: a new state.db has what could be salvaged and rebuilt"
-        yield Finding("state", Level.NOTE, message, "keep it until you miss nothing")
+        message = f"{path} was damaged: a new state.db contains what could be recovered"
+        yield Finding("state", Level.NOTE, message, "delete it when nothing is missing")
     for repair in repairs.found(where):
         yield Finding("state", Level.NOTE, repair.message)
     repairs.mark_seen(where)
@@ -236,7 +236,7 @@ def fix(app: App) -> Iterable[Finding]:
             removed = publication.undo(leftover)
         except OSError as error:
             # What else is left is still cleaned.
-            yield Finding("forks", Level.WARNING, f"what a fork left cannot be removed: {error}")
+            yield Finding("forks", Level.WARNING, f"cannot remove leftovers of a fork: {error}")
             continue
         for path in removed:
             yield Finding("forks", Level.OK, f"removed {path}")

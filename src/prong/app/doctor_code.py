@@ -46,7 +46,7 @@ def git() -> Iterable[Finding]:
     try:
         said = Git(Path("/")).run("version").decode(errors="replace").strip()
     except ProngError as error:
-        message = f"{error.message}: conversations can be forked, but without their code"
+        message = f"{error.message}: conversations can be forked, but without code"
         yield Finding("git", Level.WARNING, message, "install git")
         return
     found = re.search(r"(\d+)\.(\d+)", said)
@@ -66,14 +66,14 @@ def examine(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
     for root in worktrees.roots(app):
         left = leftovers(root)
         if left:
-            message = f"{counted(len(left), 'worktree')} killed on the way, in {root}"
+            message = f"{counted(len(left), 'worktree')} interrupted, in {root}"
             yield Finding("forks", Level.WARNING, message, _FIX)
         found = adapter.listed(root)
         if found:
             message = f"{root}: {counted(len(found), 'worktree')}"
             yield Finding("code", Level.OK, message)
         for path in adapter.strays(root):
-            message = f"{path}: the repository of this worktree is gone, or was moved"
+            message = f"{path}: the repository of this worktree was moved or deleted"
             hint = f"git worktree repair {path}, in the repository; or delete the folder"
             yield Finding("code", Level.NOTE, message, hint)
     if app.state_health() is not None:
@@ -172,13 +172,13 @@ def fix(app: App) -> Iterable[Finding]:
         try:
             swept = sweep(root, lambda path: worktrees.is_used(app, path))
         except (OSError, ProngError) as error:
-            message = f"what is left in {root} cannot be removed: {error}"
+            message = f"cannot remove leftovers in {root}: {error}"
             yield Finding("forks", Level.WARNING, message)
             continue
         for path in swept.removed:
             yield Finding("forks", Level.OK, f"removed {path}")
         for path in swept.kept:
-            message = f"{path} stays: its fork was killed, but there is work in it"
+            message = f"{path} is kept: its fork was interrupted, but it contains work"
             yield Finding("forks", Level.NOTE, message, "prong worktrees")
     if app.state_health() is None:
         return
@@ -191,11 +191,11 @@ def fix(app: App) -> Iterable[Finding]:
             yield Finding("code", Level.WARNING, f"{folder}: {error.message}", error.hint)
     lost = capture.forget_deleted()
     if lost:
-        message = f"forgot {counted(lost, 'snapshot')} which no repository has any more"
+        message = f"forgot {counted(lost, 'snapshot')} that no repository has any more"
         yield Finding("code", Level.OK, message)
     new = len(_recorded(app) - before)
     if new:
-        message = f"{counted(new, 'snapshot')} recorded anew, as their repositories have them"
+        message = f"{counted(new, 'snapshot')} recovered from their repositories"
         yield Finding("code", Level.OK, message)
 
 

@@ -187,7 +187,7 @@ class _Writer:
         try:
             written = future.result()
         except FileExistsError:
-            reason = "somebody wrote it this very moment"
+            reason = "it was changed just now"
             self.done[one.session.ref] = replace(one, state=ExportState.REFUSED, reason=reason)
             return
         self._folder.entries[str(one.session.ref)] = entry

@@ -148,7 +148,7 @@ def _check_name(folder: Path) -> None:
 
 
 def _cannot_be_kept(folder: Path | None, error: OSError) -> str:
-    return f"the index cannot be kept in {folder}: {error.strerror or error}"
+    return f"the index cannot be written to {folder}: {error.strerror or error}"
 
 
 def index(made: Engines, *, rebuild: bool, vectors: bool, on_progress: OnProgress) -> IndexState:
@@ -165,7 +165,7 @@ def index(made: Engines, *, rebuild: bool, vectors: bool, on_progress: OnProgres
         return made.indexing.refresh(patience=_PATIENCE, on_progress=on_progress)
 
     if _healing(made, refreshed).busy:
-        raise Busy("another prong is at work on the index", hint="prong index --status")
+        raise Busy("another prong is updating the index", hint="prong index --status")
     if vectors:
         _read_all(made, on_progress)
     return state(made)
@@ -228,11 +228,13 @@ def _healing(made: Engines, act: Callable[[], T]) -> T:
     try:
         return act()
     except OSError as error:
-        message = f"the search index cannot be used: {error}"
-        raise Unavailable(message, hint="is the disk full? prong index --rebuild") from error
+        message = f"cannot use the search index: {error}"
+        raise Unavailable(
+            message, hint="check for free disk space, then: prong index --rebuild"
+        ) from error
     except sqlite3.Error as error:
         if has_no_room(error):
-            message = f"the search index cannot be used: {error}"
+            message = f"cannot use the search index: {error}"
             raise Unavailable(message, hint="make room on the disk") from error
         if not is_damage(error):
             raise unavailable(error) from error
@@ -246,7 +248,7 @@ def find(
 ) -> SearchResult:
     """The turns that fit, best first."""
     if engine not in (None, *ENGINES):
-        raise UsageError(f"there is no engine {engine!r}", hint=f"one of {', '.join(ENGINES)}")
+        raise UsageError(f"unknown engine {engine!r}", hint=f"one of {', '.join(ENGINES)}")
     try:
         return _healing(made, lambda: _find(app, made, query, engine, on_progress))
     except Unavailable as error:
@@ -304,7 +306,7 @@ def _find(
 
 def _notes(made: Engines, failed: Mapping[str, str]) -> Iterator[str]:
     if made.problem is not None:
-        yield f"{made.problem}; every search reads all sessions (XDG_CACHE_HOME names another)"
+        yield f"{made.problem}; every search reads all sessions (change XDG_CACHE_HOME)"
     for agent, why in failed.items():
         yield f"{agent} cannot be searched: {why}"
 

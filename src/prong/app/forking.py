@@ -135,9 +135,7 @@ def _refuse_running(source: ForkSource, plan: ForkPlan) -> None:
     everywhere = (*conversation.turns, *conversation.abandoned)
     turn = next((turn for turn in everywhere if turn.id == wanted), None)
     if turn is None:
-        raise NotFound(
-            f"there is no turn {plan.point} any more", hint=f"prong turns {plan.source.ref}"
-        )
+        raise NotFound(f"turn {plan.point} no longer exists", hint=f"prong turns {plan.source.ref}")
     planning.refuse_running(conversation, turn)
 
 

@@ -76,9 +76,9 @@ def find(  # noqa: PLR0913 -- each narrows a search by itself, and help() shows 
     from prong.app import intent
 
     if limit < 1:
-        raise UsageError(f"limit is {limit}: at least one", hint="limit=10")
+        raise UsageError(f"limit must be at least 1, not {limit}", hint="limit=10")
     if isinstance(files, str):
-        raise UsageError("files is a text: a list of names is meant", hint=f"files=[{files!r}]")
+        raise UsageError("files must be a list of names, not a text", hint=f"files=[{files!r}]")
     options = Query(
         text="",
         agent=agent,
@@ -104,7 +104,7 @@ def _moment(text: str) -> datetime:
     try:
         return moment(text)
     except ValueError:
-        raise UsageError(f"{text!r} is no time", hint=f"try {EXAMPLES}") from None
+        raise UsageError(f"{text!r} is not a time", hint=f"try {EXAMPLES}") from None
 
 
 def _path(given: str | PathLike[str] | None) -> Path | None:

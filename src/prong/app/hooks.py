@@ -119,7 +119,7 @@ def _status(app: App, agent: str, scope: HookScope, folder: Path) -> HookStatus:
         current = bool(found) and found == _wanted(desk)
         off = _turned_off(hooks, scope, folder)
     except Unavailable as error:
-        problem = f"{error.message}, so nothing can be said about its hooks"
+        problem = f"{error.message}, so its hooks are unknown"
         return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, problem, error.hint)
     except ProngError as error:
         return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, error.message, error.hint)
@@ -166,7 +166,7 @@ def plan_install(app: App, scope: HookScope, folder: Path, agent: str | None) ->
         if agent is not None or any(root.is_dir() for root in app.store(name).roots)
     ]
     if not plans:
-        raise UsageError("no agent is there to install hooks for", hint="--agent claude")
+        raise UsageError("no agent found to install hooks for", hint="--agent claude")
     return plans
 
 

@@ -35,7 +35,7 @@ def understood(app: App, words: Sequence[str], options: Query) -> Intent:
     if not query.text:
         narrowed = any((query.agent, query.project, query.since, query.has_snapshot))
         hint = f"{_EXAMPLE}; prong list shows sessions without a search" if narrowed else _EXAMPLE
-        raise UsageError("say what you are looking for", hint=hint)
+        raise UsageError("the search is empty", hint=hint)
     return intent
 
 
@@ -47,7 +47,7 @@ def read(app: App, words: Sequence[str], options: Query) -> Intent:
     notes = [
         *parsed.notes,
         *(
-            f"{name}: in the words is overruled by the option"
+            f"{name}: in the query is ignored: the option takes precedence"
             for name in ("agent", "project", "since")
             if getattr(options, name) is not None and getattr(parsed, name) is not None
         ),
@@ -58,9 +58,7 @@ def read(app: App, words: Sequence[str], options: Query) -> Intent:
         project = project_folder(app, project, notes)
     files = (*options.files, *parsed.files)
     notes += [
-        f"{name} is no pattern: files are named as they are, by a whole name or a folder"
-        for name in files
-        if "*" in name
+        f"{name} is not a pattern: name a whole file or a folder" for name in files if "*" in name
     ]
     # Who names only a file looks for the turns that have to do with it.
     text = parsed.text or " ".join(files)

@@ -76,7 +76,7 @@ class LastSearch:
         """Where hit N is. Raises `NotFound` when there is no such hit."""
         places = self._read()
         if places is None:
-            raise NotFound(f"%{number}: no search has been made yet in this terminal", hint=_HINT)
+            raise NotFound(f"%{number}: no search was made in this terminal yet", hint=_HINT)
         if not places:
             raise NotFound(f"%{number}: the last search found nothing", hint=_HINT)
         if not 1 <= number <= len(places):
@@ -85,7 +85,9 @@ class LastSearch:
             raise NotFound(f"%{number}: the last search had {count}", hint=last)
         place = places[number - 1]
         if place is None:
-            raise NotFound(f"%{number}: the session of this hit is gone", hint="prong list --all")
+            raise NotFound(
+                f"%{number}: the session of this hit no longer exists", hint="prong list --all"
+            )
         return place
 
     def _path(self) -> Path:

@@ -27,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _SCOPES: dict[McpScope, str] = {
     "user": "for all folders",
     "local": "for this repository, and for you alone",
-    "project": "for everybody who works in this folder",
+    "project": "for everyone who works in this folder",
 }
 _HANDED_ON = (
     *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
@@ -156,7 +156,7 @@ class McpSetup:
             entries = [entry for one in some if (entry := servers.entry(name, one, place))]
             ours = [one for one in entries if is_ours(one)]
             if entries and not ours:
-                message = f"{entries[0].path} has a server {name} that is not ours: it stays"
+                message = f"{entries[0].path} has another program's server {name}: left unchanged"
                 raise NotFound(message, hint=f"the agent's own command: {agent} mcp remove {name}")
             changes = [McpChange(name, one.scope, place, one, None) for one in ours]
             found = [_plan(agent, servers, change) for change in changes]
@@ -174,7 +174,7 @@ class McpSetup:
         servers.carry_out(wanted)
         found = servers.entry(wanted.name, wanted.scope, wanted.folder)
         if _server_of(found) != _server_of(wanted.after):
-            message = f"{plan.agent} said that it was done, but its settings say something else"
+            message = f"{plan.agent} reported success, but its settings did not change"
             raise External(message, hint=f"{plan.agent} mcp get {wanted.name}")
 
     def status(self, agent: str, folder: Path | None = None) -> McpStatus:
@@ -235,11 +235,11 @@ def _plan(agent: str, servers: AgentMcp, change: McpChange, notes: tuple[str, ..
 def _notes(agent: str, servers: AgentMcp, change: McpChange) -> list[str]:
     notes: list[str] = []
     if change.scope == "project":
-        notes.append("everybody who gets this file needs `prong` on PATH")
+        notes.append("everyone who gets this file needs `prong` on PATH")
         if agent == "claude":
             notes.append("Claude Code asks once before it starts a server of a project")
         if shutil.which("prong") is None:
-            notes.append("prong is not on your PATH, so it will not be found here either")
+            notes.append("prong is not on your PATH, so the agent will not find it either")
     for scope in servers.scopes[: servers.scopes.index(change.scope)]:
         other = servers.entry(change.name, scope, change.folder)
         if other is not None:
@@ -247,9 +247,7 @@ def _notes(agent: str, servers: AgentMcp, change: McpChange) -> list[str]:
     if plug_in := servers.plug_in(NAME):
         notes.append(f"the plug-in {plug_in} brings the same server: one of the two is enough")
     if not servers.hands_on_all:
-        notes.append(
-            f"{agent} hands on only the variables that are named; keys are not written down"
-        )
+        notes.append(f"{agent} passes on only the variables that are named; keys are not stored")
     return notes
 
 
@@ -261,7 +259,7 @@ def _server(app: App, scope: McpScope, *, read_only: bool, env: Sequence[str] = 
     names = [one for one in env if "=" not in one]
     for name in (*pairs, *names):
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise UsageError(f"{name!r} is no name of a variable", hint="--env NAME or NAME=VALUE")
+            raise UsageError(f"{name!r} is not a variable name", hint="--env NAME or NAME=VALUE")
     return McpServer(
         words, pairs, tuple(dict.fromkeys([*app.root_variables(), *_HANDED_ON, *names]))
     )
@@ -285,7 +283,7 @@ def _require_program(app: App, agent: str) -> None:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        message = f"{name!r} is no name for a server: letters, digits, - and _ are"
+        message = f"{name!r} is not a server name: use letters, digits, - and _"
         raise UsageError(message, hint=f"--name {NAME}")
 
 

@@ -149,7 +149,7 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
     if images:
         them = "an image" if images == 1 else f"{images} images"
-        warnings.append(f"the prompt had {them}, which --retry cannot ask with again")
+        warnings.append(f"the prompt had {them}, which --retry cannot include")
     if draft.missing is not None:
         warnings.append(draft.missing)
     return replace(draft, warnings=tuple(warnings))
@@ -237,7 +237,7 @@ def _before(
 ) -> tuple[Turn | None, ForkOptions]:
     """The turn before, and the prompt of this one."""
     if turn is None:
-        raise UsageError("--retry needs a turn whose prompt is asked again", hint="SESSION@TURN")
+        raise UsageError("--retry needs a turn with a prompt", hint="SESSION@TURN")
     if turn.index is None:
         raise UsageError("--retry works on the active conversation only", hint="SESSION@NUMBER")
     prompt = turn.prompt if options.prompt is None else options.prompt
@@ -268,7 +268,7 @@ def refuse_running(conversation: Conversation, turn: Turn | None) -> None:
     ref = conversation.session.ref
     earlier = f", or fork the turn before: {ref}@{turn.index - 1}" if turn.index else ""
     raise Busy(
-        f"the agent is at work on turn {turn.index} of {ref}",
+        f"the agent is still working on turn {turn.index} of {ref}",
         hint=f"--wait waits until it is done{earlier}",
     )
 
@@ -278,9 +278,9 @@ def _check_method(
 ) -> None:
     source = conversation.session
     if options.trim and options.method is not Method.SEED:
-        raise UsageError("--trim is for seeds", hint="--method seed --trim")
+        raise UsageError("--trim needs --method seed", hint="--method seed --trim")
     if turn is None and options.method is not Method.COPY:
-        message = "before the first turn there is nothing to hand over"
+        message = "turn 0 has no conversation to pass on"
         raise UsageError(message, hint="leave --method out: the fork is a new session then")
     if options.method is not Method.NATIVE:
         return
@@ -289,15 +289,13 @@ def _check_method(
             f"{source.agent} has no fork of its own into {agent}", hint="leave --method out"
         )
     if options.before_compaction or conversation.turns[-1:] != ((turn,) if turn else ()):
-        raise UsageError(
-            "the agent's own fork takes the whole session as it is", hint="--method copy"
-        )
+        raise UsageError("--method native forks the whole session", hint="--method copy")
 
 
 def _workspace(app: App, point: str, conversation: Conversation, options: ForkOptions) -> Path:
     session, into = conversation.session, options.into
     if into is None and not session.cwd:
-        raise NotFound(f"{session.ref} does not say in which folder it ran", hint="--into DIR")
+        raise NotFound(f"{session.ref} does not record its folder", hint="--into DIR")
     # A shell leaves the ~ of `--into=~/shop` to us; that of nobody is a name like any other.
     folder = Path(os.path.expanduser(into) if into else session.cwd or "")  # noqa: PTH111
     if folder.is_dir():
@@ -305,14 +303,16 @@ def _workspace(app: App, point: str, conversation: Conversation, options: ForkOp
     if folder.exists():
         raise UsageError(f"{folder} is not a folder", hint="--into DIR")
     if into is not None:
-        raise NotFound(f"there is no folder {folder}", hint=f"mkdir -p {shlex.quote(str(folder))}")
+        raise NotFound(
+            f"folder {folder} does not exist", hint=f"mkdir -p {shlex.quote(str(folder))}"
+        )
     into_another = f"prong fork {shlex.quote(point)} --into DIR"
     if options.code is Code.NONE:
-        raise NotFound(f"the folder of {session.ref} is gone: {folder}", hint=into_another)
+        raise NotFound(f"the folder of {session.ref} no longer exists: {folder}", hint=into_another)
     raise NotFound(
-        f"the folder of {session.ref} is gone: {folder}. Its code was not found either; "
+        f"the folder of {session.ref} no longer exists: {folder}. Its code was not found either; "
         f"{workspaces.searched(app, conversation)}",
-        hint=f"{into_another}; if the repository was moved: cd into it, and the same again",
+        hint=f"{into_another}; if the repository was moved: cd into it and try again",
     )
 
 
@@ -428,11 +428,11 @@ def _warnings(
         case _:
             pass
     if turn is not None and turn.state is TurnState.INTERRUPTED:
-        found.append("the turn was interrupted; the agent will be told so")
+        found.append("the turn was interrupted, which the agent will see")
     if turn is not None and turn.index is None:
-        found.append("the turn is on a branch that was left by a rewind")
+        found.append("the turn is on a branch abandoned by a rewind")
     if activity is Activity.BUSY:
-        found.append("the source is at work on a later turn; nothing of that is in the fork")
+        found.append("the source is working on a later turn, which the fork does not include")
     conversation = source.conversation
     number = (turn.index if turn else 0) or 0
     # Before the first turn the words of a compaction are not in the session.

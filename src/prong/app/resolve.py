@@ -83,7 +83,7 @@ class Resolver:
             if session.id == worker.session:
                 return session
         raise NotFound(
-            f"{name} has no conversation yet: there is no session {worker.agent}:{worker.session}",
+            f"{name} has no conversation yet ({worker.agent}:{worker.session} does not exist)",
             hint=f'prong send {name} "..." first, or see what it does: prong status {name}',
         )
 
@@ -91,10 +91,12 @@ class Resolver:
         """`%2` is the turn that the second hit is about, `%2@5` another one of its session."""
         number = name[1:]
         if not re.fullmatch(r"[0-9]{1,9}", number):
-            raise NotFound(f"{name} is no hit of a search", hint="%1 is the first one")
+            raise NotFound(f"{name} is not a search hit", hint="the first hit is %1")
         place = self._hit(int(number))
         if place.agent not in self._stores:
-            raise NotFound(f"{name}: there is no agent {place.agent!r} any more", hint="prong list")
+            raise NotFound(
+                f"{name}: agent {place.agent!r} is no longer installed", hint="prong list"
+            )
         try:
             session = self._by_prefix(place.session, place.agent)
         except NotFound as error:
@@ -117,10 +119,10 @@ class Resolver:
         if os.path.isdir(name):  # noqa: PTH112 -- as with _is_file
             raise NotFound(f"{name} is a folder", hint=f"prong list --project {name}")
         if "/" in name:
-            raise NotFound(f"there is no file {name}", hint="prong list --all")
+            raise NotFound(f"file {name} does not exist", hint="prong list --all")
         if colon:
             known = ", ".join(self._stores)
-            raise NotFound(f"there is no agent {agent!r}", hint=f"one of {known}")
+            raise NotFound(f"unknown agent {agent!r}", hint=f"one of {known}")
         raise NotFound(f"no session {name!r}", hint="prong list --all")
 
     def _by_prefix(self, prefix: str, agent: str) -> Session:
@@ -172,7 +174,7 @@ class Resolver:
         for session in self._sessions(None):
             if here.had(session):
                 return session
-        raise NotFound(f"no session was ever in {here.name}", hint="prong list")
+        raise NotFound(f"no sessions in {here.name} yet", hint="prong list")
 
 
 def find_turn(conversation: Conversation, text: str) -> Turn | None:

@@ -30,18 +30,18 @@ def launch(app: App, session: Session, prompt: str | None) -> Launch:
     launcher = capable(store, CanLaunch, "be started")
     fork = f"prong fork {session.ref}"
     if not session.cwd:
-        raise NotFound(
-            f"{session.ref} does not say in which folder it ran", hint=f"{fork} --into DIR"
-        )
+        raise NotFound(f"{session.ref} does not record its folder", hint=f"{fork} --into DIR")
     if not Path(session.cwd).is_dir():
         hint = f"{fork} brings its code back" if _has_code(app, session) else f"{fork} --into DIR"
-        raise NotFound(f"the folder of {session.ref} is gone: {session.cwd}", hint=hint)
+        raise NotFound(f"the folder of {session.ref} no longer exists: {session.cwd}", hint=hint)
     if session.archived:
         hint = f"unarchive it in {session.agent}, or: {fork}"
         raise Unsupported(f"{session.ref} is archived", hint=hint)
     if isinstance(store, HasActivity) and store.activity(session) is not Activity.CLOSED:
         # Two processes would write into one conversation, or the second one is turned away.
-        raise Busy(f"{session.ref} is open in another process", hint=f"{fork} runs beside it")
+        raise Busy(
+            f"{session.ref} is open in another process", hint=f"{fork} starts a fork next to it"
+        )
     if isinstance(store, HasProgram):
         app.programs.require(store.program)
     return launcher.resume(session, Path(session.cwd), prompt)

@@ -118,7 +118,7 @@ def plan_install(
     for other in _schedulers(app):
         if other.name != chosen.name and _entry(other) is not None:
             raise Taken(
-                f"it is scheduled with {other.name} already",
+                f"already scheduled with {other.name}",
                 hint=f"prong schedule remove --with {other.name}",
             )
     job = Job(tuple(_commands(export, collection)), every)
@@ -189,7 +189,7 @@ def _notes(app: App) -> list[str]:
     names = [name for name in (*app.root_variables(), *_FOLDERS) if os.environ.get(name)]
     if not names:
         return []
-    told = f"{', '.join(names)} may not be set when it runs: nothing of this environment goes along"
+    told = f"{', '.join(names)} may not be set when the job runs: it does not get your environment"
     return [f"{told}; agents.NAME.roots in config.toml names other folders of agents"]
 
 
@@ -202,7 +202,7 @@ def _named(app: App, name: str) -> Scheduler:
     for scheduler in _schedulers(app):
         if scheduler.name == name:
             return scheduler
-    raise NotFound(f"there is no scheduler {name!r}", hint=f"one of {', '.join(SCHEDULERS)}")
+    raise NotFound(f"unknown scheduler {name!r}", hint=f"one of {', '.join(SCHEDULERS)}")
 
 
 def _chosen(app: App, name: str | None) -> Scheduler:
@@ -214,8 +214,8 @@ def _chosen(app: App, name: str | None) -> Scheduler:
             return scheduler
         reasons.append(f"{scheduler.name}: {reason}")
     raise Unavailable(
-        f"nothing here runs programs at intervals ({'; '.join(reasons)})",
-        hint=f"run it by hand from time to time: {shlex.join((*prong_command(), 'index'))}",
+        f"no scheduler found ({'; '.join(reasons)})",
+        hint=f"run it by hand: {shlex.join((*prong_command(), 'index'))}",
     )
 
 

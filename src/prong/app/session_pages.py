@@ -62,7 +62,7 @@ def page(app: App, name: str, wish: PageWish) -> SessionPage:
             raise UsageError("the turn is named twice", hint="leave out what is behind the @")
         turn = app.turn(app.conversation(found.session), found.turn)
         if turn is None:
-            raise UsageError("turn 0 is before the first prompt: there is nothing to read")
+            raise UsageError("turn 0 is before the first prompt: nothing to read")
     all_ = paired(app.messages(found.session, turn=turn))
     taken: list[PageMessage] = []
     used = 0
@@ -78,7 +78,7 @@ def page(app: App, name: str, wish: PageWish) -> SessionPage:
         taken.append(one)
         used += size
     if wish.start > number + 1:
-        raise NotFound(f"there is no page {wish.start}", hint="leave page out for the first one")
+        raise NotFound(f"page {wish.start} does not exist", hint="leave page out for the first one")
     return SessionPage(found.session, tuple(taken), used, None)
 
 

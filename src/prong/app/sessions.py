@@ -76,7 +76,7 @@ class Scanner:
     def listing(self, wanted: SessionFilter) -> Listing:
         if wanted.agent is not None and wanted.agent not in self._stores:
             known = ", ".join(self._stores)
-            raise NotFound(f"there is no agent {wanted.agent!r}", hint=f"one of {known}")
+            raise NotFound(f"unknown agent {wanted.agent!r}", hint=f"one of {known}")
         found: list[Session] = []
         skipped: list[Skipped] = []
         failed: dict[str, str] = {}
@@ -145,7 +145,7 @@ class Project:
         try:
             self.name = os.path.abspath(os.path.expanduser(folder))  # noqa: PTH100, PTH111 -- no `..` stays
         except OSError:
-            raise NotFound("this folder is gone", hint="cd somewhere else") from None
+            raise NotFound("this folder no longer exists", hint="cd somewhere else") from None
         self._folders = {self.name, os.path.realpath(self.name)}
         self._below = tuple(f"{name.rstrip(os.sep)}{os.sep}" for name in self._folders)
 

@@ -65,7 +65,7 @@ def search(
 ) -> SearchResult:
     """The turns that fit. Raises `Unavailable` when no engine can answer: what to do is in it."""
     if not query.text.strip():
-        raise UsageError("say what you are looking for", hint='"add rate limiting to the API"')
+        raise UsageError("the search is empty", hint='"add rate limiting to the API"')
     if len(query.text) > LONGEST_INTENT:
         raise UsageError(
             f"the intent has {len(query.text):,} characters",
@@ -141,10 +141,12 @@ def chosen(result: SearchResult, number: int | None = None) -> tuple[int, Hit]:
             raise NotFound(f"nothing of what was found can be forked: {why}", hint=_ELSEWHERE)
     if not 1 <= number <= count:
         have = "1 result" if count == 1 else f"{count} results"
-        raise NotFound(f"there is no result {number}: {have}", hint=f"fork_index: 1 to {count}")
+        raise NotFound(
+            f"no result {number}: the search found {have}", hint=f"fork_index: 1 to {count}"
+        )
     hit = result.hits[number - 1]
     if not hit.can_fork:
-        why = hit.warning or "its session is gone"
+        why = hit.warning or "its session no longer exists"
         raise NotFound(f"result {number} cannot be forked: {why}", hint="another fork_index")
     return number, hit
 
@@ -166,7 +168,9 @@ def plan_of(
     why: list[str] = []
     for at, hit in enumerate(result.hits, start=1):
         if not hit.can_fork:
-            why.append(f"result {at} cannot be forked: {hit.warning or 'its session is gone'}")
+            why.append(
+                f"result {at} cannot be forked: {hit.warning or 'its session no longer exists'}"
+            )
             continue
         try:
             return plan(app, point_of(hit), wish), tuple(why)
@@ -179,7 +183,7 @@ def known(ref: SessionRef | None) -> SessionRef:
     """The session that asks, when that is known."""
     if ref is None:
         raise NotFound(
-            "nobody knows which session asks", hint="name one: session, as find_sessions gives it"
+            "the calling session is unknown", hint="name one: session, as find_sessions gives it"
         )
     return ref
 
@@ -197,7 +201,7 @@ def own_point(app: App, asking: SessionRef | None) -> str:
         over = over[:-1]
     if not over:
         raise Busy(
-            f"{ref} is at its first turn: there is nothing to fork yet",
+            f"{ref} is at its first turn: nothing to fork yet",
             hint="when the turn is over, or spawn_workers for a new session",
         )
     return f"{ref}@{over[-1].index}"

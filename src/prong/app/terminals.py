@@ -57,7 +57,7 @@ class Terminals:
             return terminal
         tmux = self.named("tmux")
         if tmux.problem() is not None:
-            raise Unavailable("there is no terminal to open a pane in", hint=_HINT)
+            raise Unavailable("no terminal found to open a pane in", hint=_HINT)
         return tmux
 
     def place(self, wanted: Placement | None = None) -> Placement:

@@ -40,7 +40,7 @@ def when_idle(
         _wait_until_idle(app, session, end)
         if time.monotonic() >= end:
             raise Busy(
-                f"{session.ref} is still at work after {seconds:g} s", hint="--wait alone waits"
+                f"{session.ref} is still busy after {seconds:g} s", hint="--wait alone waits"
             )
 
 

@@ -68,7 +68,7 @@ class Search:
             ]
             top = _working_tree(common, folder) if found else None
         except ProngError as error:
-            debug(__name__, "nobody knows what %s has: %s", common, error)
+            debug(__name__, "cannot read what %s has: %s", common, error)
             return []
         return [snapshot._replace(repo=top) for snapshot in found] if top else []
 
@@ -90,7 +90,7 @@ def present(found: Iterable[Snapshot]) -> tuple[set[str], set[str]]:
         try:
             there |= listing.present(repo, commits)
         except ProngError as error:
-            debug(__name__, "nobody knows what %s has: %s", repo, error)
+            debug(__name__, "cannot read what %s has: %s", repo, error)
             unknown |= commits
     return there, unknown
 

@@ -18,14 +18,14 @@ def attach(app: App, worker: WorkerInfo) -> Launch | None:
     """Focus the pane where one is in the same terminal; else the command that shows it."""
     if worker.headless:
         hint = f"prong log -f {worker.name}"
-        raise Unsupported(f"{worker.name} is headless: there is no pane", hint=hint)
+        raise Unsupported(f"{worker.name} is headless and has no pane", hint=hint)
     if worker.pane is None:
         raise NotFound(f"{worker.name} has no pane", hint=f"prong restart {worker.name}")
     terminal = app.terminals.of(worker.pane)
     is_over = worker_liveness.lives(app, [worker])[worker.name].certain is not None
     if is_over and not _shows_its_end(terminal, worker):
         # Its number may be that of another pane by now.
-        raise NotFound(f"the pane of {worker.name} is gone", hint=f"prong restart {worker.name}")
+        raise NotFound(f"the pane of {worker.name} was closed", hint=f"prong restart {worker.name}")
     if terminal.is_here and isinstance(terminal, CanFocus):
         terminal.focus(worker.pane)
         return None

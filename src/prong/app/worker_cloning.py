@@ -100,8 +100,8 @@ def clone(  # noqa: PLR0913 -- all but the first three by name
     if taken is not None:
         raise taken
     raise Busy(
-        f"{origin.label} was given a prompt each time that it was copied",
-        hint=f"prong clone {source} when it rests, or: prong fork {source}",
+        f"{origin.label} got a new prompt during every attempt to copy it",
+        hint=f"prong clone {source} when it is idle, or: prong fork {source}",
     )
 
 
@@ -162,7 +162,7 @@ def _workspace(
             )
         except OSError as error:
             where = f": {error.filename}" if error.filename else ""
-            raise External(f"the workspace could not be copied: {error.strerror}{where}") from error
+            raise External(f"cannot copy the workspace: {error.strerror}{where}") from error
         try:
             yield copy, undo
         except (ProngError, Prompted):

@@ -59,14 +59,16 @@ def turn(
         # Somebody else may have been faster; and only its output may tell which session it has.
         worker = Lookout(app).look([app.workers.named(worker.name)])[0].worker
         if worker.process is not None and is_alive(worker.process):
-            raise Busy(f"{worker.name} is at work", hint=f"prong wait {worker.name}")
+            raise Busy(f"{worker.name} is busy", hint=f"prong wait {worker.name}")
         return _started(app, worker, text, env)
 
 
 def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | None) -> WorkerInfo:
     if not worker.workspace.is_dir():
-        hint = f"prong fork {worker.name} --into DIR goes on in another one"
-        raise NotFound(f"the folder of {worker.name} is gone: {worker.workspace}", hint=hint)
+        hint = f"prong fork {worker.name} --into DIR uses another folder"
+        raise NotFound(
+            f"the folder of {worker.name} no longer exists: {worker.workspace}", hint=hint
+        )
     store = worker_launching.commanded(app.store(worker.agent), worker.command)
     session = NewSession(worker.session, worker.workspace)
     resume = worker.session is not None and app.path_of(worker.agent, worker.session) is not None

@@ -112,7 +112,7 @@ def _headless_end(app: App, worker: WorkerInfo) -> Evidence:
         events = worker_headless.events(app, worker, worker_headless.run_of(worker))
     except ProngError as error:
         # Its agent was a plug-in that is not there any more.
-        debug(__name__, "nobody reads the output of %s: %s", worker.name, error)
+        debug(__name__, "cannot read the output of %s: %s", worker.name, error)
         return Evidence(WorkerState.UNKNOWN, "log")
     state = WorkerState.IDLE if events.is_over else WorkerState.GONE
     written = None

@@ -28,7 +28,7 @@ def alone(app: App, name: str) -> Generator[None]:
     descriptor = os.open(folder / f"{name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         if not locked(descriptor, _PATIENCE):
-            raise Busy(f"somebody else is talking to {name}", hint=f"prong status {name}")
+            raise Busy(f"another process is talking to {name}", hint=f"prong status {name}")
         yield
     finally:
         os.close(descriptor)

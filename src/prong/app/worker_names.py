@@ -33,21 +33,21 @@ _SECOND = _words("""
 
 def checked(name: str, agents: Collection[str]) -> str:
     """The name, if a worker may have it."""
-    hint = "small letters, digits and dashes, such as calm-otter"
+    hint = "use lowercase letters, digits and dashes, such as calm-otter"
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} cannot be the name of a worker", hint=hint)
+        raise UsageError(f"{name!r} is not a valid worker name", hint=hint)
     if _HEX.fullmatch(name):
-        raise UsageError(f"{name} could be a session's id", hint=hint)
+        raise UsageError(f"{name} looks like a session id", hint=hint)
     if name in _RESERVED or name in agents:
-        raise UsageError(f"{name} means something else already", hint=hint)
+        raise UsageError(f"{name} is a reserved name", hint=hint)
     return name
 
 
 def free(name: str, agents: Collection[str], taken: Collection[str]) -> str:
     """The name, if a worker may have it and none has it."""
     if checked(name, agents) in taken:
-        hint = "another name; prong ps --all lists those in use"
-        raise Taken(f"there is a worker {name} already", hint=hint)
+        hint = "choose another name; prong ps --all lists those in use"
+        raise Taken(f"a worker named {name} already exists", hint=hint)
     return name
 
 

@@ -144,16 +144,16 @@ def _understood(options: WorkerOptions) -> WorkerOptions:
         raise UsageError(f"{ways[0]} and {ways[1]} exclude each other", hint=f"leave {ways[1]} out")
     goes_on = bool(options.resume or options.continue_)
     if goes_on and options.id:
-        raise UsageError(f"{ways[0]} has the id of its session", hint="leave --id out, or --fork")
+        raise UsageError(f"{ways[0]} uses the id of its session", hint="leave --id out, or --fork")
     if goes_on and (options.worktree or options.branch or options.base):
         raise UsageError(
-            f"{ways[0]} goes on in the folder of the session",
+            f"{ways[0]} runs in the folder of the session",
             hint="--fork SESSION gets a worktree of its own",
         )
     if options.worktree is False and (options.branch or options.base):
         raise UsageError("--branch and --base need a worktree", hint="leave --no-worktree out")
     if options.fork and options.base:
-        raise UsageError("a fork begins with the code of its turn", hint="leave --base out")
+        raise UsageError("a fork starts from the code of its turn", hint="leave --base out")
     if options.headless and not options.prompt:
         raise UsageError("a headless worker needs a prompt", hint='prong run --headless "..."')
     if options.headless and (options.terminal or options.place):
@@ -193,7 +193,7 @@ def _continued(app: App, options: WorkerOptions) -> Session | None:
         found = app.resolve(options.resume)
         if found.turn is not None:
             hint = f"--fork {options.resume}"
-            raise UsageError("a session is resumed at its end", hint=hint)
+            raise UsageError("a session can only be resumed at its end", hint=hint)
         return found.session
     if not options.continue_:
         return None
@@ -207,7 +207,7 @@ def _continued(app: App, options: WorkerOptions) -> Session | None:
 def _folder(given: Path | None) -> Path:
     folder = Path(os.path.expanduser(given) if given else Path.cwd())  # noqa: PTH111
     if not folder.is_dir():
-        raise NotFound(f"there is no folder {folder}", hint="--project DIR")
+        raise NotFound(f"folder {folder} does not exist", hint="--project DIR")
     return Path(os.path.realpath(folder))
 
 
@@ -238,7 +238,7 @@ def _worktree(app: App, project: Path, name: str, options: WorkerOptions) -> Wor
     if repository is None or repository.head is None:
         if options.worktree or options.branch or options.base or options.commit_turns:
             what = "has no commit yet" if repository else "is not in a git repository"
-            raise UsageError(f"no worktree can be made: {project} {what}", hint="--no-worktree")
+            raise UsageError(f"cannot create a worktree: {project} {what}", hint="--no-worktree")
         return None
     called = name_of(options.branch, name)
     path, branch = WorkspaceNames(app, repository.top).free(called, options.branch)
@@ -338,7 +338,7 @@ def _of_fork(app: App, options: WorkerOptions) -> WorkerPlan:
         fork = planning.moved(app, fork, worktree)
     if options.worktree and fork.worktree is None:
         raise UsageError(
-            f"no worktree can be made: {fork.unopened or fork.workspace}", hint="--no-worktree"
+            f"cannot create a worktree: {fork.unopened or fork.workspace}", hint="--no-worktree"
         )
     planning.require_program(app, fork)
     if options.commit_turns and fork.worktree is None:

@@ -74,10 +74,10 @@ def _failed(app: App, worker: WorkerInfo) -> External:
     lines = [line.rstrip() for line in shown.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_DEAD_PANE)]
     complaints = [line for line in lines if "error" in line.lower()]
-    last = (complaints or lines or ["it said nothing"])[-1].strip()
+    last = (complaints or lines or ["it printed nothing"])[-1].strip()
     status = f" with status {code}" if code is not None else ""
     return External(
-        f"{worker.agent} ended at once{status}: {last}",
+        f"{worker.agent} ended immediately{status}: {last}",
         hint=f"prong restart {worker.name}, or: prong doctor",
         worker=worker.name,
         status=code,

@@ -73,7 +73,7 @@ def literal(app: App, worker: WorkerInfo, text: str, route: Route) -> str:
 def own_pane(app: App, worker: WorkerInfo) -> tuple[Terminal, Pane]:
     """The pane in which the worker's own process runs at this moment."""
     if worker.pane is None:
-        raise Unsupported(f"{worker.name} runs in no pane that prong opened")
+        raise Unsupported(f"{worker.name} does not run in a pane that prong opened")
     if worker_liveness.lives(app, [worker])[worker.name].certain is not None:
         raise _gone(worker)
     return app.terminals.of(worker.pane), worker.pane
@@ -110,7 +110,7 @@ class _Sending:
         terminal, pane = own_pane(self._app, self._refuse_dialog())
         if not isinstance(terminal, CanSend) or not isinstance(terminal, CanPress):
             raise Unsupported(
-                f"nothing can be typed into {terminal.name} from outside",
+                f"{terminal.name} does not accept text from other programs",
                 hint=f"prong attach {self._name}",
             )
         line = InputLine(terminal, pane, self._app.store(self._agent))
@@ -135,9 +135,9 @@ class _Sending:
         # The next text must not be sent together with this one.
         own_pane(self._app, self._refuse_dialog())
         is_out = _take_out(terminal, pane, line, text, is_alone=True)
-        stands = "and was taken out again" if is_out else "and stands there"
+        stands = "and was removed again" if is_out else "and is still in it"
         raise External(
-            f"Enter is not taken in the pane of {self._name}: the text was not sent, {stands}",
+            f"the pane of {self._name} does not take Enter: the text was not sent, {stands}",
             hint=f"prong attach {self._name}",
         )
 
@@ -159,7 +159,7 @@ class _Sending:
         )
 
     def _is_a_draft(self, *, left: bool = False) -> Busy:
-        also = "; it stands there now, too" if left else ""
+        also = "; the text is in it now, too" if left else ""
         return Busy(
             f"something is typed in the pane of {self._name} already: the text would be sent "
             f"together with it{also}",
@@ -217,6 +217,6 @@ def _gone(worker: WorkerInfo) -> Unavailable:
 def _in_a_dialog(worker: WorkerInfo, asked: str | None) -> Busy:
     about = f" ({asked})" if asked else ""
     return Busy(
-        f"{worker.name} waits for an answer of a person{about}: the text would be that answer",
+        f"{worker.name} is waiting for input{about}: the text would be taken as the answer",
         hint=f"prong attach {worker.name}",
     )

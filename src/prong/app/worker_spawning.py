@@ -90,7 +90,7 @@ def spawn(
     asks: it is no newest session to go on with.
     """
     if not wishes:
-        raise UsageError("there is no worker to start", hint='workers: [{"prompt": "..."}]')
+        raise UsageError("no workers to start", hint='workers: [{"prompt": "..."}]')
     if len(wishes) > MOST:
         raise UsageError(f"{len(wishes)} workers at once", hint=f"at most {MOST} with one call")
     names = [one.name for one in wishes if one.name]

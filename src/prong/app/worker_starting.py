@@ -96,7 +96,7 @@ def start(app: App, plan: WorkerPlan) -> WorkerInfo:
                 raise
             # Another start, at the same moment, has made up the same name.
             plan = worker_planning.plan(app, plan.options)
-    raise Busy("too many workers are being started at once", hint="try again")
+    raise Busy("too many workers are starting at once", hint="try again")
 
 
 def _started(app: App, plan: WorkerPlan) -> WorkerInfo:
@@ -190,7 +190,7 @@ def open_fork(app: App, fork: Fork, run: ForkRun) -> WorkerInfo:
                 raise
         else:
             return _asked(app, worker, opening)
-    raise Busy("too many workers are being started at once", hint="try again")
+    raise Busy("too many workers are starting at once", hint="try again")
 
 
 def with_fork(error: ProngError, fork: Fork) -> ProngError:
@@ -339,11 +339,11 @@ def _restarted(
             hint=f'prong send {worker.name} "..."',
         )
     if app.workers.status(worker.name).state is not WorkerState.GONE:
-        raise Busy(f"{worker.name} runs already", hint=f"prong attach {worker.name}")
+        raise Busy(f"{worker.name} is already running", hint=f"prong attach {worker.name}")
     if not worker.workspace.is_dir():
         raise NotFound(
-            f"the folder of {worker.name} is gone: {worker.workspace}",
-            hint=f"prong fork {worker.name} --into DIR goes on in another one",
+            f"the folder of {worker.name} no longer exists: {worker.workspace}",
+            hint=f"prong fork {worker.name} --into DIR uses another folder",
         )
     old = worker.pane.terminal if worker.pane else None
     terminal = app.terminals.for_worker(terminal_name or old)
@@ -357,7 +357,7 @@ def _restarted(
         launch = launcher.resume(session, worker.workspace)
     elif worker.prompted is not None:
         raise NotFound(
-            f"the session of {worker.name} is gone: {worker.agent}:{worker.session}",
+            f"the session of {worker.name} no longer exists: {worker.agent}:{worker.session}",
             hint=f"prong stop --forget {worker.name}, and prong run for a new one",
         )
     else:

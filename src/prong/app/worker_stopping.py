@@ -25,9 +25,9 @@ SHOWN_FOR = timedelta(days=7)
 _PATIENCE = 5.0
 """Seconds in which an agent ends that is asked to."""
 _AT_WORK = {
-    WorkerState.BUSY: "is at work",
-    WorkerState.WAITING: "waits for a person",
-    WorkerState.UNKNOWN: "may be at work",
+    WorkerState.BUSY: "is busy",
+    WorkerState.WAITING: "is waiting for input",
+    WorkerState.UNKNOWN: "may be busy",
 }
 
 

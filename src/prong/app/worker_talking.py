@@ -84,7 +84,7 @@ def _asked_headless(
 def _something(text: str) -> str:
     text = text.rstrip("\n")
     if not text.strip():
-        raise UsageError("there is nothing to send")
+        raise UsageError("nothing to send")
     return text
 
 
@@ -100,11 +100,11 @@ def interrupt(app: App, worker: WorkerInfo) -> None:
 def press(app: App, worker: WorkerInfo, *keys: str) -> None:
     """Press keys in the pane of a worker, whatever it does."""
     if worker.headless:
-        raise Unsupported(f"{worker.name} is headless: it has no pane", hint="prong send")
+        raise Unsupported(f"{worker.name} is headless and has no pane", hint="prong send")
     terminal, pane = own_pane(app, worker)
     if not isinstance(terminal, CanPress):
         raise Unsupported(
-            f"no keys can be pressed in {terminal.name} from outside",
+            f"{terminal.name} does not accept keys from other programs",
             hint=f"prong attach {worker.name}",
         )
     terminal.key(pane, *keys)

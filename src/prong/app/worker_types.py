@@ -91,7 +91,7 @@ class PlugInWorkers:
     def _named(self, name: str) -> PlugInWorker:
         found = self.get(name)
         if found is None:
-            raise NotFound(f"there is no worker {name}", hint="prong ps")
+            raise NotFound(f"no worker named {name}", hint="prong ps")
         return found
 
     def _method(self, worker: PlugInWorker, name: str, doing: str) -> Callable[..., Any]:
@@ -105,7 +105,7 @@ class PlugInWorkers:
         others = self._others()
         with self._lock:
             if name in self._workers or name in self._reserved or name in others:
-                raise Taken(f"there is a worker {name} already", hint="another name")
+                raise Taken(f"a worker named {name} already exists", hint="another name")
             self._reserved.add(name)
         try:
             yield

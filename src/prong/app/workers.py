@@ -106,7 +106,7 @@ class Workers:
         """What is recorded of a worker."""
         found = self.records.named(name)
         if found is None:
-            raise NotFound(f"there is no worker {name}", hint="prong ps")
+            raise NotFound(f"no worker named {name}", hint="prong ps")
         return found
 
     def current(self, name: str) -> WorkerInfo | None:

@@ -83,7 +83,9 @@ def plan(
             gaps = (*gaps, *lfs_gaps.get(planned.snapshot.commit, ()))
         return planned and replace(planned, gaps=gaps)
     if repository is None:
-        raise NotFound(f"the folder of {session.ref} is gone: {session.cwd}", hint="--code turn")
+        raise NotFound(
+            f"the folder of {session.ref} no longer exists: {session.cwd}", hint="--code turn"
+        )
     planned = drafting.plan(
         code, TurnCode(repository, commit="HEAD" if code is Code.HEAD else None)
     )
@@ -128,9 +130,9 @@ def _looked_up(
         folder = Path(session.cwd or "")
         if session.cwd and whereabouts.is_lost(folder):
             raise NotFound(
-                f"the repository of {folder} is gone, and its code was not found; "
+                f"the repository of {folder} no longer exists, and its code was not found; "
                 f"{searched(app, conversation)}",
-                hint=f"if it was moved: cd into it, and the same again; {_NO_CODE} --into DIR",
+                hint=f"if it was moved: cd into it and try again; {_NO_CODE} --into DIR",
             )
         if not _has_code(app, conversation):
             raise NotFound(f"no code captured: {session.cwd} is not in a git repository")
@@ -275,15 +277,15 @@ def warnings(worktree: WorktreePlan | None, other_way: str = "--code now") -> li
     if not worktree.is_exact:
         found.append(f"code: nearest commit, not exact ({(worktree.commit or '')[:12]})")
     if worktree.since is not None:
-        found.append(f"{changed_since(worktree.since)}; the fork gets the code as it is now")
+        found.append(f"{changed_since(worktree.since)}; the fork gets the current code")
     if worktree.late is not None:
-        found.append(f"the code was kept {_long(worktree.late)} after the turn had ended")
+        found.append(f"the code was captured {_long(worktree.late)} after the turn had ended")
     found += code_gaps.warnings(worktree.gaps, "the snapshot")
     if worktree.code is Code.HEAD:
         changed = changed_files(Git(worktree.repo))
         if changed:
             names = ", ".join(changed[:_NAMED]) + (" ..." if len(changed) > _NAMED else "")
-            found.append(f"not committed, so not in it: {names}; commit first, or {other_way}")
+            found.append(f"uncommitted, so not included: {names}; commit first, or {other_way}")
     return found
 
 
@@ -292,7 +294,7 @@ def changed_since(since: CodeSince) -> str:
     commits, files = counted(since.commits, "commit"), counted(since.files, "file")
     age = _long(since.age)
     ago = f"{age} ago" if age != "a moment" else "just now"
-    return f"no code was kept at the turn, {ago}: {commits} and {files} have changed since"
+    return f"no code was captured at the turn, {ago}: {commits} and {files} have changed since"
 
 
 def _long(time: timedelta) -> str:
@@ -315,7 +317,7 @@ def made(app: App, plan: WorktreePlan) -> Generator[Making]:
                 making = Making(undo, *_make(app, plan, undo))
             except OSError as error:
                 where = f": {error.filename}" if error.filename else ""
-                message = f"the worktree could not be made: {error.strerror}{where}"
+                message = f"cannot create the worktree: {error.strerror}{where}"
                 raise External(message) from error
         try:
             yield making
@@ -367,7 +369,7 @@ def _make(app: App, plan: WorktreePlan, undo: Undo) -> tuple[Worktree, tuple[str
         undo.will_take(plan.repo, ref_of(key))
         snapshot = snapshots.take(plan.repo, key, limit=app.settings.snapshots.limit)
         if snapshot is None:
-            raise NotFound(f"{plan.repo} is no git repository any more")
+            raise NotFound(f"{plan.repo} is no longer a git repository")
         lacks = code_gaps.warnings(code_gaps.of_snapshot(snapshot), "the snapshot")
     settings = app.settings.workspace
     ignored = IgnoredFiles(copy=settings.copy, link=settings.link)
@@ -391,6 +393,6 @@ def _make_folder(plan: WorktreePlan, worktree: Worktree) -> None:
     if not real.is_dir() or top not in (real, *real.parents):
         inside = plan.folder.relative_to(plan.path)
         raise UsageError(
-            f"{inside}, where the session ran, is no folder in that code",
+            f"{inside}, where the session ran, does not exist in that code",
             hint="--code now, or --no-worktree",
         )

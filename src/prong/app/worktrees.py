@@ -125,7 +125,7 @@ def plan_prune(app: App, names: Sequence[str], *, force: bool) -> PrunePlan:
     for one in chosen:
         error = _objection(one, force=force)
         if error is None and one.state is WorktreeState.NEW and not names:
-            error = Busy("its fork was not run yet", hint=f"prong worktrees prune {one.name}")
+            error = Busy("its fork has not run yet", hint=f"prong worktrees prune {one.name}")
         if error is None:
             removed.append(one)
         elif names:
@@ -155,7 +155,7 @@ def _named(everything: list[WorktreeStatus], name: str) -> WorktreeStatus:
     ]
     fitting = exact or [one for one in everything if name and one.name.startswith(name)]
     if not fitting:
-        raise NotFound(f"there is no worktree {name}", hint="prong worktrees")
+        raise NotFound(f"no worktree named {name}", hint="prong worktrees")
     if len(fitting) > 1:
         hint = ", ".join(str(one.worktree.path) for one in fitting)
         raise Ambiguous(f"{name} fits {len(fitting)} worktrees", hint=hint)
@@ -167,7 +167,7 @@ def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
     where = {"path": str(one.worktree.path)}
     if one.state is WorktreeState.UNDER_WAY:
         return Busy(
-            f"{one.name} is being made or removed",
+            f"{one.name} is being created or removed",
             hint="if prong was killed: prong doctor --fix",
             **where,
         )
@@ -182,10 +182,10 @@ def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
             f"{one.name} is locked", hint=f"git worktree unlock {one.worktree.path}", **where
         )
     if one.problem:
-        return Dirty(f"git cannot look at {one.name}: {one.problem}", hint=one.remedy, **where)
+        return Dirty(f"git cannot read {one.name}: {one.problem}", hint=one.remedy, **where)
     if one.work.would_be_lost:
         return Dirty(
-            f"{one.name} has changes that are nowhere else",
+            f"{one.name} has changes that exist nowhere else",
             hint=f"commit them in {one.worktree.path}, or use --force",
             **where,
         )

@@ -161,7 +161,7 @@ class SinceArgument(click.ParamType[datetime]):
         try:
             return moment(str(value))
         except ValueError:
-            self.fail(f"{value!r} is no time; try {EXAMPLES}", param, ctx)
+            self.fail(f"{value!r} is not a time; try {EXAMPLES}", param, ctx)
 
 
 class OptionalNumbers(click.Command):

@@ -12,10 +12,10 @@ from prong.front.command_line import command_line
 @worker_argument
 @json_option
 def attach(name: str, as_json: bool) -> None:
-    """Bring the pane of a worker before your eyes.
+    """Attach to a worker's pane.
 
-    Inside of its terminal the pane gets the focus; elsewhere this terminal shows it. Without a
-    terminal here, the command is printed that would.
+    In the terminal that holds the pane, this moves the focus to it; in any other terminal, it shows
+    the pane here. In a script it prints the command to attach.
     """
     from prong.app import views
 

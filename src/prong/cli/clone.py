@@ -21,19 +21,19 @@ from prong.front.text import clean
     "--timeout",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="How long to wait until it is idle; else for ever.",
+    help="Time limit for the source (default: none).",
 )
-@click.option("--no-ignored", is_flag=True, help="Leave out the files that git ignores.")
-@click.option("--trust", is_flag=True, help="Record that the agent may work in the copy.")
+@click.option("--no-ignored", is_flag=True, help="Leave out files that git ignores.")
+@click.option("--trust", is_flag=True, help="Mark the new folder as trusted.")
 @pane_options
 @ready_option
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts.")
 @json_option
 def clone(source: str, new: str | None, timeout: float | None, **given: Any) -> None:
-    """Copy a worker as it is.
+    """Clone a worker.
 
-    Its workspace, its conversation and its settings. One that is at work is waited for. The copy
-    runs beside it, in a folder and a session of its own; the source stays as it is.
+    Copies its workspace, conversation and settings to a new worker that runs in its own folder and
+    session. Waits until the source is idle, and leaves it unchanged.
     """
     app = open_app()
     as_json: bool = given["as_json"]
@@ -43,7 +43,7 @@ def clone(source: str, new: str | None, timeout: float | None, **given: Any) -> 
     with spinner(f"cloning {name} ...") as say:
 
         def waiting(reason: str) -> None:
-            told = f"waiting until {name} is idle (Ctrl-C stops, and leaves nothing)"
+            told = f"waiting until {name} is idle (Ctrl-C cancels)"
             say(f"{told}: {clean(reason)} ...")
 
         worker = app.workers.clone(
@@ -66,5 +66,5 @@ def clone(source: str, new: str | None, timeout: float | None, **given: Any) -> 
 def _ask_for_trust(*, quiet: bool) -> None:
     """It changes a file of the agent, so nobody but a person agrees to it."""
     if quiet or not can_ask():
-        raise UsageError("--trust changes a file of the agent", hint="--yes")
+        raise UsageError("--trust changes the agent's settings", hint="--yes")
     click.confirm("Let the agent work in the copy?", default=False, abort=True, err=True)

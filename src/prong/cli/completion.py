@@ -31,19 +31,20 @@ complete -o nosort -F _prong_completion prong
 """
 
 
-@click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(context: click.Context, shell: str) -> None:
-    r"""Print a script for shell completion.
+@click.command(
+    help="""Print a script for shell completion.
 
-    It completes commands, options and sessions.
+    It completes commands, options, sessions and workers.
 
     \b
     bash:  eval "$(prong completion bash)"    in ~/.bashrc
     zsh:   eval "$(prong completion zsh)"     in ~/.zshrc
     fish:  prong completion fish > ~/.config/fish/completions/prong.fish
     """
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
     if shell == "bash":
         click.echo(_BASH, nl=False)
         return

@@ -16,10 +16,10 @@ _INTENT = "share the request counters between workers"
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Keep the folder, to try the commands on it yourself.")
+@click.option("--keep", is_flag=True, help="Keep the folder, to try the commands yourself.")
 @json_option
 def demo(keep: bool, as_json: bool) -> None:
-    """Show prong at work on sample sessions, in a throw-away folder. No agent is needed."""
+    """Try prong on sample sessions, in a temporary folder. Needs no agent."""
     import shutil
     import tempfile
     from pathlib import Path
@@ -40,9 +40,9 @@ def demo(keep: bool, as_json: bool) -> None:
         if keep:
             _say_where(made)
         else:
-            click.echo("The samples are gone again; prong demo --keep leaves them to you.")
-            click.echo('With your own sessions: prong find "what you want to do"')
-            click.echo("To keep the code of each turn from now on: prong hooks install")
+            click.echo("The samples were deleted. To keep them: prong demo --keep")
+            click.echo('To search your own sessions: prong find "what you want to do"')
+            click.echo("To capture the code of every turn: prong hooks install")
     finally:
         if not keep:
             shutil.rmtree(home, ignore_errors=True)
@@ -61,18 +61,18 @@ def _tour(made: "Demo") -> None:
 def _steps(made: "Demo") -> "Iterator[tuple[list[str], str]]":
     """Commands, and what each of them shows."""
     session = f"{made.sessions[0].agent}:{made.sessions[0].id[:8]}"
-    yield ["find", _INTENT], "what was it about? the turns that fit best, by words and by meaning"
-    yield ["list"], "every session of Claude Code and Codex, newest first"
-    yield ["turns", session, "--all"], "the turns of one: what was asked, changed and left behind"
-    yield ["show", f"{session}@2"], "one turn of it"
+    yield ["find", _INTENT], "search: the best matching turns, by keyword and by meaning"
+    yield ["list"], "all Claude Code and Codex sessions, newest first"
+    yield ["turns", session, "--all"], "the turns of a session, including abandoned ones"
+    yield ["show", f"{session}@2"], "one turn"
     if made.has_code:
         yield ["diff", f"{session}@2", "--no-pager"], "what that turn changed in the code"
     fork = ["fork", "%1", "--title", "A token bucket in Redis"]
-    code = ", in a new worktree with the code as it stood then" if made.has_code else ""
-    yield fork, f"a new session of turns 1 and 2, which the first hit was about{code}"
+    code = ", and a new worktree with the code as of turn 2" if made.has_code else ""
+    yield fork, f"fork at the first hit: a new session with turns 1 and 2{code}"
     if made.has_code:
         yield ["worktrees"], "the worktrees of forks"
-    yield ["tree"], "who was forked from whom, at which turn"
+    yield ["tree"], "which session was forked from which, at which turn"
 
 
 def _run(words: list[str], made: "Demo") -> None:
@@ -96,7 +96,7 @@ def _run(words: list[str], made: "Demo") -> None:
 def _say_where(made: "Demo") -> None:
     import shlex
 
-    click.echo("To go on with these samples:")
+    click.echo("To use these samples:")
     for name, value in made.environment.items():
         click.echo(f"  export {name}={shlex.quote(value)}")
     click.echo(f"  cd {shlex.quote(str(made.repository))}")

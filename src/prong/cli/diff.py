@@ -36,26 +36,26 @@ class _WithPaths(click.Command):
 @click.argument(
     "second", type=SessionArgument(), metavar="[OTHER[@B]] [-- PATH...]", required=False
 )
-@click.option("--stat", is_flag=True, help="Only how much changed in each file.")
-@click.option("--name-only", is_flag=True, help="Only the names of the files.")
-@click.option("--patch", is_flag=True, help="With --json, the lines as well.")
-@click.option("--no-pager", is_flag=True, help="Print it, however long it is.")
+@click.option("--stat", is_flag=True, help="Show the number of changed lines per file.")
+@click.option("--name-only", is_flag=True, help="Show only the names of changed files.")
+@click.option("--patch", is_flag=True, help="With --json: include the patch.")
+@click.option("--no-pager", is_flag=True, help="Do not use a pager.")
 @json_option
 def diff(first: str, second: str | None, paths: tuple[str, ...], **given: Any) -> None:
-    """Show what changed in the code.
+    """Show code changes.
 
-    `SESSION@3` is what turn 3 changed, `SESSION@3..7` what changed from the end of turn 3 to the
-    end of turn 7, SESSION alone all that it changed. With two sessions: from the code of the first
-    to that of the other, at the turns that are named or the last ones. Paths behind `--` limit it.
+    `SESSION@3` is what turn 3 changed, `SESSION@3..7` what changed between the end of turn 3 and
+    the end of turn 7, and SESSION everything that the session changed. With two sessions, compares
+    their code at the given turns, or at the last ones. Paths after `--` limit the diff.
 
-    On a terminal it comes through the pager of git. In a pipe it is what `git apply` takes.
+    On a terminal the diff opens in git's pager. In a pipe it is a patch for `git apply`.
     """
     from prong.app import views
 
     if given["stat"] and given["name_only"]:
         raise UsageError("--stat or --name-only, not both")
     if given["patch"] and not given["as_json"]:
-        raise UsageError("--patch goes with --json", hint="leave --patch out")
+        raise UsageError("--patch needs --json", hint="leave --patch out")
     app = open_app()
     with patience("comparing ..."):
         found = app.diff_code(first, second, paths)
@@ -78,7 +78,7 @@ def diff(first: str, second: str | None, paths: tuple[str, ...], **given: Any) -
     elif found.files:
         _show(found, lines, paged=not given["no_pager"])
     else:
-        note("nothing changed there" if paths else "no code changed")
+        note("no changes in these paths" if paths else "no code changes")
 
 
 def _lines(found: "CodeDiff", *, stat: bool, name_only: bool) -> Iterable[str]:

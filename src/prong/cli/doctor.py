@@ -11,11 +11,11 @@ _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow"}
 
 @click.command()
 @click.option(
-    "--fix", is_flag=True, help="Clean up after killed forks, find lost snapshots, then look."
+    "--fix", is_flag=True, help="First clean up after killed forks and recover lost snapshots."
 )
 @json_option
 def doctor(fix: bool, as_json: bool) -> None:
-    """Tell what is installed, what is missing, what to type."""
+    """Check the installation, and show how to fix what is missing."""
     app = open_app()
     with patience("looking ..."):
         fixed = app.fix() if fix else []
@@ -32,4 +32,6 @@ def doctor(fix: bool, as_json: bool) -> None:
         click.echo(f"{level} {pad(clean(finding.topic), topics)}  {clean(finding.message)}")
         if finding.hint:
             click.echo(f"{'':<{topics + 9}} {styled('try:', fg='yellow')} {clean(finding.hint)}")
-    click.echo(f"\n{counted(report.warnings, 'warning') if report.warnings else 'all is well'}")
+    click.echo(
+        f"\n{counted(report.warnings, 'warning') if report.warnings else 'no problems found'}"
+    )

@@ -23,34 +23,34 @@ _SHOWN = 5
 
 @click.command()
 @click.argument("folder", type=click.Path(), metavar="DIR")
-@click.option("-a", "--agent", type=AgentArgument(), help="Sessions of this agent only.")
+@click.option("-a", "--agent", type=AgentArgument(), help="Only sessions of this agent.")
 @click.option(
-    "-p",
-    "--project",
-    metavar="FOLDER",
-    help="Sessions that were ever in this folder or below it.",
+    "-p", "--project", metavar="FOLDER", help="Only sessions that ran in this folder or below it."
 )
 @click.option(
-    "-s", "--since", type=SinceArgument(), help="Changed since: 3d, 12h, yesterday, 2026-11-01."
+    "-s",
+    "--since",
+    type=SinceArgument(),
+    help="Only sessions changed since: 3d, 12h, yesterday, 2026-11-01.",
 )
-@click.option("--all", "everything", is_flag=True, help="Also archived and headless sessions.")
-@click.option("--no-mask", is_flag=True, help="Leave keys and tokens as they are.")
-@click.option("--prune", is_flag=True, help="Remove exports of sessions that are gone.")
-@click.option("--index", "with_qmd", is_flag=True, help="Then run qmd update and qmd embed.")
+@click.option("--all", "everything", is_flag=True, help="Include archived and headless sessions.")
+@click.option("--no-mask", is_flag=True, help="Do not mask keys and tokens.")
+@click.option("--prune", is_flag=True, help="Delete exports of sessions that no longer exist.")
+@click.option("--index", "with_qmd", is_flag=True, help="Run qmd update and qmd embed afterwards.")
 @click.option(
     "--collection",
     default="claude-sessions",
     show_default=True,
     metavar="NAME",
-    help="The collection of qmd.",
+    help="qmd collection to embed.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be written, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written and change nothing.")
 @json_option
 def export(folder: str, **given: Any) -> None:
-    """Write sessions as Markdown into DIR, one file each.
+    """Export sessions as Markdown.
 
-    Only what changed since the last time is read and written. Files that prong did not write, or
-    that somebody changed, stay as they are.
+    Writes one file per session into DIR, and only those that changed since the last export. Files
+    that prong did not write, or that were edited since, are left alone.
     """
     from prong.app.export import view
     from prong.app.folder_names import project_folder
@@ -75,7 +75,7 @@ def export(folder: str, **given: Any) -> None:
             with progress() as report:
                 plan = app.export(plan, report)
         except KeyboardInterrupt:
-            note("stopped; what was written is whole, and prong export goes on from there")
+            note("stopped; what was written is whole, and prong export continues from there")
             raise
     attempts: list[Attempt] = []
     problem: ProngError | None = None
@@ -141,8 +141,8 @@ def _note_gone(plan: "ExportPlan", *, dry_run: bool) -> None:
     pruned = len(plan.pruned)
     kept = len(plan.stale) - pruned
     if pruned and not dry_run:
-        note(f"{counted(pruned, 'export')} of sessions that are gone: removed")
+        note(f"{counted(pruned, 'export')} of deleted sessions: removed")
     if kept and plan.prune:
-        note(f"{counted(kept, 'export')} of sessions that are gone: changed by somebody, kept")
+        note(f"{counted(kept, 'export')} of deleted sessions: changed since, kept")
     elif kept:
-        note(f"{counted(kept, 'export')} of sessions that are gone: kept; --prune removes them")
+        note(f"{counted(kept, 'export')} of deleted sessions: kept; --prune removes them")

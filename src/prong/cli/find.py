@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from prong.cli.arguments import AgentArgument, OptionalNumbers, SinceArgument
-from prong.cli.output import json_option, note, open_app, print_json
+from prong.cli.output import json_option, note, open_app, print_json, width
 from prong.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -35,21 +35,19 @@ _OF_FORK = ("into", "code", "prompt", "run", "yes", "dry_run")
     default=_LIMIT,
     show_default=True,
     metavar="N",
-    help="At most so many.",
+    help="Maximum number of results.",
 )
-@click.option(
-    "--min-score", type=click.FloatRange(0, 1), metavar="SCORE", help="Nothing below this score."
-)
-@click.option("-a", "--agent", type=AgentArgument(), help="Sessions of this agent only.")
+@click.option("--min-score", type=click.FloatRange(0, 1), metavar="SCORE", help="Minimum score.")
+@click.option("-a", "--agent", type=AgentArgument(), help="Only sessions of this agent.")
 @click.option(
     "-p",
     "--project",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Sessions that were ever in this folder or below it.",
+    help="Only sessions that ran in this folder or below it.",
 )
 @click.option(
-    "-s", "--since", type=SinceArgument(), help="Turns since: 3d, 12h, yesterday, 2026-11-01."
+    "-s", "--since", type=SinceArgument(), help="Only turns since: 3d, 12h, yesterday, 2026-11-01."
 )
 @click.option(
     "-f",
@@ -57,45 +55,45 @@ _OF_FORK = ("into", "code", "prompt", "run", "yes", "dry_run")
     "files",
     multiple=True,
     metavar="PATH",
-    help="Turns that touched this file; of several, all of them.",
+    help="Only turns that touched this file. Repeat to require several files.",
 )
-@click.option("--has", type=click.Choice(["snapshot"]), help="Turns whose code was kept.")
+@click.option("--has", type=click.Choice(["snapshot"]), help="Only turns with captured code.")
+@click.option("--sessions", "by_session", is_flag=True, help="Only the best turn of each session.")
+@click.option("--engine", type=click.Choice(_ENGINES), help="Search engine (default: auto).")
 @click.option(
-    "--sessions", "by_session", is_flag=True, help="One hit for a session: its best turn."
+    "--collection", default="claude-sessions", metavar="NAME", help="qmd collection to search."
 )
-@click.option("--engine", type=click.Choice(_ENGINES), help="What answers; auto is the default.")
-@click.option("--collection", default="claude-sessions", metavar="NAME", help="The one of qmd.")
-@click.option("--fast", is_flag=True, help="Words only, without the sentence model.")
-@click.option("--no-snippets", is_flag=True, help="Without the passages that match.")
-@click.option("--no-mask", is_flag=True, help="Show keys and tokens as they are.")
+@click.option("--fast", is_flag=True, help="Keyword search only; skip the sentence model.")
+@click.option("--no-snippets", is_flag=True, help="Hide the matching passages.")
+@click.option("--no-mask", is_flag=True, help="Show keys and tokens unmasked.")
 @click.option(
     "--fork",
     "number",
     type=click.IntRange(min=1),
     metavar="[N]",
-    help="Fork at hit N, or at the first, at once.",
+    help="Fork at hit N (default: 1).",
 )
 @click.option(
-    "--into", type=click.Path(), metavar="DIR", help="With --fork: run the fork in this folder."
+    "--into", type=click.Path(), metavar="DIR", help="With --fork: folder to run the fork in."
 )
-@click.option("--code", type=click.Choice(_CODES), help="With --fork: which code it starts from.")
-@click.option("--prompt", metavar="TEXT", help="With --fork: the fork's first prompt.")
-@click.option("--exec", "run", is_flag=True, help="With --fork: become the agent, on the fork.")
-@click.option("--yes", "-y", is_flag=True, help="With --fork: ask nothing.")
-@click.option("--dry-run", is_flag=True, help="With --fork: show what would be done.")
+@click.option("--code", type=click.Choice(_CODES), help="With --fork: code to start from.")
+@click.option("--prompt", metavar="TEXT", help="With --fork: first prompt of the fork.")
+@click.option("--exec", "run", is_flag=True, help="With --fork: run the fork in this terminal.")
+@click.option("--yes", "-y", is_flag=True, help="With --fork: skip confirmation prompts.")
+@click.option("--dry-run", is_flag=True, help="With --fork: show the plan and change nothing.")
 @json_option
 def find(intent: tuple[str, ...], **given: Any) -> None:
-    """Find the turns of past sessions that were about something.
+    """Search past turns.
 
-    INTENT is what you want to do, in your words. `agent:codex`, `project:~/shop`, `since:3d`,
-    `file:limit.py` and `has:snapshot` among them narrow the search, as the options do.
+    INTENT is what you want to do, in your own words. It may contain filters: `agent:codex`,
+    `project:~/shop`, `since:3d`, `file:limit.py`, `has:snapshot`.
 
-    Each hit begins with what to type for it: `prong fork %1` forks at the first one, and every
-    command that takes a SESSION takes `%1`. It holds for this terminal, until the next search.
+    Hits are numbered. `prong fork %1` forks at the first one, and every command that takes a
+    SESSION takes `%1`. The numbers are valid in this terminal until the next search.
     """
     if given["number"] is None and (extra := [name for name in _OF_FORK if given[name]]):
         option = {"run": "exec", "dry_run": "dry-run"}.get(extra[0], extra[0])
-        raise UsageError(f"--{option} is about a fork", hint=f"--fork --{option}")
+        raise UsageError(f"--{option} needs a fork", hint=f"--fork --{option}")
     app = open_app()
     result, kept = _search(app, intent, given)
     if given["number"] is not None:
@@ -128,12 +126,12 @@ def _search(
             result = app.find(understood.query, given["engine"], on_progress=told)
     except KeyboardInterrupt:
         if is_reading:
-            note("stopped; what was read is kept, and the next search goes on from there")
+            note("stopped; what was read is kept, and the next search continues from there")
         raise
     kept = app.last_search.keep(result.hits)
     notes = (*understood.notes, *result.notes)
     if result.hits and not kept:
-        notes = (*notes, "the hits could not be remembered: no command knows them as %N")
+        notes = (*notes, "the hits could not be saved: their numbers do not work")
     return replace(result, notes=notes), kept
 
 
@@ -175,7 +173,6 @@ def _show(app: "App", result: "SearchResult", *, snippets: bool, numbered: bool)
     """The hits: where nobody gave a limit, as many as fit the screen."""
     from prong.cli.found_notes import print_notes
     from prong.cli.found_table import FoundTable
-    from prong.cli.output import width
 
     table = FoundTable(result, width(), snippets=snippets)
     shown = table.print(None if _is_given("limit") else _lines_of_screen())
@@ -206,18 +203,16 @@ def _fork(app: "App", result: "SearchResult", given: dict[str, Any]) -> None:
     if number > len(result.hits):
         count = len(result.hits)
         raise NotFound(
-            f"there is no hit {number} to fork at: {'one was' if count == 1 else count or 'none'}"
-            f"{'' if count == 1 else ' were'} found",
-            hint="the same without --fork shows them" if count else "other words, or fewer filters",
+            f"no hit {number}: the search found {count} hit{'' if count == 1 else 's'}",
+            hint="leave --fork out to see the hits" if count else "other words, or fewer filters",
         )
     hit = result.hits[number - 1]
     place = place_of(hit)
     if place is None or not hit.can_fork:
-        why = hit.warning or "its session is gone"
+        why = hit.warning or "its session no longer exists"
         raise NotFound(f"hit {number} cannot be forked: {why}", hint=f"--fork {number + 1}")
     if not given["as_json"]:
         from prong.cli.found_table import FoundTable
-        from prong.cli.output import width
 
         # Which one it is, beside the answer, which is the fork.
         table = FoundTable(result, width(), snippets=not given["no_snippets"])

@@ -46,7 +46,7 @@ class _Fork(OptionalNumbers):
         session = ctx.params.get("session")
         if rest and session and re.fullmatch(r"@?-?\d{1,4}", rest[0]):
             named = f"{session}@{rest[0].removeprefix('@')}"
-            raise UsageError(f"turn {rest[0]} is named behind @", hint=f"prong fork {named}")
+            raise UsageError(f"turn {rest[0]} must follow an @", hint=f"prong fork {named}")
         if rest:
             ctx.fail(f"Got unexpected extra argument ({rest[0]})")
         return rest
@@ -55,70 +55,72 @@ class _Fork(OptionalNumbers):
 @click.command(cls=_Fork)
 @session_argument
 @click.option(
-    "--into", type=click.Path(path_type=Path), metavar="DIR", help="Run it in this folder."
+    "--into", type=click.Path(path_type=Path), metavar="DIR", help="Folder to run the fork in."
 )
 @click.option(
     "--code",
     type=click.Choice(_CODES),
-    help="Which code it starts from: the turn's, as it is now, the last commit's, or untouched.",
+    help="Code to start from: the turn's, the current code, the last commit, or leave it alone.",
 )
-@click.option("--code-at", metavar="TURN", help="The code of another turn than it is forked at.")
-@click.option("--branch", metavar="NAME", help="The branch of the new worktree.")
+@click.option("--code-at", metavar="TURN", help="Take the code from another turn.")
+@click.option("--branch", metavar="NAME", help="Branch name for the worktree.")
 @click.option(
-    "--no-worktree", is_flag=True, help="Run it where the source ran; no code is touched."
+    "--no-worktree", is_flag=True, help="Run in the source's folder and leave its code alone."
 )
-@click.option("--agent", "-a", type=AgentArgument(), metavar="NAME", help="Fork into this agent.")
-@click.option("--model", "-m", metavar="NAME", help="The model that the fork runs with.")
-@click.option("--skip-permissions", is_flag=True, help="Let it do everything unasked.")
+@click.option("--agent", "-a", type=AgentArgument(), metavar="NAME", help="Agent to fork into.")
+@click.option("--model", "-m", metavar="NAME", help="Model for the fork.")
+@click.option("--skip-permissions", is_flag=True, help="Bypass all permission checks.")
 @click.option(
     "--settings",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="A settings file of the agent for the fork.",
+    help="Agent settings file for the fork.",
 )
-@click.option("--method", type=click.Choice(_METHODS), default="copy", help="How to hand it over.")
-@click.option("--id", "new_id", metavar="UUID", help="The id of the new session.")
-@click.option("--title", metavar="TEXT", help="The title of the new session.")
-@click.option(
-    "--prompt", "-p", metavar="TEXT", help="The fork's first prompt; - reads it from stdin."
-)
+@click.option("--method", type=click.Choice(_METHODS), default="copy", help="How to transfer it.")
+@click.option("--id", "new_id", metavar="UUID", help="Id of the new session.")
+@click.option("--title", metavar="TEXT", help="Title of the new session.")
+@click.option("--prompt", "-p", metavar="TEXT", help="First prompt of the fork; - reads stdin.")
 @click.option(
     "--prompt-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
     multiple=True,
-    help="The same from a file; several start as many forks, each in a pane.",
+    help="Read the first prompt from a file. Repeat for one fork per file, each in its own pane.",
 )
-@click.option("--retry", is_flag=True, help="Fork before the turn and edit its prompt anew.")
-@click.option("--count", "-n", type=click.IntRange(1, 100), default=1, help="Make so many forks.")
+@click.option("--retry", is_flag=True, help="Fork before the turn and edit its prompt.")
 @click.option(
-    "--before-compaction", is_flag=True, help="Give the words back that a compaction summed up."
+    "--count", "-n", type=click.IntRange(1, 100), default=1, metavar="N", help="Number of forks."
 )
-@click.option("--trim", is_flag=True, help="Leave turns out of a seed that is too long.")
+@click.option(
+    "--before-compaction", is_flag=True, help="Restore the messages that a compaction summarized."
+)
+@click.option("--trim", is_flag=True, help="Drop turns from a seed that is too long.")
 @click.option(
     "--wait",
     type=click.FloatRange(min=0),
     metavar="[SECONDS]",
-    help="Wait while the agent is at work on the session.",
+    help="Wait while the agent is working on the session.",
 )
-@click.option("--name", metavar="NAME", help="Run it as a worker of this name.")
+@click.option("--name", metavar="NAME", help="Run the fork as a worker with this name.")
 @pane_options
-@click.option("--no-open", is_flag=True, help="Open no pane, only show the command.")
-@click.option("--exec", "run", is_flag=True, help="Become the agent, on the fork.")
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
-@click.option("--preview", is_flag=True, help="Show what the turn was about, as the picker does.")
+@click.option("--no-open", is_flag=True, help="Print the command instead of opening a pane.")
+@click.option("--exec", "run", is_flag=True, help="Run the fork in this terminal.")
+@click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@click.option("--preview", is_flag=True, help="Show a preview of the turn, as in the picker.")
 @json_option
 def fork(session: str, **given: Any) -> None:
-    """Make a new session of the turns up to TURN.
+    """Fork a session at a turn.
 
-    On a terminal the turn is picked from a list when none is named; elsewhere, and of a worker, it
-    is the last one. The fork includes the turn; `@0` is before the first. The source stays as it
-    is, byte for byte. In a git repository the fork gets a worktree of its own, with the code as it
-    stood at that turn where that was captured.
+    The fork is a new session with all turns up to and including TURN; `@0` is before the first
+    turn. The source is never changed. Without TURN you pick one from a list; in scripts, and for
+    workers, it is the last turn.
 
-    In a terminal that can open panes, the fork runs in a new one, as a worker; elsewhere the
-    command is shown that runs it. --exec runs it here.
+    In a git repository the fork gets its own worktree, with the code as it was at that turn if it
+    was captured.
+
+    The fork runs as a worker in a new pane if your terminal can open one. Otherwise prong prints
+    the command that runs it. Use --exec to run it in this terminal.
     """
     answer = fork_at(session, given)
     if answer is not None:
@@ -140,7 +142,7 @@ def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
     if not (given["yes"] or given["as_json"] or given["dry_run"] or given["method"] == "native"):
         from prong.cli import turn_choice
 
-        title = "Ask which prompt again?" if options.retry else "Fork at which turn?"
+        title = "Edit the prompt of which turn?" if options.retry else "Fork at which turn?"
         session = turn_choice.ask(app, session, title)
     wait: float | None = given["wait"]
 
@@ -264,7 +266,7 @@ def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions
         # An editor that was left without saving means: as it was.
         prompt = plan.prompt if edited is None else edited.strip()
         if not prompt:
-            raise UsageError("the prompt is empty: nothing was forked", hint="--prompt TEXT")
+            raise UsageError("the prompt is empty; nothing was forked", hint="--prompt TEXT")
         plan = app.plan_fork(session, replace(options, prompt=prompt))
     if plan.warnings:
         print_plan(app, plan, count=options.count, err=True)
@@ -276,8 +278,8 @@ def _refuse_unasked(plan: "ForkPlan") -> None:
     """Code that only comes near, or none, is taken when somebody says so, never silently."""
     if plan.unopened is not None:
         raise NotFound(
-            f"the code of {plan.point} cannot be had: {plan.unopened}",
-            hint=f"--yes or --no-worktree runs it in {clean(str(plan.workspace))} as it is",
+            f"the code of {plan.point} is not available: {plan.unopened}",
+            hint=f"--yes or --no-worktree to run it in {clean(str(plan.workspace))} as it is",
         )
     worktree = plan.worktree
     if worktree is not None and worktree.since is not None:
@@ -295,7 +297,7 @@ def _refuse_unasked(plan: "ForkPlan") -> None:
     commit = (worktree.commit or "")[:12]
     raise NotFound(
         f"no code captured at {plan.point}: the nearest commit, {commit}, is not exact",
-        hint="--yes takes that commit; --code now or --code none does without it",
+        hint="--yes to use that commit; --code now or --code none to do without it",
         commit=worktree.commit,
     )
 
@@ -309,7 +311,7 @@ def _print_preview(app: "App", session: str) -> None:
         conversation = app.conversation(found.session)
     turn = app.turn(conversation, found.turn or "-1")
     if turn is None:
-        raise UsageError("turn 0 is before the first prompt: there is nothing to show")
+        raise UsageError("turn 0 is before the first prompt: nothing to show")
     turn_preview.show(read(app, conversation, turn))
 
 
@@ -333,5 +335,5 @@ def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[For
                         note(f"note: {warning}")
     except KeyboardInterrupt:
         if quiet and made:
-            note(f"made before the interrupt: {', '.join(str(one.child) for one in made)}")
+            note(f"created before the interrupt: {', '.join(str(one.child) for one in made)}")
         raise

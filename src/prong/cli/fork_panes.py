@@ -25,9 +25,9 @@ def opens(app: "App", given: dict[str, Any]) -> bool:
     """
     asked = _asked(given)
     for option, why in (
-        ("as_json", "--json opens no pane"),
+        ("as_json", "--json cannot open a pane"),
         ("run", "--exec runs it in this terminal"),
-        ("no_open", "--no-open opens no pane"),
+        ("no_open", "--no-open cannot open a pane"),
     ):
         if given[option]:
             if asked is not None:

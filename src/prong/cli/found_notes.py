@@ -41,7 +41,7 @@ def print_notes(
         note(f"{more} more: --limit {result.total}")
     fork_at = next((rank for rank, hit in enumerate(result.hits, 1) if hit.can_fork), None)
     if fork_at is not None and numbered and not _only_notes_are_seen():
-        note(f"go on from a hit: prong fork %{fork_at}")
+        note(f"fork a hit: prong fork %{fork_at}")
 
 
 def _only_notes_are_seen() -> bool:
@@ -53,7 +53,7 @@ def _only_notes_are_seen() -> bool:
 def about_index(state: "IndexState") -> str | None:
     """Why the newest turns may be missing."""
     if state.busy:
-        return "the index is being written by another prong: the newest turns may be missing"
+        return "another prong is updating the index: the newest turns may be missing"
     if state.behind:
         changed = counted(state.behind, "session")
         return f"{changed} not in the index yet; prong index reads what is missing"
@@ -80,7 +80,7 @@ def _without_qmd(result: "SearchResult") -> Iterable[str]:
     yield f"{why or 'qmd did not answer'}: {_spoken(result.engine or '')} answered"
     steps = _steps(result.guidance or {})
     if steps:
-        yield f"to set qmd up, first of {counted(len(steps), 'step')} (--json has all): {steps[0]}"
+        yield f"to set up qmd, step 1 of {counted(len(steps), 'step')} (--json has all): {steps[0]}"
 
 
 def _steps(guidance: Mapping[str, Any]) -> list[str]:
@@ -97,7 +97,7 @@ def _print_guidance(guidance: Mapping[str, Any]) -> None:
         _item(f"{number}. {step}")
     recent = cast(list[Mapping[str, Any]], list(guidance.get("fallback_sessions", ())))
     if recent:
-        note("the newest sessions, to choose one by hand:")
+        note("the newest sessions instead:")
         for one in recent[:_FALLBACKS]:
             name = f"{one.get('agent', '')}:{one.get('session_id', '')}"
             _item(f"{name}  {short_path(str(one.get('project_path') or ''))}")

@@ -117,7 +117,7 @@ class FoundTable:
     def _rest(self, hit: "Hit") -> str:
         parts: list[str] = []
         if hit.turn is not None and hit.turn.index is None:
-            parts.append("left behind by a rewind")
+            parts.append("abandoned by a rewind")
         if hit.also:
             names = [self._name(ref, at) for ref, at in hit.also]
             more = f" and {len(names) - _COPIES} more" if len(names) > _COPIES else ""

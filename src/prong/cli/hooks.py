@@ -28,7 +28,9 @@ def _place_options(command: "C") -> "C":
         click.option(
             "--agent", "-a", type=AgentArgument(), metavar="NAME", help="Only this agent."
         ),
-        click.option("--user", "scope", flag_value="user", default=True, help="For all folders."),
+        click.option(
+            "--user", "scope", flag_value="user", default=True, help="For all folders (default)."
+        ),
         click.option("--project", "scope", flag_value="project", help="For this folder only."),
     ):
         command = option(command)
@@ -37,8 +39,8 @@ def _place_options(command: "C") -> "C":
 
 def _change_options(command: "C") -> "C":
     for option in (
-        click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing."),
-        click.option("--yes", "-y", is_flag=True, help="Ask nothing."),
+        click.option("--dry-run", is_flag=True, help="Show the plan and change nothing."),
+        click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts."),
     ):
         command = option(command)
     return command
@@ -46,7 +48,7 @@ def _change_options(command: "C") -> "C":
 
 @click.group()
 def hooks() -> None:
-    """Let agents keep the code of every turn: their hooks call prong."""
+    """Manage the hooks that capture code after every turn."""
 
 
 @hooks.command()
@@ -54,9 +56,9 @@ def hooks() -> None:
 @_change_options
 @json_option
 def install(**given: Any) -> None:
-    """Add hooks to the settings of Claude Code and Codex.
+    """Install hooks for Claude Code and Codex.
 
-    The change is shown and asked for, and what the files were is kept. Hooks that are there stay.
+    Shows the change, asks, and backs up the settings files. Other hooks are left alone.
     """
     app = open_app()
     with patience("asking the agents ..."):
@@ -69,9 +71,9 @@ def install(**given: Any) -> None:
 @_change_options
 @json_option
 def remove(**given: Any) -> None:
-    """Take our hooks out of the settings again.
+    """Remove the hooks.
 
-    A file that nobody else changed since gets the very bytes back that it had before.
+    A settings file that has not changed since gets its original bytes back.
     """
     app = open_app()
     plans = app.plan_hooks(scope=given["scope"], agent=given["agent"], remove=True)
@@ -82,7 +84,7 @@ def remove(**given: Any) -> None:
 @_place_options
 @json_option
 def status(agent: str | None, scope: Any, as_json: bool) -> None:
-    """Tell whether the hooks are installed."""
+    """Show whether the hooks are installed."""
     app = open_app()
     with patience("asking the agents ..."):
         found = app.hooks(scope=scope, agent=agent)
@@ -105,7 +107,7 @@ def _carry_out(app: "App", plans: "Sequence[HookPlan]", given: dict[str, Any]) -
     wanted = [plan for plan in plans if plan.changes]
     if wanted and not dry_run and not given["yes"]:
         if as_json or not can_ask():
-            raise UsageError("this changes settings of yours", hint="--yes, or --dry-run to see it")
+            raise UsageError("this changes your settings", hint="--yes, or --dry-run to see it")
         click.confirm("Change these files?", default=False, abort=True, err=True)
     if not dry_run:
         plans = [_changed(app, plan, given) for plan in plans]
@@ -149,7 +151,7 @@ def _show(plan: "HookPlan") -> None:
         _note_problem(f"{plan.agent}: {plan.error.message}", plan.error.hint)
         return
     if not plan.changes:
-        said = "there are no hooks of ours" if plan.remove else "the hooks are installed already"
+        said = "no prong hooks are installed" if plan.remove else "the hooks are already installed"
         click.echo(f"{clean(plan.agent)}: {said}")
     for edit in plan.changes:
         print_edit(edit)

@@ -18,22 +18,22 @@ _MEGABYTE = 1_000_000
 
 
 @click.command()
-@click.option("--rebuild", is_flag=True, help="Forget the index first, and read everything anew.")
-@click.option("--status", is_flag=True, help="Say what the index covers, and do nothing.")
-@click.option("--no-vectors", is_flag=True, help="Leave out what the sentence model would read.")
+@click.option("--rebuild", is_flag=True, help="Delete the index and rebuild it.")
+@click.option("--status", is_flag=True, help="Show what the index covers.")
+@click.option("--no-vectors", is_flag=True, help="Do not compute embeddings.")
 @json_option
 def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
-    """Bring the search index up to date.
+    """Update the search index.
 
-    Every search does that by itself, for half a second. This reads all that is missing, and has
-    the sentence model read it, so that searches need not wait for it. It may be stopped at any
-    time: what was done is kept.
+    Every search updates the index for up to half a second. This command reads everything that is
+    missing and computes the embeddings, so that searches do not have to wait. You can stop it at
+    any time; finished work is kept.
     """
     from prong.app import search_views
     from prong.cli.progress import progress
 
     if status and (rebuild or no_vectors):
-        raise UsageError("--status does nothing but tell", hint="prong index --status")
+        raise UsageError("--status does not take other options", hint="prong index --status")
     app = open_app()
     if status:
         state = app.index_state()
@@ -43,7 +43,7 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
                 told = _yielding(report)
                 state = app.index(rebuild=rebuild, vectors=not no_vectors, on_progress=told)
         except KeyboardInterrupt:
-            note("stopped; what was read can be searched, and prong index goes on from there")
+            note("stopped; what was read can be searched, and prong index continues from there")
             raise
     if as_json:
         print_json({"index": search_views.index(state)})
@@ -70,7 +70,7 @@ def _yielding(report: "Callable[[IndexProgress], None]") -> "Callable[[IndexProg
 def _print_done(state: "IndexState") -> None:
     click.echo(f"{_covered(state)}, {_size(state.size)}")
     if state.busy:
-        note("another prong is writing to the index")
+        note("another prong is updating the index")
     elif state.behind:
         note(f"{counted(state.behind, 'file')} could not be read: prong doctor")
 
@@ -79,19 +79,19 @@ def _print_status(state: "IndexState") -> None:
     from prong.cli.progress import duration
 
     if not state.kept:
-        click.echo("no index: the cache folder cannot be written to; prong index says more")
+        click.echo("no index: the cache folder is not writable; run prong index for details")
         return
     if state.age_s is None and not state.turns:
-        click.echo("no index yet: prong index, or the first prong find, makes it")
+        click.echo("no index yet; run prong index or prong find")
         return
     rows = [("covers", _covered(state)), ("size", _size(state.size))]
     if state.age_s is not None:
         rows.append(("as of", f"{duration(state.age_s)} ago"))
-    rows.append(("behind", _behind(state)))
+    rows.append(("status", _behind(state)))
     if state.unread:
-        rows.append(("unread", f"{_many(state.unread, 'text')} for meaning: prong index"))
+        rows.append(("pending", f"{_many(state.unread, 'text')} to embed: prong index"))
     if state.busy:
-        rows.append(("busy", "another prong is writing to it"))
+        rows.append(("busy", "another prong is updating it"))
     for name, text in rows:
         click.echo(f"{name:<8}{text}")
 
@@ -100,12 +100,12 @@ def _behind(state: "IndexState") -> str:
     if state.behind:
         return f"{counted(state.behind, 'file')} changed since: prong index"
     if state.age_s is None:
-        return "it was never finished: prong index goes on with it"
-    return "nothing that is known of"
+        return "it is not complete: run prong index"
+    return "up to date"
 
 
 def _covered(state: "IndexState") -> str:
-    texts = f", {state.vectors:,} texts read for meaning" if state.vectors else ""
+    texts = f", {state.vectors:,} texts embedded" if state.vectors else ""
     sessions, turns = _many(state.sessions, "session"), _many(state.turns, "turn")
     return f"{sessions}, {turns}{texts}"
 

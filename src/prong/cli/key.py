@@ -11,10 +11,10 @@ from prong.cli.output import json_option, open_app, print_json
 @click.argument("keys", metavar="KEY...", nargs=-1, required=True)
 @json_option
 def key(name: str, keys: tuple[str, ...], as_json: bool) -> None:
-    """Press keys in the pane of a worker.
+    """Send keys to a worker's pane.
 
-    KEY is Enter, Escape, Tab, Up, Down, C-c and the like, or a single character: `prong key NAME
-    Down Enter` answers a dialog.
+    KEY is a name such as Enter, Escape, Tab, Up, Down or C-c, or a single character. For example,
+    `prong key NAME Down Enter` answers a dialog.
     """
     app = open_app()
     app.workers.press(name, *keys)

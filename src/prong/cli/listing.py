@@ -24,24 +24,28 @@ _FOLDER = 32
 
 
 @click.command("list")
-@click.option("-a", "--agent", type=AgentArgument(), help="Sessions of this agent only.")
+@click.option("-a", "--agent", type=AgentArgument(), help="Only sessions of this agent.")
 @click.option(
     "-p",
     "--project",
     type=click.Path(file_okay=False),
     metavar="FOLDER",
-    help="Sessions that were ever in this folder or below it.",
+    help="Only sessions that ran in this folder or below it.",
 )
 @click.option(
-    "-s", "--since", type=SinceArgument(), help="Changed since: 3d, 12h, yesterday, 2026-11-01."
+    "-s",
+    "--since",
+    type=SinceArgument(),
+    help="Only sessions changed since: 3d, 12h, yesterday, 2026-11-01.",
 )
 @click.option(
     "-n",
     "--limit",
     type=click.IntRange(min=0),
-    help=f"At most so many; {_DEFAULT_LIMIT} on a terminal.",
+    metavar="N",
+    help=f"Maximum number of sessions (default on a terminal: {_DEFAULT_LIMIT}).",
 )
-@click.option("--all", "everything", is_flag=True, help="Also archived and headless sessions.")
+@click.option("--all", "everything", is_flag=True, help="Include archived and headless sessions.")
 @json_option
 def list_sessions(
     agent: str | None,
@@ -92,7 +96,7 @@ def _notes(app: "App", listing: "Listing", agent: str | None) -> None:
         copies = counted(len(listing.copies), "older copy", "older copies")
         note(f"{copies} left out: prong doctor")
     if listing.unusable:
-        note(f"{counted(len(listing.unusable), 'file')} could not be used: prong doctor")
+        note(f"{counted(len(listing.unusable), 'file')} could not be read: prong doctor")
     for name in listing.failed:
         note(f"the plug-in {name} failed: prong doctor")
 

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @worker_argument
-@click.option("--follow", "-f", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--follow", "-f", is_flag=True, help="Follow new messages until Ctrl-C.")
 @json_option
 def log(name: str, follow: bool, as_json: bool) -> None:
-    """Print what was said in a worker.
+    """Show a worker's transcript.
 
-    `>` stands before a prompt, `*` before a tool.
+    `>` marks a prompt, `*` a tool call.
     """
     from prong.app import views
     from prong.app.transcript import paired
 
     if follow and as_json:
-        raise UsageError("--follow never ends; --json is one value", hint="leave --json out")
+        raise UsageError("--follow and --json cannot be combined", hint="leave --json out")
     app = open_app()
     worker = app.workers.named(name)
     messages = app.workers.log(name, follow=follow)
@@ -42,7 +42,7 @@ def log(name: str, follow: bool, as_json: bool) -> None:
         if follow:
             sys.stdout.flush()
     if page.is_empty:
-        note("nothing was said yet")
+        note("no messages yet")
 
 
 def _nothing_above() -> None:

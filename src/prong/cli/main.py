@@ -15,41 +15,20 @@ from prong.cli.output import fail
 from prong.errors import ProngError, UsageError, out_of_memory
 from prong.front.text import clean
 
-COMMANDS = {
-    "find": "find.find",
-    "list": "listing.list_sessions",
-    "show": "show.show",
-    "turns": "turns.turns",
-    "diff": "diff.diff",
-    "fork": "fork.fork",
-    "resume": "resume.resume",
-    "tree": "tree.tree",
-    "ui": "ui.ui",
-    "run": "run.run",
-    "ps": "ps.ps",
-    "status": "status.status",
-    "send": "send.send",
-    "wait": "wait.wait",
-    "attach": "attach.attach",
-    "log": "log.log",
-    "key": "key.key",
-    "clone": "clone.clone",
-    "stop": "stop.stop",
-    "restart": "restart.restart",
-    "rename": "rename.rename",
-    "worktrees": "worktrees.worktrees",
-    "snapshot": "snapshot.snapshot",
-    "hooks": "hooks.hooks",
-    "index": "index.index",
-    "export": "export.export",
-    "schedule": "schedule.schedule",
-    "mcp": "mcp.mcp",
-    "serve": "serve.serve",
-    "doctor": "doctor.doctor",
-    "demo": "demo.demo",
-    "completion": "completion.completion",
+SECTIONS = {
+    "Search": ("find", "ui", "index"),
+    "Sessions": ("list", "show", "turns", "diff", "resume", "export"),
+    "Forks": ("fork", "tree", "snapshot", "worktrees"),
+    "Workers": (
+        *("run", "ps", "status", "send", "wait", "attach", "log", "key"),
+        *("clone", "stop", "restart", "rename", "serve"),
+    ),
+    "Setup": ("hooks", "mcp", "schedule", "doctor", "demo", "completion"),
 }
-"""In the order in which a newcomer wants them; each is loaded when it is asked for."""
+"""The commands as `prong --help` groups them."""
+COMMANDS = {name: f"{name}.{name}" for names in SECTIONS.values() for name in names}
+COMMANDS["list"] = "listing.list_sessions"
+"""Module and function of each; it is loaded when it is asked for."""
 _OTHER_NAMES = {
     **dict.fromkeys(("search", "grep", "query"), "find"),
     **dict.fromkeys(("ls", "sessions"), "list"),
@@ -67,6 +46,8 @@ _OTHER_NAMES = {
     **dict.fromkeys(("daemon", "server"), "serve"),
 }
 """What people may try, and what they mean."""
+_SHORT_HELP = 80
+"""Characters: no first line of a command's help is longer, so none is cut."""
 
 
 class _ClosedPipe(Exception):
@@ -89,6 +70,14 @@ class _Main(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return command_named(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        longest = max(map(len, COMMANDS))
+        for title, names in SECTIONS.items():
+            lines = [command_named(name).get_short_help_str(_SHORT_HELP) for name in names]
+            padded = [name.ljust(longest) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(list(zip(padded, lines, strict=True)))
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
         with _pipe():
@@ -147,7 +136,7 @@ def _usage_hint(error: click.UsageError, words: list[str]) -> str:
     """What to type instead of words that no command takes."""
     is_prompt = any(word.startswith("-") and len(word.split()) > 1 for word in words)
     if isinstance(error, click.NoSuchOption) and is_prompt and words[0] in ("run", "send"):
-        return f"a prompt that begins with a dash comes from stdin: prong {words[0]} ... -"
+        return f"pass a prompt that starts with a dash on stdin: prong {words[0]} ... -"
     return " ".join(["prong", *_nearest(words[:1]), "--help"])
 
 
@@ -180,7 +169,7 @@ def _report_bug(error: Exception, words: Sequence[str]) -> int:
     if "--json" not in words:
         click.echo(clean(trace, lines=True), err=True, nl=False)
     message = f"{type(error).__name__}: {error}"
-    hint = "report it, with the lines above: this is a bug in prong"
+    hint = "this is a bug in prong; please report it with the lines above"
     return fail(ProngError(message, hint=hint, trace=trace), words)
 
 
@@ -194,11 +183,11 @@ def _report_bug(error: Exception, words: Sequence[str]) -> int:
 def main(context: click.Context) -> None:
     """Find the past coding-agent conversation that already knows what you need.
 
-    Reads the sessions of Claude Code and Codex where they lie and changes none of them.
+    Reads Claude Code and Codex sessions in place, read-only.
 
-    SESSION is `claude:60309e1e` or any unique beginning of an id, the name of a worker, a path to a
-    session file, or `last` for the newest one of this folder. `@12` behind it names a turn, `@-1`
-    the last one. `%1` is the first hit of the last `prong find`.
+    SESSION is an id such as `claude:60309e1e` (any unique prefix works), a worker's name, the path
+    of a session file, or `last` for the newest session in this folder. Append `@12` for a turn, or
+    `@-1` for the last one. `%1` is the first hit of the last `prong find`.
     """
     if context.invoked_subcommand is not None:
         return

@@ -10,16 +10,17 @@ from prong.cli.output import note
 
 
 @click.group(invoke_without_command=True)
-@click.option("--read-only", is_flag=True, help="Leave out every tool that writes.")
+@click.option("--read-only", is_flag=True, help="Leave out all tools that write.")
 @click.pass_context
 def mcp(context: click.Context, read_only: bool) -> None:
-    """Serve an agent: it finds, forks and runs sessions itself.
+    """Run the MCP server.
 
-    Speaks MCP on standard input and output, so an agent starts it, not a person.
+    Lets agents search, fork and run sessions. It speaks MCP on stdin and stdout and is started by
+    the agent; `prong mcp install` registers it.
     """
     if context.invoked_subcommand is None:
         if sys.stdin.isatty():
-            note("waiting for an agent (Ctrl-C ends it); prong mcp install tells yours of it")
+            note("waiting for an agent (Ctrl-C to stop); to register the server: prong mcp install")
         # Two front ends do not know each other; this one only starts the other.
         import_module("prong.mcp.server").run(read_only=read_only)
 

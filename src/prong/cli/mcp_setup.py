@@ -30,18 +30,16 @@ def _common_options(command: "C") -> "C":
                 "-a",
                 type=AgentArgument(),
                 metavar="NAME",
-                help="Only this agent; else all that are installed here.",
+                help="Only this agent (default: all installed agents).",
             ),
             click.option(
                 "--name",
                 default="prong",
                 show_default=True,
-                help="What the agent calls the server.",
+                help="Name of the server in the agent's settings.",
             ),
-            click.option(
-                "--dry-run", is_flag=True, help="Show what would be done, and do nothing."
-            ),
-            click.option("--yes", "-y", is_flag=True, help="Ask nothing."),
+            click.option("--dry-run", is_flag=True, help="Show the plan and change nothing."),
+            click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts."),
         ]
     ):
         command = option(command)
@@ -54,21 +52,21 @@ def _common_options(command: "C") -> "C":
     type=click.Choice(_SCOPES),
     default="user",
     show_default=True,
-    help="For all folders, for this repository and you, or for all who work in this folder.",
+    help="For all folders, for you in this repository, or for everyone in this folder.",
 )
-@click.option("--read-only", is_flag=True, help="Without the tools that fork, start and stop.")
+@click.option("--read-only", is_flag=True, help="Leave out all tools that write.")
 @click.option(
     "--env",
     multiple=True,
     metavar="NAME[=VALUE]",
-    help="A variable for the server: as it is when the agent runs, or always this.",
+    help="Environment variable for the server. Without VALUE, the agent's own value.",
 )
 @_common_options
 @json_option
 def install(**given: Any) -> None:
-    """Tell Claude Code and Codex of this MCP server.
+    """Register the MCP server with Claude Code and Codex.
 
-    It is done by `claude mcp add` and `codex mcp add`. What will change is shown and asked for.
+    Shows the change, asks, then runs `claude mcp add` and `codex mcp add`.
     """
     app = open_app()
     plans = app.mcp_setup.plan_install(
@@ -83,14 +81,16 @@ def install(**given: Any) -> None:
 
 @click.command()
 @click.option(
-    "--scope", type=click.Choice(_SCOPES), help="Only this one; else wherever this folder has it."
+    "--scope",
+    type=click.Choice(_SCOPES),
+    help="Only this scope (default: all that apply to this folder).",
 )
 @_common_options
 @json_option
 def remove(**given: Any) -> None:
-    """Take this MCP server out of the settings of agents.
+    """Unregister the MCP server.
 
-    It is done by `claude mcp remove` and `codex mcp remove`. Servers of other programs stay.
+    Runs `claude mcp remove` and `codex mcp remove`. Servers of other programs are left alone.
     """
     app = open_app()
     plans = app.mcp_setup.plan_remove(given["agent"], scope=given["scope"], name=given["name"])
@@ -106,7 +106,7 @@ def _carry_out(
             _show(plan, removing=removing)
     if any(plan.needed for plan in plans) and not dry_run and not given["yes"]:
         if as_json or not can_ask():
-            raise UsageError("this changes settings of yours", hint="--yes, or --dry-run to see it")
+            raise UsageError("this changes your settings", hint="--yes, or --dry-run to see it")
         click.confirm("Do this?", default=False, abort=True, err=True)
     if not dry_run:
         plans = [_changed(app, plan, given, removing=removing) for plan in plans]
@@ -159,7 +159,7 @@ def _show(plan: "McpPlan", *, removing: bool) -> None:
         _note_problem(plan.agent, plan.error)
         return
     if not plan.needed:
-        said = "it is not installed" if removing else "installed already"
+        said = "not installed" if removing else "already installed"
         click.echo(f"{clean(plan.agent)}: {said}")
         return
     for words in plan.commands:

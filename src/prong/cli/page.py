@@ -43,7 +43,7 @@ class Page:
         elif message.role == "user":
             self._part(styled("> ", fg="green", bold=True) + styled(text, bold=True))
         elif message.role == "summary":
-            self.rule("compacted: what came before was replaced by")
+            self.rule("compacted: the conversation so far was replaced by")
             self._part(text)
         elif text:
             self._part(text)

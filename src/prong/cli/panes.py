@@ -21,16 +21,16 @@ def terminal_option(command: C) -> C:
         "--terminal",
         type=TerminalArgument(),
         metavar="NAME",
-        help="Open the pane in it: tmux, kitty, wezterm, iterm2.",
+        help="Terminal for the pane: tmux, kitty, wezterm, iterm2.",
     )(command)
 
 
 def pane_options(command: C) -> C:
     """`--terminal`, and how the pane stands to the one that the person is in."""
     for option in (
-        click.option("--tab", is_flag=True, help="Open a tab."),
-        click.option("--window", is_flag=True, help="Open a window."),
-        click.option("--split", is_flag=True, help="Open a pane beside this one."),
+        click.option("--tab", is_flag=True, help="Open a new tab."),
+        click.option("--window", is_flag=True, help="Open a new window."),
+        click.option("--split", is_flag=True, help="Open a pane next to this one."),
         terminal_option,
     ):
         command = option(command)

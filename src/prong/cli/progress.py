@@ -22,7 +22,7 @@ _PAUSE = 0.1
 """Seconds between two pictures: more often nobody reads it."""
 _SETTLED = 1.0
 """Seconds before a rate is told: the first numbers are wild."""
-_NAMES = {"sessions": "reading sessions", "meaning": "reading for meaning"}
+_NAMES = {"sessions": "reading sessions", "meaning": "embedding"}
 _MORE = "more sessions"
 """Those of another agent: how many there are is not known before it is their turn."""
 _UNKNOWN_WIDTH = 80

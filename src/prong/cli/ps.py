@@ -12,19 +12,20 @@ from prong.front.text import clean
 if TYPE_CHECKING:
     from prong.worker import WorkerStatus
 
-_NONE = 'there are no workers; prong run "..." starts one'
+_NONE = 'no workers; prong run "..." starts one'
 
 
 @click.command()
 @click.option(
-    "--all", "everything", is_flag=True, help="Also those that were stopped, or are long gone."
+    "--all", "everything", is_flag=True, help="Include workers that were stopped or are long gone."
 )
 @json_option
 def ps(everything: bool, as_json: bool) -> None:
-    """List workers, and what each does.
+    """List workers and their state.
 
-    `age` is for how long it has been so. One that ended by itself, or with the machine, is `gone`
-    and can be restarted; one that was stopped, or is gone for a week, is listed with --all.
+    `age` is the time spent in the current state. A worker that ended by itself, or with the
+    machine, is `gone` and can be restarted. Workers that were stopped, or have been gone for a
+    week, are listed with --all only.
     """
     from prong.app import worker_stopping, worker_views
 

@@ -11,7 +11,7 @@ from prong.cli.output import json_option, open_app, print_json, styled
 @click.argument("new", metavar="NEW")
 @json_option
 def rename(old: str, new: str, as_json: bool) -> None:
-    """Give a worker another name."""
+    """Rename a worker."""
     app = open_app()
     app.workers.rename(old, new)
     if as_json:

@@ -16,9 +16,9 @@ from prong.cli.started import ready_option, report, view
 @ready_option
 @json_option
 def restart(name: str, **given: Any) -> None:
-    """Start a worker again that is gone or was stopped.
+    """Restart a worker that is gone or was stopped.
 
-    It goes on with the same session, in the same folder, with the same command and settings.
+    Resumes its session in the same folder, with the same command and settings.
     """
     app = open_app()
     with patience("starting ..."):

@@ -18,34 +18,35 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("session", type=SessionArgument(), metavar="SESSION")
-@click.option("--prompt", "-p", metavar="TEXT", help="The next prompt; - reads it from stdin.")
+@click.option("--prompt", "-p", metavar="TEXT", help="Next prompt; - reads stdin.")
 @terminal_option
-@click.option("--exec", "run", is_flag=True, help="Become the agent, in the session's folder.")
+@click.option("--exec", "run", is_flag=True, help="Run the command in this terminal.")
 @json_option
 def resume(
     session: str, prompt: str | None, terminal: str | None, run: bool, as_json: bool
 ) -> None:
-    """Go on with a session itself, in its own folder.
+    """Resume a session.
 
-    Shows the command, with the right flags and root; --terminal and --exec run it.
+    Prints the command that resumes it in its own folder, with the right flags. --exec runs the
+    command here, --terminal in a new pane.
     """
     from prong.app import views
 
     if run and (as_json or terminal):
-        raise UsageError("--exec runs it here", hint="leave --exec out")
+        raise UsageError("--exec runs it in this terminal", hint="leave --exec out")
     if terminal and as_json:
-        raise UsageError("--json opens no pane", hint=f"prong run --resume {session} --json")
+        raise UsageError("--json cannot open a pane", hint=f"prong run --resume {session} --json")
     app = open_app()
     with patience():
         found = app.resolve(session)
         is_hit = session.startswith("%") and "@" not in session
         if found.turn is not None and not is_hit:
             hint = f"prong fork {session}"
-            raise UsageError("a session is resumed at its end", hint=hint)
+            raise UsageError("a session can only be resumed at its end", hint=hint)
         text = read_prompt(prompt)
         launch = app.resume(found.session, text)
     if found.turn is not None and not as_json:
-        note(f"it goes on at its end; prong fork {session} goes on at the turn that was found")
+        note(f"this resumes at the end of the session; prong fork {session} starts at the hit")
     if as_json:
         print_json({"session": str(found.session.ref), **views.launch(launch)})
     elif terminal:

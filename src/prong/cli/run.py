@@ -32,67 +32,68 @@ class _WithExtra(click.Command):
 @click.command(cls=_WithExtra)
 @click.argument("prompt", metavar="[PROMPT|-] [-- WORD...]", nargs=-1)
 @click.option(
-    "--agent", "-a", type=AgentArgument(), metavar="NAME", help="claude (default), codex."
+    "--agent", "-a", type=AgentArgument(), metavar="NAME", help="Agent: claude (default), codex."
 )
-@click.option("--name", "-n", metavar="NAME", help="What to call the worker; else prong does.")
-@click.option("--id", "id_", metavar="UUID", help="The id of the new session.")
+@click.option("--name", "-n", metavar="NAME", help="Name of the worker (default: generated).")
+@click.option("--id", "id_", metavar="UUID", help="Id of the new session.")
 @click.option(
     "--project",
     "-p",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Work on what is in this folder, instead of the one you are in.",
+    help="Project folder (default: the current one).",
 )
 @click.option(
     "--worktree/--no-worktree",
     default=None,
-    help="Run in a new worktree (the default in a git repository), or in the folder itself.",
+    help="Run in a new worktree (default in a git repository), or in the folder itself.",
 )
-@click.option("--branch", metavar="NAME", help="The branch of the worktree.")
-@click.option("--base", metavar="REV", help="The commit that the worktree starts from, not HEAD.")
-@click.option("--model", "-m", metavar="NAME", help="The model.")
-@click.option("--skip-permissions", is_flag=True, help="Let it do everything unasked.")
-@click.option("--env", "-e", multiple=True, metavar="KEY=VALUE", help="Set this for the worker.")
+@click.option("--branch", metavar="NAME", help="Branch name for the worktree.")
+@click.option("--base", metavar="REV", help="Commit to start from (default: HEAD).")
+@click.option("--model", "-m", metavar="NAME", help="Model to use.")
+@click.option("--skip-permissions", is_flag=True, help="Bypass all permission checks.")
+@click.option(
+    "--env", "-e", multiple=True, metavar="KEY=VALUE", help="Set an environment variable."
+)
 @click.option(
     "--settings",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="A settings file of the agent for this run.",
+    help="Agent settings file for this worker.",
 )
-@click.option("--commit-turns", is_flag=True, help="Commit after every turn, on its branch.")
-@click.option("--push", metavar="REMOTE", help="Push the branch there after every turn.")
-@click.option("--resume", type=SessionArgument(), metavar="SESSION", help="Go on with a session.")
+@click.option("--commit-turns", is_flag=True, help="Commit to the branch after every turn.")
+@click.option("--push", metavar="REMOTE", help="Push the branch after every turn.")
+@click.option("--resume", type=SessionArgument(), metavar="SESSION", help="Resume a session.")
 @click.option(
-    "--fork", type=SessionArgument(), metavar="SESSION[@TURN]", help="Go on with a fork of one."
+    "--fork", type=SessionArgument(), metavar="SESSION[@TURN]", help="Fork a session and run it."
 )
-@click.option(
-    "--continue", "continue_", is_flag=True, help="Go on with the last one of the folder."
-)
-@click.option("--headless", is_flag=True, help="Without a pane: one process for each prompt.")
-@click.option("--trust", is_flag=True, help="Record that the agent may work in the folder.")
+@click.option("--continue", "continue_", is_flag=True, help="Resume the newest session.")
+@click.option("--headless", is_flag=True, help="Run without a pane.")
+@click.option("--trust", is_flag=True, help="Mark the folder as trusted.")
 @pane_options
 @ready_option
-@click.option("--wait", is_flag=True, help="Wait until it is idle again, and print its answer.")
+@click.option("--wait", is_flag=True, help="Wait for the answer and print it.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),
     default=1800,
     metavar="SECONDS",
-    help="How long --wait waits (1800).",
+    help="Time limit of --wait (default: 1800).",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts.")
 @json_option
 def run(prompt: tuple[str, ...], **given: Any) -> None:
-    """Start a worker: an agent in a pane, known by a name.
+    """Start a worker.
 
-    In a git repository it gets a worktree and a branch of its own. Its session id is known from the
-    start. It runs on when this terminal is closed. `-` reads the prompt from stdin; words behind
-    `--` are given to the agent's program as they are.
+    A worker is an agent that runs in a terminal pane and has a name. It keeps running when you
+    close this terminal. In a git repository it gets its own worktree and branch.
+
+    `-` reads the prompt from stdin. Arguments after `--` are passed to the agent unchanged.
     """
     text = read_prompt(" ".join(prompt) if prompt else None, 'prong run "..."')
     if given["wait"] and text is None:
-        raise UsageError("--wait waits for an answer: there is no prompt", hint="leave --wait out")
+        raise UsageError("--wait needs a prompt", hint="leave --wait out")
     app = open_app()
     with patience("looking at the project ..."):
         plan = app.workers.plan(_options(text, given))
@@ -156,7 +157,7 @@ def _environment(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         name, is_pair, value = pair.partition("=")
         if not (is_pair and name):
-            raise UsageError(f"--env {pair}: a name and a value are meant", hint="--env KEY=VALUE")
+            raise UsageError(f"--env {pair}: expected NAME=VALUE", hint="--env KEY=VALUE")
         found[name] = value
     return found
 

@@ -44,7 +44,7 @@ class _Span(click.ParamType[timedelta]):
         found = _SPAN.fullmatch(str(value).strip())
         span = int(found[1]) * _UNITS[found[2].lower()] if found else timedelta()
         if not _LEAST <= span <= _MOST:
-            self.fail(f"{value!r} is no span from 10m to 30d; try 6h", param, ctx)
+            self.fail(f"{value!r} is not an interval from 10m to 30d; try 6h", param, ctx)
         return span
 
 
@@ -53,14 +53,14 @@ def _with_option(command: C) -> C:
         "--with",
         "scheduler",
         type=click.Choice(["systemd", "launchd", "cron"]),
-        help="The one to use; else the first that is there.",
+        help="Scheduler to use (default: the first one available).",
     )(command)
 
 
 def _change_options(command: C) -> C:
     for option in (
-        click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing."),
-        click.option("--yes", "-y", is_flag=True, help="Ask nothing."),
+        click.option("--dry-run", is_flag=True, help="Show the plan and change nothing."),
+        click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts."),
     ):
         command = option(command)
     return command
@@ -68,32 +68,31 @@ def _change_options(command: C) -> C:
 
 @click.group()
 def schedule() -> None:
-    """Have the index and the exports brought up to date at intervals."""
+    """Schedule index updates and exports."""
 
 
 @schedule.command()
 @click.option(
-    "--every", type=_Span(), default="6h", show_default=True, help="How often: 30m, 6h, 1d."
+    "--every", type=_Span(), default="6h", show_default=True, help="Interval: 30m, 6h, 1d."
 )
 @click.option(
     "--export",
     "export_to",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Also run prong export DIR.",
+    help="Also run `prong export DIR`.",
 )
 @click.option(
-    "--collection",
-    metavar="NAME",
-    help="Then refresh this qmd collection: qmd update and qmd embed.",
+    "--collection", metavar="NAME", help="With --export: refresh this qmd collection afterwards."
 )
 @_with_option
 @_change_options
 @json_option
 def install(**given: Any) -> None:
-    """Run `prong index` every six hours, by systemd, launchd or cron.
+    """Run `prong index` at regular intervals.
 
-    What is written is shown and asked for. It runs without anything of this environment.
+    Uses systemd, launchd or cron. Shows what it will write and asks first. The job does not get the
+    environment variables of your shell.
     """
     app = open_app()
     folder = Path(given["export_to"]) if given["export_to"] else None
@@ -108,7 +107,7 @@ def install(**given: Any) -> None:
 @_change_options
 @json_option
 def remove(**given: Any) -> None:
-    """Take out what `prong schedule install` wrote, and nothing else."""
+    """Remove what `prong schedule install` wrote, and nothing else."""
     app = open_app()
     plans = app.plan_unschedule(given["scheduler"])
     if not plans and not given["as_json"]:
@@ -119,7 +118,7 @@ def remove(**given: Any) -> None:
 @schedule.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Tell what is scheduled, and when it runs next."""
+    """Show the scheduled job and its next run."""
     from prong.app.schedule import status_view
 
     found = open_app().schedules()
@@ -161,7 +160,7 @@ def _carry_out(app: "App", plans: "Sequence[SchedulePlan]", given: dict[str, Any
     if wanted and not dry_run and not given["yes"]:
         if as_json or not can_ask():
             hint = "--yes, or --dry-run to see it"
-            raise UsageError("this changes what your system runs", hint=hint)
+            raise UsageError("this changes your scheduled jobs", hint=hint)
         click.confirm("Do this?", default=False, abort=True, err=True)
     if not dry_run:
         for plan in wanted:
@@ -175,7 +174,7 @@ def _carry_out(app: "App", plans: "Sequence[SchedulePlan]", given: dict[str, Any
 
 def _show(plan: "SchedulePlan") -> None:
     if not plan.needed:
-        click.echo(f"{plan.scheduler}: installed already")
+        click.echo(f"{plan.scheduler}: already installed")
     for edit in plan.edits:
         if edit.before == edit.after:
             continue

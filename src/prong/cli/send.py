@@ -10,35 +10,26 @@ from prong.cli.started import asked, kept, print_answer, view
 @click.command()
 @worker_argument
 @click.argument("text", metavar="TEXT|-", nargs=-1, required=True)
-@click.option(
-    "--wait", "-w", is_flag=True, help="Wait for the answer to this prompt, and print it."
-)
+@click.option("--wait", "-w", is_flag=True, help="Wait for the answer and print it.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
     default=1800,
-    help="How long --wait waits (1800).",
+    help="Time limit of --wait (default: 1800).",
 )
 @click.option(
-    "--as-command",
-    is_flag=True,
-    help="Let the agent take it as a command: /clear, or ! and a line for a shell.",
+    "--as-command", is_flag=True, help="Send an agent command: /clear, or ! and a shell command."
 )
 @json_option
 def send(
-    name: str,
-    text: tuple[str, ...],
-    wait: bool,
-    timeout: float,
-    as_command: bool,
-    as_json: bool,
+    name: str, text: tuple[str, ...], wait: bool, timeout: float, as_command: bool, as_json: bool
 ) -> None:
     """Send a prompt to a worker.
 
-    `-` reads it from stdin. The text is a prompt whatever it begins with: `/clear` and `!ls` are
-    sent to the model, unless --as-command is given. If an unsent draft is in the worker's pane,
-    nothing is sent and the exit status is 4.
+    `-` reads it from stdin. The text is always a prompt: `/clear` and `!ls` go to the model unless
+    you pass --as-command. If the pane contains an unsent draft, nothing is sent and the exit status
+    is 4.
     """
     prompt = read_prompt(" ".join(text), f'prong send {name} "..."')
     assert prompt is not None

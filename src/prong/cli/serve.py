@@ -13,11 +13,10 @@ from prong.front.text import clean, short_path
 @click.command()
 @json_option
 def serve(as_json: bool) -> None:
-    """Serve workers to other programs.
+    """Serve workers to other programs over a unix socket.
 
-    On a unix socket, until Ctrl-C. Nothing needs it. While it runs, `prong wait` hears of changes
-    instead of looking for them, and programs can start, fork, ask and stop workers by HTTP and
-    JSON. Workers run on when it ends.
+    Runs until Ctrl-C; workers keep running. Programs can start, fork, prompt and stop workers with
+    HTTP and JSON, and `prong wait` is notified of changes instead of polling. No command needs it.
     """
 
     def ready(socket: Path) -> None:
@@ -25,7 +24,7 @@ def serve(as_json: bool) -> None:
             print_json({"socket": str(socket)})
         else:
             click.echo(f"{styled('serving', fg='green')} {clean(short_path(str(socket)))}")
-            note("Ctrl-C ends it; workers run on")
+            note("press Ctrl-C to stop; workers keep running")
         sys.stdout.flush()
 
     # Two front ends do not know each other; this one only starts the other.

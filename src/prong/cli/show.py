@@ -15,16 +15,14 @@ from prong.front.text import clean, escaped
 
 @click.command()
 @session_argument
-@click.option("--full", is_flag=True, help="Tool inputs and outputs in full, and the thinking.")
-@click.option("--raw", is_flag=True, help="The lines as the agent wrote them.")
-@click.option(
-    "--context", is_flag=True, help="What the agent would send to the model if it were resumed."
-)
+@click.option("--full", is_flag=True, help="Include thinking and complete tool input and output.")
+@click.option("--raw", is_flag=True, help="Print the lines of the session file unchanged.")
+@click.option("--context", is_flag=True, help="Show what a resumed agent would send to the model.")
 @json_option
 def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> None:
-    """Show the transcript of a session, or of one turn.
+    """Show the transcript of a session or of one turn.
 
-    `>` stands before a prompt, `*` before a tool.
+    `>` marks a prompt, `*` a tool call.
     """
     from prong.app import views
     from prong.app.transcript import paired
@@ -32,7 +30,7 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
     from prong.model import View
 
     if raw and (full or context or as_json):
-        raise UsageError("--raw goes with no other option", hint="prong show SESSION --raw")
+        raise UsageError("--raw takes no other options", hint="prong show SESSION --raw")
     app = open_app()
     with patience():
         found = app.resolve(session)
@@ -42,12 +40,12 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
         turn = app.turn(conversation, found.turn or "")
         if turn is None:
             raise UsageError(
-                "turn 0 is before the first prompt: there is nothing to show",
+                "turn 0 is before the first prompt: nothing to show",
                 hint=f"prong turns {found.session.ref}",
             )
     if context and turn is not None:
         raise UsageError(
-            "--context is of a whole session, not of one turn",
+            "--context needs a whole session, not one turn",
             hint=f"prong show {found.session.ref} --context",
         )
     if raw:
@@ -61,11 +59,11 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
         return
     page = Page(partial(print_header, found.session), found.session.cwd, full=full)
     if turn is not None and turn.index is None:
-        page.rule(f"turn {clean(turn.id)}, left behind by a rewind")
+        page.rule(f"turn {clean(turn.id)}, abandoned by a rewind")
     for message in messages:
         page.add(message)
     if page.is_empty:
-        note("nothing was said")
+        note("no messages")
 
 
 def _print_raw(lines: Iterable[bytes]) -> None:

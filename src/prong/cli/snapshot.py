@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("session", type=SessionArgument(), metavar="[SESSION]", default="last")
-@click.option("--again", is_flag=True, help="Take it anew where the turn has one.")
+@click.option("--again", is_flag=True, help="Replace the snapshot that the turn already has.")
 @json_option
 def snapshot(session: str, again: bool, as_json: bool) -> None:
-    """Keep the code as it is now, as that of the last turn.
+    """Capture the current code as that of the last turn.
 
-    Of the newest session of this folder, unless another one is named. Hooks do this after every
-    turn: `prong hooks install`. The snapshot is a commit under a hidden ref; branches, index and
-    files are not touched.
+    Uses the newest session in this folder unless you name another one. `prong hooks install` makes
+    agents do this after every turn. The snapshot is a commit under a hidden ref: branches, index
+    and files stay as they are.
     """
     from prong.app import views
 
@@ -33,14 +33,14 @@ def snapshot(session: str, again: bool, as_json: bool) -> None:
     with patience():
         found = app.resolve(session)
         if found.turn is not None:
-            raise UsageError("the code as it is now belongs to the last turn", hint="no @TURN here")
+            raise UsageError("the current code belongs to the last turn", hint="leave @TURN out")
         taken = app.keep_code(app.conversation(found.session), again=again)
     if as_json:
         print_json({"snapshot": views.snapshot(taken)})
         return
     _print(taken)
     if taken.taken < began:
-        note(f"it was kept before ({age(taken.taken)}); --again takes it anew")
+        note(f"captured before ({age(taken.taken)}); replace it with --again")
 
 
 def _print(taken: "Snapshot") -> None:

@@ -28,7 +28,7 @@ def ready_option(command: C) -> C:
         type=click.FloatRange(min=0),
         default=READY_SECONDS,
         metavar="SECONDS",
-        help="How long it may take to start (60).",
+        help="Time limit for the agent to start (default: 60).",
     )(command)
 
 
@@ -104,7 +104,7 @@ def _no_answer(status: "WorkerStatus", seconds: float) -> ProngError:
     name, state = status.worker.name, status.state.value
     if state == "waiting":
         wants = f" ({status.evidence.detail})" if status.evidence.detail else ""
-        return Busy(f"{name} wants a person{wants}", hint=f"prong attach {name}")
+        return Busy(f"{name} needs input{wants}", hint=f"prong attach {name}")
     if state == "gone":
         return External(f"{name} ended before it answered", hint=f"prong log {name}")
     return Busy(f"{name} is {state} after {seconds:g} s", hint=f"prong wait {name}")
@@ -127,5 +127,5 @@ def kept(app: "App", name: str) -> Generator[None]:
         yield
     except KeyboardInterrupt:
         if app.workers.records.named(name) is not None:
-            note(f"{name} runs on: prong stop {name} ends it")
+            note(f"{name} keeps running; to stop it: prong stop {name}")
         raise

@@ -11,7 +11,7 @@ from prong.cli.worker_report import going_on, print_status
 @worker_argument
 @json_option
 def status(name: str, as_json: bool) -> None:
-    """Tell what a worker does, and how that is known."""
+    """Show worker status and its evidence."""
     from prong.app import worker_views
 
     app = open_app()
@@ -24,4 +24,4 @@ def status(name: str, as_json: bool) -> None:
     if found.state.value == "gone":
         note(going_on(found.worker))
     elif found.state.value == "waiting":
-        note(f"it waits for you: prong attach {found.worker.name}")
+        note(f"it is waiting for input: prong attach {found.worker.name}")

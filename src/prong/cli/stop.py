@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", type=WorkerArgument(), metavar="NAME...", nargs=-1, required=True)
-@click.option("--force", "-f", is_flag=True, help="Also one that is at work, unasked.")
-@click.option("--forget", is_flag=True, help="Take them from the list, too.")
+@click.option("--force", "-f", is_flag=True, help="Stop busy workers without asking.")
+@click.option("--forget", is_flag=True, help="Also remove them from the list of workers.")
 @json_option
 def stop(names: tuple[str, ...], force: bool, forget: bool, as_json: bool) -> None:
-    """End workers. Their sessions and workspaces stay.
+    """Stop workers.
 
-    One that is at work is asked for first. `prong restart NAME` goes on with its session, until
-    the worker is forgotten.
+    Keeps their sessions and workspaces: `prong restart NAME` resumes a stopped worker. Asks before
+    it stops a busy one.
     """
     app = open_app()
     for name in names:

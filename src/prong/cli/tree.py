@@ -18,10 +18,10 @@ _MARK = " *"
 
 @click.command()
 @click.argument("session", type=SessionArgument(), metavar="[SESSION]", required=False)
-@click.option("--all", "everything", is_flag=True, help="Also sessions that were never forked.")
+@click.option("--all", "everything", is_flag=True, help="Include sessions without forks.")
 @json_option
 def tree(session: str | None, everything: bool, as_json: bool) -> None:
-    """Show which session was forked from which, and at which turn."""
+    """Show which sessions were forked from which."""
     from prong.app import views
 
     app = open_app()
@@ -34,7 +34,7 @@ def tree(session: str | None, everything: bool, as_json: bool) -> None:
     for row in rows_of(forest):
         _print(row, _MARK if chosen and chosen.ref == row.node.ref else "")
     if not forest.roots:
-        note("no session was ever forked; prong tree --all shows them all")
+        note("no forks yet; prong tree --all shows all sessions")
 
 
 def _print(row: "LineageRow", mark: str) -> None:

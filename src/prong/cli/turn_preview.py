@@ -25,7 +25,7 @@ def lines(preview: TurnPreview, columns: int, height: int) -> list[str]:
 def _code(preview: TurnPreview, columns: int) -> list[str]:
     if preview.code is None:
         return [styled(cut(preview.lack, columns), dim=True)]
-    return list(stat_lines(preview.code.files, columns)) or [styled("no code changed", dim=True)]
+    return list(stat_lines(preview.code.files, columns)) or [styled("no code changes", dim=True)]
 
 
 def show(preview: TurnPreview) -> None:

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("session", type=SessionArgument(), metavar="SESSION")
-@click.option("--all", "everything", is_flag=True, help="Also the turns left behind by rewinds.")
+@click.option("--all", "everything", is_flag=True, help="Include turns abandoned by rewinds.")
 @json_option
 def turns(session: str, everything: bool, as_json: bool) -> None:
     """List the turns of a session.
 
-    `+3 -1` are the lines that a turn added and removed; `=` when it changed no code, `*` when its
-    code was kept, but not that of the turn before. A `~` before it: the code was kept late, and may
-    have been changed since the turn. A `?` behind it: the code is incomplete, for the reason in the
-    line below. Without any of them no code was captured: see `prong hooks install`.
+    Code: `+3 -1` are lines added and removed, `=` means no code changed, and `*` that the code was
+    captured, but not that of the turn before. `~` marks a late capture, which may contain later
+    changes. `?` marks an incomplete capture; the line below says why. Without any of them, no code
+    was captured: see `prong hooks install`.
 
-    The marks: ! interrupted, x failed, > running. `+2` behind a prompt counts those that were typed
-    while the agent was busy. Fork and show take the numbers: `prong show SESSION@12`.
+    Turns: `!` interrupted, `x` failed, `>` running. `+2` after a prompt counts the prompts that
+    were typed while the agent was busy. Other commands take the numbers: `prong show SESSION@12`.
     """
     from prong.app import views
 
@@ -45,7 +45,7 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
     _print_table(conversation, abandoned=everything)
     if conversation.abandoned and not everything:
         count = counted(len(conversation.abandoned), "turn")
-        note(f"{count} left behind by rewinds: prong turns {session} --all")
+        note(f"{count} abandoned by rewinds: prong turns {session} --all")
     if conversation.skipped:
         note(f"{counted(len(conversation.skipped), 'line')} could not be read")
 
@@ -63,7 +63,7 @@ def _print_table(conversation: "Conversation", *, abandoned: bool) -> None:
     if not active:
         note("no turns")
     if left:
-        click.echo(styled("left behind by rewinds:", dim=True))
+        click.echo(styled("abandoned by rewinds:", dim=True))
     for turn, one in zip(conversation.abandoned, left, strict=False):
         _print(layout, one)
         for event in gaps.of(turn):

@@ -16,15 +16,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("intent", nargs=-1, metavar="[INTENT]...")
 def ui(intent: tuple[str, ...]) -> None:
-    """Search, look at turns, and fork, on the whole screen.
+    """Open the terminal UI.
 
-    `prong` alone does the same on a terminal. INTENT is what is searched for first. F1 shows the
-    keys, Ctrl-C leaves.
+    Search, read turns and fork on a full screen. `prong` without a command does the same. INTENT is
+    the first search. F1 shows the keys, Ctrl-C quits.
     """
     if not has_screen():
-        raise Unavailable(
-            "there is no terminal to draw on", hint='prong find "..." prints what it finds'
-        )
+        raise Unavailable("this needs a terminal", hint='prong find "..." prints what it finds')
     show(" ".join(intent))
 
 

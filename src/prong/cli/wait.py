@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", type=WorkerArgument(), metavar="NAME...", nargs=-1, required=True)
-@click.option("--any", "any_", is_flag=True, help="Until the first of them is, not all.")
+@click.option("--any", "any_", is_flag=True, help="Return as soon as one worker is idle.")
 @click.option(
-    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="How long; else for ever."
+    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Time limit (default: none)."
 )
 @json_option
 def wait(names: tuple[str, ...], any_: bool, timeout: float | None, as_json: bool) -> None:
     """Wait until workers are idle.
 
-    One that wants a person or is gone is not waited for: it will not become idle by itself. The
-    exit status is then 4, and so it is when the time is up.
+    The exit status is 4 if a worker needs input or has ended, which no waiting would change, or if
+    the time limit is reached.
     """
     from prong.app import worker_views
 
@@ -54,6 +54,6 @@ def _is_done(found: "Sequence[WorkerStatus]", *, any_: bool) -> bool:
 def _say_what_to_do(status: "WorkerStatus") -> None:
     name = status.worker.name
     if status.state.value == "waiting":
-        note(f"it wants you: prong attach {name}")
+        note(f"it is waiting for input: prong attach {name}")
     elif status.state.value == "gone":
         note(going_on(status.worker))

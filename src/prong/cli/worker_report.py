@@ -89,13 +89,13 @@ def say_what_it_wants(status: "WorkerStatus") -> None:
     """A worker that waits for a person before it has begun."""
     worker = status.worker
     wants = f" ({status.evidence.detail})" if status.evidence.detail else ""
-    note(f"{worker.name} waits for you{wants}: prong attach {worker.name}")
+    note(f"{worker.name} is waiting for input{wants}: prong attach {worker.name}")
 
 
 def going_on(worker: "WorkerInfo") -> str:
     """How to go on with a worker that has ended."""
     again = f'send {worker.name} "..."' if worker.headless else f"restart {worker.name}"
-    return f"prong {again} goes on with its session"
+    return f"prong {again} resumes its session"
 
 
 def _planned(plan: "WorkerPlan") -> Iterator[tuple[str, str]]:
@@ -103,7 +103,7 @@ def _planned(plan: "WorkerPlan") -> Iterator[tuple[str, str]]:
     yield "name", plan.name
     yield "agent", plan.agent
     session = f"{plan.agent}:{plan.session}" if plan.session else ""
-    yield "session", session or "an id that the agent will choose"
+    yield "session", session or "chosen by the agent"
     if plan.fork is not None:
         yield "from", f"{plan.fork.point}  {plan.fork.source.title}"
     is_new = " (a new worktree)" if plan.worktree else ""
@@ -112,7 +112,7 @@ def _planned(plan: "WorkerPlan") -> Iterator[tuple[str, str]]:
     yield "pane", "none: it is headless" if options.headless else _wanted_pane(plan)
     if not plan.trusted:
         trusts = f"is recorded in {short_path(str(plan.trust.path))}" if plan.trust else ""
-        yield "trust", trusts or "the agent will ask whether it may work there; --trust says yes"
+        yield "trust", trusts or "the agent will ask for trust; --trust answers in advance"
     yield "prompt", options.prompt or ""
     for warning in plan.warnings:
         yield "note", warning

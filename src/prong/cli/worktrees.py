@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from prong.app.worktrees import PrunePlan, WorktreeStatus
 
 _COLOURS = {"open": "green", "new": "cyan", "under way": "yellow", "missing": "red"}
-_EMPTY = "there are no worktrees; prong fork SESSION@TURN makes one"
+_EMPTY = "no worktrees; prong fork SESSION@TURN makes one"
 
 
 @click.group(invoke_without_command=True)
 @json_option
 @click.pass_context
 def worktrees(context: click.Context, as_json: bool) -> None:
-    """List the worktrees of forks, and remove those that are finished.
+    """List and prune the worktrees of forks.
 
-    Only worktrees that prong made, of all repositories. Without a command they are listed: their
-    state, age, size on the disk, and what was done in them.
+    Without a command, lists the worktrees that prong made in any repository: state, age, size on
+    disk, and what was done in them.
     """
     if context.invoked_subcommand is not None:
         return
@@ -54,16 +54,18 @@ def worktrees(context: click.Context, as_json: bool) -> None:
 
 @worktrees.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--force", is_flag=True, help="Also those with changes that are nowhere else.")
-@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing.")
+@click.option(
+    "--force", is_flag=True, help="Also remove worktrees whose changes exist nowhere else."
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts.")
 @json_option
 def prune(names: tuple[str, ...], force: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Remove worktrees that are finished, or those that are named.
+    """Remove finished worktrees, or those you name.
 
-    They are shown and asked for first. A worktree that an agent has open is never removed, one with
-    changes that are nowhere else only with --force. Files that git ignores, such as .env and what
-    was built, go with their worktree. A branch with commits of its own stays.
+    Lists them and asks first. A worktree that an agent has open is never removed; one with changes
+    that exist nowhere else is removed only with --force. Files that git ignores, such as .env and
+    build output, are deleted with their worktree. A branch with its own commits is kept.
     """
     app = open_app()
     with patience("looking at worktrees ..."):
@@ -96,7 +98,7 @@ def _remove(
         if branch is not None:
             commits = one.work.commits
             why = f": it has {counted(commits, 'commit')} of its own" if commits else ""
-            note(f"the branch {branch} stays{why}")
+            note(f"the branch {branch} is kept{why}")
     return branches
 
 
@@ -109,7 +111,7 @@ def _show(plan: "PrunePlan", *, dry_run: bool) -> None:
         hint = f" (try: {kept.error.hint})" if kept.error.hint else ""
         note(f"stays: {kept.worktree.name}: {kept.error.message}{hint}")
     if not plan.removed:
-        note("there is nothing to remove" if plan.kept else _EMPTY)
+        note("nothing to remove" if plan.kept else _EMPTY)
     elif dry_run:
         note(f"{counted(len(plan.removed), 'worktree')} would be removed")
 
@@ -139,7 +141,7 @@ def _row(one: "WorktreeStatus") -> tuple[str, ...]:
 
 def _work(one: "WorktreeStatus") -> str:
     if one.problem:
-        return clean(f"git cannot look at it: {one.problem}")
+        return clean(f"git cannot read it: {one.problem}")
     work = one.work
     parts = [
         *_lost(one),

@@ -18,7 +18,7 @@ _COMMIT = 7
 
 def plan_rows(app: "App", plan: "ForkPlan", count: int) -> Iterator[tuple[str, str]]:
     """Names and texts; a text may be empty."""
-    new = plan.new_id or "an id that the agent will choose"
+    new = plan.new_id or "chosen by the agent"
     converted = plan.agent != plan.source.agent and plan.method == "copy"
     how = "converted copy" if converted else plan.method
     yield "from", f"{plan.point}  {plan.source.title}"
@@ -46,9 +46,9 @@ def code(app: "App", plan: "ForkPlan") -> str:
     if worktree.snapshot is not None:
         return _as_captured(app, plan, worktree.snapshot)
     if worktree.code.value == "now":
-        return f"as it is now in {where}"
+        return f"current code of {where}"
     if worktree.code.value == "head":
-        return f"the last commit in {where}"
+        return f"last commit of {where}"
     return f"nearest commit, not exact: {(worktree.commit or '')[:_COMMIT]}"
 
 
@@ -62,7 +62,7 @@ def _as_captured(app: "App", plan: "ForkPlan", snapshot: "Snapshot") -> str:
     everywhere = (*conversation.turns, *conversation.abandoned)
     turn = next((one for one in everywhere if one.id == snapshot.turn_id), None)
     if turn is None:
-        return f"as before the first turn, {commit}"
+        return f"before the first turn, {commit}"
     name = f"as at turn {turn.index or turn.id[:8]}, {commit}"
     try:
         change = app.change_of(conversation, turn)

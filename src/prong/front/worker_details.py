@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def places(worker: "WorkerInfo") -> Iterator[tuple[str, str]]:
     """Where it runs, and what it came from. A row whose text is empty is none."""
     session = f"{worker.agent}:{worker.session}" if worker.session else ""
-    yield "session", session or "not known yet: the agent chooses it"
+    yield "session", session or "not known yet; the agent chooses it"
     yield "folder", short_path(str(worker.workspace))
     yield "branch", worker.branch or ""
     yield "pane", place(worker) if worker.pane else ""

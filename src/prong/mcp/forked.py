@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prong.model import Fork, ForkPlan
 
 CODES = Literal["turn", "now", "head", "none"]
-_WANTS = f"it waits for a person; {BY_USER} prong attach {{}}"
+_WANTS = f"it is waiting for input; {BY_USER} prong attach {{}}"
 
 
 def forked_session(running: RunningFork) -> ForkedSession:

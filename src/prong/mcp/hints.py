@@ -17,7 +17,10 @@ BY_USER = "the user types:"
 _Rewrite = Callable[[re.Match[str], str], str]
 """What a match becomes for the agent that called this tool."""
 _PRONG = r"(?<!['\"`\w-])prong "
-_PROSE = "a|alone|and|captures|for|goes|keeps|lists|or|runs|shows|to|waits|when|writes"
+_PROSE = (
+    "a|alone|and|captures|continues|for|goes|keeps|lists|or|resumes|runs|shows|starts|to|uses|waits|"
+    "when|writes"
+)
 """How a sentence goes on behind a command; anything else there belongs to the command."""
 _NAME = rf"(?: (?!(?:{_PROSE})\b)([\w@~%/'][\w@:./~%+'-]*))?"
 _VALUE = r"(?!out\b)(?:[A-Z]+(?:=[A-Z]+)?\b|(?:turn|now|head|none)\b|[\w@.~/-]*[:@/\d][\w@:./~-]*)"

@@ -18,7 +18,7 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:@-]{0,199}")
 Model = Annotated[str, Meta(pattern="^[^-]")]
 """Not what a program would take for an option."""
 SkipPermissions = Annotated[
-    bool, Meta(description="It asks nobody. Refused unless the user allowed it.")
+    bool, Meta(description="Bypass permission checks. Refused unless the user allowed it.")
 ]
 Trust = Annotated[bool, Meta(description="Trust its folder. Refused unless the user allowed it.")]
 _HINT = "claude:60309e1e, an id, or the name of a worker; @12 behind it is a turn"
@@ -28,7 +28,7 @@ _LONGEST_PATH = 4096
 def session(text: str, turn: int | None = None) -> str:
     """A session, and the turn if there is one, as `App.resolve` takes it."""
     if not _SESSION.fullmatch(text):
-        raise UsageError(f"{safe(text)[:100]!r} is no name of a session", hint=_HINT)
+        raise UsageError(f"{safe(text)[:100]!r} is not a session name", hint=_HINT)
     if turn is None:
         return text
     if "@" in text:
@@ -41,7 +41,7 @@ def folder(text: str | None) -> Path | None:
     if text is None or text in ("", "auto"):
         return None
     if "\0" in text or len(text) > _LONGEST_PATH:
-        raise UsageError("that is no folder", hint="project_path: /home/ada/shop")
+        raise UsageError("that is not a folder", hint="project_path: /home/ada/shop")
     return Path(text)
 
 
@@ -56,7 +56,7 @@ def time(text: str | None) -> datetime | None:
     try:
         return moment(text)
     except ValueError:
-        raise UsageError(f"{safe(text)[:100]!r} is no time", hint=f"one of {EXAMPLES}") from None
+        raise UsageError(f"{safe(text)[:100]!r} is not a time", hint=f"one of {EXAMPLES}") from None
 
 
 def here() -> Path | None:

@@ -41,10 +41,10 @@ from prong.visible import safe_value
 
 _INSTRUCTIONS = (
     "prong finds past coding-agent sessions (Claude Code, Codex) and forks them at a turn, "
-    "together with the code as it stood then. Before work that may have been done or discussed "
+    "together with the code as of that turn. Before work that may have been done or discussed "
     "before, call smart_fork with what you want to do; it only searches unless you ask for a "
-    "fork. A fork runs as a worker in a terminal pane: wait_workers waits for it, send_to_worker "
-    "talks to it."
+    "fork. A fork runs as a worker in a terminal pane: wait for it with wait_workers, prompt it "
+    "with send_to_worker."
 )
 _READING = (
     "prong finds past coding-agent sessions (Claude Code, Codex). Before work that may have been "
@@ -106,7 +106,7 @@ async def _answer(
 
 def _named(tools: Mapping[str, Tool], name: str) -> Tool:
     if name not in tools:
-        raise NotFound(f"there is no tool {name}", hint=f"one of {', '.join(tools)}")
+        raise NotFound(f"unknown tool {name}", hint=f"one of {', '.join(tools)}")
     return tools[name]
 
 

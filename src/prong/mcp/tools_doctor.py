@@ -39,8 +39,8 @@ TOOLS = (
     Tool(
         "prong_doctor",
         "Check the installation",
-        "Tell what of prong and of the agents is installed, what is missing, and what the user "
-        "types about it.",
+        "Show which parts of prong and of the agents are installed, what is missing, and what the "
+        "user should type.",
         Doctor,
         Diagnosis,
         Effect.READS,

@@ -20,35 +20,37 @@ if TYPE_CHECKING:
 class ForkSession(Arguments, frozen=True):
     session: Annotated[
         str | None,
-        Meta(description="A session or a worker's name. Without it, you fork yourself."),
+        Meta(description="Session or worker name. Omit it to fork yourself."),
     ] = None
     turn: Annotated[
         int | None,
-        Meta(description="The last turn of the fork; -1 is the last one, 0 before the first."),
+        Meta(description="Last turn to include; -1 is the last one, 0 before the first."),
     ] = None
     prompt: Annotated[str | None, Meta(description="The fork's first prompt.")] = None
-    name: Annotated[str | None, Meta(description="The name of its worker.")] = None
-    agent: Annotated[str | None, Meta(description="Fork into this agent.")] = None
+    name: Annotated[str | None, Meta(description="Worker name.")] = None
+    agent: Annotated[str | None, Meta(description="Agent to fork into.")] = None
     project_path: Annotated[
-        str | None, Meta(description="Run it in this folder, instead of a new worktree.")
+        str | None, Meta(description="Run in this folder instead of a new worktree.")
     ] = None
     code: Annotated[
         CODES | None,
         Meta(
-            description="The code it starts from: turn, as it stood then; now, as it is; head, the "
-            "last commit; none, the folder as it is and no worktree."
+            description="Code to start from: turn, as of the turn; now, the current code; head, "
+            "the last commit; none, the folder itself without a worktree."
         ),
     ] = None
-    branch: Annotated[str | None, Meta(description="The branch of the new worktree.")] = None
-    title: Annotated[str | None, Meta(description="The title of the new session.")] = None
-    model: Annotated[names.Model | None, Meta(description="The model it runs with.")] = None
+    branch: Annotated[str | None, Meta(description="Branch name for the worktree.")] = None
+    title: Annotated[str | None, Meta(description="Title of the new session.")] = None
+    model: Annotated[names.Model | None, Meta(description="Model to use.")] = None
     run: Annotated[
-        bool, Meta(description="Run it as a worker. If false, only make it and give the command.")
+        bool, Meta(description="Run it as a worker. If false, only return the command.")
     ] = True
-    headless: Annotated[bool, Meta(description="Without a terminal pane; needs a prompt.")] = False
+    headless: Annotated[bool, Meta(description="Run without a terminal pane; needs a prompt.")] = (
+        False
+    )
     skip_permissions: names.SkipPermissions = False
     trust: names.Trust = False
-    dry_run: Annotated[bool, Meta(description="Only show what would be done.")] = False
+    dry_run: Annotated[bool, Meta(description="Only return the plan.")] = False
 
 
 async def fork_session(call: Call, given: ForkSession) -> SessionFork:
@@ -85,7 +87,7 @@ def _wish(given: ForkSession) -> ForkWish:
     from prong.model import Code
 
     if not given.run and (given.name or given.headless):
-        raise UsageError("name and headless are about a worker", hint="leave run out")
+        raise UsageError("name and headless need a worker", hint="leave run out")
     return ForkWish(
         prompt=names.prompt(given.prompt),
         name=given.name,
@@ -106,9 +108,9 @@ TOOLS = (
     Tool(
         "fork_session",
         "Fork a session",
-        "Make a new session of the turns of another one up to a turn, with the code as it stood "
-        "then in a worktree of its own, and run it as a worker in a terminal pane. Without a "
-        "session you fork yourself, up to the turn before this one. The source stays as it is.",
+        "Fork a session at a turn, with the code as of that turn in a new worktree, and run the "
+        "fork as a worker in a terminal pane. Without a session, forks yourself at the turn before "
+        "this one. The source is not changed.",
         ForkSession,
         SessionFork,
         Effect.WRITES,

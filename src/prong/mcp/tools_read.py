@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Session = Annotated[
     str,
-    Meta(description="A session (claude:60309e1e, or its id), or a worker's name. @12 is a turn."),
+    Meta(description="Session (claude:60309e1e, or its id) or worker name. @12 is a turn."),
 ]
 Turn = Annotated[int, Meta(ge=1)]
 _PROMPT = 500
@@ -27,22 +27,20 @@ _FILES = 50
 
 class ReadSession(Arguments, frozen=True):
     session: Session
-    from_turn: Annotated[Turn | None, Meta(description="From this turn on.")] = None
-    to_turn: Annotated[Turn | None, Meta(description="Up to this turn.")] = None
-    page: Annotated[
-        str | None, Meta(description="Where to read on: the `next` of the page before.")
-    ] = None
+    from_turn: Annotated[Turn | None, Meta(description="First turn.")] = None
+    to_turn: Annotated[Turn | None, Meta(description="Last turn.")] = None
+    page: Annotated[str | None, Meta(description="The `next` of the previous page.")] = None
     max_tokens: Annotated[
-        int, Meta(ge=200, le=50_000, description="About so many tokens a page.")
+        int, Meta(ge=200, le=50_000, description="Approximate tokens per page.")
     ] = 8_000
-    tool_output: Annotated[bool, Meta(description="With what tools gave back.")] = False
-    thinking: Annotated[bool, Meta(description="With the agent's thoughts.")] = False
+    tool_output: Annotated[bool, Meta(description="Include tool output.")] = False
+    thinking: Annotated[bool, Meta(description="Include thinking.")] = False
 
 
 class ListTurns(Arguments, frozen=True):
     session: Session
-    from_turn: Annotated[int, Meta(ge=1, description="From this turn on.")] = 1
-    limit: Annotated[int, Meta(ge=1, le=200, description="At most so many.")] = 50
+    from_turn: Annotated[int, Meta(ge=1, description="First turn.")] = 1
+    limit: Annotated[int, Meta(ge=1, le=200, description="Maximum number.")] = 50
 
 
 async def read_session(call: Call, given: ReadSession) -> SessionText:
@@ -54,7 +52,7 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
     name = names.session(given.session)
     if given.page is not None and not (given.page.isascii() and given.page.isdigit()):
         raise UsageError(
-            f"{safe(given.page)[:100]!r} is no page", hint="the `next` of the page before"
+            f"{safe(given.page)[:100]!r} is not a page", hint="the `next` of the previous page"
         )
     wish = session_pages.PageWish(
         first=given.from_turn,
@@ -118,8 +116,8 @@ TOOLS = (
     Tool(
         "read_session",
         "Read a session",
-        "Read what was said in a session, by turns and in pages of about max_tokens. Secrets are "
-        "masked. To read on, call it again with the same arguments and `next` as `page`.",
+        "Read the transcript of a session in pages of about max_tokens. Secrets are masked. For "
+        "the next page, call again with the same arguments and `next` as `page`.",
         ReadSession,
         SessionText,
         Effect.READS,
@@ -128,8 +126,8 @@ TOOLS = (
     Tool(
         "list_turns",
         "List the turns of a session",
-        "List the turns of a session: prompt, time, files, and whether the code of the turn was "
-        "kept. Each can be forked: fork_session with session and turn.",
+        "List the turns of a session: prompt, time, files, and whether the code was captured. "
+        "Fork one with fork_session.",
         ListTurns,
         TurnList,
         Effect.READS,

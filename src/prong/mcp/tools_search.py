@@ -28,26 +28,26 @@ _ALSO = 2
 _COMMIT = 12
 """Characters of a commit that git knows it by."""
 
-Limit = Annotated[int, Meta(ge=1, le=50, description="At most so many.")]
+Limit = Annotated[int, Meta(ge=1, le=50, description="Maximum number.")]
 Score = Annotated[float, Meta(ge=0, le=1)]
-MinScore = Annotated[Score | None, Meta(description="Nothing below this score.")]
-Snippets = Annotated[bool, Meta(description="With the passages that match.")]
+MinScore = Annotated[Score | None, Meta(description="Minimum score.")]
+Snippets = Annotated[bool, Meta(description="Include matching passages.")]
 Number = Annotated[int, Meta(ge=1)]
 ProjectPath = Annotated[
-    str | None, Meta(description="Sessions that were ever in this folder or below it.")
+    str | None, Meta(description="Only sessions that ran in this folder or below.")
 ]
-Agent = Annotated[str | None, Meta(description="Sessions of this agent only: claude or codex.")]
-Since = Annotated[str | None, Meta(description="Turns since: 3d, 12h, yesterday, 2026-11-01.")]
+Agent = Annotated[str | None, Meta(description="Only this agent: claude or codex.")]
+Since = Annotated[str | None, Meta(description="Only since: 3d, 12h, yesterday, 2026-11-01.")]
 Engine = Annotated[
     Literal["auto", "builtin", "qmd"] | None,
-    Meta(description="What answers. The built-in engine needs nothing installed."),
+    Meta(description="Search engine. builtin needs no installation."),
 ]
-Collection = Annotated[str, Meta(description="The one of qmd.", max_length=200)]
-IncludeSelf = Annotated[bool, Meta(description="Also find the session that asks.")]
+Collection = Annotated[str, Meta(description="qmd collection.", max_length=200)]
+IncludeSelf = Annotated[bool, Meta(description="Include your own session.")]
 
 
 class SmartFork(Arguments, frozen=True):
-    intent: Annotated[str, Meta(description="What you want to do, in your words.")]
+    intent: Annotated[str, Meta(description="What you want to do, in your own words.")]
     limit: Limit = 5
     project_path: ProjectPath = None
     collection: Collection = "claude-sessions"
@@ -55,26 +55,26 @@ class SmartFork(Arguments, frozen=True):
     include_snippets: Snippets = True
     auto_fork: Annotated[bool, Meta(description="Fork the best result that can be forked.")] = False
     fork_index: Annotated[
-        Number | None, Meta(description="Fork this result: its rank, so 1 is the first.")
+        Number | None, Meta(description="Fork the result with this rank (from 1).")
     ] = None
     agent: Agent = None
     since: Since = None
     engine: Engine = None
     include_self: IncludeSelf = False
     prompt: Annotated[str | None, Meta(description="The fork's first prompt.")] = None
-    name: Annotated[str | None, Meta(description="The name of the fork's worker.")] = None
+    name: Annotated[str | None, Meta(description="Name of the fork's worker.")] = None
     code: Annotated[
         CODES | None,
         Meta(
-            description="The code the fork starts from: turn, as it stood then; now, as it is; "
-            "head, the last commit; none, the folder as it is and no worktree."
+            description="Code to start from: turn, as of the turn; now, the current code; head, "
+            "the last commit; none, the folder itself without a worktree."
         ),
     ] = None
     headless: Annotated[
         bool, Meta(description="Run the fork without a terminal pane; needs a prompt.")
     ] = False
     skip_permissions: Annotated[
-        bool, Meta(description="The fork asks nobody. Refused unless the user allowed it.")
+        bool, Meta(description="Bypass permission checks. Refused unless the user allowed it.")
     ] = False
     trust: Annotated[
         bool, Meta(description="Trust the fork's folder. Refused unless the user allowed it.")
@@ -85,16 +85,16 @@ class SmartFork(Arguments, frozen=True):
 class FindSessions(Arguments, frozen=True):
     intent: Annotated[
         str | None,
-        Meta(description="What they were about. Without it, the newest sessions are listed."),
+        Meta(description="What they were about. Omit it to list the newest sessions."),
     ] = None
     limit: Limit = 10
     project_path: ProjectPath = None
     agent: Agent = None
     since: Since = None
     files: Annotated[
-        tuple[str, ...], Meta(description="Turns that touched all of these files.", max_length=20)
+        tuple[str, ...], Meta(description="Only turns that touched all these files.", max_length=20)
     ] = ()
-    has_snapshot: Annotated[bool, Meta(description="Turns whose code was kept.")] = False
+    has_snapshot: Annotated[bool, Meta(description="Only turns with captured code.")] = False
     min_score: MinScore = None
     include_snippets: Snippets = True
     engine: Engine = None
@@ -139,7 +139,7 @@ def _check(given: SmartFork) -> None:
     said = ("prompt", "name", "code", "headless", "skip_permissions", "trust", "dry_run")
     extra = [name for name in said if getattr(given, name)]
     if extra and not forks:
-        raise UsageError(f"{extra[0]} is about a fork", hint="fork_index or auto_fork as well")
+        raise UsageError(f"{extra[0]} needs a fork", hint="fork_index or auto_fork as well")
 
 
 def _wish(given: SmartFork) -> ForkWish:
@@ -221,7 +221,7 @@ def _query(given: SmartFork | FindSessions, own: SessionRef | None) -> Query:
 
 def _told(say: Callable[[str], None]) -> Callable[[IndexProgress], None]:
     def told(now: IndexProgress) -> None:
-        what = "reading sessions" if now.phase == "sessions" else "the sentence model reads"
+        what = "reading sessions" if now.phase == "sessions" else "embedding"
         say(f"{what}: {now.done} of {now.total}")
 
     return told
@@ -301,12 +301,11 @@ def _fitting(text: str, room: int) -> int:
 TOOLS = (
     Tool(
         "smart_fork",
-        "Search past sessions, and fork one",
+        "Search past sessions and fork one",
         "Search past Claude Code and Codex sessions for what you want to do. Returns ranked turns. "
-        "With fork_index (the rank of a result, from 1) or auto_fork, that session is forked at "
-        "that turn, with the code as it stood then, and runs as a worker in a terminal pane. The "
-        "past session stays as it is. To fork a result of an earlier search, fork_session with its "
-        "ref is exact.",
+        "With fork_index or auto_fork, forks that session at that turn, with the code as of that "
+        "turn, and runs the fork as a worker in a terminal pane. The past session is not changed. "
+        "To fork a result of an earlier search, call fork_session with its ref.",
         SmartFork,
         SmartForkResult,
         Effect.WRITES,
@@ -316,8 +315,8 @@ TOOLS = (
     Tool(
         "find_sessions",
         "Find past sessions",
-        "Search past Claude Code and Codex sessions by what they were about; one result for each "
-        "session, its best turn. Without an intent, list the newest sessions.",
+        "Search past Claude Code and Codex sessions. Returns the best turn of each session; "
+        "without an intent, the newest sessions.",
         FindSessions,
         FoundSessions,
         Effect.READS,

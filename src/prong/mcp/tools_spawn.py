@@ -23,60 +23,60 @@ Layout = Literal["auto", "new", "split", "tab", "window"]
 
 
 class WorktreeConfig(Arguments, frozen=True):
-    branch: Annotated[str | None, Meta(description="The branch of the worktree.")] = None
-    base: Annotated[str | None, Meta(description="The commit it starts from, not HEAD.")] = None
+    branch: Annotated[str | None, Meta(description="Branch name.")] = None
+    base: Annotated[str | None, Meta(description="Commit to start from (default: HEAD).")] = None
 
 
 class WorkerConfig(Arguments, frozen=True):
     project_path: Annotated[
         str | None,
-        Meta(description="The folder to work on; auto or nothing: the one this server runs in."),
+        Meta(description="Folder to work in; omitted or auto: this server's folder."),
     ] = None
     agent_type: Annotated[str | None, Meta(description="claude (default) or codex.")] = None
-    name: Annotated[str | None, Meta(description="What to call it; else a name is made up.")] = None
-    badge: Annotated[
-        str | None, Meta(description="A label for people; the worker is not told.")
-    ] = None
+    name: Annotated[str | None, Meta(description="Worker name; generated if omitted.")] = None
+    badge: Annotated[str | None, Meta(description="Label for people; not shown to the worker.")] = (
+        None
+    )
     issue_id: Annotated[
-        str | None, Meta(description="The issue it is to work on; a task, like a prompt.")
+        str | None, Meta(description="Issue to work on; counts as a task, like a prompt.")
     ] = None
     prompt: Annotated[str | None, Meta(description="Its task.")] = None
-    model: Annotated[names.Model | None, Meta(description="The model it runs with.")] = None
+    model: Annotated[names.Model | None, Meta(description="Model to use.")] = None
     skip_permissions: names.SkipPermissions = False
     trust: names.Trust = False
     use_worktree: Annotated[
         bool | None,
-        Meta(description="A worktree of its own; in a git repository that is the default."),
+        Meta(description="Use a new worktree (default in a git repository)."),
     ] = None
-    worktree: Annotated[
-        WorktreeConfig | None, Meta(description="What the worktree is made of.")
-    ] = None
+    worktree: Annotated[WorktreeConfig | None, Meta(description="Options of the worktree.")] = None
     plugin_dir: Annotated[
-        str | list[str] | None, Meta(description="A folder with a plug-in for it, or several.")
+        str | list[str] | None, Meta(description="Plug-in folder, or several.")
     ] = None
-    headless: Annotated[bool, Meta(description="Without a terminal pane; needs a task.")] = False
+    headless: Annotated[bool, Meta(description="Run without a terminal pane; needs a task.")] = (
+        False
+    )
     resume_session_id: Annotated[
-        str | None, Meta(description="Go on with this session; with fork_session, with a fork.")
+        str | None, Meta(description="Resume this session, or its fork with fork_session.")
     ] = None
     fork_session: Annotated[
-        bool, Meta(description="Fork what resume_session_id or continue_session names.")
+        bool, Meta(description="Fork the session to resume instead of resuming it.")
     ] = False
-    continue_session: Annotated[
-        bool, Meta(description="Go on with the newest session of the project.")
-    ] = False
+    continue_session: Annotated[bool, Meta(description="Resume the project's newest session.")] = (
+        False
+    )
     fork_from: Annotated[
-        str | None, Meta(description="Fork this session, or session@turn, or worker.")
+        str | None, Meta(description="Fork this session, session@turn or worker.")
     ] = None
 
 
 class SpawnWorkers(Arguments, frozen=True):
     workers: Annotated[
-        list[WorkerConfig], Meta(min_length=1, max_length=16, description="One for each worker.")
+        list[WorkerConfig], Meta(min_length=1, max_length=16, description="One entry per worker.")
     ]
     layout: Annotated[
-        Layout, Meta(description="Where the panes go: auto, as the user set it; new, a window.")
+        Layout, Meta(description="Where panes open: auto, the user's setting; new, a window.")
     ] = "auto"
-    dry_run: Annotated[bool, Meta(description="Only show what would be started.")] = False
+    dry_run: Annotated[bool, Meta(description="Only return the plan.")] = False
 
 
 async def spawn_workers(call: Call, given: SpawnWorkers) -> SpawnedWorkers:
@@ -110,10 +110,10 @@ async def spawn_workers(call: Call, given: SpawnWorkers) -> SpawnedWorkers:
 
 def _hint(given: SpawnWorkers, told: list[Spawned], awaiting: list[str]) -> str | None:
     if given.dry_run:
-        return "nothing was started: call again without dry_run"
+        return "nothing was started; call again without dry_run"
     if awaiting:
-        return f"send_to_worker gives {awaiting[0]} a task"
-    return "wait_workers waits for them" if any(one.started for one in told) else None
+        return f"call send_to_worker to give {awaiting[0]} a task"
+    return "call wait_workers to wait for them" if any(one.started for one in told) else None
 
 
 def _spawned(number: int, one: SpawnedWorker) -> Spawned:
@@ -123,7 +123,7 @@ def _spawned(number: int, one: SpawnedWorker) -> Spawned:
     warnings = list(plan.warnings) if plan else []
     if status is not None and status.state.value == "waiting":
         name = status.worker.name
-        warnings.append(f"it waits for a person; {BY_USER} prong attach {name}")
+        warnings.append(f"it needs input; {BY_USER} prong attach {name}")
     name = one.worker.name if one.worker else None
     return Spawned(
         number=number,
@@ -180,9 +180,9 @@ TOOLS = (
     Tool(
         "spawn_workers",
         "Start workers",
-        "Start agents as workers, each in a terminal pane, in a git repository each in a worktree "
-        "of its own. Each is started or reported on its own. A worker can go on with a session "
-        "(resume_session_id), with the newest one (continue_session), or with a fork (fork_from).",
+        "Start agents as workers, each in a terminal pane and, in a git repository, in its own "
+        "worktree. One that fails does not stop the others. A worker can resume a session "
+        "(resume_session_id), the newest one (continue_session), or run a fork (fork_from).",
         SpawnWorkers,
         SpawnedWorkers,
         Effect.WRITES,

@@ -26,20 +26,20 @@ T = TypeVar("T")
 _SLICE = 2.0
 """Waiting comes in pieces of so many seconds: in between, the client is told, and can give up."""
 _READY = 30.0
-Name = Annotated[str, Meta(description="The name of a worker.", max_length=200)]
+Name = Annotated[str, Meta(description="Worker name.", max_length=200)]
 Seconds = Annotated[
     float,
     Meta(
         ge=0,
         le=3600,
-        description="How many seconds to wait. Some clients give a call up after 60; "
-        "calling again goes on waiting.",
+        description="Seconds to wait. Some clients abort a call after 60; call again to keep "
+        "waiting.",
     ),
 ]
 
 
 class ListWorkers(Arguments, frozen=True):
-    all: Annotated[bool, Meta(description="Also those that are gone for a week.")] = False
+    all: Annotated[bool, Meta(description="Include workers gone for over a week.")] = False
 
 
 class WorkerStatusOf(Arguments, frozen=True):
@@ -47,39 +47,39 @@ class WorkerStatusOf(Arguments, frozen=True):
 
 
 class WaitWorkers(Arguments, frozen=True):
-    names: Annotated[list[str], Meta(min_length=1, max_length=100, description="Of workers.")]
-    any: Annotated[bool, Meta(description="Until the first of them is done, not all.")] = False
+    names: Annotated[list[str], Meta(min_length=1, max_length=100, description="Worker names.")]
+    any: Annotated[bool, Meta(description="Return as soon as one worker is done.")] = False
     timeout: Seconds = 50.0
 
 
 class SendToWorker(Arguments, frozen=True):
     name: Name
-    text: Annotated[str, Meta(description="Its next prompt.", min_length=1, max_length=1_000_000)]
+    text: Annotated[str, Meta(description="The prompt.", min_length=1, max_length=1_000_000)]
     wait: Annotated[bool, Meta(description="Wait for the answer.")] = False
     timeout: Seconds = 50.0
     as_command: Annotated[
-        bool, Meta(description="As a command such as /clear. Refused unless the user allowed it.")
+        bool, Meta(description="Send a command such as /clear. Refused unless the user allowed it.")
     ] = False
-    dry_run: Annotated[bool, Meta(description="Only see what the worker does.")] = False
+    dry_run: Annotated[bool, Meta(description="Only return the worker's state.")] = False
 
 
 class CloneWorker(Arguments, frozen=True):
-    name: Annotated[str, Meta(description="The worker, or the session, to copy.")]
-    new_name: Annotated[str | None, Meta(description="The name of the copy.")] = None
+    name: Annotated[str, Meta(description="Worker or session to clone.")]
+    new_name: Annotated[str | None, Meta(description="Name of the clone.")] = None
     timeout: Annotated[
-        float, Meta(ge=0, le=3600, description="Seconds to wait until the source is idle.")
+        float, Meta(ge=0, le=3600, description="Seconds to wait for the source to be idle.")
     ] = 20.0
-    ignored: Annotated[bool, Meta(description="Copy the files that git ignores, too.")] = True
+    ignored: Annotated[bool, Meta(description="Include files that git ignores.")] = True
     trust: Annotated[
-        bool, Meta(description="Trust the copy's folder. Refused unless the user allowed it.")
+        bool, Meta(description="Trust the clone's folder. Refused unless the user allowed it.")
     ] = False
-    dry_run: Annotated[bool, Meta(description="Only see what would be copied.")] = False
+    dry_run: Annotated[bool, Meta(description="Only return the plan.")] = False
 
 
 class StopWorker(Arguments, frozen=True):
     name: Name
-    force: Annotated[bool, Meta(description="Also when it is at work.")] = False
-    dry_run: Annotated[bool, Meta(description="Only see what the worker does.")] = False
+    force: Annotated[bool, Meta(description="Stop it even if it is busy.")] = False
+    dry_run: Annotated[bool, Meta(description="Only return the worker's state.")] = False
 
 
 async def list_workers(call: Call, given: ListWorkers) -> WorkerList:
@@ -113,7 +113,7 @@ async def wait_workers(call: Call, given: WaitWorkers) -> Waited:
         done=False,
         timed_out=True,
         workers=[worker(one) for one in statuses],
-        hint="call wait_workers again to go on waiting",
+        hint="call wait_workers again to keep waiting",
     )
 
 
@@ -124,7 +124,7 @@ def _refuse_own(wanted: list[str]) -> None:
 
     own = os.environ.get(worker_environment.NAME)
     if own in wanted:
-        raise UsageError(f"you are at work for {own} yourself", hint=f"leave {own} out")
+        raise UsageError(f"{own} is the worker you run as", hint=f"leave {own} out")
 
 
 async def _waited(
@@ -170,7 +170,7 @@ async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
             lambda app: app.workers.send(given.name, given.text, as_command=given.as_command)
         )
         status = await call.do(lambda app: app.workers.status(given.name))
-        hint = "wait_workers waits for it"
+        hint = "call wait_workers to wait for it"
         return Sent(worker=worker(status), sent=True, reply=None, hint=hint)
     end = time.monotonic() + given.timeout
     prompt: SentPrompt | None = None
@@ -188,7 +188,7 @@ async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
     if answered is None or answered[1] is None:
         status = await call.do(lambda app: app.workers.status(given.name))
         later = "wait_workers, then read_session" if prompt else "nothing was sent; call again"
-        hint = what_to_do([status]) or f"it is still at work: {later}"
+        hint = what_to_do([status]) or f"it is still busy: {later}"
         return Sent(worker=worker(status), sent=prompt is not None, reply=None, hint=hint)
     status, reply = answered
     return Sent(worker=worker(status), sent=True, reply=reply, hint=None)
@@ -246,7 +246,7 @@ async def _rested(call: Call, source: str, end: float, seconds: float) -> None:
         try:
             return await call.do(partial(agent_cloning.wait, source=source, timeout=piece))
         except Busy as busy:
-            reason = busy.details.get("reason", f"{source} is at work")
+            reason = busy.details.get("reason", f"{source} is busy")
             if left <= _SLICE:
                 busy.message = f"{reason}, still after {seconds:g} s"
                 raise
@@ -261,7 +261,7 @@ async def stop_worker(call: Call, given: StopWorker) -> Stopped:
             return Stopped(worker=worker(status), stopped=False, hint=hint)
         app.workers.stop(given.name, force=given.force)
         status = app.workers.status(given.name)
-        hint = f"its session and workspace stay; to restart it {BY_USER} prong restart {given.name}"
+        hint = f"session and workspace are kept; to restart it {BY_USER} prong restart {given.name}"
         return Stopped(worker=worker(status), stopped=True, hint=hint)
 
     return await call.do(stop)
@@ -271,7 +271,7 @@ TOOLS = (
     Tool(
         "list_workers",
         "List workers",
-        "List the workers (agents that prong started) and what each does.",
+        "List workers (agents that prong started) and their state.",
         ListWorkers,
         WorkerList,
         Effect.READS,
@@ -279,8 +279,8 @@ TOOLS = (
     ),
     Tool(
         "worker_status",
-        "What a worker does",
-        "Tell whether a worker is busy, idle, waits for a person, or is gone, and who says so.",
+        "Show worker status",
+        "Show whether a worker is busy, idle, waiting for input or gone, with the evidence.",
         WorkerStatusOf,
         OneWorker,
         Effect.READS,
@@ -289,8 +289,8 @@ TOOLS = (
     Tool(
         "wait_workers",
         "Wait for workers",
-        "Wait until workers are done with their turn. One that wants a person or is gone is not "
-        "waited for. When the time is up, timed_out is true: call again to go on waiting.",
+        "Wait until workers are idle. Does not wait for one that needs user input or is gone. If "
+        "timed_out is true, call again to keep waiting.",
         WaitWorkers,
         Waited,
         Effect.READS,
@@ -298,8 +298,8 @@ TOOLS = (
     ),
     Tool(
         "send_to_worker",
-        "Give a worker a prompt",
-        "Give a worker its next prompt; with wait, return its answer.",
+        "Prompt a worker",
+        "Send a prompt to a worker; with wait, return its answer.",
         SendToWorker,
         Sent,
         Effect.WRITES,
@@ -308,8 +308,8 @@ TOOLS = (
     Tool(
         "clone_worker",
         "Clone a worker",
-        "Copy a worker, or a session, when it is idle: its conversation, its whole workspace and "
-        "its settings. The copy runs beside it; the source stays as it is.",
+        "Clone a worker or a session once it is idle: conversation, whole workspace and settings. "
+        "The clone runs next to it; the source is not changed.",
         CloneWorker,
         Cloned,
         Effect.WRITES,
@@ -318,8 +318,7 @@ TOOLS = (
     Tool(
         "stop_worker",
         "Stop a worker",
-        "End a worker. One that is at work is refused unless force is given. Its session and its "
-        "workspace stay.",
+        "Stop a worker. A busy one needs force. Its session and workspace are kept.",
         StopWorker,
         Stopped,
         Effect.ENDS,

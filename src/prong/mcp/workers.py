@@ -33,7 +33,7 @@ def what_to_do(found: list[WorkerStatus]) -> str | None:
     for status in found:
         name = status.worker.name
         if status.state.value == "waiting":
-            return f"{name} waits for a person; {BY_USER} prong attach {name}"
+            return f"{name} is waiting for input; {BY_USER} prong attach {name}"
         if status.state.value == "gone":
             return f"{name} has ended; to restart it {BY_USER} prong restart {name}"
     return None

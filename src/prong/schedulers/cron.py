@@ -51,7 +51,8 @@ class Cron:
         rest = _BLOCK.sub(b"", table)
         if _BEGIN.encode() in rest or _END.encode() in rest:
             raise Corrupt(
-                "half of our lines in the crontab are missing", hint="take the rest out: crontab -e"
+                "the prong lines in the crontab are incomplete",
+                hint="take the rest out: crontab -e",
             )
         after = rest
         if job is not None:
@@ -64,8 +65,8 @@ class Cron:
     def apply(self, edits: Sequence[Edit], *, remove: bool) -> None:
         (edit,) = edits
         if (_table() or None) != edit.before:
-            message = "the crontab was changed this very moment; nothing was written"
-            raise Dirty(message, hint="once more")
+            message = "the crontab was changed just now; nothing was written"
+            raise Dirty(message, hint="try again")
         if edit.after is None:
             demand("crontab", "-r")
         else:
@@ -112,7 +113,7 @@ def _times(every: timedelta) -> str:
     if every == _DAY:
         return f"{_MINUTE} {_HOUR} * * *"
     raise UsageError(
-        "cron cannot run something at that interval",
+        "cron cannot run a job at that interval",
         hint="--every 10m, 15m, 20m, 30m, 1h, 2h, 3h, 4h, 6h, 8h, 12h or 1d",
     )
 

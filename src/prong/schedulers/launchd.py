@@ -50,7 +50,7 @@ class Launchd:
         before = edits.read(self._file)
         if before is not None and not _is_ours(before):
             where = str(self._file)
-            raise Taken(f"{where} is there and not ours", hint="rename it", path=where)
+            raise Taken(f"prong did not write {where}", hint="rename it", path=where)
         return (Edit(self._file, before, None if job is None else _content(job)),)
 
     def apply(self, edits: Sequence[Edit], *, remove: bool) -> None:

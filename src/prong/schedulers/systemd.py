@@ -50,7 +50,7 @@ class Systemd:
             answer = ask("systemctl", "--user", "show", "--property=Version")
         except ProngError as error:
             return error.message
-        return None if answer.status == 0 else "there is no systemd for this user"
+        return None if answer.status == 0 else "systemd is not running for this user"
 
     def entry(self) -> Entry | None:
         contents = [edits.read(path) for path in self._files]
@@ -76,7 +76,7 @@ class Systemd:
         for path, content in zip(self._files, wanted, strict=True):
             before = edits.read(path)
             if before is not None and not _is_ours(before):
-                raise Taken(f"{path} is there and not ours", hint="rename it", path=str(path))
+                raise Taken(f"prong did not write {path}", hint="rename it", path=str(path))
             found.append(Edit(path, before, content))
         return tuple(found)
 

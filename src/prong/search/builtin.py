@@ -113,7 +113,7 @@ class BuiltIn:
         """How near each of the best turns is to the query, by its key."""
         attempt = Attempt(self.name, "meaning")
         if query.fast or self._meaning is None:
-            reason = "it was not asked for" if query.fast else "the sentence model is not there"
+            reason = "not requested" if query.fast else "the sentence model is missing"
             attempts.append(replace(attempt, error=reason, skipped=True))
             return None
         started = time.monotonic()

@@ -41,4 +41,4 @@ def unavailable(error: Exception) -> Exception:
         return error
     if has_no_room(error):
         return OSError(errno.ENOSPC, str(error))
-    return Unavailable(f"the search index cannot be used: {error}", hint="try again in a moment")
+    return Unavailable(f"cannot use the search index: {error}", hint="try again in a moment")

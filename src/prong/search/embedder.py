@@ -31,7 +31,7 @@ _LONGEST = 8 * 1024  # characters: more than 256 pieces of anything that is writ
 _IDLE_SECONDS = 600
 _ONLY_FATAL = 4  # of the levels of its log
 _IMPORTING = Lock()
-_HINT = "Install prong again. Until then, search goes by words alone."
+_HINT = "Reinstall prong. Until then, search uses keywords only."
 
 
 class _Loaded(Record, frozen=True):

@@ -126,7 +126,7 @@ class SearchIndex:
         """Forget everything, in place: others may have it open."""
         with self.writing(_PATIENCE) as update:
             if update is None:
-                raise Busy("another prong is at work on the index", hint="try again in a moment")
+                raise Busy("another prong is updating the index", hint="try again in a moment")
             update.clear()
 
     def is_busy(self) -> bool:

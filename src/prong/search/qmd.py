@@ -87,7 +87,7 @@ class QmdEngine:
             return asking.answer([])
         text = one_line(query.text)
         if not content_words(text):
-            asking.skip("search", "there are no words to look for")
+            asking.skip("search", "the query has no words to search for")
             return asking.answer([])
         return asking.answer(asking.ask(text))
 
@@ -115,7 +115,7 @@ class _Asking:
                     return rows or []
         else:
             why = f"no model (*.gguf) in {models_folder(self._env)}"
-            self.skip("query", f"{why}: it would wait for a download")
+            self.skip("query", f"{why}: it would have to download one")
             self.skip("vsearch", why)
         # qmd wants all words in one document.
         for fewer in (text, *shorter(text)):
@@ -148,7 +148,7 @@ class _Asking:
         hits = None if rows is None else len(rows)
         attempt = Attempt("qmd", mode, shown, error, seconds=seconds, hits=hits)
         if ended.status in _CANNOT_RUN or (ended.stopped or "").startswith("does not start"):
-            attempt = Attempt("qmd", START, shown, f"qmd cannot run: {error}", seconds=seconds)
+            attempt = Attempt("qmd", START, shown, f"cannot run qmd: {error}", seconds=seconds)
             self._hopeless = True
         elif error is not None and unknown_collection(error):
             self._hopeless = True

@@ -74,9 +74,9 @@ class _Parser:
             return self._take_has(value)
         if name in ("before", "until"):
             # Only of a time it was meant to be a filter.
-            return _is_time(value) and self._text(name, value, "there is only since:")
+            return _is_time(value) and self._text(name, value, "only since: is supported")
         if getattr(found, name) is not None:
-            return self._text(name, value, f"there is a {name} already")
+            return self._text(name, value, f"only one {name}: is supported")
         if name == "project":
             found.project = value
         elif name == "agent":
@@ -93,12 +93,12 @@ class _Parser:
 
     def _take_has(self, value: str) -> bool:
         if value.lower() != "snapshot":
-            return self._text("has", value, "there is only has:snapshot")
+            return self._text("has", value, "only has:snapshot is supported")
         self.found.has_snapshot = True
         return True
 
     def _text(self, name: str, value: str, why: str) -> bool:
-        self.found.notes.append(f"{name}:{value} is taken for words to look for: {why}")
+        self.found.notes.append(f"{name}:{value} is searched as text: {why}")
         return False
 
 

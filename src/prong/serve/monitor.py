@@ -120,7 +120,7 @@ class Monitor:
         statuses = self.look(is_gone)
         for name in names:
             if name not in statuses:
-                raise NotFound(f"there is no worker {name}", hint="prong ps")
+                raise NotFound(f"no worker named {name}", hint="prong ps")
         enough = any if any_ else all
         with self._known:
             while True:

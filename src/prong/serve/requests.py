@@ -39,9 +39,9 @@ class JsonRequest:
         try:
             fields: Any = json.loads(content) if content.strip() else {}
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"the request is no JSON: {error}") from None
+            raise UsageError(f"the request is not JSON: {error}") from None
         if not isinstance(fields, dict):
-            raise UsageError("the request is no JSON object", hint='{"name": "value"}')
+            raise UsageError("the request is not a JSON object", hint='{"name": "value"}')
         return cls(request, cast(dict[str, Any], fields))
 
     def is_gone(self) -> bool:
@@ -97,7 +97,7 @@ class JsonRequest:
     def done(self) -> None:
         """Raise `UsageError` when a field was not taken."""
         for name in self._fields:
-            raise UsageError(f"there is no field {name!r} here")
+            raise UsageError(f"unknown field {name!r}")
 
     def _take(self, name: str, kind: Any, expected: str) -> Any:
         try:

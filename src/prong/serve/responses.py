@@ -88,7 +88,7 @@ async def _routing_problem(request: Request, error: Exception) -> Response:
         methods = sorted((error.headers or {})["Allow"].split(", "))
         return await _problem(request, NotAllowed(f"{path} is asked with {' or '.join(methods)}"))
     routes = [route.path for route in request.app.routes if isinstance(route, Route)]
-    return await _problem(request, NotFound(f"there is no {path[:80]}", hint=", ".join(routes)))
+    return await _problem(request, NotFound(f"no such path: {path[:80]}", hint=", ".join(routes)))
 
 
 async def _no_response(_: Request, __: Exception) -> Response:

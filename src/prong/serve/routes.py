@@ -122,7 +122,7 @@ class Routes:
             raise UsageError("names is missing", hint='{"names": ["calm-otter"]}')
         for name in names:
             if self._plug_ins.get(name) is not None:
-                raise Unsupported(f"{name} is a plug-in: nobody sees when it is idle")
+                raise Unsupported(f"{name} is a plug-in: its state cannot be watched")
         statuses = self._monitor.wait(
             names,
             _states(until) if until is not None else ENDS,
@@ -151,7 +151,7 @@ class Routes:
             arguments = _arguments(request)
             terminal = arguments.get("terminal")
             if terminal is not None and isinstance(app.terminals.named(terminal), TakesOver):
-                message = f"in {terminal} the daemon itself would become the agent"
+                message = f"a worker in {terminal} would replace the daemon"
                 raise UsageError(message, hint="another terminal")
             worker = Worker.create(name, ready_timeout=ready, app=app, **arguments)
             return self._made(app, worker.name)
@@ -262,7 +262,7 @@ class Routes:
 
     def _refuse_taken(self, name: str | None) -> None:
         if name is not None and name in self._plug_ins.names():
-            raise Taken(f"there is a worker {name} already", hint="another name")
+            raise Taken(f"a worker named {name} already exists", hint="another name")
 
     def _refuse_plug_in(self, name: str, doing: str) -> None:
         if self._plug_ins.get(name) is not None:
@@ -282,7 +282,7 @@ def _arguments(request: JsonRequest) -> WorkerArguments:
     if project is None:
         raise UsageError("project is missing", hint='{"project": "/a/folder"}')
     if place is not None and place not in list(Placement):
-        raise UsageError(f"{place!r} is no place", hint=", ".join(Placement))
+        raise UsageError(f"{place!r} is not a place", hint=", ".join(Placement))
     arguments: WorkerArguments = {
         "project": project,
         "prompt": request.text("prompt"),

@@ -77,7 +77,7 @@ class WorkerRecords:
             if self.named(worker.name) == replace(worker, warnings=()):
                 return  # this very one came back from its copy when the file was repaired
             raise Taken(
-                f"there is a worker {worker.name} already", hint="--name NAME, or: prong ps"
+                f"a worker named {worker.name} already exists", hint="--name NAME, or: prong ps"
             ) from None
 
     def save(self, worker: WorkerInfo) -> None:
@@ -98,7 +98,7 @@ class WorkerRecords:
         try:
             return self.change(name, name=new)
         except sqlite3.IntegrityError:
-            raise Taken(f"there is a worker {new} already", hint="prong ps") from None
+            raise Taken(f"a worker named {new} already exists", hint="prong ps") from None
 
     def remove(self, name: str) -> None:
         """Forget one; nothing happens when there is none."""
@@ -130,7 +130,7 @@ class WorkerRecords:
         row = _row(worker)
         updated = connection.execute(f"{_UPDATE} WHERE name = :old_name", {**row, "old_name": name})
         if updated.rowcount == 0:
-            raise NotFound(f"there is no worker {name}", hint="prong ps")
+            raise NotFound(f"no worker named {name}", hint="prong ps")
         if name != worker.name:
             worker_copies.remove(self._copies, name)
         worker_copies.keep(self._copies, row)
@@ -139,7 +139,7 @@ class WorkerRecords:
 def _named(connection: sqlite3.Connection, name: str) -> WorkerInfo:
     found = _readable(connection.execute(f"{_SELECT} WHERE name = ?", (name,)))
     if not found:
-        raise NotFound(f"there is no worker {name}", hint="prong ps")
+        raise NotFound(f"no worker named {name}", hint="prong ps")
     return found[0]
 
 

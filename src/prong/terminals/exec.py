@@ -36,7 +36,7 @@ class Exec:
             os.chdir(launch.cwd)
         except OSError as error:
             message = f"cannot go to {launch.cwd}: {error.strerror}"
-            raise External(message, hint="look whether the folder is there") from None
+            raise External(message, hint="check that the folder exists") from None
         try:
             os.execvpe(launch.argv[0], launch.argv, environ)  # noqa: S606 -- no shell is wanted
         except FileNotFoundError:

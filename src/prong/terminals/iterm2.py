@@ -166,7 +166,7 @@ async def _nothing(_: Any) -> None:
 def _session(app: Any, pane: Pane) -> Any:
     session = app.get_session_by_id(pane.id)
     if session is None:
-        raise NotFound(f"there is no pane {pane} any more", hint="prong ps")
+        raise NotFound(f"pane {pane} no longer exists", hint="prong ps")
     return session
 
 

@@ -60,7 +60,7 @@ def typed(name: str) -> str:
         return chr(ord(found[1].upper()) & 0x1F)
     if name.startswith("M-") and len(name) > 2:
         return "\x1b" + typed(name[2:])
-    raise UsageError(f"there is no key {name!r}", hint=_HINT)
+    raise UsageError(f"unknown key {name!r}", hint=_HINT)
 
 
 def pasted(text: str) -> str:

@@ -25,7 +25,7 @@ from prong.worker import LivePane, Pane, Placement
 
 SOCKET = "PRONG_KITTY_SOCKET"
 SETTINGS = "allow_remote_control socket-only\nlisten_on unix:/tmp/kitty"
-_HINT = f"write into kitty.conf, then start kitty anew: {SETTINGS.replace(chr(10), '; ')}"
+_HINT = f"write into kitty.conf, then restart kitty: {SETTINGS.replace(chr(10), '; ')}"
 _BEGIN, _END = b"\x1bP@kitty-cmd", b"\x1b\\"
 _VERSION = (0, 26, 0)
 """Of the protocol as it is used here. Every kitty from there on understands it."""
@@ -47,7 +47,7 @@ class Kitty:
 
     def problem(self) -> str | None:
         if self._listens is None:
-            return f"kitty listens on no socket; {_HINT}"
+            return f"kitty does not listen on a socket; {_HINT}"
         try:
             _connected(_found(self._listens)).close()
         except OSError as error:
@@ -56,7 +56,7 @@ class Kitty:
 
     def open(self, launch: Launch, place: Placement) -> Pane:
         if self._listens is None:
-            raise Unavailable("kitty listens on no socket", hint=_HINT)
+            raise Unavailable("kitty does not listen on a socket", hint=_HINT)
         server = _found(self._listens)
         title = launch.title or Path(launch.argv[0]).name
         with handed_over(launch) as words:
@@ -146,7 +146,7 @@ def _asked(
             answer = cast(dict[str, Any], json.loads(_read(connection)))
     except TimeoutError:
         message = f"kitty did not answer in {PATIENCE} s"
-        raise External(message, hint="look whether kitty still reacts") from None
+        raise External(message, hint="check whether kitty still responds") from None
     except OSError as error:
         message = f"no kitty answers at {server}: {error.strerror or error}"
         raise Unavailable(message, hint=_HINT) from None
@@ -156,7 +156,7 @@ def _asked(
         return answer.get("data")
     said = str(answer.get("error", ""))
     if "No matching" in said:
-        raise NotFound(f"there is no such window in kitty: {said}", hint="prong ps")
+        raise NotFound(f"kitty has no such window: {said}", hint="prong ps")
     raise External(f"kitty failed to {command}: {said}", hint=_HINT, command=command)
 
 

@@ -53,7 +53,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str], given: str = "") -> Ans
     except subprocess.TimeoutExpired:
         raise External(
             f"{argv[0]} did not answer in {PATIENCE} s",
-            hint="look whether the terminal still reacts",
+            hint="check whether the terminal still responds",
             argv=list(argv),
         ) from None
     output, complaint = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))

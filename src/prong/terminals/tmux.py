@@ -29,7 +29,7 @@ _NOT_FOR_ALL = ("CLAUDE", "ANTHROPIC_", "CODEX_", "OPENAI_", "PRONG_")
 _NO_SERVER = ("no server running", "error connecting to", "server exited", "no current target")
 _NO_SESSION = (*_NO_SERVER, "can't find session")
 _NO_PANE = (*_NO_SERVER, "can't find pane", "can't find window", "can't find session")
-_HINT = "`tmux ls` tells whether tmux still answers; `tmux kill-server` ends one that does not"
+_HINT = "check with `tmux ls`; `tmux kill-server` stops a server that does not answer"
 
 
 class Tmux:
@@ -105,7 +105,7 @@ class Tmux:
     def cursor_column(self, pane: Pane) -> int:
         told = self._expect(pane, "display-message", "-p", "-t", pane.id, "#{cursor_x}").strip()
         if not told.isdigit():  # of a pane that is gone nothing is told
-            raise NotFound(f"there is no pane {pane} any more", hint="prong ps")
+            raise NotFound(f"pane {pane} no longer exists", hint="prong ps")
         return int(told)
 
     def exit_code(self, pane: Pane) -> int | None:
@@ -121,7 +121,7 @@ class Tmux:
     def focus(self, pane: Pane) -> None:
         if not self._is_here or not _same(pane.server, self._socket):
             hint = f"TMUX= {' '.join(self.attaching(pane).argv)}"
-            raise Unsupported("the pane is in another tmux than this one", hint=hint)
+            raise Unsupported("the pane is in another tmux server", hint=hint)
         answer = self._run(
             pane.server,
             *("select-window", "-t", pane.id, ";", "select-pane", "-t", pane.id),
@@ -212,7 +212,7 @@ class Tmux:
 
     def _failed(self, answer: Answer, pane: Pane) -> NotFound | External:
         if _says(answer, _NO_PANE):
-            return NotFound(f"there is no pane {pane} any more", hint="prong ps")
+            return NotFound(f"pane {pane} no longer exists", hint="prong ps")
         return answer.error(_HINT)
 
     def _run(self, server: str | None, *arguments: str, given: str = "") -> Answer:

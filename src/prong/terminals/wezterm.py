@@ -107,7 +107,7 @@ class WezTerm:
 
     def _failed(self, answer: Answer) -> NotFound | Unavailable | External:
         if any(message in answer.complaint for message in _NO_PANE):
-            return NotFound("there is no such pane in WezTerm any more", hint="prong ps")
+            return NotFound("the WezTerm pane no longer exists", hint="prong ps")
         if any(message in answer.complaint for message in _NO_SERVER):
             return Unavailable("no WezTerm answers", hint=_HINT)
         return answer.error(_HINT)

@@ -29,7 +29,7 @@ def transcript(app: App, session: Session, turn: int | None = None) -> Preview:
             top = len(lines) if known == turn else top
             lines.append(rule(f"turn {known}"))
         lines += parted(shown.message(message))
-    return Preview(lines or preview.nothing("Nothing was said in it yet."), top)
+    return Preview(lines or preview.nothing("No messages yet."), top)
 
 
 def change(app: App, point: str) -> Preview:
@@ -38,7 +38,7 @@ def change(app: App, point: str) -> Preview:
 
 
 def _change(found: CodeDiff) -> Iterator[Line]:
-    yield Line(summary(found) if found.files else "no code changed", "title")
+    yield Line(summary(found) if found.files else "no code changes", "title")
     yield from (Line(f"note: {clean(note)}", "dim") for note in found.notes)
     yield from (preview.bar(*row) for row in stat_rows(found.files, _STAT_COLUMNS))
     for kind, text, lead in patch_lines(found.patch()):

@@ -69,7 +69,7 @@ class FoundEntry:
         if hit.also:
             rest.append(f"+{counted(len(hit.also), 'copy', 'copies')}")
         if turn is not None and turn.index is None:
-            rest.append("left by a rewind")
+            rest.append("abandoned by a rewind")
         if hit.warning:
             rest.append(clean(hit.warning))
         title = _title(hit.session)

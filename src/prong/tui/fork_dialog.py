@@ -41,14 +41,14 @@ _MOST = 9
 """Forks at once."""
 _METHODS = (("copy", "copy"), ("native", "the agent's own fork"), ("seed", "seed: as a prompt"))
 _CODES = (
-    ("turn", "as at the turn"),
+    ("turn", "as of the turn"),
     ("now", "as it is now"),
     ("head", "the last commit"),
     ("none", "untouched"),
 )
 _RUNS: tuple[tuple[Run, str], ...] = (
     ("pane", "in a new pane"),
-    ("here", "here, instead of this screen"),
+    ("here", "in this terminal"),
     ("later", "not now"),
 )
 _STYLES = {"good": "$text-success", "warning": "$text-warning", "failed": "$text-error"}
@@ -93,7 +93,7 @@ class ForkDialog(Dialog[Next | None]):
         unknown = [("", "...")]
         counts = [(str(number), str(number)) for number in range(1, _MOST + 1)]
         history = (("", "as the model sees it"), ("full", "all words"))
-        asks = "what to ask it first, if anything"
+        asks = "first prompt (optional)"
         with Vertical(id="dialog"):
             yield Static(f"Fork  {clean(self._title)}", id="dialog-title", markup=False)
             with VerticalScroll(id="form", can_focus=False):
@@ -123,7 +123,7 @@ class ForkDialog(Dialog[Next | None]):
                 yield Button("Wait until it is idle", compact=True, id="wait")
                 yield Button("Attach", variant="primary", compact=True, id="attach")
                 yield Button("Run it here", variant="primary", compact=True, id="run-here")
-                yield Button("Its turns", compact=True, id="turns")
+                yield Button("Show turns", compact=True, id="turns")
                 yield Button("Cancel", compact=True, id="cancel")
                 yield Static("planning ...", id="progress", markup=False)
 

@@ -7,7 +7,7 @@ _FIELDS = {
     "--method copy": "how <copy>",
     "--method seed": "how <seed: as a prompt>",
     "leave --method out": "another way under how",
-    "--code turn": "code <as at the turn>",
+    "--code turn": "code <as of the turn>",
     "--code now": "code <as it is now>",
     "--code none": "code <untouched>",
     "--no-worktree": "code <untouched>",

@@ -13,7 +13,7 @@ _STYLES = {
     Level.OVER: "$text-error",
     Level.UNKNOWN: "$text-muted",
 }
-_WORDS = {Level.NEAR: "  near the window", Level.OVER: "  more than the window"}
+_WORDS = {Level.NEAR: "  close to the window", Level.OVER: "  more than the window"}
 
 
 class Gauge(Static):

@@ -41,7 +41,7 @@ class Page(Drawing, can_focus=True):
         Binding("home,g", "scroll_home", "Top", show=False),
         Binding("end,G", "scroll_end", "End", show=False),
         Binding("n", "next_match(1)", "Next match", show=False),
-        Binding("N", "next_match(-1)", "Match before", show=False),
+        Binding("N", "next_match(-1)", "Previous match", show=False),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 -- as every widget calls it

@@ -53,7 +53,7 @@ def of_hit(app: App, hit: Hit, highlight: Highlighter) -> Preview:
     """The turn, what came before and behind it, then the head and the tail of its session."""
     session, turn = hit.session, hit.turn
     if session is None:
-        return Preview([Line(clean(hit.warning or "the session is gone"), "warning")])
+        return Preview([Line(clean(hit.warning or "the session no longer exists"), "warning")])
     if turn is None:
         return of_session(app, session)
     conversation = app.conversation(session)
@@ -84,7 +84,7 @@ def of_session(app: App, session: Session) -> Preview:
             line((f"{turn.index:>4}  ", "dim"), clean(turn.prompt)) for turn in conversation.turns
         ]
     if not conversation.turns:
-        lines.append(Line("nothing was asked in it yet", "dim"))
+        lines.append(Line("no prompts yet", "dim"))
     return Preview(list(parted(lines)))
 
 
@@ -131,7 +131,7 @@ def _turn(
     app: App, conversation: Conversation, turn: Turn, highlight: Highlighter
 ) -> Iterator[Line]:
     of = f"turn {turn.index} of {len(conversation.turns)}"
-    name = of if turn.index else f"turn {turn.id[:8]}, left behind by a rewind"
+    name = of if turn.index else f"turn {turn.id[:8]}, abandoned by a rewind"
     when = age(turn.started)
     yield rule(f"{name}, {when}" if when else name)
     yield from prompt(clean(turn.prompt, lines=True).strip() or "(no prompt)")
@@ -187,7 +187,7 @@ def _code(code: CodeDiff | None, lack: str) -> Iterator[Line]:
     if code is None:
         yield Line(lack, "dim")
     elif not code.files:
-        yield Line("no code changed", "dim")
+        yield Line("no code changes", "dim")
     else:
         for row in stat_rows(code.files, _STAT_COLUMNS):
             yield bar(*row)

@@ -173,14 +173,14 @@ def _empty(*, everything: bool) -> list[Line]:
     """What to do where there is nothing to draw."""
     if everything:
         return [
-            Line("There are no sessions yet.", "title"),
+            Line("No sessions yet.", "title"),
             Line(),
-            Line("Start claude or codex in a project, ask it something, and it is here."),
+            Line("Start claude or codex in a project and send a prompt."),
         ]
     return [
-        Line("No session was ever forked.", "title"),
+        Line("No forks yet.", "title"),
         Line(),
-        line(("F", "name"), "   on a turn forks it; here you see what came of it"),
-        line(("F2", "name"), "  goes to the sessions, to find that turn"),
-        line(("A", "name"), "   shows the sessions that were never forked, too"),
+        line(("F", "name"), "   on a turn forks the session; forks are listed here"),
+        line(("F2", "name"), "  goes to the sessions, to pick a turn"),
+        line(("A", "name"), "   shows sessions without forks, too"),
     ]

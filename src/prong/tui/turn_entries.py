@@ -9,7 +9,7 @@ from prong.tui.lines import Line, Mark, line
 
 SNAPSHOT, COMPACTED, FORKED = "●", "≡", "Y"
 MARKS = (
-    (SNAPSHOT, "its code was kept"),
+    (SNAPSHOT, "code captured"),
     (COMPACTED, "compacted before it"),
     (FORKED, "forked here"),
 )

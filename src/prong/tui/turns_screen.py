@@ -119,14 +119,14 @@ class TurnsScreen(View):
         self._look()  # the same turn may have more by now
         if not entries:
             page = self.query_one("#preview", Page)
-            page.fill(preview.nothing("Nothing was asked in this session yet."))
+            page.fill(preview.nothing("No prompts in this session yet."))
         self._say(conversation)
 
     def _say(self, conversation: Conversation) -> None:
         told = [counted(len(conversation.turns), "turn")]
         if conversation.abandoned:
             shown = "shown" if self._abandoned else "A shows them"
-            told.append(f"{len(conversation.abandoned)} left by rewinds ({shown})")
+            told.append(f"{len(conversation.abandoned)} abandoned by rewinds ({shown})")
         if conversation.skipped:
             told.append(f"{counted(len(conversation.skipped), 'line')} could not be read")
         told += [f"{sign} {meaning}" for sign, meaning in turn_entries.MARKS]

@@ -31,10 +31,10 @@ from prong.tui.workers_screen import WorkersScreen
 _COMMANDS: Sequence[tuple[str, Wish, str]] = (
     ("Fork here", "fork", "A new session that starts with the turns up to this one"),
     ("Turns", "turns", "The turns of this session"),
-    ("Transcript", "transcript", "All that was said in this session"),
-    ("Diff", "diff", "What this turn changed in the code"),
-    ("Resume", "resume", "Go on with this session itself"),
-    ("Family", "tree", "The sessions that this one was forked from, or into"),
+    ("Transcript", "transcript", "The whole transcript of this session"),
+    ("Diff", "diff", "The code changes of this turn"),
+    ("Resume", "resume", "Resume this session"),
+    ("Family", "tree", "The sessions this one was forked from or into"),
 )
 """In the palette, from every screen."""
 _NO_KEY = "f63"
@@ -42,7 +42,7 @@ _NO_KEY = "f63"
 _PLACES = {
     "sessions": "Search all turns of all sessions",
     "tree": "Which session was forked from which",
-    "workers": "The agents that run, and what they do",
+    "workers": "Running agents and their state",
 }
 
 
@@ -146,7 +146,7 @@ class ProngUi(TextualApp[Launch]):
             return
         point, session = view.point, view.session
         if point is None:
-            self.notify("There is nothing here to do that with.", severity="warning")
+            self.notify("This does not apply to the selection.", severity="warning")
         elif wish == "fork":
             title = session.title if session else point
             self.push_screen(ForkDialog(self._lanes, point, title, self._agents), self._forked)
@@ -155,7 +155,7 @@ class ProngUi(TextualApp[Launch]):
             title = f"Diff  {point}"
             self._open(PageScreen(self._lanes, wish, title, read, session=session, point=point))
         elif session is None:
-            self.notify("Its session is not known yet, or gone.", severity="warning")
+            self.notify("Its session is not known yet or no longer exists.", severity="warning")
         elif wish == "resume":
             self.run_worker(partial(self._resume, view, session), exit_on_error=False)
         elif wish == "tree":

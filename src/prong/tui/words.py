@@ -8,7 +8,7 @@ from prong.tui.lines import Line, line
 if TYPE_CHECKING:
     from prong.tui.searching import Asked, Looked
 
-SEARCH = "what was it about?  agent:codex project:shop since:7d file:limit.py narrow it"
+SEARCH = "Search sessions (filters: agent:codex project:shop since:7d file:limit.py)"
 
 
 def status(found: "Looked") -> str:
@@ -33,9 +33,9 @@ def progress(step: dict[str, Any]) -> str:
             share = step["bytes_done"] / step["bytes_total"] if step["bytes_total"] else 0
             return f"indexing {step['done']:,} of {step['total']:,} sessions ({share:.0%})"
         case "meaning" if step["total"]:
-            return f"reading what they mean: {step['done']:,} of {step['total']:,}"
+            return f"embedding: {step['done']:,} of {step['total']:,}"
         case "busy":
-            return "another prong is at work on the index"
+            return "another prong is updating the index"
         case _:
             return ""
 
@@ -44,15 +44,13 @@ def empty(found: "Looked", *, is_indexing: bool) -> list[Line]:
     """What to do where nothing was found."""
     if found.sessions == 0:
         return [
-            Line("There are no sessions yet.", "title"),
+            Line("No sessions yet.", "title"),
             Line(),
-            Line(
-                "prong reads what Claude Code and Codex store. Start claude or codex in a project,"
-            ),
-            Line("ask it something, and it is here; ctrl+r looks again."),
+            Line("prong reads the sessions of Claude Code and Codex. Start claude or codex in a"),
+            Line("project, send a prompt, and press ctrl+r to refresh."),
             Line(),
-            line(("prong doctor", "name"), "  tells which folders are looked at"),
-            line(("prong demo", "name"), "    shows prong at work on samples"),
+            line(("prong doctor", "name"), "  shows which folders are searched"),
+            line(("prong demo", "name"), "    shows prong on sample sessions"),
         ]
     asked = found.asked
     what = f"about “{found.text}”" if found.text else "that fits"
@@ -61,13 +59,11 @@ def empty(found: "Looked", *, is_indexing: bool) -> list[Line]:
         Line(),
     ]
     if is_indexing:
-        lines.append(Line("The index is being brought up to date; look again in a moment."))
+        lines.append(Line("The index is being updated; try again in a moment."))
     if asked.is_narrowed:
-        lines.append(
-            Line(f"The search is narrowed to {_narrowed(asked)}: tab goes to the filters.")
-        )
+        lines.append(Line(f"Filters: {_narrowed(asked)}. Press tab to change them."))
     if found.text:
-        lines.append(Line("Other words, or fewer, may find more. What it was about is enough."))
+        lines.append(Line("Try other words, or fewer."))
     return lines
 
 
@@ -76,6 +72,6 @@ def _narrowed(asked: "Asked") -> str:
         asked.agent,
         str(asked.project) if asked.project else None,
         f"the last {asked.since}" if asked.since else None,
-        "turns whose code was kept" if asked.has_snapshot else None,
+        "turns with captured code" if asked.has_snapshot else None,
     ]
     return ", ".join(part for part in parts if part)

@@ -37,7 +37,7 @@ class WorkerActs:
         """In the same terminal its pane gets the focus; else this one shows it for a while."""
         launch = await self._aside(lambda app: app.workers.attach(name))
         if launch is None:
-            self._say(f"the pane of {name} has the focus")
+            self._say(f"switched to the pane of {name}")
             return
         if not self._view.is_current:
             return  # somebody has gone elsewhere, and would not know why the screen is away
@@ -83,25 +83,25 @@ class WorkerActs:
         except Busy as error:
             if not self._view.is_current:
                 # What is typed elsewhere must not be taken for the answer.
-                self._say(f"{error.message}; x asks again", severity="warning")
+                self._say(f"{error.message}; press x to try again", severity="warning")
                 return
             question = f"{error.message}. Stop it?"
-            dialog = QuestionDialog(question, yes="Stop it", no="Let it work")
+            dialog = QuestionDialog(question, yes="Stop it", no="Keep it running")
             if not await self._view.ui.push_screen_wait(dialog):
                 return
             await self._aside(lambda app: app.workers.stop(name, force=True))
-        self._say(f"{name} is stopped; R goes on with its session")
+        self._say(f"{name} stopped; R resumes its session")
 
     async def restart(self, name: str) -> None:
         await self._aside(lambda app: app.workers.restart(name))
-        self._say(f"{name} is started again")
+        self._say(f"{name} restarted")
 
     async def forget(self, name: str) -> None:
         await self._aside(lambda app: app.workers.forget(name))
-        self._say(f"{name} is forgotten; its session and its workspace stay")
+        self._say(f"{name} forgotten; its session and workspace are kept")
 
     async def rename(self, name: str) -> str | None:
-        dialog = TextDialog(f"Another name for {name}", name)
+        dialog = TextDialog(f"New name for {name}", name)
         new = (await self._view.ui.push_screen_wait(dialog) or "").strip()
         if not new or new == name:
             return None
@@ -112,7 +112,7 @@ class WorkerActs:
         self._say(f"cloning {name} ...")
         worker = await self._aside(partial(_cloned, name=name))
         if worker is None:
-            self._say(f"{name} is at work; it is cloned as soon as it is idle")
+            self._say(f"{name} is busy; it is cloned as soon as it is idle")
         while worker is None:
             worker = await self._aside(partial(_cloned, name=name))
         for warning in worker.warnings:

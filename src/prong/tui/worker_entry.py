@@ -17,10 +17,10 @@ _MOST_NAME = 28
 _STATE = max(len(state.value) for state in WorkerState)
 _AGE = 4
 _HINTS = {
-    WorkerState.STARTING: "it is being started",
-    WorkerState.IDLE: "nothing was said yet; s sends a prompt",
-    WorkerState.WAITING: "it wants you: Enter goes there",
-    WorkerState.GONE: "R starts it again, X forgets it",
+    WorkerState.STARTING: "starting",
+    WorkerState.IDLE: "no messages yet; s sends a prompt",
+    WorkerState.WAITING: "waiting for input: Enter attaches",
+    WorkerState.GONE: "R restarts it, X forgets it",
 }
 """What stands where nothing was said."""
 
@@ -82,7 +82,7 @@ class WorkerEntry:
     def _second(self, columns: int) -> Line:
         one = self.status
         style = "warning" if one.state is WorkerState.WAITING else "dim"
-        awaited = "(you are told when it is done) " if self._is_awaited else ""
+        awaited = "(notifies you when it is done) " if self._is_awaited else ""
         asked = f"> {clean(one.last_input)}" if one.last_input else ""
         said = last(one) or asked or _HINTS.get(one.state, "")
         return line("  ", (awaited, "good"), (cut(said, max(columns - 2 - len(awaited), 0)), style))

@@ -254,13 +254,13 @@ def _moment(status: WorkerStatus) -> object:
 def _empty() -> list[Line]:
     """How to start one."""
     return [
-        Line("There are no workers.", "title"),
+        Line("No workers yet.", "title"),
         Line(),
         Line(
-            "A worker is an agent that prong started, known by a name: it runs in a pane, in a "
-            "workspace of its own, beside what you do."
+            "A worker is an agent that prong started. It has a name and runs in a pane, in a "
+            "workspace of its own."
         ),
         Line(),
-        line(("F", "name"), "  on a turn (F2, F3) forks it, and runs the fork as a worker"),
+        line(("F", "name"), "  on a turn (F2, F3) runs a fork as a worker"),
         line(('prong run "write the parser"', "name"), "  starts one with a prompt"),
     ]

@@ -286,7 +286,7 @@ class Git:
         except FileNotFoundError as error:
             if self.folder.is_dir():
                 raise Unavailable("git is not installed", hint="install git") from error
-            raise NotFound(f"there is no folder {self.folder}") from error
+            raise NotFound(f"folder {self.folder} does not exist") from error
         except OSError as error:
             raise External(f"git could not be started: {error.strerror}") from error
         finally:

@@ -65,7 +65,7 @@ def copy(
     """
     real = Path(os.path.realpath(folder))
     if not real.is_dir():
-        raise NotFound(f"there is no folder {folder}", path=str(folder))
+        raise NotFound(f"folder {folder} does not exist", path=str(folder))
     repository = Repository.find(real)
     top = top_of(real)
     _refuse_home(top)
@@ -124,7 +124,7 @@ def _worktree(repo: Path, path: Path, undo: Undo, branch: str, limit: int) -> Wo
     undo.will_take(repo, ref_of(key))
     snapshot = snapshots.take(repo, key, limit=limit)
     if snapshot is None:
-        raise NotFound(f"{repo} is no git repository any more")
+        raise NotFound(f"{repo} is no longer a git repository")
     worktree = give_back(undo, snapshot, path, branch)
     worktree_record.write(worktree)
     return worktree

@@ -71,7 +71,7 @@ def commit_turn(snapshot: Snapshot, prompt: str, number: int | None = None) -> T
     moved = f"create {ref}\0{commit}\0" if head is None else f"update {ref}\0{commit}\0{head}\0"
     words = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", _which(snapshot))
     if not git.ask(*words, stdin=os.fsencode(moved)).ok:
-        return TurnCommit(None, "somebody else committed at the same time")
+        return TurnCommit(None, "another process committed at the same time")
     return TurnCommit(commit, _stage(git, commit))
 
 

@@ -56,7 +56,7 @@ class Undo:
             self._journal = Journal.create(private_dir(self.root / PRIVATE), self.token)
         except OSError as error:
             raise External(
-                f"no worktree can be made in {self.root}: {error.strerror}",
+                f"cannot create a worktree in {self.root}: {error.strerror}",
                 hint="another folder: [workspace] root in config.toml",
                 path=str(self.root),
             ) from error

@@ -62,7 +62,7 @@ def add(undo: Undo, repo: Path, path: Path, branch: str, head: str | None, commi
     """A worktree without files, on a new branch."""
     repository = Repository.find(repo)
     if repository is None:
-        raise NotFound(f"{repo} is no git repository", path=str(repo))
+        raise NotFound(f"{repo} is not a git repository", path=str(repo))
     undo.make_folders(path.parent)
     path = inside(undo.root, path)
     common = repository.common_dir
@@ -206,7 +206,7 @@ def _read_snapshot(repo: Path, commit: str) -> Snapshot:
     content = Commit.read(repo, commit)
     found = messages.read(repo, commit, commit, content.tree, content.message)
     if found is None:
-        raise NotFound(f"{commit} is no snapshot")
+        raise NotFound(f"{commit} is not a snapshot")
     return found
 
 

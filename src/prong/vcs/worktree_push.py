@@ -48,7 +48,7 @@ def start(path: Path, remote: str) -> None:
     """Begin to push; returns at once. Raises `NotFound` for a remote that git does not know."""
     tip = _tip(path)
     if remote not in os.fsdecode(Git(path).run("remote")).splitlines():
-        message = f"there is no remote {remote}"
+        message = f"unknown remote {remote}"
         if tip is not None:
             _write(path, Push(tip, remote, datetime.now(UTC), message))
         raise NotFound(message, hint="git remote -v", remote=remote)

@@ -59,9 +59,9 @@ def entry_of(path: Path) -> Path:
     try:
         content = (path / ".git").read_bytes()
     except OSError:
-        raise NotFound(f"{path} is no worktree", path=str(path)) from None
+        raise NotFound(f"{path} is not a worktree", path=str(path)) from None
     if not content.startswith(b"gitdir: "):
-        raise NotFound(f"{path} is no worktree", path=str(path))
+        raise NotFound(f"{path} is not a worktree", path=str(path))
     found = Path(os.fsdecode(content.removeprefix(b"gitdir: ").rstrip(b"\n")))
     return Path(os.path.normpath(path / found))
 

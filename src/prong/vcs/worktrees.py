@@ -168,14 +168,14 @@ def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False)
     if path.is_symlink():
         raise UsageError(f"{path} is a link", path=str(path))
     if path in under_way(top):
-        raise Busy(f"{path} is being made or removed", hint="prong doctor --fix", path=str(path))
+        raise Busy(f"{path} is being created or removed", hint="prong doctor --fix", path=str(path))
     # What is on the disk counts, not what somebody remembers.
     found = worktree_record.read(path)
     if not force and worktree_state.is_locked(found):
         raise Dirty(f"{path} is locked", hint=f"git worktree unlock {path}", path=str(path))
     if not force and worktree_state.work_in(found).would_be_lost:
         raise Dirty(
-            f"{path} has changes that are nowhere else",
+            f"{path} has changes that exist nowhere else",
             hint="commit them, or use --force",
             path=str(path),
         )

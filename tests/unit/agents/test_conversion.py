@@ -400,7 +400,7 @@ def test_an_id_must_be_a_uuid(agent: str, root: Path) -> None:
 
 @pytest.mark.parametrize("messages", [[], [message("thinking", "hm", 1), message("user", " ", 1)]])
 def test_nothing_to_convert(messages: list[Message], agent: str, root: Path) -> None:
-    with pytest.raises(UsageError, match="nothing was said"):
+    with pytest.raises(UsageError, match="no messages"):
         convert(messages, agent, root)
     assert not files(root.parent)
 

@@ -45,7 +45,7 @@ def test_context_is_another_view(app: App) -> None:
 
 def test_a_session_of_an_agent_that_is_not_there(app: App) -> None:
     stranger = Session(SessionRef("cursor", "x"), "/x", "x")
-    with pytest.raises(NotFound, match="no agent 'cursor'"):
+    with pytest.raises(NotFound, match="unknown agent 'cursor'"):
         app.conversation(stranger)
 
 

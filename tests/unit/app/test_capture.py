@@ -66,7 +66,7 @@ def test_no_git_is_said(capture: Capture, conversation: Conversation, folder: Pa
 
 def test_the_folder_is_gone(capture: Capture, conversation: Conversation, folder: Path) -> None:
     folder.rename(folder.with_name("moved"))
-    with pytest.raises(NotFound, match="is gone"):
+    with pytest.raises(NotFound, match="no longer exists"):
         capture.keep(conversation)
 
 

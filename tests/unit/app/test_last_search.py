@@ -62,7 +62,7 @@ def test_a_number_beyond_the_last_says_which_there_are(search: LastSearch, numbe
 
 
 def test_before_any_search_and_after_an_empty_one(search: LastSearch) -> None:
-    with pytest.raises(NotFound, match="no search has been made yet"):
+    with pytest.raises(NotFound, match="no search was made in this terminal yet"):
         search.hit(1)
     search.keep([])
     with pytest.raises(NotFound, match="found nothing") as caught:
@@ -72,7 +72,7 @@ def test_before_any_search_and_after_an_empty_one(search: LastSearch) -> None:
 
 def test_a_session_that_is_gone(search: LastSearch) -> None:
     search.keep([hit(1, gone=True), hit(2)])
-    with pytest.raises(NotFound, match="is gone"):
+    with pytest.raises(NotFound, match="no longer exists"):
         search.hit(1)
     assert search.hit(2).session == "s2"
 
@@ -114,7 +114,7 @@ def test_a_damaged_file_is_as_none(search: LastSearch, tmp_path: Path, content: 
     search.keep([hit(1)])
     [file] = (tmp_path / "searches").iterdir()
     file.write_bytes(content)
-    with pytest.raises(NotFound, match="no search has been made"):
+    with pytest.raises(NotFound, match="no search was made"):
         search.hit(1)
     assert search.keep([hit(1)])
     assert search.hit(1)
@@ -147,7 +147,7 @@ def test_a_search_that_cannot_be_kept_is_not_taken_for_the_one_before(
     for name in {"replace", fails}:
         monkeypatch.setattr(Path, name, full)
     assert not search.keep([hit(2)])
-    with pytest.raises(NotFound, match="no search has been made yet"):
+    with pytest.raises(NotFound, match="no search was made in this terminal yet"):
         search.hit(1)
 
 

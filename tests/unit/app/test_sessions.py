@@ -104,7 +104,7 @@ def test_a_file_without_conversation_is_skipped_but_not_unusable() -> None:
 
 
 def test_an_unknown_agent_is_an_error_in_the_api_too(isolated_home: IsolatedHome) -> None:
-    with pytest.raises(NotFound, match="no agent 'cursor'"):
+    with pytest.raises(NotFound, match="unknown agent 'cursor'"):
         App().list_sessions(SessionFilter(agent="cursor"))
 
 

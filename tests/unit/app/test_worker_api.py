@@ -138,7 +138,7 @@ def test_names(isolated_home: IsolatedHome) -> None:
     create(isolated_home, "calm-otter")
     with pytest.raises(Taken, match="calm-otter"):
         create(isolated_home, "calm-otter")
-    with pytest.raises(NotFound, match="there is no worker nobody"):
+    with pytest.raises(NotFound, match="no worker named nobody"):
         prong.Worker.open("nobody")
     assert repr(made_up) == f"Worker('{made_up.name}')"
 

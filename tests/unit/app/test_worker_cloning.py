@@ -136,7 +136,7 @@ def test_one_at_work_is_waited_for(app: App, lab: WorkerLab) -> None:
         hold.unlink()
 
     clone = app.workers.clone("source", waiting=waiting, timeout=PATIENCE)
-    assert told == ["source is at work"]
+    assert told == ["source is busy"]
     assert prompts(app, clone) == ["first", "long work"]
     assert (clone.workspace / "result").read_text() == "done\n"
     assert not (clone.workspace / "hold").exists()
@@ -213,7 +213,7 @@ def test_a_prompt_that_is_still_worked_on(
 
     monkeypatch.setattr(workspace_copy, "copy", copy)
     clone = app.workers.clone("source", timeout=PATIENCE, waiting=told.append)
-    assert told == ["source is at work"]
+    assert told == ["source is busy"]
     assert prompts(app, clone) == ["first", "meanwhile"]
 
 
@@ -226,7 +226,7 @@ def test_prompts_without_end(app: App, lab: WorkerLab, monkeypatch: pytest.Monke
         raise clone_source.Prompted
 
     monkeypatch.setattr(clone_source.Moment, "refuse_prompt", prompted)
-    with pytest.raises(Busy, match="each time"):
+    with pytest.raises(Busy, match="during every attempt"):
         app.workers.clone("source")
     assert made_by_prong(app) == before
     assert len(app.sessions()) == 1
@@ -238,7 +238,7 @@ def test_a_stopped_one(app: App, lab: WorkerLab) -> None:
     app.workers.stop("source", force=True)
 
     def waiting(_: str) -> None:
-        pytest.fail("nobody is at work")
+        pytest.fail("nobody is busy")
 
     clone = app.workers.clone("source", waiting=waiting)
     assert prompts(app, clone) == ["first"]

@@ -203,7 +203,7 @@ class TestFailures:
         worker = app.workers.start(app.workers.plan(options))
         app.workers.wait(["once"], timeout=20)
         shutil.rmtree(worker.workspace)
-        with pytest.raises(NotFound, match="the folder of once is gone"):
+        with pytest.raises(NotFound, match="the folder of once no longer exists"):
             app.workers.send("once", "more")
 
     def test_a_session_that_is_gone_is_not_begun_anew(self, app: App, lab: WorkerLab) -> None:
@@ -212,5 +212,5 @@ class TestFailures:
         app.workers.stop(worker.name, force=True)
         for session in app.sessions("claude"):
             Path(session.file).unlink()
-        with pytest.raises(NotFound, match="the session of source is gone"):
+        with pytest.raises(NotFound, match="the session of source no longer exists"):
             app.workers.restart(worker.name)

@@ -85,7 +85,7 @@ def test_a_ui_that_takes_no_enter_is_told_of(
     monkeypatch.setattr("prong.app.worker_sending._TAKEN_WITHIN", 0.2)
     worker = lab.idle("otter", "--swallow", "6")
     for text in ("work 0", "long " * 200):
-        with pytest.raises(External, match=r"Enter is not taken .* taken out again"):
+        with pytest.raises(External, match=r"does not take Enter.* removed again"):
             lab.app.workers.send("otter", text)
         assert lab.state("otter") is WorkerState.IDLE  # nothing was asked
     lab.app.workers.send("otter", "work 0.1")
@@ -199,7 +199,7 @@ def test_a_text_is_no_answer_to_a_dialog(lab: WorkerLab) -> None:
     worker = lab.start("otter", prompt="ask")
     lab.until("otter", WorkerState.WAITING)
     before = lab.screen(worker)
-    with pytest.raises(Busy, match="waits for an answer") as error:
+    with pytest.raises(Busy, match="is waiting for input") as error:
         lab.app.workers.send("otter", "yes")
     assert error.value.hint is not None
     assert "prong attach otter" in error.value.hint

@@ -89,7 +89,7 @@ def test_the_time_is_up(lab: WorkerLab) -> None:
 def test_a_name_that_is_not_there_is_told_at_once(lab: WorkerLab) -> None:
     lab.start("otter", prompt="work 60")
     began = time.monotonic()
-    with pytest.raises(NotFound, match="there is no worker nobody"):
+    with pytest.raises(NotFound, match="no worker named nobody"):
         lab.app.workers.wait(["otter", "nobody"], any_=True)
     assert time.monotonic() - began < 2
 

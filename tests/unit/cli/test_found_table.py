@@ -153,7 +153,7 @@ def test_a_turn_that_a_rewind_left_has_its_id(printed: Lines) -> None:
     assert one.turn
     lines = printed(result(replace(one, turn=replace(one.turn, index=None))))
     assert "claude:00000001@abcdef12 " in lines[0]
-    assert lines[-1] == "    left behind by a rewind"
+    assert lines[-1] == "    abandoned by a rewind"
 
 
 def test_sessions_have_their_titles(printed: Lines) -> None:
@@ -196,9 +196,9 @@ def test_text_of_sessions_is_harmless(printed: Lines) -> None:
 
 
 def test_what_to_type_next(said: Lines) -> None:
-    assert said(result(hit())) == ["go on from a hit: prong fork %1"]
+    assert said(result(hit())) == ["fork a hit: prong fork %1"]
     gone = replace(hit(), session=None)
-    assert said(result(gone, hit())) == ["go on from a hit: prong fork %2"]
+    assert said(result(gone, hit())) == ["fork a hit: prong fork %2"]
     assert said(result(gone)) == []
     assert said(result(hit()), numbered=False) == []
 
@@ -211,7 +211,7 @@ def test_more_than_the_limit(said: Lines) -> None:
     ("state", "text"),
     [
         (IndexState(5, 12, 7.0, behind=3), "3 sessions not in the index yet; prong index reads"),
-        (IndexState(5, 12, 7.0, behind=3, busy=True), "the index is being written by another"),
+        (IndexState(5, 12, 7.0, behind=3, busy=True), "another prong is updating the index"),
     ],
 )
 def test_an_index_that_is_behind_has_one_note(said: Lines, state: IndexState, text: str) -> None:
@@ -273,13 +273,13 @@ def test_guidance_can_be_read(said: Lines) -> None:
         "qmd is not installed.",
         "  1. npm install -g @tobilu/qmd",
         "  2. prong export DIR",
-        "the newest sessions, to choose one by hand:",
+        "the newest sessions instead:",
         "  claude:x  /srv",
     ]
     attempts = (Attempt("qmd", "start", error="qmd is not on PATH"), Attempt("builtin", "turns"))
     assert said(result(hit(), guidance=guidance, attempts=attempts))[:-1] == [
         "qmd is not on PATH: the built-in index answered",
-        "to set qmd up, first of 2 steps (--json has all): npm install -g @tobilu/qmd",
+        "to set up qmd, step 1 of 2 steps (--json has all): npm install -g @tobilu/qmd",
     ]
 
 

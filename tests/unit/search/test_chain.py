@@ -71,7 +71,7 @@ def test_the_next_one_is_asked_when_nothing_of_an_answer_is_wanted() -> None:
     assert [found.session_id for found in answer.found] == ["b"]
     assert [(a.engine, a.mode, a.error, a.hits) for a in answer.attempts] == [
         ("first", "words", None, 1),
-        ("first", "filters", "nothing of it fits the filters", 0),
+        ("first", "filters", "no hit matches the filters", 0),
         ("second", "words", None, 1),
     ]
 

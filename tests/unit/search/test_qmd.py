@@ -300,7 +300,7 @@ def test_it_has_no_interpreter(qmd: StandIn) -> None:
     assert not answer.ok
     ((mode, error, _),) = story(answer)[2:]
     assert mode == "start"
-    assert error == "qmd cannot run: does not start: No such file or directory"
+    assert error == "cannot run qmd: does not start: No such file or directory"
 
 
 def test_its_interpreter_is_not_on_path(qmd: StandIn) -> None:

@@ -89,7 +89,7 @@ def test_a_qmd_that_works_needs_no_guide(qmd: StandIn) -> None:
 
 
 def test_a_qmd_of_which_nothing_is_wanted_needs_no_guide_either() -> None:
-    filtered = Attempt("qmd", FILTERS, error="nothing of it fits the filters", hits=0)
+    filtered = Attempt("qmd", FILTERS, error="no hit matches the filters", hits=0)
     assert guidance([Attempt("qmd", "search", hits=3), filtered], "c", []) is None
 
 

@@ -104,7 +104,7 @@ def test_a_filter_with_a_wrong_value_is_text_and_that_is_said(text: str, why: st
     found = parsed(f"{text} limits")
     assert (found.text, found.agent, found.since) == (f"{text} limits", None, None)
     [note] = found.notes
-    assert note.startswith(f"{text} is taken for words")
+    assert note.startswith(f"{text} is searched as text")
     assert why in note
 
 

@@ -248,7 +248,7 @@ def _read_back(path: Path, fork: Tree) -> Tree:
     read = [node.uuid for node in tree.history if node.uuid in fork.nodes]
     if read != [node.uuid for node in fork.history]:
         raise Corrupt(
-            "the fork does not read back as its source, so it was not published",
-            hint="please report this; --method seed forks without copying lines",
+            "the fork does not match its source, so it was discarded",
+            hint="please report this; to fork without copying lines: --method seed",
         )
     return tree

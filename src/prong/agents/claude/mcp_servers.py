@@ -121,5 +121,5 @@ def _loaded(path: Path) -> Any:
     try:
         return json.loads(Text.decode(path, read(path)).text or "{}")
     except (ValueError, RecursionError) as error:
-        message = f"{path} is not JSON ({error}): prong leaves it alone"
+        message = f"{path} is not JSON ({error}): prong leaves it unchanged"
         raise ConfigError(message, path=str(path)) from None

@@ -77,7 +77,7 @@ def _branch(tree: Tree, whole: turns.Cut, turn: str | None) -> tuple[Tree, list[
             for number, one in enumerate(active):
                 if one.opener and one.opener.uuid == turn:
                     return branch, active, number
-    raise NotFound(f"there is no turn {turn} any more", hint="prong turns --all")
+    raise NotFound(f"turn {turn} no longer exists", hint="prong turns --all")
 
 
 def _end_of(span: Span) -> Node:

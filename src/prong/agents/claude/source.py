@@ -22,7 +22,7 @@ class ClaudeSource:
         self, session: Session, file: BinaryIO, transcript: Transcript, *, live: bool
     ) -> None:
         if not transcript.nodes and transcript.bad:
-            raise Corrupt(f"nothing in {session.path} can be read", path=str(session.path))
+            raise Corrupt(f"cannot read anything in {session.path}", path=str(session.path))
         self.session = session
         self.file = file
         self.transcript = transcript

@@ -82,10 +82,10 @@ def _with_entry(text: str, key: str) -> str:
 def _with(path: Path, data: dict[str, Any], key: str) -> dict[str, Any]:
     projects: Any = data.get("projects", {})
     if not isinstance(projects, dict):
-        raise _refusal(path, 'has "projects" that are no object')
+        raise _refusal(path, 'has "projects" that is not an object')
     project: Any = cast(dict[str, Any], projects).get(key, _NEW)
     if not isinstance(project, dict):
-        raise _refusal(path, f'has something for "{key}" that is no object')
+        raise _refusal(path, f'has something for "{key}" that is not an object')
     new = {**cast(dict[str, Any], project), _ACCEPTED: True}
     return {**data, "projects": {**cast(dict[str, Any], projects), key: new}}
 
@@ -108,13 +108,13 @@ def _loaded(path: Path, text: str) -> dict[str, Any]:
     except ValueError as error:
         raise _refusal(path, f"is not JSON ({error})") from None
     if not isinstance(data, dict):
-        raise _refusal(path, "is no JSON object")
+        raise _refusal(path, "is not a JSON object")
     return cast(dict[str, Any], data)
 
 
 def _refusal(path: Path, what: str) -> ConfigError:
     return ConfigError(
-        f"{path} {what}: prong leaves it alone",
+        f"{path} {what}: prong leaves it unchanged",
         hint="start the agent there yourself, and answer its question",
         path=str(path),
     )

@@ -190,7 +190,7 @@ def checked(id_: str) -> str:
     """An id that may stand among arguments: a file from elsewhere may have a flag for an id."""
     if id_ != UNKNOWN_ID and not is_uuid(id_):
         raise Unsupported(
-            f"Codex knows its threads by UUIDs, and {id_!r} is none",
+            f"{id_!r} is not a Codex thread id: those are UUIDs",
             hint="prong fork writes a copy with an id of its own",
         )
     return id_

@@ -21,7 +21,7 @@ def table(path: Path, content: bytes | None) -> dict[str, Any]:
     try:
         return tomllib.loads(Text.decode(path, content).text)
     except tomllib.TOMLDecodeError as error:
-        message = f"{path} is not TOML ({error}): prong leaves it alone"
+        message = f"{path} is not TOML ({error}): prong leaves it unchanged"
         raise ConfigError(message, path=str(path)) from None
 
 

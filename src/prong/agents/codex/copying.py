@@ -261,8 +261,8 @@ def _read_back(path: Path, branch: Branch, *, compacted: bool) -> Rollout:
     turn_ids = [span.id for span in found.active if span.prompt is not None]
     if turn_ids != branch.turn_ids or bool(turns.compactions(found.active)) != compacted:
         raise Corrupt(
-            "the fork does not read back as its source, so it was not published",
-            hint="please report this; --method seed forks without copying lines",
+            "the fork does not match its source, so it was discarded",
+            hint="please report this; to fork without copying lines: --method seed",
             expected=len(branch.turn_ids),
             found=len(turn_ids),
         )

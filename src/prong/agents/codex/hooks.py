@@ -87,7 +87,9 @@ class CodexHooks:
             name = json.dumps(key, ensure_ascii=False)
             text += f'{end}[hooks.state.{name}] {_MARK}{end}trusted_hash = "{hash_}"{end}'
         if not config_file.says(text, expected):
-            message = f'{config} has "hooks" in a form that prong cannot add to: it leaves it alone'
+            message = (
+                f'{config} has "hooks" in a form that prong cannot add to: it leaves it unchanged'
+            )
             raise ConfigError(message, hint="write [hooks.state] as a table", path=str(config))
         return HookedFiles({hooks: new, config: decoded.encode(text)}, tuple(notes))
 

@@ -155,5 +155,5 @@ def give_name(thread_id: str, name: str, root: Path, argv: Sequence[str]) -> Non
 
 
 def busy(session: Session) -> Busy:
-    message = f"Codex is at work on this turn of {session.ref}"
+    message = f"Codex is still working on this turn of {session.ref}"
     return Busy(message, hint="--wait, or fork an earlier turn")

@@ -103,7 +103,7 @@ def _projects(data: dict[str, Any]) -> dict[str, Any]:
 
 def _refusal(path: Path) -> ConfigError:
     return ConfigError(
-        f'{path} has "projects" in a form that prong cannot add to: it leaves it alone',
+        f'{path} has "projects" in a form that prong cannot add to: it leaves it unchanged',
         hint="start the agent there yourself, and answer its question",
         path=str(path),
     )

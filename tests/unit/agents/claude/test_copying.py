@@ -653,7 +653,7 @@ def test_ids_are_uuids(claude: Claude) -> None:
         assert fork_id(Method.COPY, source, Cut(None), None) != fork_id(
             Method.COPY, source, Cut(None), None
         )
-        with pytest.raises(UsageError, match="is a UUID"):
+        with pytest.raises(UsageError, match="is not a session id"):
             fork_id(Method.COPY, source, Cut(None), "../../etc")
 
 
@@ -718,7 +718,7 @@ def test_a_fork_that_does_not_read_back_is_not_published(
         return _Losing(real(path))
 
     monkeypatch.setattr(copying, "writer", losing)
-    with pytest.raises(Corrupt, match="does not read back"):
+    with pytest.raises(Corrupt, match="does not match its source"):
         forks.make(path, 2)
     assert not (claude.root / "projects" / project_folder(forks.into)).exists()
 
