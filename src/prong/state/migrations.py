@@ -113,6 +113,10 @@ MIGRATIONS = (
 )
 
 
+_LAST_VERSION = 10_000
+"""No prong will ever write a larger version: such a number is damage."""
+
+
 def version(connection: sqlite3.Connection) -> int:
     (number,) = connection.execute("PRAGMA user_version").fetchone()
     return number
@@ -126,7 +130,7 @@ def is_current(connection: sqlite3.Connection) -> bool:
 def refuse_newer(connection: sqlite3.Connection) -> None:
     """Raise `Unsupported` for a file that a newer prong has written."""
     found = version(connection)
-    if found > len(MIGRATIONS):
+    if len(MIGRATIONS) < found <= _LAST_VERSION:
         raise Unsupported(
             f"state.db was written by a newer prong: it has version {found}, "
             f"this prong knows {len(MIGRATIONS)}",
@@ -160,6 +164,8 @@ def is_complete(connection: sqlite3.Connection) -> bool:
     number = version(connection)
     if number <= 0:
         return number == 0 and not _columns(connection)
+    if number > len(MIGRATIONS):
+        return False
     model = sqlite3.connect(":memory:", isolation_level=None)
     try:
         migrate(model, number)

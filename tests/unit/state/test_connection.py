@@ -263,6 +263,23 @@ def test_an_empty_file_is_a_new_one(records: ForkRecords, path: Path) -> None:
     assert records.health().damaged == ()
 
 
+@pytest.mark.parametrize("length", [None, 60], ids=["whole", "cut off"])
+def test_a_version_that_no_prong_can_have_is_damage(
+    records: ForkRecords, path: Path, length: int | None
+) -> None:
+    records.add(fork(1))
+    connection.close(path)
+    content = bytearray(path.read_bytes()[:length])
+    content[60:64] = (700_000_000).to_bytes(4)
+    if length is not None:
+        content += b"\xb6" * length
+    path.write_bytes(content)
+    assert records.all() == ([fork(1)] if length is None else [])
+    records.add(fork(99))
+    assert fork(99) in records.all()
+    assert [kept.read_bytes() for kept in repairs.kept(path)] == [bytes(content)]
+
+
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_whatever_the_damage_the_next_fork_is_recorded(
