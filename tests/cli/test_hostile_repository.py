@@ -205,7 +205,7 @@ def test_nor_the_screens_of_the_ui(trap: Trap, shop: Shell) -> None:
         await person.press("home", "down", "d")
         await person.sees("Diff", "REDIS")
         await person.press("escape", "f")
-        await person.sees("code")
+        await person.sees("Diff")
 
     drive(story)
     assert trap.sprung == []
