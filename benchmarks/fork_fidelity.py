@@ -4,7 +4,7 @@
 
 The real programs build each session and resume each fork, against a fake model on 127.0.0.1, in
 throw-away homes. A fork is faithful when the model gets exactly the turns up to its point; what
-may differ is listed with how often it did. tests/e2e/test_fork_fidelity.py holds the same in CI;
+may differ is listed with how often it did. tests/e2e/fidelity/test_fork_fidelity.py holds the same in CI;
 this does the retries of every turn, too. The exit status is 1 when a fork was not faithful.
 """
 
@@ -20,9 +20,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from prong.testing.home import ESCAPES, IsolatedHome
-from tests.e2e import claude_scenarios, codex_scenarios
-from tests.e2e.cache import ScenarioCache
-from tests.e2e.fidelity import Bench, Case, Normalisation, Verdict, bench_of, path_with_codex
+from tests.e2e.fidelity.compare import (
+    Bench,
+    Case,
+    Normalisation,
+    Verdict,
+    bench_of,
+    path_with_codex,
+)
+from tests.e2e.labs import claude_scenarios, codex_scenarios
+from tests.e2e.labs.cache import ScenarioCache
 from tests.e2e.scenario import Scenario
 
 Kind = Callable[[Bench], Iterable[Case]]

@@ -64,7 +64,7 @@ def decode_file(path: str) -> Callable[[], int]:
 def fork(point: str, into: str) -> Callable[[], int]:
     """A fork from the name of the point to the published session; a scan has seen the source."""
     from prong.app import App
-    from prong.app.planning import ForkOptions
+    from prong.forks.plan import ForkOptions
 
     app = App(needs_programs=False)
     app.sessions()
@@ -75,7 +75,7 @@ def fork(point: str, into: str) -> Callable[[], int]:
 def fork_cold(point: str, into: str) -> Callable[[], int]:
     """The same when nothing of the source was ever read: the cache is empty."""
     from prong.app import App
-    from prong.app.planning import ForkOptions
+    from prong.forks.plan import ForkOptions
 
     shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
     app = App(needs_programs=False)
@@ -103,7 +103,7 @@ def copy_replaced(path: str, target: str) -> Callable[[], int]:
 def find_again(words: str, before: str) -> Callable[[], int]:
     """A search in a process that has answered another one; the model has read what it needs."""
     from prong.app import App
-    from prong.model import Query
+    from prong.model.search import Query
 
     app = App(needs_programs=False)
     for text in (words, words, words, before):

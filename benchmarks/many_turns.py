@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from prong.hits import Query
+from prong.model.search import Query
+from prong.model.turn_text import FileTexts, Stamp, TurnText
+from prong.search.analyzers import STOP_WORDS
 from prong.search.builtin import BuiltIn, Shelf, Standing
 from prong.search.index import SearchIndex
-from prong.search.stopwords import STOP_WORDS
-from prong.texts import FileTexts, Stamp, TurnText
 
 _WORDS = 50_000
 _STREAM = 1_000_000

@@ -22,11 +22,11 @@ from pathlib import Path
 
 from benchmarks.fork_fidelity import isolate
 from tests.corpus import corpus
-from tests.e2e import real_claude, real_codex
-from tests.e2e.damage import damaged
-from tests.e2e.real_claude import ClaudeJudge
-from tests.e2e.real_codex import CodexJudge
-from tests.e2e.real_sessions import (
+from tests.e2e.fidelity import real_claude, real_codex
+from tests.e2e.fidelity.damage import damaged
+from tests.e2e.fidelity.real_claude import ClaudeJudge
+from tests.e2e.fidelity.real_codex import CodexJudge
+from tests.e2e.fidelity.real_sessions import (
     Judge,
     Outcome,
     Point,

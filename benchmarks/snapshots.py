@@ -21,16 +21,20 @@ from shutil import copy2
 
 from benchmarks import measure
 from benchmarks.measure import Cost
-from prong import spool
 from prong.app import App
-from prong.app.planning import ForkOptions
-from prong.model import Code, TurnKey
+from prong.code.snapshots import snapshot
+from prong.code.worktrees import worktree as worktrees
+from prong.forks.plan import ForkOptions
+from prong.hook import spool
+from prong.model.code import TurnKey
+from prong.model.forks import Code
 from prong.testing.home import IsolatedHome
-from prong.vcs import snapshots, worktrees
 from tests.samples.claude import ClaudeSample
 
 SESSION = "60309e1e-9d1c-4b5a-8d59-6a1c3f7be210"
-_PROGRAM = f"#!{sys.executable}\nimport sys\nfrom prong.hook import main\nsys.exit(main())\n"
+_PROGRAM = (
+    f"#!{sys.executable}\nimport sys\nfrom prong.hook.program import main\nsys.exit(main())\n"
+)
 """As pip makes it."""
 _IN_A_FOLDER = 50
 _OLD = 1_700_000_000
@@ -92,7 +96,7 @@ class Bench:
     def convert(self) -> None:
         """From now on files may lie there with other bytes than git has of them."""
         (self.repo / ".gitattributes").write_text("* text=auto\n")
-        snapshots.take(self.repo, TurnKey("claude", SESSION, self.turn()))
+        snapshot.take(self.repo, TurnKey("claude", SESSION, self.turn()))
 
     # -- what is measured -------------------------------------------------------------------------
 
@@ -123,7 +127,7 @@ class Bench:
     def take(self) -> Cost:
         """The snapshot alone, in this process."""
         key = TurnKey("claude", SESSION, self.turn())
-        return timed(lambda: snapshots.take(self.repo, key))
+        return timed(lambda: snapshot.take(self.repo, key))
 
     def add(self) -> Cost:
         """The baseline: git itself puts everything into an index that is not the user's."""
@@ -136,7 +140,7 @@ class Bench:
 
     def worktree(self) -> Cost:
         """The code of the last turn in a new worktree."""
-        last = snapshots.find(self.repo)[-1]
+        last = snapshot.find(self.repo)[-1]
         root, name = self.home.root / "worktrees", self._name()
         return timed(lambda: worktrees.create(last, root / name, name, root=root))
 

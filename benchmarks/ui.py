@@ -39,11 +39,11 @@ from textual.widgets import Input
 from benchmarks.mcp import environment, percentile, prong_program
 from benchmarks.store import MANIFEST
 from prong.app import App
-from prong.tui import sessions_screen
-from prong.tui.page import Page
-from prong.tui.rows import Rows
+from prong.tui.screens import sessions_screen
+from prong.tui.screens.view import View
 from prong.tui.ui import ProngUi
-from prong.tui.view import View
+from prong.tui.widgets.page import Page
+from prong.tui.widgets.rows import Rows
 from tests.samples.claude import ClaudeSample
 
 COLUMNS, LINES = 140, 40

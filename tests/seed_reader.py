@@ -7,8 +7,9 @@ from hashlib import sha256
 from itertools import zip_longest
 from typing import cast, get_args
 
-from prong.model import Role, SeedHeader, Tool
-from prong.record import Record, replace
+from prong.model.forks import SeedHeader
+from prong.model.record import Record, replace
+from prong.model.sessions import Role, Tool
 from prong.transcripts.blocks import NONCE_LENGTH, Block, BlockRole
 
 _OPENING = re.compile(rf"^<transcript-([0-9a-f]{{{NONCE_LENGTH}}})>$", re.MULTILINE)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from prong.agents.base import AgentStore, HasTexts
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.app import App
-from prong.ports import AgentStore, HasTexts
-from prong.texts import FileTexts
+from prong.model.turn_text import FileTexts
 
 _TITLES = frozenset({"ai-title", "custom-title", "agent-name", "summary"})
 """The lines of Claude Code that hold a session's title."""

@@ -11,10 +11,10 @@ from tantivy import Occur
 
 from benchmarks.retrieval.homes import stores, texts
 from prong.app import App
-from prong.model import Query
-from prong.search import fuse, lexical
-from prong.search.fuse import WEIGHTS, Weights
+from prong.model.search import Query
+from prong.search import lexical, ranking
 from prong.search.lexical import SESSION_FIELDS, TURN_FIELDS, TYPED, words_of
+from prong.search.ranking import WEIGHTS, Weights
 
 DEPTH = 10
 """How many sessions are asked for: as many as `prong find` shows."""
@@ -72,7 +72,7 @@ class Variant:
     def in_force(self) -> Generator[None]:
         """While it lasts, prong ranks like this."""
         with ExitStack() as changes:
-            changes.enter_context(patch.object(fuse, "WEIGHTS", self.weights))
+            changes.enter_context(patch.object(ranking, "WEIGHTS", self.weights))
             changes.enter_context(patch.object(lexical, "TURN_FIELDS", self.fields))
             changes.enter_context(patch.object(lexical, "SESSION_FIELDS", self.session_fields))
             changes.enter_context(patch.object(lexical, "TYPED", self.typed))

@@ -27,12 +27,12 @@ from textual.widgets import Input
 
 from prong.agents.claude.store import ClaudeStore
 from prong.app import App
-from prong.app.workers import Workers
 from prong.config import Config, UiSettings
-from prong.front.text import cells
-from prong.tui import sessions_screen
+from prong.model.workers import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
+from prong.tui.screens import sessions_screen
 from prong.tui.ui import ProngUi
-from prong.worker import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
+from prong.views.text import cells
+from prong.workers.service import Workers
 
 FOLDER = Path(__file__).parent
 SIZE = (120, 30)

@@ -15,24 +15,14 @@ Names are loaded on first use, so that `import prong` stays cheap.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from prong.api.functions import find, fork, plan_fork, sessions, turns
+    from prong.api.worker import Worker
     from prong.app import App
-    from prong.app.functions import find, fork, plan_fork, sessions, turns
-    from prong.app.planning import ForkOptions
-    from prong.app.worker import Worker
     from prong.errors import ProngError
-    from prong.model import (
-        Conversation,
-        Fork,
-        ForkPlan,
-        ForkPoint,
-        Hit,
-        Message,
-        Query,
-        SearchResult,
-        Session,
-        SessionRef,
-        Turn,
-    )
+    from prong.forks.plan import ForkOptions
+    from prong.model.forks import Fork, ForkPlan, ForkPoint
+    from prong.model.search import Hit, Query, SearchResult
+    from prong.model.sessions import Conversation, Message, Session, SessionRef, Turn
 
 __version__ = "0.1.0"
 
@@ -62,10 +52,12 @@ __all__ = [
 
 _HOME = {
     "App": "prong.app",
-    "ForkOptions": "prong.app.planning",
+    "ForkOptions": "prong.forks.plan",
     "ProngError": "prong.errors",
-    "Worker": "prong.app.worker",
-    **dict.fromkeys(("find", "fork", "plan_fork", "sessions", "turns"), "prong.app.functions"),
+    "Worker": "prong.api.worker",
+    **dict.fromkeys(("find", "fork", "plan_fork", "sessions", "turns"), "prong.api.functions"),
+    **dict.fromkeys(("Hit", "Query", "SearchResult"), "prong.model.search"),
+    **dict.fromkeys(("Fork", "ForkPlan", "ForkPoint"), "prong.model.forks"),
 }
 
 
@@ -74,4 +66,4 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'prong' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOME.get(name, "prong.model")), name)
+    return getattr(import_module(_HOME.get(name, "prong.model.sessions")), name)

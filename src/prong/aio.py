@@ -18,19 +18,13 @@ from math import inf
 from threading import Lock
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
-from prong.app import worker as sync
-from prong.app.worker import (
-    READY_TIMEOUT,
-    RESPONSE_TIMEOUT,
-    Steps,
-    WorkerArguments,
-    WorkerFacts,
-)
+from prong.api import worker as sync
+from prong.api.worker import READY_TIMEOUT, RESPONSE_TIMEOUT, Steps, WorkerArguments, WorkerFacts
 from prong.errors import External
-from prong.worker import WorkerState
+from prong.model.workers import WorkerState
 
 if TYPE_CHECKING:
-    from prong.app.worker_planning import WorkerPlan
+    from prong.workers.launch.plan import WorkerPlan
 
 __all__ = ["Worker"]
 

@@ -43,9 +43,9 @@ from typing import Any, cast
 
 from prong import paths
 from prong.errors import ConfigError
-from prong.limits import SNAPSHOT_LIMIT, in_bytes
-from prong.record import Record, field
-from prong.regular import read_regular
+from prong.files.regular import read_regular
+from prong.files.size_limit import SNAPSHOT_LIMIT, in_bytes
+from prong.model.record import Record, field
 
 _HINT = (
     "the settings there are: agents.NAME.roots = [FOLDER, ...], agents.NAME.command = COMMAND, "

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from prong import spool
-from prong.model import TurnKey
-from prong.vcs import snapshots
+from prong.code.snapshots import snapshot
+from prong.hook import spool
+from prong.model.code import TurnKey
 from tests.cli.shell import API, Shell
 
 LONG_AGO = {"GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}
@@ -75,7 +75,7 @@ class CodeLab:
         turn = turns[number - 1] if number else None
         when = datetime.fromisoformat(turn["ended"] if turn else turns[0]["started"])
         key = TurnKey("claude", session, turn["id"] if turn else TurnKey.BASELINE)
-        taken = snapshots.take(folder or self.folder, key, when=when)
+        taken = snapshot.take(folder or self.folder, key, when=when)
         assert taken
         kept = {"repo": str(taken.repo), "ref": taken.ref}
         spool.append({"agent": "claude", "session": session, "snapshot": kept})

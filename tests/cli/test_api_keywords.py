@@ -10,11 +10,11 @@ import pytest
 
 import prong
 from prong import aio
-from prong.app.functions import ForkArguments
-from prong.app.worker import WorkerArguments
-from prong.cli.find import find as find_command
-from prong.cli.fork import fork as fork_command
-from prong.cli.run import run as run_command
+from prong.api.functions import ForkArguments
+from prong.api.worker import WorkerArguments
+from prong.cli.forks.fork import fork as fork_command
+from prong.cli.search.find import find as find_command
+from prong.cli.workers.run import run as run_command
 from prong.testing.home import IsolatedHome
 from tests.cli.shell import API, Shell
 

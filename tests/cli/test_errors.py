@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from prong.app import App
-from prong.model import Session
+from prong.model.sessions import Session
 from tests.cli.shell import API, Shell
 
 

@@ -61,7 +61,7 @@ def test_nothing_heavy_is_imported(shell: Shell, code: str) -> None:
     modules = imported(shell, code) - before
     assert "prong" in modules
     assert not modules & HEAVY
-    assert not {name for name in modules if name.startswith(("prong.agents", "prong.state"))}
+    assert not {name for name in modules if name.startswith(("prong.agents", "prong.storage"))}
 
 
 def test_importing_prong_imports_little_of_it(shell: Shell) -> None:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from prong.amounts import counted
-from prong.front.text import (
+from prong.model.amounts import counted
+from prong.views.text import (
     age,
     cells,
     clean,

@@ -14,7 +14,7 @@ import pytest
 
 from prong.agents.claude.store import ClaudeStore
 from prong.paths import state_dir
-from prong.state.workers import WorkerRecords
+from prong.storage.workers import WorkerRecords
 from tests.cli.code_lab import git
 from tests.cli.shell import Shell
 from tests.cli.terminal import Shown, on_terminal

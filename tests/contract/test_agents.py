@@ -8,8 +8,9 @@ from typing import cast
 
 import pytest
 
+from prong.agents.base import AgentStore, HasSamples, ScanCache
 from prong.errors import Corrupt, NotFound
-from prong.model import (
+from prong.model.sessions import (
     Conversation,
     KnownFile,
     Message,
@@ -20,8 +21,7 @@ from prong.model import (
     TurnKind,
     View,
 )
-from prong.ports import AgentStore, HasSamples, ScanCache
-from prong.registry import BUILT_IN, Registry
+from prong.plugins import BUILT_IN, Registry
 from prong.testing.contract import AgentStoreContract, TextsContract
 from prong.testing.fork_contract import ForkContract
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from prong.app.finding import engines
+from prong.agents.base import HasSamples, SearchEngine
 from prong.config import Search
-from prong.ports import HasSamples, SearchEngine
-from prong.registry import Registry
+from prong.plugins import Registry
 from prong.search.builtin import BuiltIn, Shelf, Standing
+from prong.search.service import engines
 from prong.testing.contract import MemoryCache
 from prong.testing.engine_contract import SearchEngineContract
 from tests.unit.search.stand_in import ROW, StandIn

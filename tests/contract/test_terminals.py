@@ -13,17 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from prong.model import Launch
-from prong.terminals.exec import Exec
-from prong.terminals.iterm2 import ITerm2
-from prong.terminals.kitty import Kitty
-from prong.terminals.print import Print
-from prong.terminals.tmux import Tmux
-from prong.terminals.wezterm import WezTerm
-from prong.testing.home import IsolatedHome
-from prong.testing.terminal_contract import LaunchContract, TerminalContract
-from prong.worker import Pane, Placement
-from prong.worker_ports import (
+from prong.model.forks import Launch
+from prong.model.workers import Pane, Placement
+from prong.terminals.base import (
     CanAttach,
     CanCapture,
     CanFocus,
@@ -32,6 +24,14 @@ from prong.worker_ports import (
     HasExitCodes,
     Terminal,
 )
+from prong.terminals.exec import Exec
+from prong.terminals.iterm2 import ITerm2
+from prong.terminals.kitty import Kitty
+from prong.terminals.print import Print
+from prong.terminals.tmux import Tmux
+from prong.terminals.wezterm import WezTerm
+from prong.testing.home import IsolatedHome
+from prong.testing.terminal_contract import LaunchContract, TerminalContract
 from tests.terminals import iterm2_double, wezterm_double
 from tests.terminals.kitty_lab import KittyLab
 from tests.terminals.tmux_lab import TmuxLab

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from prong.agents.base import AgentStore
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
-from prong.model import Conversation
-from prong.ports import AgentStore
+from prong.model.sessions import Conversation
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[1]

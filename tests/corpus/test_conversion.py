@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.model import Message, View
+from prong.model.sessions import Message, View
 from tests.corpus import corpus
 from tests.corpus.corpus import Expected
 from tests.unit.agents.conversions import convert, other

@@ -12,8 +12,9 @@ from prong.agents.claude.records import Line as ClaudeLine
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.records import Line as CodexLine
 from prong.app import App
-from prong.app.sessions import SessionFilter
-from prong.model import Cut, TurnKind, View
+from prong.model.forks import Cut
+from prong.model.sessions import TurnKind, View
+from prong.sessions.listing import SessionFilter
 from tests.corpus import corpus
 from tests.corpus.corpus import Expected
 

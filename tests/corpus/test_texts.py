@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from prong.app.plain_texts import plain_texts
-from prong.ports import AgentStore, HasTexts
+from prong.agents.base import AgentStore, HasTexts
 from prong.search.index import SearchIndex
+from prong.search.indexing import plain_texts
 from prong.search.lexical import Scope, words_of
-from prong.state.scan import NoCache
+from prong.storage.scan_cache import NoCache
 from prong.testing.contract import TextCollector, check_words
 from tests.corpus import corpus
 from tests.corpus.corpus import Expected

@@ -8,40 +8,31 @@ from typing import Any
 
 import pytest
 
-from prong.app import search_views, views, worker_views
-from prong.app.doctor import Finding
-from prong.app.lineage import Forest, Node
-from prong.app.mcp_setup import McpPlan, plan_view
-from prong.app.sessions import Listing
-from prong.app.worker_planning import WorkerOptions, WorkerPlan
-from prong.app.worktrees import WorktreeState, WorktreeStatus
-from prong.model import (
-    Attempt,
+from prong.code.worktrees.record import Worktree
+from prong.code.worktrees.status import WorktreeState, WorktreeStatus
+from prong.model.code import LeftOut, Snapshot
+from prong.model.forks import Fork, ForkPlan, ForkPoint, Launch, Method
+from prong.model.search import Attempt, Hit, IndexState, Passage, Query, SearchResult
+from prong.model.sessions import (
     Command,
     Conversation,
-    Fork,
-    ForkPlan,
-    ForkPoint,
-    Hit,
-    IndexState,
-    Launch,
-    LeftOut,
     Message,
-    Method,
-    Passage,
-    Query,
-    SearchResult,
     Session,
     SessionRef,
     Skipped,
-    Snapshot,
     SubAgent,
     Tool,
     Turn,
     TurnKind,
 )
-from prong.vcs.worktree_record import Worktree
-from prong.worker import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
+from prong.model.workers import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
+from prong.sessions.lineage import Forest, Node
+from prong.sessions.listing import Listing
+from prong.setup.doctor import Finding
+from prong.setup.mcp import McpPlan, plan_view
+from prong.views import json as views
+from prong.views import search, workers
+from prong.workers.launch.plan import WorkerOptions, WorkerPlan
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 REF = SessionRef("claude", "60309e1e-7f1b-4c8e-9d0a-1b2c3d4e5f60")
@@ -89,16 +80,14 @@ def test_fork() -> None:
 def test_find() -> None:
     found = Hit(SESSION, REF, TURN, 0.5, Passage("text"), "builtin")
     attempt = Attempt("builtin", "words")
-    real = search_views.result(
-        SearchResult(Query("x"), (found,), "builtin", (attempt,), IndexState())
-    )
+    real = search.result(SearchResult(Query("x"), (found,), "builtin", (attempt,), IndexState()))
     shown = example("find")
     assert list(shown) == list(real)
     for name in ("filters", "index"):
         assert list(shown[name]) == list(real[name])
     for name in ("attempts", "hits"):
         assert list(shown[name][0]) == list(real[name][0])
-    assert list(example("index")["index"]) == list(search_views.index(IndexState()))
+    assert list(example("index")["index"]) == list(search.index(IndexState()))
 
 
 def test_show() -> None:
@@ -123,16 +112,16 @@ def test_workers() -> None:
     info = WorkerInfo("a", "claude", Path("/w"), "claude", datetime.now(UTC), pane=Pane("t", "%1"))
     real = WorkerStatus(info, Evidence(WorkerState.IDLE, "hook"))
     shown = example("ps")["workers"][0]
-    assert list(shown) == list(worker_views.worker(real))
-    assert list(shown["pane"]) == list(worker_views.worker(real)["pane"])
+    assert list(shown) == list(workers.worker(real))
+    assert list(shown["pane"]) == list(workers.worker(real)["pane"])
     first = list(example("status"))
-    assert list(worker_views.status(real))[: len(first)] == first
-    assert {*worker_views.status(real)} == {*first, *shown}
+    assert list(workers.status(real))[: len(first)] == first
+    assert {*workers.status(real)} == {*first, *shown}
 
 
 def test_run() -> None:
     plan = WorkerPlan(WorkerOptions(), "a", "claude", "claude", Path("/w"), None)
-    assert list(example("run")["plan"]) == list(worker_views.plan(plan))
+    assert list(example("run")["plan"]) == list(workers.plan(plan))
 
 
 def test_doctor() -> None:

@@ -1,4 +1,4 @@
-"""The tested versions of the agents: `prong.agents.tested` names them, and all else follows it."""
+"""The tested versions of the agents: `prong.agents.versions` names them, and all else follows it."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents import tested
+from prong.agents import versions as tested
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "prong"
@@ -32,7 +32,7 @@ def test_the_oldest_comes_first(versions: tuple[str, ...]) -> None:
 def test_the_source_names_them_in_one_place() -> None:
     known = re.compile("|".join(re.escape(one) for one in (*tested.CLAUDE, *tested.CODEX)))
     found = {path for path in SOURCE.rglob("*.py") if known.search(path.read_text())}
-    assert found == {SOURCE / "agents" / "tested.py"}
+    assert found == {SOURCE / "agents" / "versions.py"}
 
 
 def test_the_readme_lists_them() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from prong.agents import tested
+from prong.agents import versions
 from prong.testing.home import IsolatedHome
 from prong.testing.wait import PATIENCE
 from tests.drivers.programs import find_program
@@ -63,8 +63,8 @@ class ClaudeCli:
             "hasCompletedOnboarding": True,
             "theme": "dark",
             "numStartups": 10,
-            "lastOnboardingVersion": tested.CLAUDE[-1],
-            "lastReleaseNotesSeen": tested.CLAUDE[-1],
+            "lastOnboardingVersion": versions.CLAUDE[-1],
+            "lastReleaseNotesSeen": versions.CLAUDE[-1],
             "hasSeenAutoDefaultNotice": True,
             "bypassPermissionsModeAccepted": True,
             "autoUpdates": False,

@@ -11,8 +11,8 @@ import pytest
 from prong.testing.home import IsolatedHome
 from tests.drivers.programs import MissingProgram, find_program
 from tests.drivers.tmux import Tmux
-from tests.e2e import claude_scenarios, codex_scenarios
-from tests.e2e.cache import ScenarioCache
+from tests.e2e.labs import claude_scenarios, codex_scenarios
+from tests.e2e.labs.cache import ScenarioCache
 
 _CACHES = ("claude_sessions", "codex_threads")
 

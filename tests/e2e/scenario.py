@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from prong.agents.base import AgentStore
 from prong.app import App
-from prong.app.planning import ForkOptions
-from prong.ports import AgentStore
+from prong.forks.plan import ForkOptions
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Answer, Reply
 from prong.testing.server import FakeModelServer, Request
 
 ROOT = Path(__file__).parents[2]
-TINY_MCP = "tests.e2e.tiny_mcp_server"
+TINY_MCP = "tests.e2e.workers.tiny_mcp_server"
 PROBE = "PROBE: what did we do so far?"
 
 

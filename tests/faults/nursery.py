@@ -28,7 +28,7 @@ _LATE = (
     "prong.agents.claude.store",
     "prong.agents.codex.store",
     "prong.app",
-    "prong.app.views",
+    "prong.views.json",
 )
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from prong.app import App
-from prong.app.planning import ForkOptions
-from prong.model import Code, ForkPlan
-from prong.vcs.worktree_journal import leftovers
+from prong.code.worktrees.journal import leftovers
+from prong.forks.plan import ForkOptions
+from prong.model.forks import Code, ForkPlan
 from tests.faults.children import Children
 from tests.faults.story import ID, NEW, Story
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from prong.app import App
-from prong.app.planning import ForkOptions
 from prong.errors import NotFound
+from prong.forks.plan import ForkOptions
 from tests.cli.shell import prong
 from tests.faults.children import Children
 from tests.faults.story import ID, NEW, Story

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from prong.publication import STAGING
+from prong.files.publication import STAGING
 
 Tree = dict[str, bytes | str | None]
 """Path -> the bytes of a file, the target of a link, None for a folder."""

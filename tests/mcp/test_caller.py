@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from prong.app import App, own_session
+from prong.app import App
 from prong.mcp.caller import Caller
-from prong.model import SessionRef
+from prong.model.sessions import SessionRef
+from prong.sessions import own_session
 from prong.testing.home import IsolatedHome
 from tests.cli.shell import Shell
 

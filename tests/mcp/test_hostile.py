@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from prong.app import App
-from prong.app.worker_planning import WorkerOptions, WorkerPlan
-from prong.app.workers import Workers
-from prong.visible import visible
+from prong.redaction.visible import visible
+from prong.workers.launch.plan import WorkerOptions, WorkerPlan
+from prong.workers.service import Workers
 from tests.cli.shell import Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.mcp.agent import Agent, checked, in_memory, text_of

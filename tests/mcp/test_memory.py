@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from prong.app import App
-from prong.hits import Query
+from prong.model.search import Query
 from tests.cli.shell import Shell
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from prong.errors import NotFound
 from prong.mcp import server
 from prong.mcp.tool import Call, Tool
 from prong.mcp.tools import TOOLS
-from prong.record import Record, replace
+from prong.model.record import Record, replace
 from tests.cli.shell import Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.keys import KEYS, leaked

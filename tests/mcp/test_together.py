@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prong.app import App
-from prong.hits import IndexProgress
+from prong.model.search import IndexProgress
 from tests.cli.shell import API, Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.mcp.agent import Agent, checked

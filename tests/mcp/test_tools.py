@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from prong.app.capabilities import CAPABILITIES
 from prong.mcp.tools import TOOLS
+from prong.setup.capabilities import CAPABILITIES
 from tests.mcp.agent import Agent, in_memory
 
 READING = {

@@ -14,27 +14,41 @@ from typing import Any
 import pytest
 
 import prong
-from prong.app.capture import Capture
-from prong.model import Conversation, Session, SessionRef, Turn, TurnKind
+from prong.code.capture import Capture
+from prong.code.snapshots import snapshot
+from prong.model.sessions import Conversation, Session, SessionRef, Turn, TurnKind
 from prong.testing.home import IsolatedHome
-from prong.vcs import snapshots
+from tests.code.lab import Lab
 from tests.samples.claude import ClaudeSample
-from tests.vcs.lab import Lab
 
 pytestmark = pytest.mark.perf
 
 SESSION = "60309e1e-9d1c-4b5a-8d59-6a1c3f7be210"
-SMALL = {"prong"} | {
-    f"prong.{name}" for name in ("hook", "lock", "paths", "regular", "spool", "tails")
+SMALL = {
+    "prong",
+    "prong.agents",
+    "prong.agents.last_turn",
+    "prong.files",
+    "prong.files.lock",
+    "prong.files.regular",
+    "prong.hook",
+    "prong.hook.program",
+    "prong.hook.spool",
+    "prong.paths",
 }
 """Every event needs these."""
-TAKING = {"prong.errors", "prong.limits", "prong.snapshot", "prong.vcs"} | {
-    f"prong.vcs.{name}"
-    for name in (
-        *("attributes", "contents", "files", "filtered", "git", "importing", "index", "known"),
-        *("listing", "messages", "object_folder", "private", "repository", "sizes", "snapshots"),
-        *("submodules", "working"),
-    )
+TAKING = {
+    "prong.code",
+    "prong.code.snapshots",
+    "prong.errors",
+    "prong.files.size_limit",
+    "prong.model",
+    "prong.model.code",
+    *(f"prong.code.{name}" for name in ("attributes", "files", "filtered", "git", "repository")),
+    "prong.code.submodules",
+    *(f"prong.code.snapshots.{name}" for name in ("contents", "fast_import", "known_files")),
+    *(f"prong.code.snapshots.{name}" for name in ("message", "object_folder", "private_folder")),
+    *(f"prong.code.snapshots.{name}" for name in ("refs", "sizes", "snapshot", "working_tree")),
 }
 SLOW = {
     "argparse",
@@ -122,7 +136,7 @@ def change(lab: Lab, count: int, text: str) -> set[str]:
 
 def take(lab: Lab, turn: str) -> Work:
     with counted(lab) as work:
-        taken = snapshots.take(lab.top, lab.key(turn))
+        taken = snapshot.take(lab.top, lab.key(turn))
     assert taken is not None
     assert taken.degraded is None
     return work
@@ -142,7 +156,7 @@ def imported(home: IsolatedHome, sample: ClaudeSample, event: str) -> set[str]:
     script = f"""
 import sys
 before = set(sys.modules)
-from prong.hook import main
+from prong.hook.program import main
 try:
     main()
 finally:
@@ -338,7 +352,7 @@ def in_turns(lab: Lab, state: Path, turns: int) -> tuple[Capture, Conversation]:
     taken: list[Turn] = []
     for number in range(1, turns + 1):
         change(lab, 1, f"turn {number}")
-        snapshots.take(lab.top, lab.key(f"turn{number}"))
+        snapshot.take(lab.top, lab.key(f"turn{number}"))
         taken.append(Turn(index=number, id=f"turn{number}", kind=TurnKind.HUMAN, prompt="work"))
     key = lab.key("turn1")
     ref = SessionRef(key.agent, key.session)

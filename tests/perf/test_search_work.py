@@ -14,10 +14,10 @@ import pytest
 
 from benchmarks.store import StoreManifest, write_store
 from prong.app import App
-from prong.model import Query
+from prong.model.search import Query
 from prong.search.embedder import Embedder
 from prong.search.lexical import Lexical, LexicalWriter
-from prong.state.snapshots import SnapshotRecords
+from prong.storage.snapshots import SnapshotRecords
 from prong.testing.home import IsolatedHome
 from tests.perf.test_state_work import snapshot
 from tests.perf.test_work import opened_below

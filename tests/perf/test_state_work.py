@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from prong.model import SessionRef, Snapshot
-from prong.state import connection
-from prong.state.forks import ForkRecords
-from prong.state.snapshots import SnapshotRecords
-from prong.state.workers import WorkerRecords
-from tests.unit.state.fork_facts import fork
+from prong.model.code import Snapshot
+from prong.model.sessions import SessionRef
+from prong.storage import connection
+from prong.storage.forks import ForkRecords
+from prong.storage.snapshots import SnapshotRecords
+from prong.storage.workers import WorkerRecords
+from tests.unit.storage.fork_facts import fork
 
 pytestmark = pytest.mark.perf
 

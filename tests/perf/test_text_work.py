@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from benchmarks.store import StoreManifest, write_store
-from prong.agents import jsonl, scanning, texts
-from prong.ports import AgentStore, HasTexts
-from prong.registry import BUILT_IN, Registry
-from prong.state.scan import NoCache
+from prong.agents import jsonl, scan, words
+from prong.agents.base import AgentStore, HasTexts
+from prong.plugins import BUILT_IN, Registry
+from prong.storage.scan_cache import NoCache
 from prong.testing.contract import MemoryCache, TextCollector
 from tests.perf.test_work import opened_below
 
@@ -105,7 +105,7 @@ def test_no_line_is_parsed_twice(store: AgentStore, monkeypatch: pytest.MonkeyPa
 def test_a_large_file_that_grew_is_heard_whole(
     store: AgentStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanning, "CONTINUED_FROM", 1000)
+    monkeypatch.setattr(scan, "CONTINUED_FROM", 1000)
     cache, sink = MemoryCache(), TextCollector()
     listen(store, cache, sink)
     path = max(sink.files, key=lambda path: sink.files[path].stamp.size)
@@ -118,4 +118,4 @@ def test_a_large_file_that_grew_is_heard_whole(
 
 def test_of_a_long_result_only_the_ends_are_decoded() -> None:
     raw = msgspec.Raw(b'"' + b"word " * 1_000_000 + b'"')
-    assert sum(map(len, texts.cut_pieces(raw))) <= 2 * texts.RESULT_END
+    assert sum(map(len, words.cut_pieces(raw))) <= 2 * words.RESULT_END

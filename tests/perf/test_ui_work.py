@@ -11,12 +11,12 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from prong.tui import page as page_module
 from prong.tui import ui
-from prong.tui.drawing import Drawing
-from prong.tui.lines import Line, Row
-from prong.tui.page import Page
-from prong.tui.rows import Rows
+from prong.tui.widgets import page as page_module
+from prong.tui.widgets.drawing import Drawing
+from prong.tui.widgets.lines import Line, Row
+from prong.tui.widgets.page import Page
+from prong.tui.widgets.rows import Rows
 
 pytestmark = pytest.mark.perf
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from benchmarks.store import StoreManifest, write_store
-from prong.agents import jsonl, scanning
+from prong.agents import jsonl, scan
 from prong.app import App
-from prong.app.planning import ForkOptions
-from prong.model import Session
+from prong.forks.plan import ForkOptions
+from prong.model.sessions import Session
 from prong.testing.home import IsolatedHome
 
 pytestmark = pytest.mark.perf
@@ -106,7 +106,7 @@ def test_one_changed_file_is_one_file_opened(root: Path, store: StoreManifest) -
 def test_a_large_file_that_grew_is_not_parsed_again(
     store: StoreManifest, parsed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanning, "CONTINUED_FROM", 1000)
+    monkeypatch.setattr(scan, "CONTINUED_FROM", 1000)
     claude = [session for session in App().sessions() if session.agent == "claude"]
     session = max(claude, key=lambda session: session.size)
     line = b'{"type":"custom-title","customTitle":"A new title"}\n'
@@ -178,7 +178,7 @@ def test_one_more_fork_does_not_read_the_source_again(
 def test_a_large_session_that_was_listed_is_not_parsed_for_a_plan(
     app: App, parsed: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanning, "CONTINUED_FROM", 1000)
+    monkeypatch.setattr(scan, "CONTINUED_FROM", 1000)
     session = longest(app)
     parsed.clear()
     with closing(App(needs_programs=False)) as later:

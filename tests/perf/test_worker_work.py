@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from prong.app import App
-from prong.app.worker_states import Lookout
-from prong.processes import process_of
+from prong.model.workers import Pane, WorkerInfo, WorkerState
+from prong.processes.process import process_of
 from prong.testing.home import IsolatedHome
-from prong.worker import Pane, WorkerInfo, WorkerState
+from prong.workers.state import Lookout
 from tests.terminals.tmux_lab import TmuxLab
 
 pytestmark = pytest.mark.perf

@@ -1,9 +1,9 @@
 """What must hold of every session that a store lists, whatever its files look like."""
 
+from prong.agents.base import AgentStore
 from prong.errors import ProngError
-from prong.model import Conversation, Session, View
-from prong.ports import AgentStore
-from prong.state.scan import NoCache
+from prong.model.sessions import Conversation, Session, View
+from prong.storage.scan_cache import NoCache
 
 _OUTPUT_ROLES = {"user", "assistant", "thinking", "tool", "summary"}
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prong.errors import Corrupt
-from prong.model import Child, Conversation, Cut, ForkPoint, Message, Method, View
-from prong.publication import Publication
+from prong.files.publication import Publication
+from prong.model.forks import Child, Cut, ForkPoint, Method
+from prong.model.sessions import Conversation, Message, View
 from tests.property.claude_sessions import Story, stories, stories_with_last_prompts
 from tests.property.damage import Damage, apply, damages, examples
 from tests.unit.agents.stores import Claude, as_bytes, uuid

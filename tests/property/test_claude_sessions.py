@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prong.agents.claude import transcript
 from prong.agents.claude.tree import Tree
 from prong.errors import ProngError
-from prong.model import Conversation
+from prong.model.sessions import Conversation
 from tests.property.claude_sessions import Story, stories, stories_with_last_prompts
 from tests.property.consistency import check, check_session
 from tests.property.damage import Damage, apply, cuts, damages, examples

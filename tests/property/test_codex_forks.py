@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from prong.agents.codex.store import CodexStore
 from prong.errors import Corrupt
-from prong.model import Child, Conversation, Cut, ForkPoint, Message, View
-from prong.publication import Publication
+from prong.files.publication import Publication
+from prong.model.forks import Child, Cut, ForkPoint
+from prong.model.sessions import Conversation, Message, View
 from tests.property.codex_sessions import Thread, families, legacy, threads
 from tests.property.damage import Damage, apply, damages, examples
 from tests.unit.agents.stores import Codex, uuid

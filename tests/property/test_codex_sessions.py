@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prong.errors import ProngError
-from prong.model import Conversation
+from prong.model.sessions import Conversation
 from tests.property.codex_sessions import Thread, families, legacy, threads
 from tests.property.consistency import check, check_session
 from tests.property.damage import Damage, apply, cuts, damages, examples

@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.agents.converting import fenced
+from prong.agents.convert import fenced
 from prong.errors import UsageError
-from prong.model import Message, Role, Tool, View
+from prong.model.sessions import Message, Role, Tool, View
 from tests.property.claude_sessions import texts
 from tests.property.damage import examples
 from tests.unit.agents.conversions import AGENTS, Converted, convert

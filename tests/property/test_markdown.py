@@ -7,9 +7,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.model import Message, Session, SessionRef, Tool
+from prong.model.sessions import Message, Session, SessionRef, Tool
+from prong.redaction.visible import visible
 from prong.transcripts.markdown import document
-from prong.visible import visible
 from tests.property.damage import examples
 
 EARLIER = "".join(

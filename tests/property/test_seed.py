@@ -6,9 +6,10 @@ from random import Random
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from prong.app.transcript import paired
 from prong.errors import UsageError
-from prong.model import ForkPoint, Message, SessionRef, Tool
+from prong.model.forks import ForkPoint
+from prong.model.sessions import Message, SessionRef, Tool
+from prong.sessions.transcript import paired
 from prong.transcripts import seed
 from tests import seed_reader
 from tests.property.damage import examples

@@ -9,11 +9,11 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.agents import texts
-from prong.app.plain_texts import plain_texts
+from prong.agents import words
+from prong.agents.base import AgentStore, HasTexts
 from prong.errors import ProngError
-from prong.ports import AgentStore, HasTexts
-from prong.state.scan import NoCache
+from prong.search.indexing import plain_texts
+from prong.storage.scan_cache import NoCache
 from prong.testing.contract import TextCollector, check_words
 from tests.property.claude_sessions import Story, stories, stories_with_last_prompts
 from tests.property.codex_sessions import Thread, families, legacy, threads
@@ -129,8 +129,8 @@ _letters = st.sampled_from(
 @examples(500)
 def test_a_long_result_is_cut_between_characters(text: str, ascii_only: bool, end: int) -> None:
     raw = msgspec.Raw(json.dumps(text, ensure_ascii=ascii_only).encode())
-    with mock.patch.object(texts, "RESULT_END", end):
-        pieces = [texts.decoded([piece]) for piece in texts.cut_pieces(raw)]
+    with mock.patch.object(words, "RESULT_END", end):
+        pieces = [words.decoded([piece]) for piece in words.cut_pieces(raw)]
     if len(raw) <= 2 * end:
         assert pieces == ([text] if text else [])
     else:

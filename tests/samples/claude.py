@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
-from prong.agents import tested
+from prong.agents import versions
 from prong.agents.claude.folders import project_folder
 from tests.samples.lines import write_lines
 
@@ -49,7 +49,7 @@ class ClaudeSample:
             "entrypoint": self.entrypoint,
             "cwd": self.cwd,
             "sessionId": self.id,
-            "version": tested.CLAUDE[-1],
+            "version": versions.CLAUDE[-1],
             "gitBranch": self.branch,
         }
         self.lines.append(line)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
-from prong.agents import tested
+from prong.agents import versions
 from tests.samples.lines import write_lines
 
 _SECOND = timedelta(seconds=1)
@@ -38,7 +38,7 @@ class CodexSample:
             originator="codex-tui",
             source=source,
             thread_source="user",
-            cli_version=tested.CODEX[-1],
+            cli_version=versions.CODEX[-1],
             history_mode="paginated",
             git={"branch": "main"},
             **meta,

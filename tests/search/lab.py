@@ -10,7 +10,7 @@ from prong import App
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.config import Config, Search
-from prong.model import Hit, Query, SearchResult
+from prong.model.search import Hit, Query, SearchResult
 from prong.testing.home import IsolatedHome
 from tests.samples.claude import ClaudeSample
 from tests.samples.codex import CodexSample

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from prong.hits import Found, Query
+from prong.model.search import Found, Query
+from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.search.builtin import BuiltIn, Name, Shelf, Standing
 from prong.search.index import SearchIndex
 from prong.search.lexical import Scope, words_of
-from prong.texts import FileTexts, Stamp, TurnText
 
 JANUARY, FEBRUARY = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 

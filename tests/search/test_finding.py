@@ -9,7 +9,7 @@ import pytest
 from prong import App
 from prong.agents.claude.store import ClaudeStore
 from prong.config import Config
-from prong.model import Query
+from prong.model.search import Query
 from prong.search.index import PROMPT_HEAD
 from tests.search.lab import START, SearchLab, places
 

@@ -34,7 +34,7 @@ print(time.monotonic() - start, flush=True)
 SEARCH = """
 import sys
 from prong import App
-from prong.model import Query
+from prong.model.search import Query
 with App() as app:
     for _ in range(5):
         for word in sys.argv[1:]:

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from prong import App, paths
+from prong.agents.base import ScanCache
 from prong.agents.claude.store import ClaudeStore
 from prong.config import Config
 from prong.errors import Unavailable
-from prong.model import Conversation, Query, Scan, Session
-from prong.ports import ScanCache
+from prong.model.search import Query
+from prong.model.sessions import Conversation, Scan, Session
 from prong.search.catalogue import Catalogue
 from prong.search.index import SearchIndex
 from prong.search.lexical import LexicalWriter
@@ -232,7 +233,7 @@ def test_a_large_file_waits_for_prong_index(
     lab: SearchLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search may take half a second for what changed."""
-    monkeypatch.setattr("prong.app.finding._REFRESH_SECONDS", 0.5)
+    monkeypatch.setattr("prong.search.service._REFRESH_SECONDS", 0.5)
     lab.claude(GRIFFIN)
     lab.places("griffin")
     sample = lab.sample()
@@ -249,7 +250,7 @@ def test_a_large_file_waits_for_prong_index(
 
 def test_an_index_that_is_made_by_many_at_once(lab: SearchLab) -> None:
     lab.claude(GRIFFIN)
-    code = "from prong import App; from prong.model import Query; "
+    code = "from prong import App; from prong.model.search import Query; "
     code += "App().find(Query('griffin', fast=True))"
     started = [
         subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(6)
@@ -265,7 +266,7 @@ def test_an_index_that_is_made_by_many_at_once(lab: SearchLab) -> None:
 FIND = """
 import sys
 from prong import App
-from prong.model import Query
+from prong.model.search import Query
 with App() as app:
     print(*[hit.ref for hit in app.find(Query("griffin", fast=True)).hits])
 """

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from prong import paths
-from prong.model import IndexProgress, Query, Scan
+from prong.model.search import IndexProgress, Query
+from prong.model.sessions import Scan
+from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.search.index import VERSION, SearchIndex, Update
 from prong.search.vectors import VectorCache
-from prong.texts import FileTexts, Stamp, TurnText
 from tests.search.lab import START, SearchLab, places
 
 
@@ -199,7 +200,7 @@ def test_a_search_brings_the_index_up_to_date_for_a_moment_only(
     for number in range(3):
         lab.claude((f"Feed hippogriff {number}", "Fed."))
     with monkeypatch.context() as patched:
-        patched.setattr("prong.app.finding._REFRESH_SECONDS", 0)
+        patched.setattr("prong.search.service._REFRESH_SECONDS", 0)
         result = lab.find("hippogriff")
         assert places(result.hits) == ["1@1"]
         assert result.index.behind == 3

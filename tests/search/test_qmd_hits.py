@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.model import Hit, Query
+from prong.model.search import Hit, Query
 from prong.transcripts.markdown import document
 from tests.search.lab import START, SearchLab, places
 from tests.unit.search.stand_in import StandIn

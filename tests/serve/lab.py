@@ -19,13 +19,13 @@ from threading import Thread
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from prong import spool
 from prong.app import App
-from prong.app.daemon import Daemon
-from prong.processes import process_of
-from prong.record import replace
+from prong.hook import spool
+from prong.model.record import replace
+from prong.model.workers import WorkerInfo
+from prong.processes.process import process_of
 from prong.testing.home import IsolatedHome
-from prong.worker import WorkerInfo
+from prong.workers.daemon import Daemon
 from tests.interrupts import unmeasured
 
 T = TypeVar("T")

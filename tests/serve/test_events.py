@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from prong.app import App
-from prong.worker import WorkerState
+from prong.model.workers import WorkerState
 from tests.serve.lab import Lab, listening
 
 
@@ -73,7 +73,8 @@ def test_a_worker_that_is_renamed_is_not_gone(lab: Lab) -> None:
 
 
 def test_a_fork_that_anybody_makes_is_told(lab: Lab) -> None:
-    from prong.model import Fork, ForkPoint, Method, SessionRef
+    from prong.model.forks import Fork, ForkPoint, Method
+    from prong.model.sessions import SessionRef
 
     lab.serve()
     lab.daemon.call("GET", "/list")

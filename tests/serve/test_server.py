@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from prong.app import App
-from prong.app.daemon_socket import address
 from prong.errors import NotFound, ProngError, Unavailable, UsageError
+from prong.workers.daemon_socket import address
 from tests.serve.lab import Lab, listening, until
 from tests.terminals.tmux_lab import TmuxLab
-from tests.unit.app import headless_claude
+from tests.unit.workers import headless_claude
 
 
 @contextmanager

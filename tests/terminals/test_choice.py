@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from prong.app.terminals import Terminals
 from prong.config import TerminalSettings
 from prong.errors import NotFound, Unavailable
-from prong.model import Launch
-from prong.registry import BUILT_IN_TERMINALS, Registry
+from prong.model.forks import Launch
+from prong.model.workers import LivePane, Pane, Placement
+from prong.plugins import BUILT_IN_TERMINALS, Registry
 from prong.testing.home import IsolatedHome
-from prong.worker import LivePane, Pane, Placement
+from prong.workers.panes import Terminals
 from tests.packages import install
 from tests.terminals.tmux_lab import TmuxLab
 

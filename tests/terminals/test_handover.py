@@ -11,13 +11,13 @@ import pytest
 from prong import paths
 from prong.agents import argv
 from prong.errors import External, Unavailable, UsageError
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import Placement
 from prong.terminals import handover, keys
 from prong.terminals.exec import Exec
 from prong.terminals.handover import handed_over
 from prong.terminals.print import Print
 from prong.testing.home import IsolatedHome
-from prong.worker import Placement
 
 
 @pytest.fixture(autouse=True)

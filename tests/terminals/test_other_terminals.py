@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from prong.errors import External, ProngError, Unavailable
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import Pane, Placement
 from prong.terminals.iterm2 import ITerm2
 from prong.terminals.kitty import Kitty
 from prong.terminals.wezterm import WezTerm
 from prong.testing.home import IsolatedHome
-from prong.worker import Pane, Placement
 from tests.terminals import iterm2_double, wezterm_double
 from tests.terminals.tmux_lab import TmuxLab
 

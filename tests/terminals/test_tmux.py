@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from prong.errors import External, NotFound, ProngError, Unavailable, Unsupported
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import LivePane, Pane, Placement
 from prong.terminals.tmux import Tmux
 from prong.testing.home import IsolatedHome
 from prong.testing.terminal_contract import Probe
 from prong.testing.wait import wait_until
-from prong.worker import LivePane, Pane, Placement
 from tests.terminals.tmux_lab import TmuxLab
 
 

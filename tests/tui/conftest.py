@@ -8,8 +8,8 @@ import pytest
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.app import App
-from prong.app.demo import Demo
 from prong.config import Config
+from prong.setup.demo import Demo
 from prong.testing.home import IsolatedHome
 from prong.tui.index_process import IndexProcess
 from tests.cli import agents, worker_lab
@@ -47,7 +47,7 @@ def lab(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerLab]:
 @pytest.fixture
 def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the words found stays in its order: the sentence model is not asked."""
-    monkeypatch.setattr("prong.tui.sessions_screen._SETTLED", 1e6)
+    monkeypatch.setattr("prong.tui.screens.sessions_screen._SETTLED", 1e6)
 
 
 @pytest.fixture

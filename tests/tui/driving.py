@@ -12,8 +12,8 @@ from textual.widgets import Input
 
 from prong.app import App
 from prong.tui import ui as program
+from prong.tui.screens.view import View, Wish
 from prong.tui.ui import ProngUi
-from prong.tui.view import View, Wish
 
 PATIENCE = 60.0
 WIDE = (140, 40)

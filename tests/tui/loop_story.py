@@ -12,9 +12,9 @@ from collections import defaultdict
 from typing import Any
 
 from prong.app import App
-from prong.tui.page_screen import PageScreen
-from prong.tui.rows import Rows
-from prong.tui.turns_screen import TurnsScreen
+from prong.tui.screens.page_screen import PageScreen
+from prong.tui.screens.turns_screen import TurnsScreen
+from prong.tui.widgets.rows import Rows
 from tests.tui.driving import Person, drive
 
 _WORDS = 20_000

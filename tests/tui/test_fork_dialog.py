@@ -9,15 +9,15 @@ import pytest
 from textual.widgets import Button, Input
 
 from prong.app import App
-from prong.app.demo import Demo
 from prong.errors import Busy, External
-from prong.model import Launch
-from prong.tui import forking
-from prong.tui.choice import Choice
-from prong.tui.fork_dialog import ForkDialog
-from prong.tui.forking import Made, Planned, Wish
-from prong.tui.rows import Rows
-from prong.tui.turns_screen import TurnsScreen
+from prong.model.forks import Launch
+from prong.setup.demo import Demo
+from prong.tui.content import forking
+from prong.tui.content.forking import Made, Planned, Wish
+from prong.tui.screens.fork_dialog import ForkDialog
+from prong.tui.screens.turns_screen import TurnsScreen
+from prong.tui.widgets.choice import Choice
+from prong.tui.widgets.rows import Rows
 from tests.cli.shell import API, SEARCH, Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.tui.driving import NARROW, WIDE, Person, drive

@@ -11,15 +11,15 @@ from textual.widgets import Button
 
 from prong.app import App
 from prong.errors import Unavailable
-from prong.tui import sessions_screen
-from prong.tui.fork_dialog import ForkDialog
-from prong.tui.help_screen import HelpScreen
-from prong.tui.page_screen import PageScreen
-from prong.tui.question_dialog import QuestionDialog
-from prong.tui.searching import Asked, Looked
-from prong.tui.sessions_screen import SessionsScreen
-from prong.tui.tree_screen import TreeScreen
-from prong.tui.turns_screen import TurnsScreen
+from prong.tui.content.searching import Asked, Looked
+from prong.tui.screens import sessions_screen
+from prong.tui.screens.fork_dialog import ForkDialog
+from prong.tui.screens.help_screen import HelpScreen
+from prong.tui.screens.page_screen import PageScreen
+from prong.tui.screens.question_dialog import QuestionDialog
+from prong.tui.screens.sessions_screen import SessionsScreen
+from prong.tui.screens.tree_screen import TreeScreen
+from prong.tui.screens.turns_screen import TurnsScreen
 from tests.cli.shell import Shell
 from tests.tui.driving import Person, drive
 

@@ -5,17 +5,17 @@ import re
 import pytest
 from textual.binding import Binding
 
-from prong.app.capabilities import CAPABILITIES, Capability
 from prong.config import Config, UiSettings
-from prong.tui.fork_dialog import ForkDialog
+from prong.setup.capabilities import CAPABILITIES, Capability
 from prong.tui.keys import help_parts, key_names
-from prong.tui.page_screen import PageScreen
-from prong.tui.rows import Rows
-from prong.tui.sessions_screen import SessionsScreen
-from prong.tui.tree_screen import TreeScreen
-from prong.tui.turns_screen import TurnsScreen
+from prong.tui.screens.fork_dialog import ForkDialog
+from prong.tui.screens.page_screen import PageScreen
+from prong.tui.screens.sessions_screen import SessionsScreen
+from prong.tui.screens.tree_screen import TreeScreen
+from prong.tui.screens.turns_screen import TurnsScreen
+from prong.tui.screens.workers_screen import WorkersScreen
 from prong.tui.ui import ProngUi
-from prong.tui.workers_screen import WorkersScreen
+from prong.tui.widgets.rows import Rows
 from tests.cli.shell import Shell
 from tests.tui.driving import Person, drive
 

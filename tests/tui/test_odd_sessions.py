@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prong.app import App
-from prong.tui.rows import Rows
+from prong.tui.widgets.rows import Rows
 from tests.cli.shell import API, Shell
 from tests.tui.driving import Person, drive
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from prong.app import App
-from prong.app.workers import Workers
 from prong.config import Config
-from prong.tui.page import Page
-from prong.tui.rows import Rows
-from prong.worker import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
+from prong.model.workers import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
+from prong.tui.widgets.page import Page
+from prong.tui.widgets.rows import Rows
+from prong.workers.service import Workers
 from tests.cli import agents
 from tests.cli.shell import API, SEARCH, WINDOW, Shell
 from tests.tui.driving import Person, drive

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from prong.app import App
-from prong.app.demo import Demo
+from prong.setup.demo import Demo
 from prong.testing.wait import wait_until
 from tests.cli.shell import Shell
 from tests.cli.terminal import on_terminal, run_on_terminal

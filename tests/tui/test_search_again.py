@@ -3,8 +3,8 @@
 import pytest
 
 from prong.app import App
-from prong.tui.rows import Rows
-from prong.tui.sessions_screen import SessionsScreen
+from prong.tui.screens.sessions_screen import SessionsScreen
+from prong.tui.widgets.rows import Rows
 from tests.cli.shell import Shell
 from tests.tui.driving import Person, drive
 

@@ -10,13 +10,13 @@ from textual.events import Paste
 from textual.widgets import Input
 
 from prong.app import App
-from prong.app.demo import Demo
-from prong.app.sessions import Listing, Scanner, SessionFilter
-from prong.tui import preview
-from prong.tui.choice import Choice
-from prong.tui.preview import Preview
-from prong.tui.rows import Rows
-from prong.tui.turns_screen import TurnsScreen
+from prong.sessions.listing import Listing, Scanner, SessionFilter
+from prong.setup.demo import Demo
+from prong.tui.content import preview
+from prong.tui.content.preview import Preview
+from prong.tui.screens.turns_screen import TurnsScreen
+from prong.tui.widgets.choice import Choice
+from prong.tui.widgets.rows import Rows
 from tests.cli.shell import API, PARSER, Shell
 from tests.tui.driving import NARROW, WIDE, Driven, Person, drive
 
@@ -334,7 +334,7 @@ def test_what_should_not_go_wrong_is_told(
 
     async def story(person: Person) -> None:
         await person.sees("5 sessions")
-        monkeypatch.setattr("prong.tui.preview.of_session", fails)
+        monkeypatch.setattr("prong.tui.content.preview.of_session", fails)
         await person.press("down")
         await person.sees("ZeroDivisionError: of no use [bold]", "a bug in prong")
         # The screen is there all the same.
@@ -355,7 +355,7 @@ def test_the_preview_comes_also_when_the_order_changes_meanwhile(
         gate.wait(30)
         return of_hit(*given)
 
-    monkeypatch.setattr("prong.tui.preview.of_hit", slow)
+    monkeypatch.setattr("prong.tui.content.preview.of_hit", slow)
     with App() as app:
         app.index(vectors=False)
 

@@ -3,9 +3,9 @@
 import pytest
 
 from prong.app import App
-from prong.tui.page import Page
-from prong.tui.rows import Rows
-from prong.tui.tree_screen import TreeScreen
+from prong.tui.screens.tree_screen import TreeScreen
+from prong.tui.widgets.page import Page
+from prong.tui.widgets.rows import Rows
 from tests.cli.shell import API, SEARCH, WINDOW, Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.tui.driving import NARROW, Driven, Person, drive

@@ -4,12 +4,12 @@ import pytest
 from textual.events import Key
 
 from prong.app import App
-from prong.app.demo import Demo
-from prong.tui.fork_dialog import ForkDialog
-from prong.tui.page import Page
-from prong.tui.page_screen import PageScreen
-from prong.tui.rows import Rows
-from prong.tui.turns_screen import TurnsScreen
+from prong.setup.demo import Demo
+from prong.tui.screens.fork_dialog import ForkDialog
+from prong.tui.screens.page_screen import PageScreen
+from prong.tui.screens.turns_screen import TurnsScreen
+from prong.tui.widgets.page import Page
+from prong.tui.widgets.rows import Rows
 from tests.cli.shell import API, Shell
 from tests.tui.driving import NARROW, WIDE, Driven, Person, drive
 

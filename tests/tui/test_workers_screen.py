@@ -10,15 +10,16 @@ import pytest
 from textual.drivers.headless_driver import HeadlessDriver
 
 from prong.app import App
-from prong.app.workers import Workers
 from prong.errors import Busy, Unavailable
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import WorkerStatus
 from prong.paths import state_dir
-from prong.state.workers import WorkerRecords
-from prong.tui import workers_screen, workers_watch
-from prong.tui.page import Page
-from prong.tui.worker_preview import LastTurn
-from prong.worker import WorkerStatus
+from prong.storage.workers import WorkerRecords
+from prong.tui import workers_watch
+from prong.tui.content.worker_preview import LastTurn
+from prong.tui.screens import workers_screen
+from prong.tui.widgets.page import Page
+from prong.workers.service import Workers
 from tests.cli.shell import Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.tui.driving import NARROW, Driven, Person, drive

@@ -7,7 +7,7 @@ import pytest
 from prong import config
 from prong.config import Config, McpSettings, Snapshots, TerminalSettings, Workspace
 from prong.errors import ConfigError
-from prong.limits import SNAPSHOT_LIMIT, snapshot_limit
+from prong.files.size_limit import SNAPSHOT_LIMIT, snapshot_limit
 from prong.testing.home import IsolatedHome
 
 

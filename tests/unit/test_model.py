@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from prong import model
-from prong.model import ForkPoint, Session, SessionRef, TurnKind, TurnState
-from prong.record import Record
+from prong.model import sessions
+from prong.model.forks import ForkPoint
+from prong.model.record import Record
+from prong.model.sessions import Session, SessionRef, TurnKind, TurnState
 
 REF = SessionRef("claude", "60309e1e")
 CLASSES = [
     cls
-    for _, cls in inspect.getmembers(model, inspect.isclass)
+    for _, cls in inspect.getmembers(sessions, inspect.isclass)
     if issubclass(cls, Record) and cls is not Record
 ]
 

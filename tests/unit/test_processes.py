@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from prong import processes
-from prong.processes import ancestors, descendants, end, is_alive, process_of
-from prong.worker import Process
+from prong.model.workers import Process
+from prong.processes import process as processes
+from prong.processes.process import ancestors, descendants, end, is_alive, process_of
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
 SLEEP = [sys.executable, "-c", "import time; time.sleep(100)"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.registry import BUILT_IN, PlugIn, Registry
+from prong.plugins import BUILT_IN, PlugIn, Registry
 from prong.testing.home import IsolatedHome
 from tests.packages import install
 

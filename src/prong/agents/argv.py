@@ -12,8 +12,8 @@ from pathlib import Path
 from prong.agents import shell
 from prong.agents.shell import BLANK, Word
 from prong.errors import UsageError
-from prong.model import ForkPoint, Launch
-from prong.record import Record
+from prong.model.forks import ForkPoint, Launch
+from prong.model.record import Record
 
 Command = str | Sequence[str]
 Change = Callable[[Sequence[Word]], Sequence[Word]]

@@ -3,10 +3,13 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
-from prong.lock import locked
-from prong.visible import safe
+from prong.errors import UsageError
+from prong.files.lock import locked
+from prong.redaction.visible import safe
 
 _TITLE_LENGTH = 200
 _LONGEST_LINE = 4_000
@@ -52,3 +55,30 @@ def alone(folder: Path) -> Generator[None]:
 def path_text(path: Path | str) -> str:
     """A path as agents write it: bytes that are not UTF-8 become U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")
+
+
+def is_uuid(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+def checked_id(id_: str) -> str:
+    """The id that was asked for, if the agents' programs will take it."""
+    if not is_uuid(id_):
+        raise UsageError(f"{id_!r} is not a session id: session ids are UUIDs")
+    return id_
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """RFC 3339 text as UTC; None for anything else."""
+    if not text:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        if time.tzinfo is UTC:
+            return time
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from prong.agents import jsonl
-from prong.record import Record
+from prong.model.record import Record
 
 T = TypeVar("T", bound=msgspec.Struct)
 

@@ -23,8 +23,8 @@ from typing import Any, BinaryIO, Generic, TypeVar, cast
 import msgspec
 
 from prong.errors import Corrupt, NotFound
-from prong.record import Record, field
-from prong.regular import open_regular
+from prong.files.regular import open_regular
+from prong.model.record import Record, field
 
 T = TypeVar("T", bound=msgspec.Struct)
 V = TypeVar("V")

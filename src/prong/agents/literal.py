@@ -7,7 +7,7 @@ docs/internals/input-lines.md.
 import re
 import unicodedata
 
-from prong.worker_ports import Route
+from prong.agents.worker_base import Route
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NOT_DRAWN = frozenset({"Cc", "Cf", "Cs", "Co", "Mn", "Me"})

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
 from prong.agents import jsonl
-from prong.model import Media
+from prong.model.sessions import Media
 
 IMAGE = "[image]"
 DOCUMENT = "[document]"

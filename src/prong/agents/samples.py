@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
 
-from prong.model import TurnKey
-from prong.ports import TurnOver
+from prong.agents.base import TurnOver
+from prong.model.code import TurnKey
 
 _GAP = re.compile(r"\$\{(\w+) ?([^} ]*) ?(\d*)\}")
 """What stands in a file for what is not known before it is written:

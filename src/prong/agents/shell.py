@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from prong.errors import UsageError
-from prong.record import Record
+from prong.model.record import Record
 
 
 class Word(Record, frozen=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from prong.moments import EXAMPLES, moment
+from prong.model.times import EXAMPLES, moment
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -30,7 +30,7 @@ class SessionArgument(click.ParamType[str]):
 
         from prong.cli.output import open_app
         from prong.errors import ProngError
-        from prong.front.text import clean, cut
+        from prong.views.text import clean, cut
 
         try:
             app = open_app()
@@ -94,7 +94,7 @@ def _workers(app: "App", incomplete: str) -> "list[CompletionItem]":
     """Where no worker was ever started, there is nothing to load."""
     from click.shell_completion import CompletionItem
 
-    from prong.front.text import clean, cut, short_path
+    from prong.views.text import clean, cut, short_path
 
     if not (app.state_dir / "state.db").exists():
         return []

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from prong.app import App
-    from prong.model import Launch
+    from prong.model.forks import Launch
 
 
 def become(app: "App", agent: str, launch: "Launch") -> NoReturn:
@@ -17,7 +17,7 @@ def run_here(launch: "Launch") -> NoReturn:
     import os
     import sys
 
-    from prong.app.running import environment
+    from prong.agents.run import environment
     from prong.errors import Unavailable
 
     for stream in (sys.stdout, sys.stderr):

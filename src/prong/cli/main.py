@@ -13,7 +13,7 @@ import click
 from prong import __version__
 from prong.cli.output import fail
 from prong.errors import ProngError, UsageError, out_of_memory
-from prong.front.text import clean
+from prong.views.text import clean
 
 SECTIONS = {
     "Search": ("find", "ui", "index"),
@@ -25,9 +25,11 @@ SECTIONS = {
     ),
     "Setup": ("hooks", "mcp", "schedule", "doctor", "demo", "completion"),
 }
-"""The commands as `prong --help` groups them."""
-COMMANDS = {name: f"{name}.{name}" for names in SECTIONS.values() for name in names}
-COMMANDS["list"] = "listing.list_sessions"
+"""The commands as `prong --help` groups them. Each group is a package here."""
+COMMANDS = {
+    name: f"{title.lower()}.{name}.{name}" for title, names in SECTIONS.items() for name in names
+}
+COMMANDS["list"] = "sessions.listing.list_sessions"
 """Module and function of each; it is loaded when it is asked for."""
 _OTHER_NAMES = {
     **dict.fromkeys(("search", "grep", "query"), "find"),
@@ -128,7 +130,7 @@ class _Main(click.Group):
 
 def command_named(name: str) -> click.Command:
     """The command, loaded."""
-    module, _, attribute = COMMANDS[name].partition(".")
+    module, _, attribute = COMMANDS[name].rpartition(".")
     return cast(click.Command, getattr(import_module(f"prong.cli.{module}"), attribute))
 
 
@@ -191,7 +193,7 @@ def main(context: click.Context) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from prong.cli.ui import has_screen, show
+    from prong.cli.search.ui import has_screen, show
 
     if has_screen():
         show()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from prong.errors import ProngError, UsageError
-from prong.front.text import clean, escaped
+from prong.views.text import clean, escaped
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -38,7 +38,7 @@ def open_app() -> "App":
 
 def _tell(app: "App") -> None:
     """Say what is wrong with the records, or was."""
-    from prong.app.database import notices
+    from prong.setup.database import notices
 
     for notice in notices(app.state_dir):
         click.echo(f"{styled('prong:', fg='yellow')} {clean(notice)}", err=True)
@@ -49,7 +49,7 @@ def _with_notices(value: Any) -> Any:
     app = context.find_root().meta.get(_APP) if context else None
     if app is None or not isinstance(value, dict):
         return value
-    from prong.app.database import notices
+    from prong.setup.database import notices
 
     answer, told = cast(dict[str, Any], value), notices(app.state_dir)
     return {**answer, "warnings": [*answer.get("warnings", ()), *told]} if told else answer

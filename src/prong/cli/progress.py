@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from prong.cli.output import styled
-from prong.front.text import cells, cut
+from prong.views.text import cells, cut
 
 if TYPE_CHECKING:
-    from prong.model import IndexProgress
+    from prong.model.search import IndexProgress
 
 _BAR = 20
 _MEGABYTE = 1_000_000

@@ -10,9 +10,10 @@ import os
 from collections.abc import Mapping
 from typing import Any, cast
 
-from prong.app import App, own_session
-from prong.model import SessionRef
-from prong.record import Record
+from prong.app import App
+from prong.model.record import Record
+from prong.model.sessions import SessionRef
+from prong.sessions import own_session
 
 _CODEX = "x-codex-turn-metadata"
 _CLAUDE_SESSION = "CLAUDE_CODE_SESSION_ID"

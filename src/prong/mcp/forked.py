@@ -9,8 +9,8 @@ from prong.mcp.schemas import shaped
 from prong.mcp.shapes import ForkedSession, MadeFork, PlannedFork
 
 if TYPE_CHECKING:
-    from prong.app.smart_forking import RunningFork
-    from prong.model import Fork, ForkPlan
+    from prong.api.smart_fork import RunningFork
+    from prong.model.forks import Fork, ForkPlan
 
 CODES = Literal["turn", "now", "head", "none"]
 _WANTS = f"it is waiting for input; {BY_USER} prong attach {{}}"
@@ -39,12 +39,12 @@ def forked_session(running: RunningFork) -> ForkedSession:
 
 
 def planned_fork(plan: ForkPlan) -> PlannedFork:
-    from prong.app import views
+    from prong.views import json
 
-    return shaped(PlannedFork, views.plan(plan))
+    return shaped(PlannedFork, json.plan(plan))
 
 
 def made_fork(fork: Fork) -> MadeFork:
-    from prong.app import views
+    from prong.views import json
 
-    return shaped(MadeFork, views.fork(fork))
+    return shaped(MadeFork, json.fork(fork))

@@ -10,8 +10,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from prong.errors import UsageError
-from prong.moments import EXAMPLES, moment
-from prong.visible import safe
+from prong.model.times import EXAMPLES, moment
+from prong.redaction.visible import safe
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:@-]{0,199}")
 """No path: an agent may not be allowed to read the files that a path leads to."""

@@ -11,7 +11,7 @@ from prong.errors import ProngError, out_of_memory
 from prong.mcp.hints import in_answer
 from prong.mcp.quoted import NOTICE, fenced
 from prong.mcp.schemas import writable
-from prong.visible import safe_value
+from prong.redaction.visible import safe_value
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable
 from typing import Protocol, TypeVar
 
-from prong.visible import safe
+from prong.redaction.visible import safe
 
 T = TypeVar("T")
 

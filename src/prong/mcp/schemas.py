@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from prong.errors import UsageError
-from prong.record import Record
+from prong.model.record import Record
 
 _NULL = {"type": "null"}
 _ASKED_FOR = ("results", "sessions", "turns", "messages", "workers", "workers_awaiting_task")

@@ -25,9 +25,7 @@ from mcp.types import (
 
 import prong
 from prong.app import App
-from prong.app.database import notices
 from prong.errors import NotFound
-from prong.front.desk import Desk
 from prong.mcp.caller import Caller
 from prong.mcp.hints import for_agent, in_answer
 from prong.mcp.problems import problem_of
@@ -37,7 +35,9 @@ from prong.mcp.schemas import checked, plain
 from prong.mcp.tool import Call, Tool
 from prong.mcp.tools import TOOLS
 from prong.paths import state_dir
-from prong.visible import safe_value
+from prong.redaction.visible import safe_value
+from prong.setup.database import notices
+from prong.threads import Desk
 
 _INSTRUCTIONS = (
     "prong finds past coding-agent sessions (Claude Code, Codex) and forks them at a turn, "

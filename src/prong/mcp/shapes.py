@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prong.mcp.quoted import NOTICE
-from prong.record import Record
+from prong.model.record import Record
 
 
 class Quoting(Record, frozen=True, kw_only=True):

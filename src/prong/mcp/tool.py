@@ -11,12 +11,12 @@ from mcp.types import Tool as Description
 from mcp.types import ToolAnnotations
 
 from prong.app import App
-from prong.front.desk import Desk
 from prong.mcp.caller import Caller
 from prong.mcp.progress import Progress
 from prong.mcp.schemas import input_schema
-from prong.model import SessionRef
-from prong.record import Record
+from prong.model.record import Record
+from prong.model.sessions import SessionRef
+from prong.threads import Desk
 
 T = TypeVar("T")
 _ALWAYS_LOAD = "anthropic/alwaysLoad"

@@ -13,8 +13,8 @@ from prong.mcp.shapes import SessionFork
 from prong.mcp.tool import Call, Effect, Tool
 
 if TYPE_CHECKING:
+    from prong.api.smart_fork import ForkWish
     from prong.app import App
-    from prong.app.smart_forking import ForkWish
 
 
 class ForkSession(Arguments, frozen=True):
@@ -54,7 +54,7 @@ class ForkSession(Arguments, frozen=True):
 
 
 async def fork_session(call: Call, given: ForkSession) -> SessionFork:
-    from prong.app import smart_forking
+    from prong.api import smart_fork
 
     named = names.session(given.session, given.turn) if given.session is not None else None
     wish = _wish(given)
@@ -64,16 +64,16 @@ async def fork_session(call: Call, given: ForkSession) -> SessionFork:
         if point is None:
             own = call.own(app)
             if given.turn is None:
-                point = smart_forking.own_point(app, own)
+                point = smart_fork.own_point(app, own)
                 notes = (f"forked at {point}: the turn before this one",)
             else:
-                point = f"{smart_forking.known(own)}@{given.turn}"
-        plan = smart_forking.plan(app, point, wish)
+                point = f"{smart_fork.known(own)}@{given.turn}"
+        plan = smart_fork.plan(app, point, wish)
         if given.dry_run:
             return SessionFork(plan=planned_fork(plan), notes=notes)
         if not given.run:
             return SessionFork(fork=made_fork(app.fork(plan)), notes=notes)
-        running = smart_forking.start(app, plan, wish, call.progress.say)
+        running = smart_fork.start(app, plan, wish, call.progress.say)
         return SessionFork(
             fork=made_fork(running.fork), forked_session=forked_session(running), notes=notes
         )
@@ -82,9 +82,9 @@ async def fork_session(call: Call, given: ForkSession) -> SessionFork:
 
 
 def _wish(given: ForkSession) -> ForkWish:
-    from prong.app.smart_forking import ForkWish
+    from prong.api.smart_fork import ForkWish
     from prong.errors import UsageError
-    from prong.model import Code
+    from prong.model.forks import Code
 
     if not given.run and (given.name or given.headless):
         raise UsageError("name and headless need a worker", hint="leave run out")

@@ -44,17 +44,18 @@ class ListTurns(Arguments, frozen=True):
 
 
 async def read_session(call: Call, given: ReadSession) -> SessionText:
-    from prong.app import session_pages, views
     from prong.errors import UsageError
-    from prong.record import asdict
-    from prong.visible import safe
+    from prong.model.record import asdict
+    from prong.redaction.visible import safe
+    from prong.sessions import pages
+    from prong.views import json
 
     name = names.session(given.session)
     if given.page is not None and not (given.page.isascii() and given.page.isdigit()):
         raise UsageError(
             f"{safe(given.page)[:100]!r} is not a page", hint="the `next` of the previous page"
         )
-    wish = session_pages.PageWish(
+    wish = pages.PageWish(
         first=given.from_turn,
         last=given.to_turn,
         start=int(given.page[:9]) if given.page else 0,
@@ -64,9 +65,9 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
     )
 
     def read(app: App) -> SessionText:
-        page = session_pages.page(app, name, wish)
+        page = pages.page(app, name, wish)
         return SessionText(
-            session=session_facts(views.session(page.session)),
+            session=session_facts(json.session(page.session)),
             messages=[shaped(MessageText, asdict(one)) for one in page.messages],
             tokens=page.tokens,
             next=str(page.next) if page.next is not None else None,
@@ -76,8 +77,9 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
 
 
 async def list_turns(call: Call, given: ListTurns) -> TurnList:
-    from prong.app import code_gaps, views
-    from prong.visible import safe
+    from prong.code import gaps as code_gaps
+    from prong.redaction.visible import safe
+    from prong.views import json
 
     name = names.session(given.session)
 
@@ -88,7 +90,7 @@ async def list_turns(call: Call, given: ListTurns) -> TurnList:
         after = given.from_turn + len(shown)
         facts: list[TurnFacts] = []
         for turn in shown:
-            one = views.turn(turn)
+            one = json.turn(turn)
             # Masked before it is cut: half a key is not known to be one.
             prompt = safe(one["prompt"])
             prompt = prompt if len(prompt) <= _PROMPT else f"{prompt[:_PROMPT]} ..."
@@ -101,7 +103,7 @@ async def list_turns(call: Call, given: ListTurns) -> TurnList:
             }
             facts.append(shaped(TurnFacts, told))
         return TurnList(
-            session=session_facts(views.session(conversation.session)),
+            session=session_facts(json.session(conversation.session)),
             turns=facts,
             total=len(turns),
             next_turn=after if after <= len(turns) else None,

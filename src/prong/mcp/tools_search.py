@@ -14,10 +14,10 @@ from prong.mcp.shapes import Attempt, Found, FoundSessions, SessionFacts, SmartF
 from prong.mcp.tool import Call, Effect, Tool
 
 if TYPE_CHECKING:
+    from prong.api.smart_fork import ForkWish
     from prong.app import App
-    from prong.app.smart_forking import ForkWish
-    from prong.hits import IndexProgress, Query, SearchResult
-    from prong.model import SessionRef
+    from prong.model.search import IndexProgress, Query, SearchResult
+    from prong.model.sessions import SessionRef
 
 _LONGEST = 72
 """Bytes of a prompt or a title in a list: a Chinese character costs as much as a short word."""
@@ -103,7 +103,7 @@ class FindSessions(Arguments, frozen=True):
 
 
 async def smart_fork(call: Call, given: SmartFork) -> SmartForkResult:
-    from prong.app import smart_forking
+    from prong.api import smart_fork as smart_forking
 
     _check(given)
 
@@ -143,8 +143,8 @@ def _check(given: SmartFork) -> None:
 
 
 def _wish(given: SmartFork) -> ForkWish:
-    from prong.app.smart_forking import ForkWish
-    from prong.model import Code
+    from prong.api.smart_fork import ForkWish
+    from prong.model.forks import Code
 
     return ForkWish(
         prompt=names.prompt(given.prompt),
@@ -157,7 +157,7 @@ def _wish(given: SmartFork) -> ForkWish:
 
 
 async def find_sessions(call: Call, given: FindSessions) -> FoundSessions:
-    from prong.app import smart_forking
+    from prong.api import smart_fork as smart_forking
 
     if given.intent is None:
         return await call.do(lambda app: _newest(app, call, given))
@@ -173,10 +173,10 @@ async def find_sessions(call: Call, given: FindSessions) -> FoundSessions:
 
 
 def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
-    from prong.app import views
-    from prong.app.folder_names import project_folder
-    from prong.app.sessions import SessionFilter
     from prong.errors import UsageError
+    from prong.sessions.folder_names import project_folder
+    from prong.sessions.listing import SessionFilter
+    from prong.views import json
 
     if given.files or given.has_snapshot:
         raise UsageError("files and has_snapshot narrow a search", hint="intent: what it was about")
@@ -189,7 +189,7 @@ def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
     found = [one for one in listing.sessions if given.include_self or one.ref != own]
     return FoundSessions(
         query=None,
-        sessions=tuple([session_facts(views.session(one)) for one in found[: given.limit]]),
+        sessions=tuple([session_facts(json.session(one)) for one in found[: given.limit]]),
         total=len(found) + listing.more,
         notes=tuple(notes),
         own_session=str(own) if own else None,
@@ -201,7 +201,7 @@ def session_facts(view: dict[str, Any]) -> SessionFacts:
 
 
 def _query(given: SmartFork | FindSessions, own: SessionRef | None) -> Query:
-    from prong.hits import Query
+    from prong.model.search import Query
 
     return Query(
         text=given.intent or "",
@@ -230,7 +230,7 @@ def _told(say: Callable[[str], None]) -> Callable[[IndexProgress], None]:
 def _answer(
     result: SearchResult, own: SessionRef | None, given: SmartFork | FindSessions
 ) -> dict[str, Any]:
-    from prong.app import search_views
+    from prong.views import search as search_views
 
     view = search_views.result(result, snippets=given.include_snippets)
     guidance: dict[str, Any] = view["guidance"] or {}
@@ -282,7 +282,7 @@ def _cut(text: str | None) -> str | None:
     """Masked before it is cut: half a key is not known to be one."""
     if text is None:
         return None
-    from prong.visible import safe
+    from prong.redaction.visible import safe
 
     text = safe(text)
     end = _fitting(text, _LONGEST)

@@ -15,9 +15,9 @@ from prong.mcp.tool import Call, Effect, Tool
 from prong.mcp.workers import worker
 
 if TYPE_CHECKING:
+    from prong.api.spawn import SpawnedWorker, WorkerWish
     from prong.app import App
-    from prong.app.worker_spawning import SpawnedWorker, WorkerWish
-    from prong.worker import Placement
+    from prong.model.workers import Placement
 
 Layout = Literal["auto", "new", "split", "tab", "window"]
 
@@ -80,7 +80,7 @@ class SpawnWorkers(Arguments, frozen=True):
 
 
 async def spawn_workers(call: Call, given: SpawnWorkers) -> SpawnedWorkers:
-    from prong.app import worker_spawning
+    from prong.api import spawn as worker_spawning
 
     wishes = [_wish(one) for one in given.workers]
     place = _place(given.layout)
@@ -117,7 +117,7 @@ def _hint(given: SpawnWorkers, told: list[Spawned], awaiting: list[str]) -> str 
 
 
 def _spawned(number: int, one: SpawnedWorker) -> Spawned:
-    from prong.app import worker_views
+    from prong.views import workers as worker_views
 
     error, status, plan = one.error, one.status, one.plan
     warnings = list(plan.warnings) if plan else []
@@ -139,7 +139,7 @@ def _spawned(number: int, one: SpawnedWorker) -> Spawned:
 
 
 def _place(layout: Layout) -> Placement | None:
-    from prong.worker import Placement
+    from prong.model.workers import Placement
 
     if layout == "auto":
         return None
@@ -147,7 +147,7 @@ def _place(layout: Layout) -> Placement | None:
 
 
 def _wish(given: WorkerConfig) -> WorkerWish:
-    from prong.app.worker_spawning import WorkerWish
+    from prong.api.spawn import WorkerWish
 
     folders = given.plugin_dir or []
     worktree = given.worktree

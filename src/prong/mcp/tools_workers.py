@@ -19,8 +19,8 @@ from prong.mcp.workers import what_to_do, worker
 
 if TYPE_CHECKING:
     from prong.app import App
-    from prong.app.worker_answers import SentPrompt
-    from prong.worker import WorkerStatus
+    from prong.model.workers import WorkerStatus
+    from prong.workers.answers import SentPrompt
 
 T = TypeVar("T")
 _SLICE = 2.0
@@ -84,7 +84,7 @@ class StopWorker(Arguments, frozen=True):
 
 async def list_workers(call: Call, given: ListWorkers) -> WorkerList:
     def listed(app: App) -> WorkerList:
-        from prong.app.worker_stopping import recent
+        from prong.workers.stop import recent
 
         found = app.workers.all()
         return WorkerList(workers=[worker(one) for one in (found if given.all else recent(found))])
@@ -119,10 +119,10 @@ async def wait_workers(call: Call, given: WaitWorkers) -> Waited:
 
 def _refuse_own(wanted: list[str]) -> None:
     """Who waits for itself waits for ever."""
-    from prong.app import worker_environment
     from prong.errors import UsageError
+    from prong.workers.launch import environment
 
-    own = os.environ.get(worker_environment.NAME)
+    own = os.environ.get(environment.NAME)
     if own in wanted:
         raise UsageError(f"{own} is the worker you run as", hint=f"leave {own} out")
 
@@ -155,12 +155,12 @@ async def _in_pieces(call: Call, seconds: float, wait: Callable[[App, float], T]
 
 
 async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
-    from prong.app import agent_wishes
+    from prong.api import permissions
 
     if given.wait:
         _refuse_own([given.name])
     if given.as_command:
-        await call.do(lambda app: agent_wishes.refuse_unallowed(app, commands=True))
+        await call.do(lambda app: permissions.refuse_unallowed(app, commands=True))
     before = await call.do(lambda app: app.workers.status(given.name))
     if given.dry_run:
         doing = f"it is {before.state.value}; nothing was sent"
@@ -195,11 +195,11 @@ async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
 
 
 async def clone_worker(call: Call, given: CloneWorker) -> Cloned:
-    from prong.app import agent_cloning
+    from prong.api import permissions
 
     source = names.session(given.name)
     plan = await call.do(
-        lambda app: agent_cloning.plan(app, source, given.new_name, trust=given.trust)
+        lambda app: permissions.plan(app, source, given.new_name, trust=given.trust)
     )
     before = worker(plan.status) if plan.status else None
     if given.dry_run:
@@ -237,14 +237,14 @@ async def clone_worker(call: Call, given: CloneWorker) -> Cloned:
 
 async def _rested(call: Call, source: str, end: float, seconds: float) -> None:
     """Wait until the source is idle, in pieces: a clone that nobody wants any more is not made."""
-    from prong.app import agent_cloning
+    from prong.api import permissions
     from prong.errors import Busy
 
     while True:
         left = end - time.monotonic()
         piece = min(max(left, 0.0), _SLICE)
         try:
-            return await call.do(partial(agent_cloning.wait, source=source, timeout=piece))
+            return await call.do(partial(permissions.wait, source=source, timeout=piece))
         except Busy as busy:
             reason = busy.details.get("reason", f"{source} is busy")
             if left <= _SLICE:

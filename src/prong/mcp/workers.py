@@ -9,21 +9,22 @@ from prong.mcp.schemas import shaped
 from prong.mcp.shapes import Worker
 
 if TYPE_CHECKING:
-    from prong.worker import WorkerStatus
+    from prong.model.workers import WorkerStatus
 
 
 def worker(status: WorkerStatus) -> Worker:
-    from prong.app import worker_environment, worker_views
+    from prong.views import workers
+    from prong.workers.launch import environment
 
     info = status.worker
-    view = worker_views.worker(status)
+    view = workers.worker(status)
     return shaped(
         Worker,
         {
             **view,
             "terminal_id": str(info.pane) if info.pane else None,
-            "badge": info.env.get(worker_environment.BADGE),
-            "issue_id": info.env.get(worker_environment.ISSUE),
+            "badge": info.env.get(environment.BADGE),
+            "issue_id": info.env.get(environment.ISSUE),
         },
     )
 

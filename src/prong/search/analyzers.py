@@ -1,10 +1,130 @@
 """How tantivy cuts texts into words, for the index and for a query alike."""
 
+import re
 from functools import cache
+from itertools import pairwise
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from prong.search.words import spelled
+_WORD = re.compile(r"[^\W_]+")
+# Han, Hiragana, Katakana, Hangul, Thai: written without spaces, or so that parts matter.
+_CHARACTERS = (
+    "\u0e00-\u0eff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003134f"
+)
+_AROUND = ".,:;!?\"'`*_/#@()[]{}<>-"
+"""What stands at the ends of words and is of none."""
+_ASCII = bytes(range(128))
+_LONGEST = 100
+"""Longer words are data, not names."""
+_MOST_KNOWN = 200_000
+
+
+def names_in(text: str) -> list[str]:
+    """Identifiers: compounds as a whole (`parse_json`, `src/a.py`), and the parts of camelCase."""
+    # Few words are identifiers and few are new, so most must cost no more than a look.
+    found: list[str] = []
+    known = _known
+    for word in set(text.split()) - _nameless:
+        names = known.get(word)
+        if names is None:
+            names = _names_in_word(word)
+            if names:
+                known[word] = names
+            else:
+                _nameless.add(word)
+        found += names
+    if len(known) + len(_nameless) > _MOST_KNOWN:
+        known.clear()
+        _nameless.clear()
+    return found
+
+
+_known: dict[str, list[str]] = {}
+_nameless: set[str] = set()
+"""Words in which there is no identifier."""
+
+
+def _names_in_word(word: str) -> list[str]:
+    if len(word) > _LONGEST:
+        return []
+    inner = word.strip(_AROUND)
+    if inner.isalpha() and (inner[1:].islower() or inner.isupper()):
+        # A plain word: most are, and to see that so is quickest.
+        return []
+    shapes = _shapes()
+    lowered = word.lower()
+    names = [] if inner.isalnum() else shapes.compound.findall(lowered)
+    if lowered != word and shapes.camel.search(word):
+        for part in shapes.gap.split(word):
+            if shapes.camel.search(part):
+                names += (piece.lower() for piece in shapes.part.findall(part) if len(piece) > 1)
+    return names
+
+
+class _Shapes:
+    """Of identifiers. Compiled for the first word that looks like one: few queries have such."""
+
+    def __init__(self) -> None:
+        self.compound = re.compile(r"[^\W_]+(?:(?:[_./:@#-]|::)+[^\W_]+)+")
+        self.camel = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+        self.gap = re.compile(r"[\W_]+")
+        self.part = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+_shapes = cache(_Shapes)
+
+
+def words_in(text: str) -> list[str]:
+    """The words as they stand there. Text without spaces is a word from the first to the last."""
+    return _WORD.findall(text) if text.isascii() else _word().findall(text)
+
+
+# These sets of characters take long to compile, and most queries do not need them.
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{_CHARACTERS}]+")
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[{_CHARACTERS}]+|[^\W_{_CHARACTERS}]+")
+
+
+def spaced(word: str) -> str:
+    """The beginning of a word as far as it is written with spaces around it."""
+    return word if word.isascii() else _unspaced().split(word, 1)[0]
+
+
+def unspaced_in(text: str) -> list[str]:
+    """Pairs of characters that follow each other in text without spaces; lone ones as they are."""
+    if text.isascii():
+        return []
+    pairs: list[str] = []
+    for run in _unspaced().findall(text):
+        pairs += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    return pairs
+
+
+def spelled(text: str) -> str:
+    """The text with spaces where it has none: between all characters and pairs of them.
+
+    In their order, so that what is typed of a longer text is a part of it here as well.
+    """
+    # This must cost next to nothing for most texts, also for those with a few signs beside ASCII.
+    if text.isascii():
+        return text
+    others = text.encode("utf-8", "ignore").translate(None, _ASCII).decode()
+    return _unspaced().sub(_spelled_run, text) if _unspaced().search(others) else text
+
+
+def _spelled_run(match: re.Match[str]) -> str:
+    run = match[0]
+    pairs = [f"{one} {one}{next_one}" for one, next_one in pairwise(run)]
+    return f" {' '.join((*pairs, run[-1]))} "
+
 
 _LONGEST_WORD = 40
 
@@ -40,3 +160,12 @@ def plain_words(text: str) -> list[str]:
 def stem(word: str) -> str:
     """A word as the prose fields have it."""
     return " ".join(stemmer().analyze(word))
+
+
+_WORDS = """
+a about am an and any are as at be been being but by can could did do does for from had has have he
+her him his how i if in into is it its just me my no not of on or our she should so some such than
+that the their them then there these they this to too us very was we were what when where which who
+why will with would you your
+"""
+STOP_WORDS = frozenset(_WORDS.split())

@@ -9,15 +9,23 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from prong.errors import ProngError
-from prong.hits import Answer, Attempt, Found, Query
-from prong.model import SessionRef, Turn, TurnKind
-from prong.record import Record, replace
-from prong.search import company, fuse
+from prong.model.record import Record, replace
+from prong.model.search import Answer, Attempt, Found, Query
+from prong.model.sessions import SessionRef, Turn, TurnKind
+from prong.redaction.secrets import mask, may_be_in
+from prong.search import ranking
 from prong.search.analyzers import plain_words
+from prong.search.candidates import (
+    NUMBERED,
+    FoundTurn,
+    Name,
+    Place,
+    Standing,
+    number_of,
+    place_of,
+    together,
+)
 from prong.search.catalogue import ORDINAL_BITS, IndexedTurn
-from prong.search.copies import Name, Place, Standing, together
-from prong.search.file_names import FileName
-from prong.search.found_turn import NUMBERED, FoundTurn, number_of, place_of
 from prong.search.index import SearchIndex
 from prong.search.lexical import (
     Coverage,
@@ -27,11 +35,11 @@ from prong.search.lexical import (
     words_of,
 )
 from prong.search.passages import Marker
+from prong.search.query_terms import FileName
 from prong.search.turn_words import milliseconds
-from prong.secrets import mask, may_be_in
 
 if TYPE_CHECKING:
-    from prong.search.meaning import Meaning
+    from prong.search.vectors import Meaning
 
 _POOL = 100
 """How many turns are looked at. Copies of one turn count once, so there may be more to get."""
@@ -117,7 +125,7 @@ class BuiltIn:
             attempts.append(replace(attempt, error=reason, skipped=True))
             return None
         started = time.monotonic()
-        best = fuse.best([turn.numbers for turn in turns], fuse.RERANKED)
+        best = ranking.best([turn.numbers for turn in turns], ranking.RERANKED)
         read = [turns[number].place.turn for number in best]
         heads = self._index.catalogue.heads(turn.key for turn in read)
         # The best first: they are read first when there are many that the model does not know.
@@ -137,7 +145,7 @@ class _Candidate(NamedTuple):
 
     place: Place
     copies: tuple[Place, ...]
-    numbers: fuse.Candidate
+    numbers: ranking.Candidate
 
 
 class _Search:
@@ -167,7 +175,7 @@ class _Search:
         limit = max(_POOL, wanted)
         sessions = self._lexical.sessions(self._words, scope, limit)
         titles = self._lexical.titles(self._words, scope, max(_TITLES, wanted))
-        coverage = self._lexical.coverage(self._words, scope, fuse.rarity)
+        coverage = self._lexical.coverage(self._words, scope, ranking.rarity)
         typed = {turn.key: turn for turn in self._lexical.typed(self._words, scope, limit)}
         known: dict[int, FoundTurn] = {}
         while True:
@@ -238,7 +246,7 @@ class _Search:
             # There are hundreds: what is done here is done often.
             (score, key, _, place), _, (_, here, headless, _) = one
             mark = key >> ORDINAL_BITS
-            numbers = fuse.Candidate(
+            numbers = ranking.Candidate(
                 score,
                 sessions.get(mark, 0.0),
                 titles.get(mark, 0.0),
@@ -251,7 +259,7 @@ class _Search:
             found.append(_Candidate(one, (), numbers))
         for first, *copies in groups:
             group = (first, *copies)
-            numbers = fuse.Candidate(
+            numbers = ranking.Candidate(
                 turn=max(one.turn.score for one in group),
                 session=max(sessions.get(one.turn.mark, 0.0) for one in group),
                 title=max(titles.get(one.turn.mark, 0.0) for one in group),
@@ -306,7 +314,7 @@ class _Search:
             if similarity is None
             else [similarity.get(candidate.place.turn.key) for candidate in candidates]
         )
-        ranked = fuse.rank([candidate.numbers for candidate in candidates], near)
+        ranked = ranking.rank([candidate.numbers for candidate in candidates], near)
         ranked = self._lifted(ranked, candidates)
         marker = Marker(self._words)
         most = self._per_session
@@ -354,23 +362,23 @@ class _Search:
         return found, total
 
     def _lifted(
-        self, ranked: list[fuse.Ranked], candidates: Sequence[_Candidate]
-    ) -> list[fuse.Ranked]:
+        self, ranked: list[ranking.Ranked], candidates: Sequence[_Candidate]
+    ) -> list[ranking.Ranked]:
         """The same, with those higher that were at work beside the best one."""
         if not ranked or not candidates[ranked[0].place].place.standing.folders:
             return ranked
         works = [
-            company.Work(candidate.place.session, candidate.place.standing.folders)
+            ranking.Work(candidate.place.session, candidate.place.standing.folders)
             for candidate in candidates
         ]
         places = {
-            place: candidates[place].place.turn.key for place in company.beside(ranked, works)
+            place: candidates[place].place.turn.key for place in ranking.beside(ranked, works)
         }
         turns = self._catalogue.turns(places.values())
         times = {
             place: milliseconds(turns[key].started) for place, key in places.items() if key in turns
         }
-        return company.lifted(ranked, works, times)
+        return ranking.lifted(ranked, works, times)
 
 
 def _once_each(candidate: _Candidate) -> tuple[tuple[SessionRef, int | None], ...]:

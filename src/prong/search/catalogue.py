@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from prong.model.turn_text import Stamp
 from prong.paths import private_file
-from prong.texts import Stamp
 
 ORDINAL_BITS = 20
 """A document's key is the mark of its file and the number of the turn in it."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from prong.model import Answer, Attempt, Query
-from prong.ports import SearchEngine
-from prong.record import replace
+from prong.agents.base import SearchEngine
+from prong.model.record import replace
+from prong.model.search import Answer, Attempt, Query
 
 FILTERS = "filters"
 """The mode of an attempt that found something, of which nothing was wanted."""

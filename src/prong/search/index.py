@@ -6,6 +6,7 @@ catalogue says what they mean. Words that nobody explains are never found, and a
 next writer; a file whose old words are gone has still its old stamp, and is read again.
 """
 
+import errno
 import os
 import sqlite3
 import time
@@ -13,10 +14,11 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from prong.errors import Busy
-from prong.lock import locked
+from prong.errors import Busy, Unavailable
+from prong.files.lock import locked
+from prong.files.regular import refuse_special
+from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.paths import private_dir
-from prong.regular import refuse_special
 from prong.search.catalogue import (
     MOST_TURNS,
     ORDINAL_BITS,
@@ -27,11 +29,47 @@ from prong.search.catalogue import (
     TurnRow,
     new_mark,
 )
-from prong.search.damage import is_damage, unavailable
-from prong.search.heads import head
 from prong.search.lexical import Lexical, LexicalWriter
-from prong.search.turn_words import LONGEST_TEXT, words_of_turn
-from prong.texts import FileTexts, Stamp, TurnText
+from prong.search.turn_words import LONGEST_TEXT, head, words_of_turn
+
+_PASSING = ("lockfile", "too many open files", "no space", "permission denied", "read-only")
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+_SQLITE_NO_ROOM = {
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY),
+}
+
+
+def is_damage(error: Exception) -> bool:
+    """True when an index must be made anew; what others hold, or what the disk lacks, will pass."""
+    if isinstance(error, sqlite3.IntegrityError):
+        return False  # what we wrote was wrong, not what is there
+    if isinstance(error, sqlite3.Error):
+        operational = isinstance(error, sqlite3.OperationalError)
+        return "no such" in str(error) if operational else isinstance(error, sqlite3.DatabaseError)
+    if isinstance(error, ValueError):
+        # All errors of tantivy are of this kind.
+        return not any(sign in str(error).lower() for sign in _PASSING)
+    return isinstance(error, FileNotFoundError)
+
+
+def has_no_room(error: BaseException | None) -> bool:
+    """True when nothing can be written where the index is."""
+    if isinstance(error, sqlite3.Error):
+        # Without a code it did not come from sqlite itself; the lower bits are the kind.
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_NO_ROOM
+    if isinstance(error, ValueError):
+        return any(sign in str(error).lower() for sign in _PASSING[2:])
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
+
+
+def unavailable(error: Exception) -> Exception:
+    """What to say of an index that cannot be opened; an `OSError` is one."""
+    if isinstance(error, OSError):
+        return error
+    if has_no_room(error):
+        return OSError(errno.ENOSPC, str(error))
+    return Unavailable(f"cannot use the search index: {error}", hint="try again in a moment")
+
 
 VERSION = 3
 """Raised when the index of another version would answer otherwise; it is then built anew."""

@@ -14,17 +14,16 @@ from typing import Any, NamedTuple
 import tantivy
 from tantivy import Occur
 
-from prong.search.analyzers import analyzers
+from prong.search.analyzers import analyzers, names_in, spelled
+from prong.search.candidates import FoundTurn
+from prong.search.documents import Documents, DocumentWriter
 
 # By an alias, so that it counts as a part of this module.
 # ruff: noqa: PLC0414
-from prong.search.asked_words import Words as Words
-from prong.search.asked_words import beginning_in
-from prong.search.asked_words import query_text as query_text
-from prong.search.asked_words import words_of as words_of
-from prong.search.documents import Documents, DocumentWriter
-from prong.search.found_turn import FoundTurn
-from prong.search.words import names_in, spelled
+from prong.search.query_terms import Words as Words
+from prong.search.query_terms import beginning_in
+from prong.search.query_terms import query_text as query_text
+from prong.search.query_terms import words_of as words_of
 
 TURN_FIELDS: Mapping[str, float] = {
     "prompt": 1.5,

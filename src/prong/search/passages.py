@@ -2,14 +2,14 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import islice
 
-from prong.hits import Passage
-from prong.search.analyzers import stem
+from prong.model.search import Passage
+from prong.search.analyzers import spaced, stem, unspaced_in
 from prong.search.lexical import Words
-from prong.search.words import spaced, unspaced_in
+from prong.search.query_terms import beginning_in, words_of
 
 WIDTH = 240
 _LONGEST = 400_000
@@ -166,3 +166,32 @@ def _cut(text: str, found: list[tuple[int, int, str]], width: int) -> Passage:
         at = min(stop, end)
     pieces += (_SPACE.sub(" ", text[at:end]).rstrip(), "…" if end < len(text) else "")
     return Passage("".join(pieces), tuple(marks))
+
+
+Highlighter = Callable[[str], list[tuple[int, int]]]
+"""Takes a text, gives the beginnings and ends of what matches, in order."""
+_MOST_WORDS = 200
+"""Matches in one text."""
+
+
+def highlighter(query: str) -> Highlighter:
+    """Finds the words of a query, in any of their forms; the last one may be a beginning."""
+    words = words_of(query)
+    if not words:
+        return lambda _: []
+    marker = Marker(words)
+    start = beginning_in(query)
+    begins = re.compile(rf"\b{re.escape(start)}\w*", re.IGNORECASE) if start else None
+
+    def matches(text: str) -> list[tuple[int, int]]:
+        found = [(begin, end) for begin, end, _ in islice(marker.matches(text), _MOST_WORDS)]
+        if begins is not None:
+            found += [match.span() for match in islice(begins.finditer(text), _MOST_WORDS)]
+            found.sort()
+        apart: list[tuple[int, int]] = []
+        for begin, end in found:
+            if not apart or begin >= apart[-1][1]:
+                apart.append((begin, end))
+        return apart
+
+    return matches

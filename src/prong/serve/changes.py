@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from prong.app import views
-from prong.worker import WorkerState, WorkerStatus
+from prong.model.workers import WorkerState, WorkerStatus
+from prong.views import json
 
 Change = tuple[str, dict[str, Any]]
 """The name of an event and its fields."""
@@ -97,7 +97,7 @@ def _state(before: WorkerStatus, now: WorkerStatus) -> dict[str, Any]:
         "state": now.state.value,
         "was": before.state.value,
         "evidence": now.evidence.source,
-        "since": views.time(now.evidence.time),
+        "since": json.time(now.evidence.time),
         "detail": now.evidence.detail,
     }
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
-from prong.app import views
+from prong.views import json
 
 Event = dict[str, Any]
 
@@ -54,7 +54,7 @@ class Events:
         """Send an event, without waiting for any listener."""
         with self._lock:
             self._number += 1
-            now = views.time(datetime.now(UTC))
+            now = json.time(datetime.now(UTC))
             for listener in self._listeners:
                 listener.tell({"event": event, "number": self._number, "time": now, **fields})
 

@@ -15,14 +15,14 @@ from threading import Condition, Event, Thread
 from starlette.requests import ClientDisconnect
 
 from prong.app import App
-from prong.app.worker_evidence import ENDING, SETTLED
-from prong.app.worker_states import Lookout, described
 from prong.errors import NotFound, ProngError, Unavailable
-from prong.model import Fork, Method
+from prong.model.forks import Fork, Method
+from prong.model.workers import WorkerState, WorkerStatus
 from prong.serve.changes import changes
 from prong.serve.events import Events, Listener
 from prong.serve.watching import Watch
-from prong.worker import WorkerState, WorkerStatus
+from prong.workers.evidence import ENDING, SETTLED
+from prong.workers.state import Lookout, described
 
 _SLOW_POLL = 1.0
 """That a pane was closed is told by no file."""
@@ -280,7 +280,7 @@ def _stamp(path: Path) -> Stamp:
 
 def _folders(app: App, statuses: Iterable[WorkerStatus]) -> set[Path]:
     """Where something changes when a worker does."""
-    from prong.app import worker_folders
+    from prong.workers import wait as worker_folders
 
     alive = [one.worker for one in statuses if one.state is not WorkerState.GONE]
     return worker_folders.watched(app, alive)

@@ -15,17 +15,20 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 import prong
-from prong.app import App, views, worker_names, worker_views
-from prong.app.worker import READY_TIMEOUT, RESPONSE_TIMEOUT, Steps, Worker, WorkerArguments
-from prong.app.worker_types import PlugInWorker, PlugInWorkers
-from prong.app.workers import ENDS
+from prong.api.worker import READY_TIMEOUT, RESPONSE_TIMEOUT, Steps, Worker, WorkerArguments
+from prong.app import App
 from prong.errors import External, Taken, Unsupported, UsageError
+from prong.model.workers import Placement, WorkerState
 from prong.serve.events import Events
 from prong.serve.monitor import Monitor, Statuses
 from prong.serve.requests import JsonRequest
 from prong.serve.responses import Json, in_thread, json_line, run_in_thread
-from prong.worker import Placement, WorkerState
-from prong.worker_ports import TakesOver
+from prong.serve.worker_types import PlugInWorker, PlugInWorkers
+from prong.terminals.base import TakesOver
+from prong.views import json
+from prong.views import workers as worker_views
+from prong.workers import names as worker_names
+from prong.workers.service import ENDS
 
 T = TypeVar("T")
 
@@ -75,7 +78,7 @@ class Routes:
     async def _event_lines(self) -> AsyncIterator[bytes]:
         with self._monitor.listening() as (listener, statuses):
             workers = await run_in_thread(partial(self._views, statuses))
-            now = views.time(datetime.now(UTC))
+            now = json.time(datetime.now(UTC))
             first = {"event": "connected", "number": listener.after, "time": now}
             yield json_line({**first, "workers": workers})
             with suppress(EOFError):
@@ -88,7 +91,7 @@ class Routes:
         return {
             "pid": os.getpid(),
             "version": prong.__version__,
-            "started": views.time(self._started),
+            "started": json.time(self._started),
             "workers": len(self._monitor.statuses) + len(self._plug_ins.all()),
         }
 

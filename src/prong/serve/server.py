@@ -14,20 +14,20 @@ import uvicorn
 from starlette.applications import Starlette
 
 from prong.app import App
-from prong.app.daemon import SOCKET, Daemon
-from prong.app.daemon_socket import address
-from prong.app.worker_types import PlugInWorkers
 from prong.config import Config
 from prong.errors import External, Taken
-from prong.lock import locked
+from prong.files.lock import locked
+from prong.model.record import replace
 from prong.paths import private_dir
-from prong.record import replace
 from prong.serve.connection import SILENCE, ClientConnection
 from prong.serve.events import Events
 from prong.serve.monitor import Monitor
 from prong.serve.responses import EXCEPTION_HANDLERS
 from prong.serve.routes import Routes
-from prong.worker_ports import TakesOver
+from prong.serve.worker_types import PlugInWorkers
+from prong.terminals.base import TakesOver
+from prong.workers.daemon import SOCKET, Daemon
+from prong.workers.daemon_socket import address
 
 _LOCK = "daemon.lock"
 _PATIENCE = 10

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from prong.errors import External, Unavailable
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import LivePane, Pane, Placement
 from prong.terminals.handover import FOREIGN
-from prong.worker import LivePane, Pane, Placement
 
 
 class Exec:

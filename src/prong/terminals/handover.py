@@ -18,7 +18,7 @@ from pathlib import Path
 
 from prong import paths
 from prong.errors import UsageError
-from prong.model import Launch
+from prong.model.forks import Launch
 
 FOREIGN = (
     *("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "AI_AGENT"),

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from prong.errors import External, NotFound, ProngError, Unavailable
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import LivePane, Pane, Placement
 from prong.terminals import detect, keys
 from prong.terminals.handover import handed_over
-from prong.worker import LivePane, Pane, Placement
 
 T = TypeVar("T")
 Task = Callable[[Any], Awaitable[T]]

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from prong.errors import External, NotFound, Unavailable
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import LivePane, Pane, Placement
 from prong.terminals import detect, keys
 from prong.terminals.handover import handed_over
 from prong.terminals.programs import PATIENCE
-from prong.worker import LivePane, Pane, Placement
 
 SOCKET = "PRONG_KITTY_SOCKET"
 SETTINGS = "allow_remote_control socket-only\nlisten_on unix:/tmp/kitty"

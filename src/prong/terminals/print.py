@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import LivePane, Pane, Placement
 from prong.terminals.handover import FOREIGN
-from prong.worker import LivePane, Pane, Placement
 
 
 class Print:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from prong.errors import External, NotFound, Unsupported
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import LivePane, Pane, Placement
 from prong.terminals import detect, keys
 from prong.terminals.handover import handed_over
 from prong.terminals.programs import Answer, run
-from prong.worker import LivePane, Pane, Placement
 
 SOCKET = "PRONG_TMUX_SOCKET"
 SESSION = "prong"

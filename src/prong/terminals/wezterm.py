@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from prong.errors import External, NotFound, Unavailable
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import LivePane, Pane, Placement
 from prong.terminals import detect, keys
 from prong.terminals.handover import handed_over
 from prong.terminals.programs import Answer, run
-from prong.worker import LivePane, Pane, Placement
 
 _SOCKET = "WEZTERM_UNIX_SOCKET"
 _HINT = "`wezterm cli list` tells whether a WezTerm answers; start one, or choose --terminal tmux"

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from prong.app.plain_texts import plain_texts
+from prong.agents.base import AgentStore, HasProgram, HasRetention, HasTexts
 from prong.errors import Corrupt, NotFound
-from prong.model import KnownFile, Scan, Session, View
-from prong.ports import AgentStore, HasProgram, HasRetention, HasTexts
-from prong.record import replace
-from prong.texts import FileTexts, Stamp, TurnText
+from prong.model.record import replace
+from prong.model.sessions import KnownFile, Scan, Session, View
+from prong.model.turn_text import FileTexts, Stamp, TurnText
+from prong.search.indexing import plain_texts
 
 
 class MemoryCache:

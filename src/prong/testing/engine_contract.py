@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import pytest
 
-from prong.model import Answer, Query
-from prong.ports import SearchEngine
+from prong.agents.base import SearchEngine
+from prong.model.search import Answer, Query
 
 ODD_TEXTS = [
     "",

@@ -12,9 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from prong.errors import Taken, UsageError
-from prong.model import Activity, Child, Cut, ForkPoint, Message, Method, Session
-from prong.ports import (
+from prong.agents.base import (
     AgentStore,
     CanConvert,
     CanFork,
@@ -23,7 +21,10 @@ from prong.ports import (
     ForkSource,
     HasActivity,
 )
-from prong.publication import Publication
+from prong.errors import Taken, UsageError
+from prong.files.publication import Publication
+from prong.model.forks import Child, Cut, ForkPoint, Method
+from prong.model.sessions import Activity, Message, Session
 from prong.testing.contract import MemoryCache, fingerprint
 
 Forker = Callable[..., Session]

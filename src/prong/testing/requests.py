@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, cast
 
-from prong.record import Record
+from prong.model.record import Record
 
 Role = Literal["user", "assistant", "thinking", "call", "result"]
 

@@ -25,10 +25,9 @@ import pytest
 
 from prong import paths
 from prong.errors import ProngError, UsageError
-from prong.model import Launch
-from prong.testing.wait import wait_until
-from prong.worker import LivePane, Pane, Placement
-from prong.worker_ports import (
+from prong.model.forks import Launch
+from prong.model.workers import LivePane, Pane, Placement
+from prong.terminals.base import (
     CanAttach,
     CanCapture,
     CanFocus,
@@ -37,6 +36,7 @@ from prong.worker_ports import (
     HasExitCodes,
     Terminal,
 )
+from prong.testing.wait import wait_until
 
 ALL = (CanSend, CanPress, CanCapture, HasExitCodes, CanFocus, CanAttach)
 ODD_WORDS = [

@@ -2,7 +2,7 @@
 
 import re
 
-from prong.model import SeedHeader
+from prong.model.forks import SeedHeader
 
 WORD = "Ready."
 """What a seed asks for."""

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from prong.model import Message, Role, Tool
-from prong.record import Record, replace
+from prong.model.record import Record, replace
+from prong.model.sessions import Message, Role, Tool
 
 BlockRole = Role | Literal["system", "error", "note"]
 """A note is prong's own word about the transcript."""

@@ -37,8 +37,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
-from prong.model import Message, Session, Tool
-from prong.visible import visible
+from prong.model.sessions import Message, Session, Tool
+from prong.redaction.visible import visible
 
 _HEAD_LINES = 12
 _TAIL_LINES = 6

@@ -24,8 +24,9 @@ from hashlib import sha256
 from itertools import count
 
 from prong.errors import UsageError
-from prong.model import ForkPoint, Message, SeedHeader
-from prong.record import Record
+from prong.model.forks import ForkPoint, SeedHeader
+from prong.model.record import Record
+from prong.model.sessions import Message
 from prong.transcripts import budget
 from prong.transcripts.acknowledgement import WORD
 from prong.transcripts.blocks import NONCE_LENGTH, Block, collect

@@ -4,8 +4,8 @@ import unicodedata
 from collections.abc import Sequence
 
 from prong.errors import UsageError
-from prong.model import Tool
-from prong.record import Record, replace
+from prong.model.record import Record, replace
+from prong.model.sessions import Tool
 from prong.transcripts.blocks import Block
 
 _LEAST = 200

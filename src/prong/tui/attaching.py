@@ -2,9 +2,9 @@
 
 import subprocess
 
-from prong.app.running import environment
+from prong.agents.run import environment
 from prong.errors import Unavailable
-from prong.model import Launch
+from prong.model.forks import Launch
 
 
 def shown_here(launch: Launch) -> int:

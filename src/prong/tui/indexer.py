@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 
 from prong.errors import Busy, ProngError, memory_checked
-from prong.hits import IndexProgress
+from prong.model.search import IndexProgress
 
 _TOLD_EVERY = 0.1
 """Seconds."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from prong.tui.turn_entries import MARKS
+from prong.tui.content.turn_entries import MARKS
 
 Part = tuple[str, Sequence[tuple[str, str]]]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from weakref import WeakSet
 
 from prong.app import App
-from prong.front.lane import Lane
+from prong.threads import Lane
 
 
 class Lanes:

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from prong.front.lane import Lane, Newest
-from prong.tui import preview
-from prong.tui.preview import Preview, Reader
-from prong.tui.rows import Entry
+from prong.threads import Lane, Newest
+from prong.tui.content import preview
+from prong.tui.content.preview import Preview, Reader
+from prong.tui.widgets.rows import Entry
 
 RESTED = 0.06
 """Seconds that the cursor stays on an entry before it is read."""

@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
+from prong.agents.run import end_all
 from prong.app import App
-from prong.app.running import end_all
 from prong.tui.ui import ProngUi
 
 if TYPE_CHECKING:
-    from prong.model import Launch
+    from prong.model.forks import Launch
 
 _PATIENCE = 3.0
 """Seconds that the screen has to end by itself after a signal."""

@@ -12,21 +12,22 @@ from textual.worker import Worker
 
 from prong.app import App
 from prong.config import Config, UiSettings
-from prong.front.text import clean
-from prong.model import Launch, Session
-from prong.tui import documents
-from prong.tui.fork_dialog import ForkDialog, Next
+from prong.model.forks import Launch
+from prong.model.sessions import Session
+from prong.tui.content import documents
 from prong.tui.garbage import settle
-from prong.tui.help_screen import HelpScreen
 from prong.tui.keys import help_parts, key_names
 from prong.tui.lanes import Lanes
-from prong.tui.page_screen import PageScreen
-from prong.tui.sessions_screen import SessionsScreen
-from prong.tui.tree_screen import TreeScreen
-from prong.tui.turns_screen import TurnsScreen
-from prong.tui.view import View, Wish, tell_bug
+from prong.tui.screens.fork_dialog import ForkDialog, Next
+from prong.tui.screens.help_screen import HelpScreen
+from prong.tui.screens.page_screen import PageScreen
+from prong.tui.screens.sessions_screen import SessionsScreen
+from prong.tui.screens.tree_screen import TreeScreen
+from prong.tui.screens.turns_screen import TurnsScreen
+from prong.tui.screens.view import View, Wish, tell_bug
+from prong.tui.screens.workers_screen import WorkersScreen
 from prong.tui.worker_acts import WorkerActs
-from prong.tui.workers_screen import WorkersScreen
+from prong.views.text import clean
 
 _COMMANDS: Sequence[tuple[str, Wish, str]] = (
     ("Fork here", "fork", "A new session that starts with the turns up to this one"),

@@ -8,15 +8,15 @@ from textual.app import SuspendNotSupported
 
 from prong.app import App
 from prong.errors import Busy, Unavailable
-from prong.front.command_line import command_line
-from prong.front.text import clean
-from prong.model import Launch
+from prong.model.forks import Launch
+from prong.model.workers import WorkerInfo, WorkerState, WorkerStatus
 from prong.tui.attaching import shown_here
 from prong.tui.lanes import Lanes
-from prong.tui.question_dialog import QuestionDialog
-from prong.tui.text_dialog import TextDialog
-from prong.tui.view import View
-from prong.worker import WorkerInfo, WorkerState, WorkerStatus
+from prong.tui.screens.question_dialog import QuestionDialog
+from prong.tui.screens.text_dialog import TextDialog
+from prong.tui.screens.view import View
+from prong.views.command_line import command_line
+from prong.views.text import clean
 
 T = TypeVar("T")
 

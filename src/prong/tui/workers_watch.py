@@ -8,8 +8,8 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from prong.errors import ProngError
-from prong.front.lane import Lane
-from prong.worker import WorkerStatus
+from prong.model.workers import WorkerStatus
+from prong.threads import Lane
 
 _EVERY = 1.0
 """Seconds from the end of one look to the next."""

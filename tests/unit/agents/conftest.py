@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents import jsonl, scanning
-from prong.state.scan import SqliteScanCache
+from prong.agents import jsonl, scan
+from prong.storage.scan_cache import SqliteScanCache
 from prong.testing.home import IsolatedHome
 from tests.unit.agents.scans import Case, CountedFile, Opened, claude_lines, codex_lines
 from tests.unit.agents.stores import Claude, Codex
@@ -55,4 +55,4 @@ def case(request: pytest.FixtureRequest, claude: Claude, codex: Codex) -> Case:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanning, "CONTINUED_FROM", 100)
+    monkeypatch.setattr(scan, "CONTINUED_FROM", 100)

@@ -7,24 +7,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from prong.agents.claude import conversion as claude_conversion
+from prong.agents.base import AgentStore
+from prong.agents.claude.fork import convert as claude_conversion
 from prong.agents.claude.store import ClaudeStore
-from prong.agents.codex import conversion as codex_conversion
-from prong.agents.codex.provider import model_provider
+from prong.agents.codex.fork import convert as codex_conversion
+from prong.agents.codex.settings.provider import model_provider
 from prong.agents.codex.store import CodexStore
-from prong.model import (
-    Child,
-    Conversation,
-    ForkPoint,
-    Message,
-    Role,
-    Session,
-    SessionRef,
-    Tool,
-    View,
-)
-from prong.ports import AgentStore
-from prong.publication import Publication
+from prong.files.publication import Publication
+from prong.model.forks import Child, ForkPoint
+from prong.model.sessions import Conversation, Message, Role, Session, SessionRef, Tool, View
 from tests.unit.agents.stores import CWD, START, uuid
 
 AGENTS = ("claude", "codex")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from prong.model import Scan
-from prong.ports import AgentStore, ScanCache
+from prong.agents.base import AgentStore, ScanCache
+from prong.model.sessions import Scan
 from tests.unit.agents.stores import Claude, Codex, as_bytes, uuid
 
 

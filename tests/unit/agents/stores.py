@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from prong.agents.base import AgentStore
 from prong.agents.claude.folders import project_folder
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
-from prong.model import Conversation, Scan, Session, View
-from prong.ports import AgentStore
-from prong.state.scan import NoCache
+from prong.model.sessions import Conversation, Scan, Session, View
+from prong.storage.scan_cache import NoCache
 from tests.samples.claude import ClaudeSample
 from tests.samples.codex import CodexSample
 

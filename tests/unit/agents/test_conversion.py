@@ -6,13 +6,14 @@ from uuid import RFC_4122, UUID
 
 import pytest
 
-from prong.agents.claude import conversion
 from prong.agents.claude.folders import project_folder
+from prong.agents.claude.fork import convert as conversion
 from prong.agents.claude.store import ClaudeStore
-from prong.agents.converting import NO_PROMPT
+from prong.agents.convert import NO_PROMPT
 from prong.errors import Corrupt, Taken, UsageError
-from prong.model import Child, ForkPoint, Message, SessionRef, View
-from prong.publication import Publication
+from prong.files.publication import Publication
+from prong.model.forks import Child, ForkPoint
+from prong.model.sessions import Message, SessionRef, View
 from tests.unit.agents.conversions import (
     AGENTS,
     SOURCE,

@@ -3,8 +3,8 @@
 import pytest
 
 from prong.agents.codex.store import CodexStore
-from prong.model import KnownFile, Scan, Session
-from prong.state.scan import SqliteScanCache
+from prong.model.sessions import KnownFile, Scan, Session
+from prong.storage.scan_cache import SqliteScanCache
 from tests.unit.agents.scans import Case, codex_lines, scan, titles
 from tests.unit.agents.stores import Codex, uuid
 

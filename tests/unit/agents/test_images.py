@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from prong.model import Cut, Media, Message, View
-from prong.ports import CanFork, ForkSource
+from prong.agents.base import CanFork, ForkSource
+from prong.model.forks import Cut
+from prong.model.sessions import Media, Message, View
 from tests.unit.agents.conversions import call, convert, message, result
 from tests.unit.agents.stores import START, Claude, Codex, uuid
 

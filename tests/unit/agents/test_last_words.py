@@ -7,9 +7,9 @@ import pytest
 
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
-from prong.model import SessionRef
-from prong.state.scan import NoCache
-from prong.worker_ports import HasLastWords, LastWords
+from prong.agents.worker_base import HasLastWords, LastWords
+from prong.model.sessions import SessionRef
+from prong.storage.scan_cache import NoCache
 
 
 @pytest.mark.parametrize("kind", [ClaudeStore, CodexStore])

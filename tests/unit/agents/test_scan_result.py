@@ -7,8 +7,8 @@ import pytest
 
 from prong.agents import jsonl
 from prong.agents.codex.store import CodexStore
-from prong.model import Scan
-from prong.state.scan import SqliteScanCache
+from prong.model.sessions import Scan
+from prong.storage.scan_cache import SqliteScanCache
 from tests.unit.agents.stores import Claude, Codex, uuid
 
 

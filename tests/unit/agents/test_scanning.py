@@ -8,7 +8,7 @@ import pytest
 
 from prong.agents import jsonl
 from prong.agents.claude.store import ClaudeStore
-from prong.state.scan import SqliteScanCache
+from prong.storage.scan_cache import SqliteScanCache
 from tests.unit.agents.scans import Case, Opened, claude_lines, scan, titles
 from tests.unit.agents.stores import Claude, uuid
 

@@ -2,8 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prong.agents.common import first_line
-from prong.agents.times import parse_time
+from prong.agents.common import first_line, parse_time
 
 
 @pytest.mark.parametrize(

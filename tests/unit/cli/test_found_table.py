@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from prong.app import App
-from prong.cli.found_notes import print_notes
-from prong.cli.found_table import FoundTable
-from prong.front.text import cells
-from prong.hits import Attempt, Hit, IndexState, Passage, Query, SearchResult
-from prong.model import DiffStat, Session, SessionRef, Turn, TurnKind
-from prong.record import replace
+from prong.cli.search.found_notes import print_notes
+from prong.cli.search.found_table import FoundTable
+from prong.model.code import DiffStat
+from prong.model.record import replace
+from prong.model.search import Attempt, Hit, IndexState, Passage, Query, SearchResult
+from prong.model.sessions import Session, SessionRef, Turn, TurnKind
 from prong.testing.home import IsolatedHome
+from prong.views.text import cells
 
 Lines = Callable[..., list[str]]
 NOW = datetime.now(UTC)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from prong.cli.progress import Progress, duration, progress
-from prong.hits import IndexProgress
+from prong.model.search import IndexProgress
 
 MB = 1_000_000
 

@@ -4,7 +4,7 @@ import json
 import shlex
 from pathlib import Path
 
-from prong.search.qmd import QmdEngine, Timeouts
+from prong.search.qmd.engine import QmdEngine, Timeouts
 
 SESSION = "60309e1e-c4ea-4d6d-8da1-21732781ce4d"
 FILE = f"qmd://claude-sessions/private-tmp/{SESSION}.md"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from prong.model.turn_text import Stamp
 from prong.search.catalogue import (
     ORDINAL_BITS,
     Catalogue,
@@ -10,7 +11,6 @@ from prong.search.catalogue import (
     IndexedTurn,
     TurnRow,
 )
-from prong.texts import Stamp
 
 
 def file(mark: int) -> IndexedFile:

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from prong.model import Answer, Attempt, Found, Query
+from prong.model.search import Answer, Attempt, Found, Query
 from prong.search.chain import Chain
 
 QUERY = Query("rate limiting")

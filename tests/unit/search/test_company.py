@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.search.company import Work, beside, lifted
-from prong.search.fuse import Ranked
+from prong.search.ranking import Ranked, Work, beside, lifted
 
 HOUR = 3_600_000
 NOON = 20_000 * 24 * HOUR + 12 * HOUR

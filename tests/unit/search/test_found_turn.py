@@ -2,7 +2,7 @@
 
 import pytest
 
-from prong.search.found_turn import FoundTurn, number_of, place_of
+from prong.search.candidates import FoundTurn, number_of, place_of
 
 
 @pytest.mark.parametrize("number", [None, 1, 7, 1_000_000])

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.search.fuse import WEIGHTS, Candidate, Weights, best, rank, rarity
+from prong.search.ranking import WEIGHTS, Candidate, Weights, best, rank, rarity
 
 shares = st.floats(0, 1)
 scores = st.floats(0, 100)

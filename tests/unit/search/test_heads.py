@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.search.heads import head
+from prong.search.turn_words import head
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from prong.search.asked_words import beginning_in
+from prong.search.query_terms import beginning_in
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.search.embedder import MODEL_FOLDER
-from prong.search.pieces import Pieces
+from prong.search.embedder import MODEL_FOLDER, Pieces
 
 VOCABULARY = (MODEL_FOLDER / "vocab.txt").read_text(encoding="utf-8").splitlines()
 PIECES = Pieces(VOCABULARY)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prong.search.analyzers import names_in, spelled, unspaced_in
 from prong.search.lexical import words_of
-from prong.search.words import names_in, spelled, unspaced_in
 
 
 @pytest.mark.parametrize(

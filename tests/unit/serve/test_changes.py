@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from prong.record import replace
+from prong.model.record import replace
+from prong.model.workers import Evidence, WorkerInfo, WorkerState, WorkerStatus
 from prong.serve.changes import changes
-from prong.worker import Evidence, WorkerInfo, WorkerState, WorkerStatus
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 

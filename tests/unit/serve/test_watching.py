@@ -7,11 +7,12 @@ from threading import Event
 
 import pytest
 
-from prong.app import App, worker_folders
+from prong.app import App
+from prong.model.workers import WorkerInfo
 from prong.serve import watching
 from prong.serve.watching import Watch
 from prong.testing.home import IsolatedHome
-from prong.worker import WorkerInfo
+from prong.workers import wait
 
 PATIENCE = 10
 
@@ -95,12 +96,12 @@ def test_what_is_watched(isolated_home: IsolatedHome, tmp_path: Path) -> None:
 
     with App() as app:
         state = {app.state_dir, app.state_dir / "spool"}
-        assert worker_folders.watched(app, []) == state
-        claude = worker_folders.watched(app, [worker("claude", log=tmp_path / "log" / "x")])
+        assert wait.watched(app, []) == state
+        claude = wait.watched(app, [worker("claude", log=tmp_path / "log" / "x")])
         assert claude - state == {isolated_home.claude / "sessions", tmp_path / "log"}
-        codex = worker_folders.watched(app, [worker("codex", session=thread)]) - state
+        codex = wait.watched(app, [worker("codex", session=thread)]) - state
         assert isolated_home.codex / "thread-writer-locks" in codex
         assert isolated_home.codex / f"sessions/{now:%Y/%m/%d}" in codex
         assert isolated_home.codex / "sessions/2026/11/16" in codex
-        assert worker_folders.watched(app, [worker("codex", session="no id")])
-        assert worker_folders.watched(app, [worker("nobody")]) == state
+        assert wait.watched(app, [worker("codex", session="no id")])
+        assert wait.watched(app, [worker("nobody")]) == state

@@ -2,7 +2,7 @@
 
 import pytest
 
-from prong.model import Message, Tool
+from prong.model.sessions import Message, Tool
 from prong.transcripts.blocks import Block, clean, collect
 
 

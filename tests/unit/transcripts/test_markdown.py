@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from prong.model import Message, Session, SessionRef, Tool
-from prong.search.exported import header_in, turn_at
-from prong.secrets import mask
+from prong.model.sessions import Message, Session, SessionRef, Tool
+from prong.redaction.secrets import mask
+from prong.redaction.visible import visible
+from prong.search.qmd.exported import header_in, turn_at
 from prong.transcripts.markdown import document
-from prong.visible import visible
 
 SESSION = Session(
     SessionRef("claude", "60309e1e-c4ea-4d6d-8da1-21732781ce4d"),

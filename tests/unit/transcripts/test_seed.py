@@ -7,8 +7,9 @@ import tracemalloc
 import pytest
 
 from prong.errors import UsageError
-from prong.model import ForkPoint, Message, SeedHeader, SessionRef, Tool
-from prong.record import replace
+from prong.model.forks import ForkPoint, SeedHeader
+from prong.model.record import replace
+from prong.model.sessions import Message, SessionRef, Tool
 from prong.transcripts import seed
 from prong.transcripts.blocks import Block
 from tests import seed_reader

@@ -5,7 +5,8 @@ import unicodedata
 import pytest
 
 from prong.errors import UsageError
-from prong.model import ForkPoint, Message, SessionRef, Tool
+from prong.model.forks import ForkPoint
+from prong.model.sessions import Message, SessionRef, Tool
 from prong.transcripts import seed
 from prong.transcripts.blocks import Block
 from tests import seed_reader

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
 
-from prong.front.text import cells
-from prong.tui.lines import Line, Mark, drawn, line, parted, rows_of
+from prong.tui.widgets.lines import Line, Mark, drawn, line, parted, rows_of
+from prong.views.text import cells
 
 TEXTS = st.text(st.sampled_from("ab c日é\u0301.-/"), max_size=120)
 

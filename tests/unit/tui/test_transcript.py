@@ -2,10 +2,10 @@
 
 import json
 
-from prong.app.highlighting import highlighter
-from prong.model import Message, Tool
-from prong.tui.markup import marks_in, prose
-from prong.tui.transcript import Transcript
+from prong.model.sessions import Message, Tool
+from prong.search.passages import highlighter
+from prong.tui.content.transcript import Transcript
+from prong.tui.widgets.markup import marks_in, prose
 
 
 def shown(message: Message, query: str = "", *, everything: bool = False) -> list[tuple[str, str]]:

@@ -11,10 +11,10 @@ from prong.agents.claude.prompts import is_program
 from prong.agents.claude.transcript import Node, Transcript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import Span, is_opener, spans
-from prong.agents.common import first_line
-from prong.agents.times import parse_time
-from prong.model import SeedHeader, Session, SessionRef, TurnKind
-from prong.visible import safe
+from prong.agents.common import first_line, parse_time
+from prong.model.forks import SeedHeader
+from prong.model.sessions import Session, SessionRef, TurnKind
+from prong.redaction.visible import safe
 
 
 class Facts(Struct, array_like=True, gc=False):

@@ -8,7 +8,7 @@ on damaged copies of real sessions, and on files that were built for it.
 from collections.abc import Iterator, Mapping
 
 from prong.agents.claude.transcript import LastPrompt, Node, Transcript
-from prong.agents.times import parse_time
+from prong.agents.common import parse_time
 
 Nodes = Mapping[str, Node]
 

@@ -7,11 +7,11 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from prong.agents import jsonl, media
 from prong.agents.claude.prompts import readable
 from prong.agents.claude.transcript import Node, Result, Transcript
-from prong.agents.gist import gist
+from prong.agents.common import parse_time
+from prong.agents.last_turn import unwrapped
 from prong.agents.media import DOCUMENT, IMAGE, Key
-from prong.agents.times import parse_time
-from prong.model import Media, Message, Role, Tool, View
-from prong.tails import unwrapped
+from prong.agents.tool_summary import gist
+from prong.model.sessions import Media, Message, Role, Tool, View
 
 
 class _Piece(NamedTuple):

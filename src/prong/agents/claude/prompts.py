@@ -11,9 +11,9 @@ from msgspec import Raw, Struct
 
 from prong.agents import jsonl
 from prong.agents.claude.records import Block, Line
+from prong.agents.last_turn import INTERRUPTED, MACHINE_TEXT, NOTICES, unwrapped
 from prong.agents.media import DOCUMENT, IMAGE
-from prong.model import TurnKind
-from prong.tails import INTERRUPTED, MACHINE_TEXT, NOTICES, unwrapped
+from prong.model.sessions import TurnKind
 
 _TOOL_LOADED = "Tool loaded."
 _NOTICE = re.compile(

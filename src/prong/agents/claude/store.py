@@ -9,19 +9,19 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from prong.agents import jsonl, tested
+from prong.agents import jsonl, versions
+from prong.agents.base import ForkSource, ScanCache, TurnOver
 from prong.agents.claude.folders import SUBAGENT, default_root, project_folder
-from prong.agents.scanning import FileScan, Kind, Reading, no_conversation, recall
-from prong.agents.worker_store import Trust, WorkerStore, Working
+from prong.agents.scan import FileScan, Kind, Reading, no_conversation, recall
+from prong.agents.worker import Trust, WorkerStore, Working
 from prong.errors import Corrupt, NotFound
-from prong.model import (
+from prong.files.regular import read_regular
+from prong.model.forks import Child, Cut, Launch, Method
+from prong.model.record import replace
+from prong.model.sessions import (
     Activity,
-    Child,
     Conversation,
-    Cut,
-    Launch,
     Message,
-    Method,
     Program,
     Retention,
     Scan,
@@ -30,30 +30,26 @@ from prong.model import (
     Skipped,
     View,
 )
-from prong.ports import ForkSource, ScanCache, TurnOver
-from prong.record import replace
-from prong.regular import read_regular
 
 # What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
 if TYPE_CHECKING:
     from prong.agents.argv import Command
     from prong.agents.claude.facts import Facts
-    from prong.agents.claude.hooks import ClaudeHooks
-    from prong.agents.claude.jobs import Job
-    from prong.agents.claude.lineage import Parent
-    from prong.agents.claude.mcp_servers import ClaudeMcp
-    from prong.agents.claude.source import ClaudeSource
-    from prong.agents.claude.texts import Listening
+    from prong.agents.claude.fork.source import ClaudeSource
+    from prong.agents.claude.lineage import Job, Parent
+    from prong.agents.claude.settings.hooks import ClaudeHooks
+    from prong.agents.claude.settings.mcp_servers import ClaudeMcp
     from prong.agents.claude.transcript import Transcript
     from prong.agents.claude.tree import Tree
     from prong.agents.claude.turns import Span
+    from prong.agents.claude.words import Listening
     from prong.agents.headless import Answer
-    from prong.publication import Publication
-    from prong.texts import FileTexts, TextSink
+    from prong.files.publication import Publication
+    from prong.model.turn_text import FileTexts, TextSink
 
 
 def _reading() -> "Reading[Transcript, Facts]":
-    from prong.agents.claude import texts, transcript
+    from prong.agents.claude import transcript, words
     from prong.agents.claude.facts import Facts, summarise
     from prong.agents.claude.transcript import Transcript
     from prong.agents.claude.tree import Tree
@@ -63,7 +59,7 @@ def _reading() -> "Reading[Transcript, Facts]":
         facts=Facts,
         read=lambda file, previous: transcript.read(file, previous=previous),
         summarise=lambda read, path, stat: summarise(
-            Tree(read), SessionRef("claude", texts.session_id(path)), path, stat
+            Tree(read), SessionRef("claude", words.session_id(path)), path, stat
         ),
     )
 
@@ -88,14 +84,14 @@ class ClaudeStore(WorkerStore):
 
     def scan_texts(self, cache: ScanCache, sink: "TextSink") -> Scan:
         def listening() -> "Listening":
-            from prong.agents.claude.texts import Listening
+            from prong.agents.claude.words import Listening
 
             return Listening(sink)
 
         return self._scan(FileScan(_KIND, cache, self.roots, listening))
 
     def _scan(self, files: "FileScan[Transcript, Facts]") -> Scan:
-        from prong.agents.claude import jobs
+        from prong.agents.claude import lineage as jobs
 
         complete = True
         background = jobs.listed(self.roots)
@@ -111,7 +107,8 @@ class ClaudeStore(WorkerStore):
     def _assemble(
         self, files: "FileScan[Transcript, Facts]", background: "list[Job]"
     ) -> tuple[list[Session], list[Skipped]]:
-        from prong.agents.claude import jobs, lineage
+        from prong.agents.claude import lineage
+        from prong.agents.claude import lineage as jobs
 
         talks = [facts for facts in files.facts.values() if facts.conversation]
         skipped = [
@@ -124,7 +121,7 @@ class ClaudeStore(WorkerStore):
 
     def session_at(self, path: Path) -> Session | None:
         from prong.agents.claude.tree import Tree
-        from prong.agents.ids import is_uuid
+        from prong.agents.common import is_uuid
 
         with jsonl.opened(path) as file:
             read = _read(file, path)
@@ -140,8 +137,8 @@ class ClaudeStore(WorkerStore):
         return _session(ref, path, Tree(read), stat)
 
     def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
-        from prong.agents.claude.texts import Listening
-        from prong.agents.texts import Kept
+        from prong.agents.claude.words import Listening
+        from prong.agents.words import Kept
 
         try:
             file = jsonl.open_named(Path(path))
@@ -192,7 +189,7 @@ class ClaudeStore(WorkerStore):
     # -- forking -----------------------------------------------------------------------------
 
     def activity(self, session: Session) -> Activity:
-        from prong.agents.claude import live
+        from prong.agents.claude import activity as live
 
         found = [live.activity(root, session.id) for root in self.roots]
         return next((a for a in (Activity.BUSY, Activity.IDLE) if a in found), Activity.CLOSED)
@@ -201,7 +198,7 @@ class ClaudeStore(WorkerStore):
         return [root / "sessions" for root in self.roots]
 
     def source(self, session: Session, cache: ScanCache | None = None) -> "ClaudeSource":
-        from prong.agents.claude.source import ClaudeSource
+        from prong.agents.claude.fork.source import ClaudeSource
 
         busy = self.activity(session) is Activity.BUSY
         file = jsonl.open_named(session.path)
@@ -218,8 +215,8 @@ class ClaudeStore(WorkerStore):
     def fork_id(self, method: Method, source: ForkSource, cut: Cut, wanted: str | None) -> str:
         if wanted is None:
             return str(uuid4())
-        from prong.agents.claude import copying
-        from prong.agents.ids import checked_id
+        from prong.agents.claude.fork import copy as copying
+        from prong.agents.common import checked_id
 
         id_ = str(UUID(checked_id(wanted)))
         for root in self.roots:
@@ -229,18 +226,19 @@ class ClaudeStore(WorkerStore):
     def copy(
         self, source: ForkSource, cut: Cut, child: Child, publication: "Publication"
     ) -> Session:
-        from prong.agents.claude import commands, copying
-        from prong.agents.claude.source import ClaudeSource
+        from prong.agents.claude import launch
+        from prong.agents.claude.fork import copy as copying
+        from prong.agents.claude.fork.source import ClaudeSource
 
         assert isinstance(source, ClaudeSource)
-        root = child.root or commands.root_of(source.session.path, self.roots)
+        root = child.root or launch.root_of(source.session.path, self.roots)
         path, tree = copying.write(source, cut, child, root, publication)
         return _session(SessionRef(self.name, path.stem), path, tree, path.stat())
 
     def convert(
         self, messages: Iterable[Message], child: Child, publication: "Publication"
     ) -> Session:
-        from prong.agents.claude import conversion
+        from prong.agents.claude.fork import convert as conversion
 
         root = child.root or self.roots[0]
         return conversion.convert(messages, child, root, publication, self.session_at)
@@ -252,46 +250,46 @@ class ClaudeStore(WorkerStore):
 
     @property
     def seed_flags(self) -> tuple[str, ...]:
-        from prong.agents.claude import seeding
+        from prong.agents.claude import seed as seeding
 
         return seeding.FLAGS
 
     @property
     def program(self) -> Program:
         from prong.agents.argv import executable
-        from prong.agents.claude import commands
+        from prong.agents.claude import launch
 
         return Program(
-            name=executable(self.command, commands.PROGRAM),
-            flags=commands.FLAGS,
+            name=executable(self.command, launch.PROGRAM),
+            flags=launch.FLAGS,
             install="npm install -g @anthropic-ai/claude-code",
             root_variable="CLAUDE_CONFIG_DIR",
             product="Claude Code",
-            tested=tested.CLAUDE,
+            tested=versions.CLAUDE,
         )
 
     def start(self, child: Child, prompt: str | None = None) -> Launch:
-        from prong.agents.claude import commands
+        from prong.agents.claude import launch
 
-        return commands.start(self.command, self.roots, child, prompt)
+        return launch.start(self.command, self.roots, child, prompt)
 
     def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
-        from prong.agents.claude import commands
+        from prong.agents.claude import launch
 
-        return commands.resume(self.command, self.roots, session, cwd, prompt)
+        return launch.resume(self.command, self.roots, session, cwd, prompt)
 
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
-        from prong.agents.claude import commands
+        from prong.agents.claude import launch
 
-        return commands.native_fork(self.command, self.roots, session, child, prompt)
+        return launch.native_fork(self.command, self.roots, session, child, prompt)
 
     def seed(self, child: Child) -> Launch:
-        from prong.agents.claude import seeding
+        from prong.agents.claude import seed as seeding
 
         return seeding.launch(self.command, self.roots, child)
 
     def seeded(self, child: Child, output: Iterable[str]) -> "Answer":
-        from prong.agents.claude import seeding
+        from prong.agents.claude import seed as seeding
 
         return seeding.answer(output)
 
@@ -301,13 +299,13 @@ class ClaudeStore(WorkerStore):
 
     @property
     def _working(self) -> Working:
-        from prong.agents.claude import working
+        from prong.agents.claude import worker
 
-        return working
+        return worker
 
     @property
     def _trust(self) -> Trust:
-        from prong.agents.claude import trust
+        from prong.agents.claude.settings import trust
 
         return trust
 
@@ -325,13 +323,13 @@ class ClaudeStore(WorkerStore):
 
     @property
     def hooks(self) -> "ClaudeHooks":
-        from prong.agents.claude.hooks import ClaudeHooks
+        from prong.agents.claude.settings.hooks import ClaudeHooks
 
         return ClaudeHooks(self.roots[0])
 
     @property
     def mcp_servers(self) -> "ClaudeMcp":
-        from prong.agents.claude.mcp_servers import ClaudeMcp
+        from prong.agents.claude.settings.mcp_servers import ClaudeMcp
 
         return ClaudeMcp(self.roots[0], self.program.name)
 
@@ -340,7 +338,7 @@ class ClaudeStore(WorkerStore):
     ) -> SessionRef:
         from prong.agents.samples import Samples, write_sample
 
-        samples = Samples("prong.agents.claude", cwd, now, tested.CLAUDE[-1])
+        samples = Samples("prong.agents.claude", cwd, now, versions.CLAUDE[-1])
         if turn_over is not None:
             samples.replay(self.name, turn_over)
         folder = self.roots[0] / "projects" / project_folder(cwd)

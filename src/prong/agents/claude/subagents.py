@@ -7,8 +7,8 @@ import msgspec
 from prong.agents import jsonl
 from prong.agents.claude.folders import SUBAGENT
 from prong.agents.claude.transcript import LAUNCHERS, Transcript
-from prong.model import SubAgent
-from prong.regular import read_regular
+from prong.files.regular import read_regular
+from prong.model.sessions import SubAgent
 
 
 class _Meta(msgspec.Struct, rename="camel"):

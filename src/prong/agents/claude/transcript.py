@@ -15,8 +15,7 @@ from msgspec import Struct, field
 
 from prong.agents import jsonl
 from prong.agents.claude.prompts import Prompt, prompt_of, steering, text_of
-from prong.agents.claude.records import CHAIN_TYPES, Block, Body, Details, Line
-from prong.agents.claude.sizes import size_of
+from prong.agents.claude.records import CHAIN_TYPES, Block, Body, Details, Line, size_of
 from prong.agents.common import move
 
 ZERO = "00000000-0000-0000-0000-000000000000"

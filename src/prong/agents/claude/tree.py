@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from prong.agents.claude.leaf import belongs, find_leaf, is_note, speaker
 from prong.agents.claude.transcript import Boundary, Node, Transcript
-from prong.agents.times import parse_time
+from prong.agents.common import parse_time
 
 _NEARBY = timedelta(seconds=5)
 """How far back in time the CLI looks for a stand-in when the parent of a line is missing."""

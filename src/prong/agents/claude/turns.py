@@ -1,18 +1,65 @@
 """The turns of a conversation: where each opens, and what happened in it."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import structs
 
-from prong.agents.claude import queue
 from prong.agents.claude.prompts import Prompt
-from prong.agents.claude.transcript import EDITORS, SHELL, Call, Node, Result, Transcript
+from prong.agents.claude.transcript import (
+    EDITORS,
+    SHELL,
+    Call,
+    Node,
+    QueueOperation,
+    Result,
+    Transcript,
+)
 from prong.agents.claude.tree import Tree
-from prong.agents.times import parse_time
-from prong.model import Command, Turn, TurnKind, TurnState
-from prong.record import Record, field
+from prong.agents.common import parse_time
+from prong.model.record import Record, field
+from prong.model.sessions import Command, Turn, TurnKind, TurnState
+
+_MACHINE = ("<task-notification>", "<bash-notification>", '{"task_id"')
+
+
+def absorbed(transcript: Transcript, openers: Sequence[int]) -> list[tuple[int, str]]:
+    """Such prompts, each with the number of nodes that stood before it was removed.
+
+    `openers` are the places of all prompts, in order: a text that the running turn repeats before
+    the next prompt is not counted twice.
+    """
+    waiting: list[QueueOperation] = []
+    found: list[tuple[int, str]] = []
+    nodes = list(transcript.nodes.values()) if transcript.queue else []
+    for operation in transcript.queue:
+        match operation.operation:
+            case "enqueue":
+                waiting.append(operation)
+            case "dequeue" if waiting:
+                waiting.pop(0)
+            case "remove" if waiting:
+                texts = [queued.text for queued in waiting]
+                at = texts.index(operation.text) if operation.text in texts else 0
+                queued = waiting.pop(at)
+                after = bisect_left(openers, operation.order)
+                end = openers[after] + 1 if after < len(openers) else len(nodes)
+                text = queued.text.strip()
+                said = (_text(node) for node in nodes[queued.order : end])
+                if text and not text.startswith(_MACHINE) and text not in said:
+                    found.append((operation.order, text))
+            case "popAll":
+                # The person took the texts back into the input line.
+                waiting.clear()
+            case _:
+                pass
+    return found
+
+
+def _text(node: Node) -> str | None:
+    return node.queued or (node.prompt.text if node.prompt else None)
 
 
 class Span(Record):
@@ -139,7 +186,7 @@ def cut(tree: Tree) -> Cut:
         (span.opener.order, span) for span in (*active, *abandoned) if span.opener is not None
     ]
     openers.sort(key=lambda pair: pair[0])
-    for order, text in queue.absorbed(tree.transcript, [start for start, _ in openers]):
+    for order, text in absorbed(tree.transcript, [start for start, _ in openers]):
         begun = [span for start, span in openers if start < order]
         if begun:
             begun[-1].absorbed.append(text)

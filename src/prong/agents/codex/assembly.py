@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 from prong.agents.codex.facts import Facts, TurnMark
 from prong.agents.codex.library import FileName, Library, rollout_id
-from prong.agents.scanning import no_conversation
-from prong.agents.times import parse_time
-from prong.model import SeedHeader, Session, SessionRef, Skipped
-from prong.record import Record
+from prong.agents.common import parse_time
+from prong.agents.scan import no_conversation
+from prong.model.forks import SeedHeader
+from prong.model.record import Record
+from prong.model.sessions import Session, SessionRef, Skipped
 
 
 class Assembly(Record, dict=True):

@@ -9,8 +9,8 @@ from prong.agents.codex.history import Segment
 from prong.agents.codex.rollout import Header, Kind, Rollout
 from prong.agents.codex.turns import Cut, cut
 from prong.agents.common import first_line
-from prong.model import SeedHeader
-from prong.visible import safe
+from prong.model.forks import SeedHeader
+from prong.redaction.visible import safe
 
 
 class TurnMark(Struct, array_like=True, gc=False):

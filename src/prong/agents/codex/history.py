@@ -14,8 +14,8 @@ from prong.agents.codex import rollout
 from prong.agents.codex.library import Library
 from prong.agents.codex.rollout import PROMPTS, Entry, Kind, Rollout
 from prong.errors import Corrupt
-from prong.model import Skipped
-from prong.record import Record
+from prong.model.record import Record
+from prong.model.sessions import Skipped
 
 
 class Segment(Record, dict=True):

@@ -8,7 +8,7 @@ import msgspec
 from prong.agents import jsonl
 from prong.agents.codex.prompts import text_of, typed
 from prong.agents.codex.records import Line
-from prong.worker_ports import LastWords
+from prong.agents.worker_base import LastWords
 
 _line = msgspec.json.Decoder(Line).decode
 _MARKS = (b'"UserMessage"', b'"user_message"', b'"assistant"')

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from prong.record import Record
-from prong.regular import read_regular
-from prong.visible import safe
+from prong.files.regular import read_regular
+from prong.model.record import Record
+from prong.redaction.visible import safe
 
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _NAME = re.compile(
@@ -141,3 +141,8 @@ def names(roots: Sequence[Path]) -> dict[str, str]:
             if name.thread_name:
                 names[name.id] = safe(name.thread_name)
     return names
+
+
+def default_root() -> Path:
+    configured = os.environ.get("CODEX_HOME")
+    return Path(configured) if configured else Path.home() / ".codex"

@@ -10,11 +10,11 @@ from prong.agents.codex import prompts
 from prong.agents.codex.history import OpenFiles, Segment
 from prong.agents.codex.rollout import PROMPTS, Entry, Kind
 from prong.agents.codex.turns import Span
-from prong.agents.gist import gist
+from prong.agents.common import parse_time
 from prong.agents.media import IMAGE, Key
-from prong.agents.times import parse_time
-from prong.model import Media, Message, Role, Tool, View
-from prong.record import replace
+from prong.agents.tool_summary import gist
+from prong.model.record import replace
+from prong.model.sessions import Media, Message, Role, Tool, View
 
 
 class Content(NamedTuple):

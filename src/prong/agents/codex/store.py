@@ -9,20 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from prong.agents import tested
-from prong.agents.codex.folders import default_root
-from prong.agents.codex.library import FileName, Library, names
-from prong.agents.scanning import FileScan, Kind, Reading, recall
-from prong.agents.worker_store import Trust, WorkerStore, Working
+from prong.agents import versions
+from prong.agents.base import ForkSource, ScanCache, TurnOver
+from prong.agents.codex.library import FileName, Library, default_root, names
+from prong.agents.scan import FileScan, Kind, Reading, recall
+from prong.agents.worker import Trust, WorkerStore, Working
 from prong.errors import Corrupt, NotFound, ProngError, UsageError
-from prong.model import (
+from prong.model.forks import Child, Cut, Launch, Method
+from prong.model.record import replace
+from prong.model.sessions import (
     Activity,
-    Child,
     Conversation,
-    Cut,
-    Launch,
     Message,
-    Method,
     Program,
     Scan,
     Session,
@@ -31,24 +29,22 @@ from prong.model import (
     TurnState,
     View,
 )
-from prong.ports import ForkSource, ScanCache, TurnOver
-from prong.record import replace
 
 # What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
 if TYPE_CHECKING:
     from prong.agents.argv import Command
     from prong.agents.codex.assembly import Assembly
     from prong.agents.codex.facts import Facts
+    from prong.agents.codex.fork.source import CodexSource
     from prong.agents.codex.history import OpenFiles
-    from prong.agents.codex.hooks import CodexHooks
-    from prong.agents.codex.mcp_servers import CodexMcp
     from prong.agents.codex.rollout import Rollout
-    from prong.agents.codex.source import CodexSource
-    from prong.agents.codex.texts import Listening
+    from prong.agents.codex.settings.hooks import CodexHooks
+    from prong.agents.codex.settings.mcp_servers import CodexMcp
     from prong.agents.codex.turns import Span
+    from prong.agents.codex.words import Listening
     from prong.agents.headless import Answer
-    from prong.publication import Publication
-    from prong.texts import FileTexts, TextSink
+    from prong.files.publication import Publication
+    from prong.model.turn_text import FileTexts, TextSink
 
 
 def _reading() -> "Reading[Rollout, Facts]":
@@ -89,7 +85,7 @@ class CodexStore(WorkerStore):
         heard: list[Listening] = []
 
         def listening() -> "Listening":
-            from prong.agents.codex.texts import Listening
+            from prong.agents.codex.words import Listening
 
             assert sink is not None
             heard.append(Listening(sink, library))
@@ -128,8 +124,8 @@ class CodexStore(WorkerStore):
 
     def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
         from prong.agents.codex.history import OpenFiles
-        from prong.agents.codex.texts import Listening
-        from prong.agents.texts import Kept
+        from prong.agents.codex.words import Listening
+        from prong.agents.words import Kept
 
         kept = Kept(output=output)
         file = Path(path)
@@ -229,7 +225,7 @@ class CodexStore(WorkerStore):
     # -- forking -----------------------------------------------------------------------------
 
     def activity(self, session: Session) -> Activity:
-        from prong.agents.codex import live
+        from prong.agents.codex import activity as live
 
         if not self._is_open(session):
             return Activity.CLOSED
@@ -242,18 +238,18 @@ class CodexStore(WorkerStore):
         )
 
     def _is_open(self, session: Session) -> bool:
-        from prong.agents.codex import live
+        from prong.agents.codex import activity as live
 
         return any(live.is_open(root, session.id) for root in self.roots)
 
     def live_folders(self, sessions: Iterable[str]) -> Iterable[Path]:
-        from prong.agents.codex import live
+        from prong.agents.codex import activity as live
 
         return live.folders(self.roots, sessions)
 
     def source(self, session: Session, cache: ScanCache | None = None) -> "CodexSource":
+        from prong.agents.codex.fork.source import CodexSource
         from prong.agents.codex.history import OpenFiles
-        from prong.agents.codex.source import CodexSource
 
         # Asked first: a turn that ends meanwhile is not taken for one that was interrupted.
         is_open = self._is_open(session)
@@ -265,9 +261,9 @@ class CodexStore(WorkerStore):
     def fork_id(
         self, method: Method, source: ForkSource, cut: Cut, wanted: str | None
     ) -> str | None:
-        from prong.agents.codex.source import CodexSource
-        from prong.agents.codex.uuid7 import uuid7
-        from prong.agents.ids import checked_id
+        from prong.agents.codex.fork.new_thread import uuid7
+        from prong.agents.codex.fork.source import CodexSource
+        from prong.agents.common import checked_id
 
         if method is not Method.COPY:
             if wanted is not None:
@@ -276,7 +272,7 @@ class CodexStore(WorkerStore):
             return None
         if wanted is not None:
             return checked_id(wanted).lower()
-        from prong.agents.codex import native
+        from prong.agents.codex.fork import native
 
         if (
             isinstance(source, CodexSource)
@@ -290,9 +286,11 @@ class CodexStore(WorkerStore):
     def copy(
         self, source: ForkSource, cut: Cut, child: Child, publication: "Publication"
     ) -> Session:
-        from prong.agents.codex import commands, copying, native
-        from prong.agents.codex.source import CodexSource
-        from prong.agents.codex.uuid7 import uuid7
+        from prong.agents.codex import launch
+        from prong.agents.codex.fork import copy as copying
+        from prong.agents.codex.fork import native
+        from prong.agents.codex.fork.new_thread import uuid7
+        from prong.agents.codex.fork.source import CodexSource
 
         assert isinstance(source, CodexSource)
         running = [t.id for t in source.conversation.turns if t.state is TurnState.RUNNING]
@@ -303,7 +301,7 @@ class CodexStore(WorkerStore):
         path: Path | None = None
         if child.id is None and root == own and self._codex():
             publication.check()
-            server = commands.server_argv(self.command)
+            server = launch.server_argv(self.command)
             path = native.fork(source, cut, child, root, server, publication.check)
         if path is None:
             written = replace(child, id=child.id or uuid7(), root=root)
@@ -316,11 +314,12 @@ class CodexStore(WorkerStore):
 
     def _give_name(self, id_: str | None, child: Child) -> None:
         """Tell Codex the title of a fork."""
-        from prong.agents.codex import commands, native
+        from prong.agents.codex import launch
+        from prong.agents.codex.fork import native
 
         if id_ and child.title and self._codex():
             root = child.root or self.roots[0]
-            native.give_name(id_, child.title, root, commands.server_argv(self.command))
+            native.give_name(id_, child.title, root, launch.server_argv(self.command))
 
     def _codex(self) -> str | None:
         """The path of the program, if there is one."""
@@ -336,8 +335,8 @@ class CodexStore(WorkerStore):
     def convert(
         self, messages: Iterable[Message], child: Child, publication: "Publication"
     ) -> Session:
-        from prong.agents.codex import conversion
-        from prong.agents.codex.provider import model_provider
+        from prong.agents.codex.fork import convert as conversion
+        from prong.agents.codex.settings.provider import model_provider
 
         root = child.root or self.roots[0]
         provider = model_provider(self.command, root)
@@ -354,68 +353,68 @@ class CodexStore(WorkerStore):
 
     @property
     def seed_flags(self) -> tuple[str, ...]:
-        from prong.agents.codex import seeding
+        from prong.agents.codex import seed as seeding
 
         return seeding.FLAGS
 
     @property
     def program(self) -> Program:
         from prong.agents.argv import executable
-        from prong.agents.codex import commands
+        from prong.agents.codex import launch
 
         return Program(
-            name=executable(self.command, commands.PROGRAM),
-            flags=commands.FLAGS,
+            name=executable(self.command, launch.PROGRAM),
+            flags=launch.FLAGS,
             install="npm install -g @openai/codex",
             root_variable="CODEX_HOME",
             product="Codex",
-            tested=tested.CODEX,
+            tested=versions.CODEX,
         )
 
     def start(self, child: Child, prompt: str | None = None) -> Launch:
-        from prong.agents.codex import commands
+        from prong.agents.codex import launch
 
-        return commands.start(self.command, self.roots, child, prompt)
+        return launch.start(self.command, self.roots, child, prompt)
 
     def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
-        from prong.agents.codex import commands
+        from prong.agents.codex import launch
 
-        return commands.resume(self.command, self.roots, session, cwd, prompt)
+        return launch.resume(self.command, self.roots, session, cwd, prompt)
 
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
-        from prong.agents.codex import commands
+        from prong.agents.codex import launch
 
         if child.id is None:
             self._check_unpacked(session)
-        return commands.native_fork(self.command, self.roots, session, child, prompt)
+        return launch.native_fork(self.command, self.roots, session, child, prompt)
 
     def fork_natively(self, session: Session, child: Child) -> str:
-        from prong.agents.codex import commands
+        from prong.agents.codex import launch
 
         self._check_unpacked(session)
-        root = commands.native_root(session, child, self.roots)
-        id_ = commands.fork_natively(self.command, self.roots, session, child)
+        root = launch.native_root(session, child, self.roots)
+        id_ = launch.fork_natively(self.command, self.roots, session, child)
         self._give_name(id_, replace(child, root=root))
         return id_
 
     def _check_unpacked(self, session: Session) -> None:
         """Raise `UsageError` when Codex would change the source's files to fork it."""
-        from prong.agents.codex import commands
+        from prong.agents.codex import launch
 
         with closing(self.source(session)) as source:
             packed = [one.path for one in source.chain if one.path.suffix == ".zst"]
         if packed or session.archived:
             what = f"unpack {packed[0]}" if packed else f"take {session.path} out of the archive"
             message = f"Codex would {what} to fork {session.ref}"
-            raise UsageError(message, hint=commands.COPY_INSTEAD)
+            raise UsageError(message, hint=launch.COPY_INSTEAD)
 
     def seed(self, child: Child) -> Launch:
-        from prong.agents.codex import seeding
+        from prong.agents.codex import seed as seeding
 
         return seeding.launch(self.command, self.roots, child)
 
     def seeded(self, child: Child, output: Iterable[str]) -> "Answer":
-        from prong.agents.codex import seeding
+        from prong.agents.codex import seed as seeding
 
         answer = seeding.answer(output)
         if answer.error is None:
@@ -428,13 +427,13 @@ class CodexStore(WorkerStore):
 
     @property
     def _working(self) -> Working:
-        from prong.agents.codex import working
+        from prong.agents.codex import worker
 
-        return working
+        return worker
 
     @property
     def _trust(self) -> Trust:
-        from prong.agents.codex import trust
+        from prong.agents.codex.settings import trust
 
         return trust
 
@@ -442,13 +441,13 @@ class CodexStore(WorkerStore):
 
     @property
     def hooks(self) -> "CodexHooks":
-        from prong.agents.codex.hooks import CodexHooks
+        from prong.agents.codex.settings.hooks import CodexHooks
 
         return CodexHooks(self.roots[0], self.command)
 
     @property
     def mcp_servers(self) -> "CodexMcp":
-        from prong.agents.codex.mcp_servers import CodexMcp
+        from prong.agents.codex.settings.mcp_servers import CodexMcp
 
         return CodexMcp(self.roots[0], self.command, self.program.name)
 
@@ -456,7 +455,7 @@ class CodexStore(WorkerStore):
         # As if made before hooks were installed: nobody kept the code of these turns.
         from prong.agents.samples import Samples, write_sample
 
-        sessions = dict(Samples("prong.agents.codex", cwd, now, tested.CODEX[-1]).sessions())
+        sessions = dict(Samples("prong.agents.codex", cwd, now, versions.CODEX[-1]).sessions())
         for id_, text in sessions.items():
             began = json.loads(text.partition("\n")[0])["payload"]["timestamp"]
             day, time = began[:10], began[11:19].replace(":", "-")

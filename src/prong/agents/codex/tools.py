@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from prong.agents import jsonl
-from prong.agents.gist import as_words
+from prong.agents.tool_summary import as_words
 
 SHELLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "container.exec"})
 PATCH = "apply_patch"

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from prong.agents.codex.history import Piece, Segment, pieces
 from prong.agents.codex.rollout import Entry, Kind
-from prong.agents.times import parse_time
-from prong.model import Command, Turn, TurnKind, TurnState
-from prong.record import Record, field
+from prong.agents.common import parse_time
+from prong.model.record import Record, field
+from prong.model.sessions import Command, Turn, TurnKind, TurnState
 
 # These are looked at for each line of a store, and a global is found in a fraction of the time.
 _START, _END, _ABORT, _ROLLBACK = Kind.START, Kind.END, Kind.ABORT, Kind.ROLLBACK

@@ -10,11 +10,12 @@ from typing import Any, BinaryIO, Self
 
 import pytest
 
-from prong.agents.claude import copying
 from prong.agents.claude.folders import project_folder
+from prong.agents.claude.fork import copy
 from prong.errors import Corrupt, NotFound, Taken, UsageError
-from prong.model import Child, Cut, ForkPoint, Method, Session, SessionRef, TurnState, View
-from prong.publication import Publication
+from prong.files.publication import Publication
+from prong.model.forks import Child, Cut, ForkPoint, Method
+from prong.model.sessions import Session, SessionRef, TurnState, View
 from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import CWD, Claude, as_bytes, uuid
 
@@ -712,12 +713,12 @@ def test_a_fork_that_does_not_read_back_is_not_published(
     claude: Claude, forks: Forks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = two_turns(claude).write(claude.root)
-    real = copying.writer
+    real = copy.writer
 
     def losing(path: Path) -> _Losing:
         return _Losing(real(path))
 
-    monkeypatch.setattr(copying, "writer", losing)
+    monkeypatch.setattr(copy, "writer", losing)
     with pytest.raises(Corrupt, match="does not match its source"):
         forks.make(path, 2)
     assert not (claude.root / "projects" / project_folder(forks.into)).exists()

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prong.agents.claude.hooks import EVENTS, ClaudeHooks
+from prong.agents.claude.settings.hooks import EVENTS, ClaudeHooks
 from prong.errors import ConfigError
-from prong.model import Launch
+from prong.model.forks import Launch
 
 FILE = Path("/home/ada/.claude/settings.json")
 HOOKS = ClaudeHooks(FILE.parent)

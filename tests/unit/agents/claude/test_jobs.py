@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude import jobs
-from prong.state.scan import SqliteScanCache
+from prong.agents.claude import lineage
+from prong.storage.scan_cache import SqliteScanCache
 from tests.samples.claude import ClaudeSample
 from tests.unit.agents.claude.test_lineage import conversation, fork_session, parents
 from tests.unit.agents.scans import scan
@@ -140,13 +140,13 @@ def test_a_new_job_is_seen_by_the_next_scan_and_no_state_is_read_twice(
     child = fork_session(parent, CHILD, "a task")
     claude.write(child.id, child.lines)
     read: list[str] = []
-    reads = jobs._read
+    reads = lineage._read
 
     def counted(path: str) -> bytes:
         read.append(path)
         return reads(path)
 
-    monkeypatch.setattr(jobs, "_read", counted)
+    monkeypatch.setattr(lineage, "_read", counted)
     assert [one.parent for one in scan(claude.store, cache).sessions] == [None]
     path = state(claude, CHILD, PARENT, end_of(parent, 1))
     for _ in range(3):

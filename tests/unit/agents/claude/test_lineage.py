@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from prong.model import ForkPoint, SeedHeader, SessionRef
+from prong.model.forks import ForkPoint, SeedHeader
+from prong.model.sessions import SessionRef
 from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, uuid
 

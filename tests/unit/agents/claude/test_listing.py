@@ -10,7 +10,7 @@ import pytest
 
 from prong.agents.claude.store import ClaudeStore
 from prong.errors import Corrupt, NotFound
-from prong.state.scan import NoCache
+from prong.storage.scan_cache import NoCache
 from prong.testing.home import IsolatedHome
 from tests.unit.agents.stores import CWD, START, Claude, RawLine, as_bytes, uuid
 

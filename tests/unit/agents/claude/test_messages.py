@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prong.model import Message, View
+from prong.model.sessions import Message, View
 from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, uuid
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from prong import tails
-from prong.model import TurnKind
+from prong.agents import last_turn
+from prong.model.sessions import TurnKind
 from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, uuid
 
@@ -168,7 +168,7 @@ def test_reminders_of_the_program_and_those_that_a_person_typed(
     said = content if prompt is None else prompt
     assert claude.prompts(ID) == ["first", said]
     assert [text for _, text in claude.said(ID)] == ["first", said]
-    found = tails.claude(claude.session(ID).path)
+    found = last_turn.claude(claude.session(ID).path)
     assert found
     assert found.prompt == said
 

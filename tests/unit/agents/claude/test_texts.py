@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents import texts
-from prong.texts import TurnText
+from prong.agents import words
+from prong.model.turn_text import TurnText
 from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import START, Claude, as_bytes, uuid
 
@@ -102,7 +102,7 @@ def test_of_a_long_result_both_ends_are_kept(claude: Claude, form: str) -> None:
     (turn,) = heard(claude, sample)
     assert turn.output.startswith("begin é ")
     assert turn.output.endswith(" \\ö end")
-    assert len(turn.output) <= 2 * texts.RESULT_END + 1
+    assert len(turn.output) <= 2 * words.RESULT_END + 1
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_of_a_talkative_sub_agent_both_ends_are_kept(claude: Claude) -> None:
     aside = heard(claude, sample)[1].aside
     assert "first words" in aside
     assert aside.endswith("last words")
-    assert len(aside) < texts.ASIDE_LENGTH + 100
+    assert len(aside) < words.ASIDE_LENGTH + 100
 
 
 def test_without_the_file_the_task_is_told(claude: Claude) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prong.model import Command, Turn, TurnState
+from prong.model.sessions import Command, Turn, TurnState
 from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import START, Claude, uuid
 

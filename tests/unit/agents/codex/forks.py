@@ -6,8 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from prong.model import Child, Cut, ForkPoint, Session, View
-from prong.publication import Publication
+from prong.files.publication import Publication
+from prong.model.forks import Child, Cut, ForkPoint
+from prong.model.sessions import Session, View
 from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import Codex, uuid
 

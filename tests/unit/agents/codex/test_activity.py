@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.codex import live
-from prong.model import Activity
+from prong.agents.codex import activity as live
+from prong.model.sessions import Activity
 from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import Codex, uuid
 

@@ -13,8 +13,9 @@ import zstandard
 from prong.agents.codex import app_server
 from prong.agents.codex.app_server import AppServer, Refused
 from prong.errors import Busy, Corrupt, External, Taken, UsageError
-from prong.model import Child, Cut, ForkPoint, Message, Method, Session, SessionRef
-from prong.publication import Publication
+from prong.files.publication import Publication
+from prong.model.forks import Child, Cut, ForkPoint, Method
+from prong.model.sessions import Message, Session, SessionRef
 from tests.unit.agents.codex.forks import thread, write
 from tests.unit.agents.stores import Codex, uuid
 

@@ -11,11 +11,11 @@ from uuid import UUID
 
 import pytest
 
-from prong.agents.codex import copying
+from prong.agents.codex.fork import copy
 from prong.agents.codex.store import CodexStore
 from prong.errors import Corrupt, NotFound, Taken, UsageError
-from prong.model import Child, Cut, ForkPoint, Method
-from prong.publication import Publication
+from prong.files.publication import Publication
+from prong.model.forks import Child, Cut, ForkPoint, Method
 from tests.unit.agents.codex.forks import ID, NEW, OTHER, SEGMENT, Forks, lines, thread, write
 from tests.unit.agents.stores import CWD, Codex, as_bytes, uuid
 
@@ -298,7 +298,7 @@ class _Forgetful(io.BufferedWriter):
 def test_a_fork_that_does_not_read_back_is_not_published(
     codex: Codex, forks: Forks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copying, "writer", _Forgetful)
+    monkeypatch.setattr(copy, "writer", _Forgetful)
     path = write(codex, thread(codex, "one"))
     before = sorted(codex.root.rglob("*"))
     with pytest.raises(Corrupt):

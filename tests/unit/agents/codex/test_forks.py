@@ -10,8 +10,8 @@ import zstandard
 from prong.agents.codex.store import CodexStore
 from prong.app import App
 from prong.config import Config
-from prong.model import View
-from prong.state.scan import NoCache
+from prong.model.sessions import View
+from prong.storage.scan_cache import NoCache
 from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import CWD, START, Codex, uuid
 

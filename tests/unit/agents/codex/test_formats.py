@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from prong.model import Command, TurnKind, View
+from prong.model.sessions import Command, TurnKind, View
 from tests.unit.agents.stores import CWD, START, Codex, RawLine, uuid
 
 ID, OTHER = uuid(1), uuid(2)

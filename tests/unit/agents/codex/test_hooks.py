@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from prong.agents.codex.hooks import EVENTS, CodexHooks
+from prong.agents.codex.settings.hooks import EVENTS, CodexHooks
 from prong.errors import ConfigError, External
-from prong.model import Launch
+from prong.model.forks import Launch
 from tests.unit.agents.codex import hook_server
 
 COMMAND = ("/opt/prong/bin/prong-hook",)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.model import ForkPoint, SeedHeader, SessionRef
+from prong.model.forks import ForkPoint, SeedHeader
+from prong.model.sessions import SessionRef
 from tests.samples.codex import CodexSample
 from tests.unit.agents.codex.forks import Forks, thread, write
 from tests.unit.agents.stores import Codex, uuid

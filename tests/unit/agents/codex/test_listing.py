@@ -8,7 +8,7 @@ import zstandard
 
 from prong.agents.codex.store import CodexStore
 from prong.errors import Corrupt, NotFound
-from prong.state.scan import NoCache
+from prong.storage.scan_cache import NoCache
 from prong.testing.home import IsolatedHome
 from tests.unit.agents.stores import CWD, START, Codex, as_bytes, uuid
 

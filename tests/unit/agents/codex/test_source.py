@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from prong.agents.codex.source import CodexSource
+from prong.agents.codex.fork.source import CodexSource
 from prong.errors import NotFound
-from prong.model import Cut
-from prong.state.scan import SqliteScanCache
+from prong.model.forks import Cut
+from prong.storage.scan_cache import SqliteScanCache
 from tests.samples.codex import CodexSample
 from tests.unit.agents.scans import Opened
 from tests.unit.agents.stores import Codex, uuid

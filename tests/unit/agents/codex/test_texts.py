@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from prong.agents.codex import texts
+from prong.agents.codex import words
 from prong.agents.codex.facts import Facts
-from prong.state.scan import NoCache
+from prong.model.turn_text import TurnText
+from prong.storage.scan_cache import NoCache
 from prong.testing.contract import MemoryCache, TextCollector
-from prong.texts import TurnText
 from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import START, Codex, uuid
 
@@ -139,15 +139,15 @@ def test_what_cannot_be_kept_is_read_again(codex: Codex, monkeypatch: pytest.Mon
     codex.store.scan_texts(NoCache(), usual)
     assert [turn.index for turn in usual.files[codex.session(ids[0]).file].turns] == [2]
     most: list[int] = []
-    keep = texts.Listening.summarise
+    keep = words.Listening.summarise
 
-    def summarise(self: texts.Listening, *given: Any) -> Facts:
+    def summarise(self: words.Listening, *given: Any) -> Facts:
         facts = keep(self, *given)
         most.append(sum(heard.words.size for heard in self.waiting))
         return facts
 
-    monkeypatch.setattr(texts.Listening, "summarise", summarise)
-    monkeypatch.setattr(texts, "_MOST_KEPT", 20_000)
+    monkeypatch.setattr(words.Listening, "summarise", summarise)
+    monkeypatch.setattr(words, "_MOST_KEPT", 20_000)
     sink = TextCollector()
     codex.store.scan_texts(NoCache(), sink)
     assert sink.files == usual.files
@@ -158,7 +158,7 @@ def test_what_cannot_be_kept_is_read_again(codex: Codex, monkeypatch: pytest.Mon
 def test_a_file_that_alone_is_too_much_is_heard(
     codex: Codex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(texts, "_MOST_KEPT", 1)
+    monkeypatch.setattr(words, "_MOST_KEPT", 1)
     sample = codex.new()
     sample.turn("one", "1")
     codex.write(ID, sample.lines)

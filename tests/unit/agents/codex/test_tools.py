@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from prong.model import Command, Turn
+from prong.model.sessions import Command, Turn
 from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import Codex, uuid
 

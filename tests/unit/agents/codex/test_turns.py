@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from prong.model import TurnKind, View
+from prong.model.sessions import TurnKind, View
 from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import Codex, uuid
 

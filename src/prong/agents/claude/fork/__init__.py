@@ -1,0 +1,1 @@
+"""Forks as new session files of Claude Code."""

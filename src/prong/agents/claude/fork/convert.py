@@ -1,0 +1,157 @@
+"""A conversation of another agent as a session file of Claude Code.
+
+Lines as the CLI itself writes them, as far as it looks at them again. No model is named: the CLI
+would try to go on with that one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from prong.agents import convert as converting
+from prong.agents import versions
+from prong.agents.claude.folders import project_folder
+from prong.agents.claude.fork.copy import check_free
+from prong.agents.claude.transcript import ZERO
+from prong.agents.common import alone, checked_id
+from prong.agents.convert import Part, Piece, PlainTurn, plain_turns
+from prong.files.publication import Publication
+from prong.model.forks import Child, ForkPoint
+from prong.model.sessions import Message, Session
+
+_USAGE = dict.fromkeys(
+    (
+        "input_tokens",
+        "cache_creation_input_tokens",
+        "cache_read_input_tokens",
+        "output_tokens",
+    ),
+    0,
+)
+
+
+def convert(
+    messages: Iterable[Message],
+    child: Child,
+    root: Path,
+    publication: Publication,
+    session_at: Callable[[Path], Session | None],
+) -> Session:
+    """Write a session below a configuration root, read it back and publish it."""
+    id_ = checked_id(child.id) if child.id else str(uuid4())
+    check_free(root, id_)
+    target = root / "projects" / project_folder(child.cwd) / f"{id_}.jsonl"
+    staged = publication.stage(target)
+    script = _Script(id_, child.cwd, child.parent)
+    turns = plain_turns(messages, child.parent.session.agent)
+    converting.write(staged, script.session(turns, child.title))
+    with alone(root / "projects"):
+        check_free(root, id_)
+        return converting.publish(staged, target, script.turns, publication, session_at)
+
+
+@dataclass
+class _Script:
+    """The lines of one session, in the order in which they are written."""
+
+    id: str
+    cwd: Path
+    parent: ForkPoint
+    turns: int = 0
+    _is_answered: bool = False
+    _leaf: str | None = None
+    _common: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._common = {
+            "userType": "external",
+            "entrypoint": "cli",
+            "cwd": str(self.cwd),
+            "sessionId": self.id,
+            "version": versions.CLAUDE[-1],
+            # As a branch of the CLI names its source; and which agent's, and at which turn.
+            "forkedFrom": {
+                "sessionId": self.parent.session.id,
+                "messageUuid": self.parent.turn_id or ZERO,
+                "agent": self.parent.session.agent,
+                "turn": self.parent.turn,
+            },
+        }
+
+    def session(self, turns: Iterable[PlainTurn], title: str | None) -> Iterator[dict[str, Any]]:
+        for turn in turns:
+            yield from self._turn(turn)
+        if self._leaf is None:
+            raise converting.nothing_to_convert()
+        if not self.turns and self._is_answered:
+            self.turns = 1  # answers without any prompt are read as one turn
+        if title:
+            yield {"type": "custom-title", "customTitle": title, "sessionId": self.id}
+
+    def _turn(self, turn: PlainTurn) -> Iterator[dict[str, Any]]:
+        for piece in turn.context:
+            yield self._said_by_user(piece, isMeta=True)
+        for position, piece in enumerate(turn.pieces):
+            if piece.role == "assistant":
+                yield self._answer(piece)
+            elif piece.role == "summary":
+                yield self._said_by_user(piece, isCompactSummary=True)
+            elif piece.role == "user" and (position == 0 or not self.turns):
+                yield self._prompt(piece)
+            else:
+                # It was said in the middle of the turn, so it opens none.
+                yield self._said_by_user(piece)
+
+    def _prompt(self, piece: Piece) -> dict[str, Any]:
+        self.turns += 1
+        return self._said_by_user(
+            piece,
+            promptId=str(uuid4()),
+            origin={"kind": "human"},
+            promptSource="typed",
+            turnOrigin="human",
+            turnPosition={"promptIndex": self.turns, "turnIndex": self.turns},
+        )
+
+    def _said_by_user(self, piece: Piece, **fields: Any) -> dict[str, Any]:
+        is_text = all(isinstance(part, str) for part in piece.parts)
+        content = piece.text if is_text else [_block(part) for part in piece.parts]
+        message = {"role": "user", "content": content}
+        return self._line("user", piece.time, message=message, **fields)
+
+    def _answer(self, piece: Piece) -> dict[str, Any]:
+        self._is_answered = True
+        message = {
+            "id": f"msg_{uuid4().hex}",
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "text", "text": piece.text}],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": _USAGE,
+        }
+        return self._line("assistant", piece.time, message=message)
+
+    def _line(self, type_: str, time: datetime, **fields: Any) -> dict[str, Any]:
+        uuid = str(uuid4())
+        line = {
+            "parentUuid": self._leaf,
+            "isSidechain": False,
+            "type": type_,
+            **fields,
+            "uuid": uuid,
+            "timestamp": converting.timestamp(time),
+            **self._common,
+        }
+        self._leaf = uuid
+        return line
+
+
+def _block(part: Part) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    source = {"type": "base64", "media_type": part.type, "data": part.read()}
+    return {"type": "image", "source": source}

@@ -1,0 +1,180 @@
+"""What lies beside a session file: sub-agents, large tool results, the memory of the project."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw
+
+from prong.agents.claude.fork.source import ClaudeSource
+from prong.agents.claude.transcript import Node
+from prong.agents.common import path_text
+from prong.files.publication import Publication, copy_file, writer
+from prong.files.regular import open_regular, read_regular
+from prong.model.sessions import SubAgent
+
+_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_encode = msgspec.json.Encoder().encode
+_encode_lines = msgspec.json.Encoder().encode_lines
+_SIGNED = b'"signature"'
+"""A thought is signed as it stands, so a line that has one is not rewritten."""
+_CHUNK = 1 << 18
+_RESULTS = "tool-results"
+_AGENTS = "subagents"
+
+Record = tuple[int, dict[str, Raw]]
+"""About how long a line is, and its fields."""
+
+
+@dataclass
+class Moved:
+    """The folder of a session under its new name. Lines name it where a tool said much."""
+
+    session_file: Path
+    target: Path
+    results: set[Path] = field(default_factory=set[Path])
+    """The files of large tool results that the lines name."""
+
+    def __post_init__(self) -> None:
+        # The CLI wrote the path as it saw it: through a link, or not.
+        homes = {self.session_file.with_suffix(""), self.session_file.resolve().with_suffix("")}
+        self._needles = {_inside(home): _results(home) for home in homes if home.is_dir()}
+        self._replacement = _inside(self.target.with_suffix(""))
+
+    def lines(self, records: Iterable[Record]) -> Iterator[bytes]:
+        """The records as lines, with the paths into the old folder turned to the new one.
+
+        Some at a time: calls cost more than bytes.
+        """
+        chunk: list[dict[str, Raw]] = []
+        size = 0
+        for length, fields in records:
+            chunk.append(fields)
+            size += length
+            if size > _CHUNK:
+                yield self._encoded(chunk)
+                chunk.clear()
+                size = 0
+        yield self._encoded(chunk)
+
+    def _encoded(self, records: list[dict[str, Raw]]) -> bytes:
+        lines = _encode_lines(records)
+        if not any(needle in lines for needle in self._needles):
+            return lines
+        return b"".join(self._rewritten(_encode(record)) + b"\n" for record in records)
+
+    def _rewritten(self, line: bytes) -> bytes:
+        for needle, results in self._needles.items():
+            if needle not in line:
+                continue
+            for result in results:
+                if _inside(result)[:-1] in line:
+                    self.results.add(result)
+            if _SIGNED not in line:
+                line = line.replace(needle, self._replacement)
+        return line
+
+
+def _inside(folder: Path | str) -> bytes:
+    """How paths below a folder begin inside a JSON string."""
+    return _encode(path_text(folder))[1:-1] + b"/"
+
+
+def _results(home: Path) -> list[Path]:
+    try:
+        return sorted((home / _RESULTS).iterdir())
+    except OSError:
+        return []
+
+
+def launched(source: ClaudeSource, nodes: Iterable[Node]) -> list[SubAgent]:
+    """The sub-agents that these lines started, and those that they started in turn."""
+    calls = {call.id for node in nodes for call in node.calls}
+    rest = list(source.conversation.subagents)
+    found: list[SubAgent] = []
+    while rest:
+        started = [agent for agent in rest if agent.call_id in calls]
+        if not started:
+            break
+        found += started
+        rest = [agent for agent in rest if agent.call_id not in calls]
+        if rest:
+            calls = set[str]().union(*(_calls_in(agent.path) for agent in started))
+    return found
+
+
+def _calls_in(path: Path) -> set[str]:
+    try:
+        return {id_.decode() for id_ in re.findall(rb'"id"\s*:\s*"(\w+)"', read_regular(path))}
+    except OSError:
+        return set()
+
+
+def stage(
+    moved: Moved, agents: list[Path], id_: str, until: str | None, publication: Publication
+) -> None:
+    """Copy the sub-agents, up to a time, and the tool results that the fork names."""
+    home = moved.target.with_suffix("")
+    folder: Path | None = None
+    if agents:
+        folder = _made(publication.stage(home))
+        beside = _made(folder / _AGENTS)
+        for path in agents:
+            _copy_agent(path, beside, id_, until, moved)
+    for result in sorted(moved.results):
+        folder = folder or _made(publication.stage(home))
+        if result.is_file():
+            copy_file(result, _made(folder / _RESULTS) / result.name)
+
+
+def _copy_agent(path: Path, folder: Path, id_: str, until: str | None, moved: Moved) -> None:
+    with open_regular(path) as lines, writer(folder / path.name) as file:
+        file.writelines(moved.lines(_agent_records(lines, id_, until)))
+    meta = path.with_suffix(".meta.json")
+    if meta.is_file():
+        copy_file(meta, folder / meta.name)
+
+
+def _agent_records(lines: Iterable[bytes], id_: str, until: str | None) -> Iterator[Record]:
+    new_id = Raw(_encode(id_))
+    for line in lines:
+        try:
+            fields = _fields(line)
+        except (ValueError, RecursionError):
+            continue  # half a line, or garbage: the agent skips it as well
+        if until is not None and _time_of(fields) > until:
+            break
+        fields["sessionId"] = new_id
+        yield len(line), fields
+
+
+def _time_of(fields: dict[str, Raw]) -> str:
+    """When the line was written; they all write it in the same form, so it can be compared."""
+    return bytes(fields.get("timestamp", Raw(b""))).decode("utf-8", "replace").strip('"')
+
+
+def stage_memory(session_file: Path, folder: Path, publication: Publication) -> None:
+    """The notes that the agent keeps for a project, unless the target project has its own."""
+    source, target = session_file.parent / "memory", folder / "memory"
+    if source == target or not _has_files(source) or _has_files(target):
+        return
+    staged = _made(publication.stage(target, optional=True))
+    for path, names, files in os.walk(source):
+        there = staged / Path(path).relative_to(source)
+        for name in names:
+            _made(there / name)
+        for name in files:
+            if (Path(path) / name).is_file():
+                copy_file(Path(path) / name, there / name)
+
+
+def _has_files(folder: Path) -> bool:
+    return any(files for _, _, files in os.walk(folder))
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder

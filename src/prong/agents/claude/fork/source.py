@@ -1,0 +1,119 @@
+"""One reading of a session: its turns, and what a fork at any of them would hold."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import BinaryIO
+
+from prong.agents import jsonl
+from prong.agents.claude import subagents, turns
+from prong.agents.claude.fork.selection import Selection, select
+from prong.agents.claude.messages import Renderer
+from prong.agents.claude.transcript import Transcript
+from prong.agents.claude.tree import Tree
+from prong.agents.claude.turns import Span
+from prong.errors import Corrupt
+from prong.model.forks import Cut, Extent
+from prong.model.sessions import Conversation, Message, Session, Skipped, TurnKind, View
+
+
+class ClaudeSource:
+    """Holds the file open, so that its bytes are those that were read, whatever happens to it."""
+
+    def __init__(
+        self, session: Session, file: BinaryIO, transcript: Transcript, *, live: bool
+    ) -> None:
+        if not transcript.nodes and transcript.bad:
+            raise Corrupt(f"cannot read anything in {session.path}", path=str(session.path))
+        self.session = session
+        self.file = file
+        self.transcript = transcript
+        self._live = live
+        self._selections: dict[Cut, Selection] = {}
+        self._extents: dict[Cut, Extent] = {}
+
+    def close(self) -> None:
+        self.file.close()
+
+    @cached_property
+    def tree(self) -> Tree:
+        return Tree(self.transcript)
+
+    @cached_property
+    def whole(self) -> turns.Cut:
+        return turns.cut(self.tree)
+
+    @property
+    def conversation(self) -> Conversation:
+        return self._conversation
+
+    @cached_property
+    def _conversation(self) -> Conversation:
+        active, abandoned, compactions = turns.build(self.whole, self.transcript, live=self._live)
+        path = self.session.path
+        return Conversation(
+            session=self.session,
+            turns=active,
+            abandoned=abandoned,
+            compactions=compactions,
+            subagents=subagents.find(path, self.transcript),
+            skipped=tuple(Skipped(path, reason, offset) for offset, reason in self.transcript.bad),
+        )
+
+    def selection(self, cut: Cut) -> Selection:
+        if cut not in self._selections:
+            self._selections[cut] = select(self.tree, self.whole, cut)
+        return self._selections[cut]
+
+    def extent(self, cut: Cut) -> Extent:
+        if cut not in self._extents:
+            self._extents[cut] = self._extent(cut)
+        return self._extents[cut]
+
+    def _extent(self, cut: Cut) -> Extent:
+        chosen = self.selection(cut)
+        # What was reported before a compaction tells nothing about what is left.
+        start = max((n.order for n in chosen.nodes if n.boundary), default=-1)
+        reported = [n.tokens for n in chosen.context if n.tokens and n.order > start]
+        return Extent(
+            turns=len(chosen.turn_ids),
+            characters=sum(node.size for node in chosen.context),
+            # Where compactions are undone, what was reported after one is too little.
+            tokens=(max(reported) if cut.full else reported[-1]) if reported else None,
+            warnings=tuple(self._warnings(chosen)),
+        )
+
+    def messages(self, cut: Cut) -> Iterator[Message]:
+        chosen = self.selection(cut)
+        numbers = {
+            node.uuid: number
+            for number, span in enumerate(chosen.spans)
+            for node in span.nodes
+            if number
+        }
+        renderer = Renderer(self.file, self.transcript, View.HISTORY)
+        for node in chosen.nodes if cut.full else chosen.context:
+            yield from renderer.render([node], numbers.get(node.uuid))
+
+    def _warnings(self, chosen: Selection) -> Iterator[str]:
+        waiting = self._unreported(chosen)
+        if waiting:
+            agents = "a background agent" if waiting == 1 else f"{waiting} background agents"
+            yield f"{agents} had not reported back at this turn; Claude Code may say it failed"
+
+    def _unreported(self, chosen: Selection) -> int:
+        """Background agents of the fork's turns that reported back only later."""
+        calls = [call.id for node in chosen.nodes for call in node.calls]
+        return sum(
+            any(call in told for call in calls)
+            for told in (self._notification(span) for span in chosen.rest)
+            if told
+        )
+
+    def _notification(self, span: Span) -> str:
+        opener = span.opener
+        if opener is None or opener.prompt is None:
+            return ""
+        if opener.prompt.kind is not TurnKind.NOTIFICATION:
+            return ""
+        line = jsonl.read_at(self.file, opener.place) or {}
+        return str(line.get("message"))

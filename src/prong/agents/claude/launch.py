@@ -1,0 +1,190 @@
+"""How Claude Code is started: new, on a session, on a fork of its own."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from prong.agents import argv
+from prong.agents.argv import Command, Grammar, flags
+from prong.agents.claude.folders import default_root, project_folder
+from prong.agents.common import is_uuid
+from prong.agents.literal import prepared, visible, without_invisible
+from prong.agents.shell import Word
+from prong.agents.worker_base import Route
+from prong.model.forks import Child, Launch
+from prong.model.sessions import Session
+
+_LINE = "Prompt:"
+_ENDS = frozenset({"exit", "quit", ":q", ":q!", ":wq", ":wq!"})
+_MENTION = re.compile(r"""(^|[\s\u3002\u3001\uff1f\uff01])@(?=["\[/\\~]|[^\s]*(?:\.\.|:))""")
+"""One that may lead out of the folder: a path from the top, a quoted one, a resource of a server.
+
+What lies in the folder may be read without a question, so such a mention stays as it is.
+"""
+
+
+def as_prompt(text: str, route: Route) -> str:
+    """The text, changed as little as is needed so that it is a prompt and nothing else."""
+    if route is Route.TYPED:
+        # Claude Code takes it out itself, and then wants another Enter.
+        text = without_invisible(text)
+    text = _MENTION.sub(r"\1\\@", prepared(text, route))
+    seen = visible(text)
+    if seen.lstrip().startswith("/") or seen.strip().lower() in _ENDS:
+        return f"{_LINE}\n{text}"
+    if route is Route.TYPED and seen.startswith("!"):
+        return f" {text}"
+    return text
+
+
+PROGRAM = "claude"
+FLAGS = ("--resume", "--fork-session", "--session-id", "--name")
+"""What the launches below use."""
+
+# From the help text, and the flags that it does not show.
+GRAMMAR = Grammar(
+    switches=flags(
+        """
+        --allow-dangerously-skip-permissions --ax-screen-reader --bare --bg --background --brief
+        --chrome -c --continue --cowork --dangerously-skip-permissions --debug-to-stderr --desktop
+        --disable-slash-commands --exclude-dynamic-system-prompt-sections --fork-session
+        --forward-subagent-text -h --help --ide --include-hook-events --include-partial-messages
+        --init --init-only --maintenance --mcp-debug --no-chrome --no-session-persistence -p --print
+        --replay-user-messages --reply-on-resume --restricted --safe-mode --session-mirror
+        --strict-mcp-config --tmux --verbose -v --version
+        """
+    ),
+    one=flags(
+        """
+        --advisor --agent --agent-color --agent-id --agent-name --agent-type --agents
+        --append-subagent-system-prompt --append-subagent-system-prompt-file
+        --append-system-prompt --append-system-prompt-file --autocompact --debug-file --effort
+        --environment --fallback-model --fast-mode --input-format --json-schema --managed-settings
+        --max-budget-usd --max-thinking-tokens --max-turns --model -n --name --output-format
+        --parent-session-id --permission-mode --permission-prompt-tool --permission-prompts
+        --plan-mode-instructions --plugin-dir --plugin-dir-no-mcp --plugin-url --prefill
+        --proactivity --project-config-root --remote-control-session-name-prefix
+        --resume-drops-turn --resume-session-at --rewind-files --sdk-url --session-began-as-copy
+        --session-id --setting-sources --settings --system-prompt --system-prompt-file
+        --system-prompt-snapshot --task-budget --team-name --teammate-mode --thinking
+        --thinking-display --workload
+        """
+    ),
+    optional=flags(
+        """
+        --cloud -d --debug --from-pr --prompt-suggestions --rc --remote --remote-control -r
+        --resume --teleport -w --worktree
+        """
+    ),
+    many=flags(
+        """
+        --add-dir --allowedTools --allowed-tools --betas --channels
+        --dangerously-load-development-channels --disallowedTools --disallowed-tools --file
+        --mcp-config --tools
+        """
+    ),
+)
+
+SESSION_FLAGS = flags(
+    """
+    -r --resume -c --continue --session-id --fork-session --resume-session-at --resume-drops-turn
+    --from-pr --teleport --rewind-files --reply-on-resume --session-began-as-copy
+    """
+)
+"""Whatever says which session is opened, and from where."""
+
+_NAME_FLAGS = frozenset({"-n", "--name"})
+
+
+def start(
+    command: Command, roots: Sequence[Path], child: Child, prompt: str | None = None
+) -> Launch:
+    own = ["--session-id", child.id] if child.id else []
+    words = _rebuilt(command, [*own, *_named(child)], prompt, renamed=child.title is not None)
+    root = child.root or roots[0]
+    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
+
+
+def resume(
+    command: Command, roots: Sequence[Path], session: Session, cwd: Path, prompt: str | None = None
+) -> Launch:
+    """The session itself. It may be one that is yet to be written."""
+    root = root_of(session.path, roots)
+    words = _rebuilt(command, ["--resume", handle(session, root, cwd)], prompt)
+    return argv.launch(words, cwd, environment(root), f"{session.agent}:{session.id[:8]}")
+
+
+def native_fork(
+    command: Command,
+    roots: Sequence[Path],
+    session: Session,
+    child: Child,
+    prompt: str | None = None,
+) -> Launch:
+    """Claude Code's own fork of the whole session; it writes the file with the first prompt."""
+    root = root_of(session.path, roots)
+    own = ["--resume", handle(session, root, child.cwd), "--fork-session"]
+    own += ["--session-id", child.id] if child.id else []
+    words = _rebuilt(command, [*own, *_named(child)], prompt, renamed=child.title is not None)
+    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
+
+
+def root_of(path: Path, roots: Sequence[Path]) -> Path:
+    """The root that a session file lies in; the first one for a file from elsewhere."""
+    for root in roots:
+        if path.is_relative_to(root):
+            return root
+    projects = path.absolute().parents[1:2]
+    if projects and projects[0].name == "projects":
+        return projects[0].parent
+    return roots[0]
+
+
+def environment(root: Path) -> dict[str, str]:
+    return argv.root_variable("CLAUDE_CONFIG_DIR", root, default_root())
+
+
+def handle(session: Session, root: Path, cwd: Path) -> str:
+    """What `--resume` is told: the id, or the path of a session that lies elsewhere.
+
+    Older versions (2.1.197) look for an id in the project of the working directory only. An id
+    that a file made up could be taken for a flag, and one in a renamed file for another session.
+    """
+    path = session.path.absolute()
+    usual = root.absolute() / "projects" / project_folder(cwd) / f"{session.id}.jsonl"
+    # A fork that is planned has no file yet; its id is all there is.
+    if path.is_file() and not (is_uuid(session.id) and _is_same(path, usual)):
+        return str(path)
+    return session.id
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _named(child: Child) -> list[str]:
+    return ["--name", child.title] if child.title else []
+
+
+def _rebuilt(
+    command: Command, own: Sequence[str], prompt: str | None, *, renamed: bool = False
+) -> tuple[str, ...]:
+    dropped = SESSION_FLAGS | _NAME_FLAGS if renamed else SESSION_FLAGS
+
+    def change(words: Sequence[Word]) -> Sequence[Word]:
+        kept = [one for one in GRAMMAR.arguments(words) if one.flag not in dropped]
+        return argv.with_prompt(kept, own, operand(prompt))
+
+    return argv.rebuilt(command, PROGRAM, change)
+
+
+def operand(prompt: str | None) -> str | None:
+    """A prompt of one word may be the name of a subcommand (`doctor`), and `--` is no help there.
+
+    The space keeps it a prompt; Claude Code takes it away again.
+    """
+    if prompt is None:
+        return None
+    prompt = as_prompt(prompt, Route.ARGUMENT)
+    return prompt if len(prompt.split()) > 1 else f"{prompt} "

@@ -1,0 +1,1 @@
+"""The settings of Claude Code: hooks, MCP servers, trusted folders."""

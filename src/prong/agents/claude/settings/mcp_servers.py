@@ -1,0 +1,126 @@
+"""The MCP servers of Claude Code: `mcpServers` in `.claude.json` and in a project's `.mcp.json`.
+
+Measured: `claude mcp add` refuses a name that is taken in the same scope. `local` is
+kept under the repository, and a worktree counts as the one that it belongs to. Servers get the
+whole environment of Claude Code.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from prong.agents.claude.launch import environment
+from prong.agents.claude.settings import trust
+from prong.agents.settings import mcp_servers
+from prong.agents.settings import trust as trusting
+from prong.agents.settings.file import Text
+from prong.agents.settings.mcp_base import McpChange, McpEntry, McpScope, McpServer
+from prong.errors import ConfigError, External
+from prong.files.edits import read
+
+_SERVERS = "mcpServers"
+_PLUG_INS = "enabledPlugins"
+
+
+class ClaudeMcp:
+    """Where they are kept, and what is typed to change them."""
+
+    scopes: Sequence[McpScope] = ("local", "project", "user")
+    hands_on_all = True
+
+    def __init__(self, root: Path, program: str) -> None:
+        self._root = root
+        self._program = program
+
+    def entry(self, name: str, scope: McpScope, folder: Path) -> McpEntry | None:
+        table: Any = _loaded(self._file(scope, folder))
+        for key in (*self._place(scope, folder), name):
+            table = cast(dict[str, Any], table).get(key) if isinstance(table, dict) else None
+        if table is None:
+            return None
+        settings = cast(dict[str, Any], table) if isinstance(table, dict) else {"": table}
+        return self._entry(name, scope, folder, settings)
+
+    def planned(self, name: str, scope: McpScope, folder: Path, server: McpServer) -> McpEntry:
+        command, *args = server.command
+        old = self.entry(name, scope, folder)
+        kept: dict[str, Any] = dict(old.settings) if old else {"type": "stdio"}
+        settings = {**kept, "command": command, "args": args}
+        env = {**(old.server.env if old and old.server else {}), **server.env}
+        if env or old is None:
+            settings["env"] = env
+        return self._entry(name, scope, folder, settings)
+
+    def plug_in(self, name: str) -> str | None:
+        enabled: Any = _loaded(self._root / "settings.json")
+        enabled = (
+            cast(dict[str, Any], enabled).get(_PLUG_INS) if isinstance(enabled, dict) else None
+        )
+        some = cast(dict[str, Any], enabled) if isinstance(enabled, dict) else {}
+        # `prong@marketplace`
+        return next((key for key, on in some.items() if key.partition("@")[0] == name and on), None)
+
+    def commands(self, change: McpChange) -> Sequence[Sequence[str]]:
+        hidden = change.after and {**mcp_servers.without_values(change.after.settings)}
+        return self._commands(change, hidden)
+
+    def carry_out(self, change: McpChange) -> None:
+        env = environment(self._root)
+        first, *rest = self._commands(change, change.after and change.after.settings)
+        mcp_servers.run(first, change.folder, env)
+        try:
+            for words in rest:
+                mcp_servers.run(words, change.folder, env)
+        except External:
+            # What was there before is worth more than nothing.
+            if change.before is not None:
+                again = self._add_json(change, change.before.settings)
+                mcp_servers.run(again, change.folder, env)
+            raise
+
+    def _commands(
+        self, change: McpChange, settings: Mapping[str, Any] | None
+    ) -> list[tuple[str, ...]]:
+        remove = (self._program, "mcp", "remove", "-s", change.scope, change.name)
+        if settings is None:
+            return [remove]
+        if change.before is not None:
+            # There is no command that changes an entry, and only this one keeps the rest of it.
+            return [remove, self._add_json(change, settings)]
+        pairs = [
+            word for name, value in settings["env"].items() for word in ("-e", f"{name}={value}")
+        ]
+        # The name before `-e`, which takes all words up to the next flag.
+        words = (self._program, "mcp", "add", "-s", change.scope, change.name, *pairs)
+        return [(*words, "--", settings["command"], *settings["args"])]
+
+    def _add_json(self, change: McpChange, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        words = (self._program, "mcp", "add-json", "-s", change.scope, change.name)
+        return (*words, mcp_servers.as_json(settings))
+
+    def _file(self, scope: McpScope, folder: Path) -> Path:
+        return folder / ".mcp.json" if scope == "project" else trust.file_of(self._root)
+
+    def _place(self, scope: McpScope, folder: Path) -> tuple[str, ...]:
+        if scope == "local":
+            return ("projects", str(trusting.project(folder)), _SERVERS)
+        return (_SERVERS,)
+
+    def _entry(
+        self, name: str, scope: McpScope, folder: Path, settings: Mapping[str, Any]
+    ) -> McpEntry:
+        shown: Any = {name: mcp_servers.without_values(settings)}
+        for key in reversed(self._place(scope, folder)):
+            shown = {key: shown}
+        text = json.dumps(shown, indent=2, ensure_ascii=False)
+        server = mcp_servers.server(settings)
+        return McpEntry(scope, self._file(scope, folder), server, settings, text)
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return json.loads(Text.decode(path, read(path)).text or "{}")
+    except (ValueError, RecursionError) as error:
+        message = f"{path} is not JSON ({error}): prong leaves it unchanged"
+        raise ConfigError(message, path=str(path)) from None

@@ -1,0 +1,1 @@
+"""Forks as new rollout files of Codex."""

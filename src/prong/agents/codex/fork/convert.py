@@ -1,0 +1,200 @@
+"""A conversation of another agent as a rollout file of Codex.
+
+Only what Codex cannot do without: it adds its own instructions, environment and settings when the
+thread is resumed. No model is named, so it goes on with the configured one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prong.agents import convert as converting
+from prong.agents import versions
+from prong.agents.codex.fork import new_thread
+from prong.agents.codex.fork.new_thread import uuid7
+from prong.agents.common import checked_id, is_uuid
+from prong.agents.convert import Part, Piece, PlainTurn, plain_turns
+from prong.files.publication import Publication
+from prong.model.forks import Child, ForkPoint
+from prong.model.sessions import Media, Message, Session
+
+_BYTES_PER_TOKEN = 4
+_IMAGE_BYTES = 7_400
+"""What an image of a common size costs the model, as bytes of text."""
+
+_USAGE = (
+    "input_tokens",
+    "cached_input_tokens",
+    "cache_write_input_tokens",
+    "output_tokens",
+    "reasoning_output_tokens",
+)
+
+
+def convert(
+    messages: Iterable[Message],
+    child: Child,
+    root: Path,
+    publication: Publication,
+    session_at: Callable[[Path], Session | None],
+    *,
+    provider: str | None,
+) -> Session:
+    """Write a thread below a configuration root, read it back and publish it.
+
+    `provider` is the model provider that it will be resumed with.
+    """
+    id_ = checked_id(child.id) if child.id else uuid7()
+    new_thread.check_free(root, id_)
+    now = datetime.now(UTC)
+    target = new_thread.file_of(root, id_, now)
+    staged = publication.stage(target)
+    script = _Script(id_, child.cwd, child.parent, provider)
+    turns = plain_turns(messages, child.parent.session.agent)
+    converting.write(staged, script.thread(turns, child.title, now))
+    with new_thread.claimed(root, id_):
+        return converting.publish(staged, target, script.turns, publication, session_at)
+
+
+@dataclass
+class _Script:
+    """The lines of one thread, in the order in which they are written."""
+
+    id: str
+    cwd: Path
+    parent: ForkPoint
+    provider: str | None
+    turns: int = 0
+    _ordinal: int = 0
+    _bytes: int = 0
+    """Of all that the model gets, where an image counts as much as it costs."""
+
+    def thread(
+        self, turns: Iterable[PlainTurn], title: str | None, now: datetime
+    ) -> Iterator[dict[str, Any]]:
+        last: datetime | None = None
+        for turn in turns:
+            if last is None:
+                yield self._header((turn.context or turn.pieces)[0].time)
+            yield from self._turn(turn)
+            last = turn.pieces[-1].time
+        if last is None:
+            if self.parent.turn_id is not None:
+                raise converting.nothing_to_convert()
+            # Before the first turn: a thread to begin anew.
+            last = now
+            yield self._header(now)
+        if title:
+            yield self._event(last, "thread_name_updated", thread_id=self.id, thread_name=title)
+
+    def _header(self, time: datetime) -> dict[str, Any]:
+        source = self.parent.session
+        return self._line(
+            "session_meta",
+            time,
+            session_id=self.id,
+            id=self.id,
+            # Codex reads this as an id of its own kind, or not at all.
+            forked_from_id=source.id if is_uuid(source.id) else None,
+            forked_from_agent=source.agent,
+            forked_from_turn=self.parent.turn,
+            timestamp=converting.timestamp(time),
+            cwd=str(self.cwd),
+            originator="prong",
+            cli_version=versions.CODEX[-1],
+            source="cli",
+            thread_source="user",
+            **({"model_provider": self.provider} if self.provider else {}),
+            history_mode="paginated",
+        )
+
+    def _turn(self, turn: PlainTurn) -> Iterator[dict[str, Any]]:
+        self.turns += 1
+        id_ = uuid7()
+        begun, ended = turn.pieces[0].time, turn.pieces[-1].time
+        yield self._event(begun, "task_started", turn_id=id_, started_at=int(begun.timestamp()))
+        for piece in turn.context:
+            yield self._said_by_user(piece)
+        for piece in turn.pieces:
+            if piece.role == "assistant":
+                said = {"type": "Text", "text": piece.text}
+                yield self._item(id_, piece, type="AgentMessage", content=[said])
+                yield self._message("assistant", piece, {"type": "output_text", "text": piece.text})
+                continue
+            yield self._said_by_user(piece)
+            if piece.role in ("user", "summary"):
+                # What has such an event is shown, and counts as a prompt.
+                content = [_shown(part) for part in piece.parts]
+                yield self._item(id_, piece, type="UserMessage", content=content)
+        yield self._tokens(ended)
+        times = {
+            "started_at": int(begun.timestamp()),
+            "completed_at": int(ended.timestamp()),
+            "duration_ms": int((ended - begun).total_seconds() * 1000),
+        }
+        if turn.is_answered:
+            # Codex repeats the answer here; in ours all that the tools printed stands, too.
+            yield self._event(ended, "task_complete", turn_id=id_, last_agent_message=None, **times)
+        else:
+            yield self._event(ended, "turn_aborted", turn_id=id_, reason="interrupted", **times)
+
+    def _said_by_user(self, piece: Piece) -> dict[str, Any]:
+        return self._message("user", piece, *map(_sent, piece.parts))
+
+    def _message(self, role: str, piece: Piece, *content: dict[str, Any]) -> dict[str, Any]:
+        self._bytes += sum(map(_weight, piece.parts))
+        return self._line("response_item", piece.time, type="message", role=role, content=content)
+
+    def _tokens(self, time: datetime) -> dict[str, Any]:
+        """How full the context is: Codex compacts a thread that its model cannot take whole.
+
+        Its own importer writes such an estimate, too.
+        """
+        usage = dict.fromkeys(_USAGE, 0) | {"total_tokens": self._bytes // _BYTES_PER_TOKEN}
+        info = {
+            "total_token_usage": usage,
+            "last_token_usage": usage,
+            "model_context_window": None,
+        }
+        return self._event(time, "token_count", info=info, rate_limits=None)
+
+    def _item(self, turn: str, piece: Piece, **item: Any) -> dict[str, Any]:
+        item["id"] = uuid7()
+        return self._event(piece.time, "item_completed", thread_id=self.id, turn_id=turn, item=item)
+
+    def _event(self, time: datetime, type_: str, **payload: Any) -> dict[str, Any]:
+        return self._line("event_msg", time, type=type_, **payload)
+
+    def _line(self, line_type: str, time: datetime, **payload: Any) -> dict[str, Any]:
+        line = {
+            "timestamp": converting.timestamp(time),
+            "ordinal": self._ordinal,
+            "type": line_type,
+            "payload": payload,
+        }
+        self._ordinal += 1
+        return line
+
+
+def _weight(part: Part) -> int:
+    return len(part.encode(errors="replace")) if isinstance(part, str) else _IMAGE_BYTES
+
+
+def _sent(part: Part) -> dict[str, Any]:
+    """As the model gets it."""
+    if isinstance(part, str):
+        return {"type": "input_text", "text": part}
+    return {"type": "input_image", "image_url": _data_url(part), "detail": "high"}
+
+
+def _shown(part: Part) -> dict[str, Any]:
+    """As the person sees it."""
+    if isinstance(part, str):
+        return {"type": "text", "text": part, "text_elements": []}
+    return {"type": "image", "image_url": _data_url(part)}
+
+
+def _data_url(image: Media) -> str:
+    return f"data:{image.type};base64,{image.read()}"

@@ -1,0 +1,269 @@
+"""A fork as a new rollout file: the lines of the source up to a turn, whatever files they are in.
+
+Values that stay are copied byte for byte. Keys are set by name, never by replacing text: the id of
+the source also occurs in what people and tools said.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from prong.agents import convert, jsonl
+from prong.agents.codex import rollout, turns
+from prong.agents.codex.fork import new_thread
+from prong.agents.codex.fork.compaction import Gap
+from prong.agents.codex.fork.source import Branch, CodexSource
+from prong.agents.codex.history import Segment
+from prong.agents.codex.records import BARE_ITEMS, NO_RAW
+from prong.agents.codex.rollout import Kind, Rollout
+from prong.agents.common import is_uuid, path_text
+from prong.errors import Corrupt
+from prong.files.publication import Publication, writer
+from prong.files.regular import open_regular
+from prong.model.forks import Child, Cut
+
+_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_encode = msgspec.json.Encoder().encode
+_NOT_OF_A_COPY = (
+    "history_base",
+    "forked_from_ordinal_exclusive",
+    "forked_from_agent",
+    "forked_from_turn",
+    "parent_thread_id",
+    "agent_nickname",
+    "agent_role",
+    "agent_path",
+)
+"""What the metadata say of a stub, of a converted session or of a sub-agent."""
+_ID_KEYS = ("thread_id", "session_id", "sender_thread_id")
+
+
+class _Head(Struct, gc=False):
+    """As much of a line as tells what to do with it."""
+
+    type: str = ""
+    id: str | None = None
+    ordinal: int | None = None
+    payload: Raw = NO_RAW
+    record_type: str | None = None
+
+
+def write(
+    source: CodexSource, cut: Cut, child: Child, root: Path, publication: Publication
+) -> Path:
+    """Write a fork below a configuration root and publish it; the path of the rollout."""
+    assert child.id is not None
+    new_thread.check_free(root, child.id)
+    now = datetime.now(UTC)
+    target = new_thread.file_of(root, child.id, now)
+    branch = source.branch(cut)
+    gaps = source.gaps(branch, cut)
+    staged = publication.stage(target)
+    with writer(staged) as file:
+        for line in _Copy(source, branch, gaps, child, now).lines():
+            file.write(line)
+            file.write(b"\n")
+    written = _read_back(staged, branch, compacted=branch.compacted and not cut.full)
+    with new_thread.claimed(root, child.id):
+        publication.publish(target)
+    source.files.remember(target, written)
+    return target
+
+
+@dataclass
+class _Copy:
+    """The lines of one fork, in the order in which they are written."""
+
+    source: CodexSource
+    branch: Branch
+    gaps: list[Gap]
+    child: Child
+    now: datetime
+    _settings: bytes = b"{}"
+    """What was last said about the settings of the thread."""
+    _paginated: bool = False
+    _count: int = 0
+    _ids: list[bytes] = field(default_factory=list[bytes])
+    """The threads that the lines come from, as they are written."""
+
+    def lines(self) -> Iterator[bytes]:
+        pieces = self.branch.pieces
+        last = pieces[-1] if pieces else None
+        chain = list(self.branch.chain)
+        segment = last[0] if last else chain[-1]
+        headers = [one.rollout.header for one in chain]
+        self._ids = [_encode(header.id) for header in headers if header and header.id]
+        yield self._line(self._header(segment))
+        if last is None:
+            return
+        for one in chain:
+            if one is segment:
+                yield from self._segment(one, last[1].place.offset + last[1].place.length)
+                break
+            yield from self._segment(one, None)
+        yield self._line(self._moved())
+        if self.child.title:
+            name = {"thread_id": self.child.id, "thread_name": self.child.title}
+            yield self._line(self._event("thread_name_updated", **name))
+
+    # -- the first line, and the last ones -----------------------------------------------------
+
+    def _header(self, segment: Segment) -> dict[str, Raw]:
+        """The metadata of the thread that the turn was written in, with the fork's identity."""
+        found = self._metadata(segment)
+        cwd = _raw(path_text(self.child.cwd))
+        numbered = any(entry.ordinal is not None for entry in segment.entries[:1])
+        mode = found.get("history_mode", _raw("paginated" if numbered else "legacy"))
+        self._paginated = bytes(mode) == b'"paginated"'
+        kept = {key: value for key, value in found.items() if key not in _NOT_OF_A_COPY}
+        if bytes(found.get("cwd", NO_RAW)) != bytes(cwd):
+            # Another folder is another branch, or none.
+            kept.pop("git", None)
+        # What old files do not have, and Codex cannot do without.
+        kept = {"originator": _raw("prong"), "cli_version": _raw("0.0.0"), **kept}
+        id_ = _raw(self.child.id)
+        source = self.source.session.id
+        payload = kept | {
+            "session_id": id_,
+            "id": id_,
+            # Codex reads this as an id of its own kind, or not at all.
+            "forked_from_id": _raw(source if is_uuid(source) else None),
+            "timestamp": _raw(convert.timestamp(self.now)),
+            "cwd": cwd,
+            "runtime_workspace_roots": _raw([path_text(self.child.cwd)]),
+            # A person will go on with it, whoever began.
+            "source": _raw("cli"),
+            "thread_source": _raw("user"),
+        }
+        return self._new("session_meta", payload)
+
+    def _metadata(self, segment: Segment) -> dict[str, Raw]:
+        file = self.source.files.file(segment.path)
+        for _, data, head in jsonl.Reader(_Head).records(file, stop=segment.rollout.read_to):
+            if _is_header(head):
+                return _decoded(bytes(head.payload) or data)
+        return {}
+
+    def _moved(self) -> dict[str, Raw]:
+        """As Codex tells in a fork that it is in another folder now."""
+        settings = _decoded(_decoded(self._settings).get("thread_settings", b"{}"))
+        settings["cwd"] = _raw(path_text(self.child.cwd))
+        settings["runtime_workspace_roots"] = _raw([path_text(self.child.cwd)])
+        return self._event(
+            "thread_settings_applied", thread_id=self.child.id, thread_settings=settings
+        )
+
+    def _event(self, type_: str, **payload: Any) -> dict[str, Raw]:
+        return self._new("event_msg", {"type": type_, **payload})
+
+    def _new(self, type_: str, payload: dict[str, Any]) -> dict[str, Raw]:
+        time = _raw(convert.timestamp(self.now))
+        return {"timestamp": time, "ordinal": NO_RAW, "type": _raw(type_), "payload": _raw(payload)}
+
+    # -- the lines of the source ---------------------------------------------------------------
+
+    def _segment(self, segment: Segment, stop: int | None) -> Iterator[bytes]:
+        file = self.source.files.file(segment.path)
+        stop = segment.rollout.read_to if stop is None else stop
+        gaps = [gap for gap in self.gaps if gap.segment is segment]
+        prompts = self._silent_prompts(segment)
+        for offset, data, head in jsonl.Reader(_Head).records(file, stop=stop):
+            if segment.end is not None and head.ordinal is not None and head.ordinal >= segment.end:
+                continue
+            if _is_header(head) or any(gap.holds(segment, offset) for gap in gaps):
+                continue
+            fields = self._wrapped(data, head)
+            if fields is None:
+                continue
+            yield self._line(fields)
+            if offset in prompts:
+                told: dict[str, Any] = {"message": prompts[offset], "images": []}
+                payload = _raw({"type": "user_message", **told})
+                event = {"type": _raw("event_msg"), "payload": payload}
+                yield self._line(fields | event)
+
+    def _silent_prompts(self, segment: Segment) -> dict[int, str]:
+        """Prompts without an event. When Codex goes on, it adds events, and only these count."""
+        if self._paginated or segment.prompt_kind is not Kind.USER_TEXT:
+            return {}
+        return {e.place.offset: e.text for e in segment.entries if e.kind is Kind.USER_TEXT}
+
+    def _wrapped(self, data: bytes, head: _Head) -> dict[str, Raw] | None:
+        """A line in the form that Codex reads today; None when there is nothing in it."""
+        if not bytes(head.payload):
+            if head.type not in BARE_ITEMS:
+                return None
+            item = _decoded(data)
+            time = item.pop("timestamp", _raw(""))
+            return {"timestamp": time, "type": _raw("response_item"), "payload": _raw(item)}
+        fields = _decoded(data)
+        if head.type in ("event_msg", "token_usage_record"):
+            fields["payload"] = self._own(fields["payload"])
+        return fields
+
+    def _own(self, payload: Raw) -> Raw:
+        """An event, said of the fork."""
+        data = bytes(payload)
+        if b'"thread_settings_applied"' in data[:64]:
+            self._settings = data
+        if not any(id_ in data for id_ in self._ids):
+            return payload
+        fields = _decoded(payload)
+        if "item" in fields:
+            fields["item"] = _raw(self._renamed(_decoded(fields["item"])))
+        return _raw(self._renamed(fields))
+
+    def _renamed(self, fields: dict[str, Raw]) -> dict[str, Raw]:
+        for key in _ID_KEYS:
+            if key in fields and bytes(fields[key]) in self._ids:
+                fields[key] = _raw(self.child.id)
+        return fields
+
+    def _line(self, fields: dict[str, Raw]) -> bytes:
+        if self._paginated:
+            fields["ordinal"] = Raw(b"%d" % self._count)
+            self._count += 1
+        else:
+            fields.pop("ordinal", None)
+        return _encode(fields)
+
+
+def _is_header(head: _Head) -> bool:
+    if bytes(head.payload):
+        return head.type == "session_meta"
+    return head.id is not None and not head.type and head.record_type is None
+
+
+def _decoded(data: Raw | bytes) -> dict[str, Raw]:
+    try:
+        return _fields(data)
+    except (ValueError, RecursionError):
+        # Damaged, but good enough to be read: then it is written as it was read.
+        pieces, _ = jsonl.split_objects(bytes(data))
+        whole = pieces[0][2] if pieces else {}
+        return {key: Raw(jsonl.plain_json(value)) for key, value in whole.items()}
+
+
+def _raw(value: Any) -> Raw:
+    return Raw(_encode(value))
+
+
+def _read_back(path: Path, branch: Branch, *, compacted: bool) -> Rollout:
+    """What was written must be what was meant, or nothing is published."""
+    with open_regular(path) as file:
+        written = rollout.read(file)
+    found = turns.cut([Segment(path, written, written.entries)])
+    turn_ids = [span.id for span in found.active if span.prompt is not None]
+    if turn_ids != branch.turn_ids or bool(turns.compactions(found.active)) != compacted:
+        raise Corrupt(
+            "the fork does not match its source, so it was discarded",
+            hint="please report this; to fork without copying lines: --method seed",
+            expected=len(branch.turn_ids),
+            found=len(turn_ids),
+        )
+    return written

@@ -1,0 +1,237 @@
+"""One reading of a session: its turns, and what a fork at any of them would hold."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from prong.agents.codex import history, turns
+from prong.agents.codex.fork import compaction
+from prong.agents.codex.fork.compaction import Gap
+from prong.agents.codex.history import OpenFiles, Piece, Segment
+from prong.agents.codex.library import Library
+from prong.agents.codex.messages import Renderer, context_spans
+from prong.agents.codex.rollout import Kind
+from prong.agents.codex.turns import Span
+from prong.errors import Corrupt, NotFound
+from prong.model.forks import Cut, Extent
+from prong.model.record import Record
+from prong.model.sessions import Conversation, Message, Session, Skipped, SubAgent, TurnState, View
+
+
+class Branch(Record, frozen=True):
+    """The way to a turn, from the beginning of the session."""
+
+    chain: Sequence[Segment]
+    spans: list[Span]
+    """`spans[0]` stands before the first prompt, the last one is the turn. Empty: no turn."""
+    active: bool
+    """False when a rewind or a rollback left the turn behind."""
+
+    @property
+    def turn_ids(self) -> list[str]:
+        return [span.id for span in self.spans if span.prompt is not None]
+
+    @property
+    def pieces(self) -> list[Piece]:
+        return [piece for span in self.spans for piece in span.pieces]
+
+    @property
+    def compacted(self) -> bool:
+        return any(entry.kind is Kind.COMPACTED for _, entry in self.pieces)
+
+
+class CodexSource:
+    """Holds its files open, so that their bytes are those that were read, whatever comes."""
+
+    def __init__(
+        self, session: Session, library: Library, files: OpenFiles, *, live: bool = False
+    ) -> None:
+        self.session = session
+        self.library = library
+        self.files = files
+        self._skipped: list[Skipped] = []
+        self._live = live
+        self._extents: dict[Cut, Extent] = {}
+        try:
+            self.files.named(session.path)
+            self.chain = self._segments(session.path)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self.files.close()
+
+    def _segments(self, path: Path) -> list[Segment]:
+        return history.segments(path, self.files, self.library, self._skipped)
+
+    @cached_property
+    def whole(self) -> turns.Cut:
+        return turns.cut(self.chain)
+
+    @cached_property
+    def _earlier(self) -> list[tuple[list[Segment], turns.Cut]]:
+        """The thread's other files, which rewinds left behind."""
+        own = self.chain[-1].rollout.header
+        found: list[tuple[list[Segment], turns.Cut]] = []
+        for path in self.library.thread(self.session.id, beside=self.session.file):
+            if path == self.session.file:
+                continue
+            try:
+                chain = self._segments(Path(path))
+            except OSError as error:
+                self._skipped.append(Skipped(Path(path), error.strerror or str(error)))
+                continue
+            except Corrupt as error:
+                self._skipped.append(Skipped(Path(path), error.message))
+                continue
+            header = chain[-1].rollout.header
+            if own and header and header.id != own.id:
+                # A sub-agent's file may bear its parent's name.
+                continue
+            found.append((chain, turns.cut(chain)))
+        return found
+
+    def abandoned(self) -> list[Span]:
+        """Turns that were rolled back, or that rewinds left in the thread's earlier files."""
+        kept = {span.id for span in self.whole.active}
+        found = {span.id: span for span in self.whole.rolled_back}
+        for _, cut in self._earlier:
+            for span in cut.active:
+                if span.prompt is not None and span.id not in kept:
+                    found.setdefault(span.id, span)
+        return list(found.values())
+
+    @property
+    def conversation(self) -> Conversation:
+        return self._conversation
+
+    @cached_property
+    def _conversation(self) -> Conversation:
+        active = turns.build(self.whole.active, live=self._live)
+        dead = turns.build(self.abandoned(), numbered=False)
+        return Conversation(
+            session=self.session,
+            turns=tuple(active),
+            abandoned=tuple(dead),
+            compactions=turns.compactions(self.whole.active),
+            subagents=tuple(self._subagents()),
+            skipped=tuple(dict.fromkeys(self._skipped)),
+        )
+
+    def _subagents(self) -> Iterator[SubAgent]:
+        seen: set[str] = set()
+        for _, entry in history.pieces(self.chain):
+            if entry.kind is not Kind.SUBAGENT:
+                continue
+            for id_ in entry.agents:
+                paths = self.library.thread(id_, beside=self.session.file)
+                if paths and id_ not in seen:
+                    seen.add(id_)
+                    yield SubAgent(id_, Path(paths[-1]), None, entry.call)
+
+    # -- what a fork would hold ----------------------------------------------------------------
+
+    def branch(self, cut: Cut) -> Branch:
+        if cut.turn is None:
+            return Branch(self.chain, [], active=True)
+        for chain, whole in self._conversations():
+            for spans in (whole.active, *whole.branches):
+                for number, span in enumerate(spans):
+                    if span.prompt is not None and span.id == cut.turn:
+                        active = chain is self.chain and spans is whole.active
+                        return Branch(chain, _led_to(chain, spans[: number + 1]), active)
+        raise NotFound(f"{self.session.ref} has no turn {cut.turn}", hint="prong turns")
+
+    def _conversations(self) -> Iterator[tuple[list[Segment], turns.Cut]]:
+        yield self.chain, self.whole
+        yield from self._earlier
+
+    def gaps(self, branch: Branch, cut: Cut) -> list[Gap]:
+        """What is left out of the lines that lead to the turn."""
+        return compaction.gaps(branch.spans, self.files) if cut.full else []
+
+    def extent(self, cut: Cut) -> Extent:
+        if cut not in self._extents:
+            self._extents[cut] = self._extent(cut)
+        return self._extents[cut]
+
+    def _extent(self, cut: Cut) -> Extent:
+        branch = self.branch(cut)
+        renderer = Renderer(View.CONTEXT, self.files)
+        spans = self._context(branch, cut)
+        reported = (m.rollout.window for m in reversed(branch.chain) if m.rollout.window)
+        return Extent(
+            turns=len(branch.turn_ids),
+            characters=sum(
+                _size(message) for span in spans for message in renderer.render(span, None)
+            ),
+            tokens=_tokens(branch, cut),
+            window=next(reported, None),
+            warnings=tuple(self._warnings(cut)),
+        )
+
+    def messages(self, cut: Cut) -> Iterator[Message]:
+        branch = self.branch(cut)
+        numbers = {id_: number for number, id_ in enumerate(branch.turn_ids, start=1)}
+        renderer = Renderer(View.HISTORY, self.files, replaced=True)
+        for span in self._context(branch, cut):
+            yield from renderer.render(span, numbers.get(span.id))
+
+    def _context(self, branch: Branch, cut: Cut) -> list[Span]:
+        """What the model would get of it; with `full`, as if nothing had been compacted."""
+        if cut.full:
+            return compaction.undone(branch.spans, self.gaps(branch, cut))
+        return context_spans(branch.spans)
+
+    def _warnings(self, cut: Cut) -> Iterator[str]:
+        found = self.conversation
+        turn = next((t for t in (*found.turns, *found.abandoned) if t.id == cut.turn), None)
+        name = f"turn {turn.index}" if turn and turn.index else "the turn"
+        if turn is not None and turn.state is TurnState.FAILED:
+            yield f"{name} failed: the fork has its prompt, and no answer"
+        lost = [skip for skip in found.skipped if not skip.harmless]
+        if lost:
+            yield f"{lost[0].path.name}: {lost[0].reason}" + (
+                f", and {len(lost) - 1} more" if len(lost) > 1 else ""
+            )
+
+
+def _led_to(chain: Sequence[Segment], spans: list[Span]) -> list[Span]:
+    """The turns without what was written into them after the last of them had ended."""
+    position = {id(segment): number for number, segment in enumerate(chain)}
+
+    def place(piece: Piece) -> tuple[int, int]:
+        return position[id(piece[0])], piece[1].place.offset
+
+    end = place(spans[-1].pieces[-1])
+    if all(not span.pieces or place(span.pieces[-1]) <= end for span in spans):
+        return spans
+    return [
+        Span(
+            span.id,
+            span.prompt,
+            [piece for piece in span.pieces if place(piece) <= end],
+            span.queued,
+            span.program,
+        )
+        for span in spans
+    ]
+
+
+def _tokens(branch: Branch, cut: Cut) -> int | None:
+    """The context as the agent saw it last; the largest, where a compaction is undone."""
+    largest: int | None = None
+    last: int | None = None
+    for _, entry in branch.pieces:
+        if entry.kind is Kind.TOKENS and entry.count:
+            last = entry.count
+            largest = max(largest or 0, last)
+        elif entry.kind is Kind.COMPACTED:
+            last = None
+    return largest if cut.full else last
+
+
+def _size(message: Message) -> int:
+    tool = message.tool
+    return len(message.text) + (len(tool.input) + len(tool.output or "") if tool else 0)

@@ -1,0 +1,110 @@
+"""A seed for Codex: a first prompt on standard input, without tools, and its answer.
+
+Measured: up to 1,048,576 characters arrive byte for byte. The thread is one of
+`codex exec`, so the picker of Codex lists it only with `--include-non-interactive`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from prong.agents import argv, jsonl
+from prong.agents.argv import Command
+from prong.agents.codex.launch import environment, exec_argv
+from prong.agents.codex.printed import Event, Failure
+from prong.agents.headless import NOTHING_SAID, Answer, events
+from prong.files.regular import read_regular
+from prong.model.forks import Child, Launch
+
+FLAGS = ("exec", "--sandbox")
+"""What the launch below uses, as far as `codex --help` tells."""
+
+_SETTINGS = (
+    'approval_policy="never"',
+    "features.shell_tool=false",
+    "features.view_image=false",
+    "features.goals=false",
+    "features.apps=false",
+    "features.hooks=false",
+    "notify=[]",
+    'web_search="disabled"',
+    "tools.experimental_request_user_input.enabled=false",
+    # Not `features.multi_agent`: that is kept with the thread, and it would never have them back.
+    "agents.max_depth=0",
+)
+"""What turns the tools off for this run. A name that Codex does not know is no error."""
+
+
+def launch(command: Command, roots: Sequence[Path], child: Child) -> Launch:
+    root = child.root or roots[0]
+    own = ["--json", "--sandbox", "read-only"]
+    for setting in (*_SETTINGS, *_servers_off(root, child.cwd)):
+        own += ["-c", setting]
+    words = exec_argv(command, child.cwd, [*own, "-"])
+    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
+
+
+def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
+    """Settings that leave out the MCP servers of the user and of the project, each by its name."""
+    import tomllib
+
+    files = [root / "config.toml", *root.glob("*.config.toml")]
+    files += [folder / ".codex/config.toml" for folder in (cwd, *cwd.parents)]
+    names: dict[str, bool] = {}
+    for file in files:
+        with suppress(OSError, ValueError):
+            known = tomllib.loads(read_regular(file).decode()).get("mcp_servers", {})
+            servers = msgspec.convert(known, dict[str, dict[str, Any]])
+            names |= {name: "url" in server for name, server in servers.items()}
+    off = ",".join(
+        # Each with a way to reach it, or Codex refuses the settings of a server it does not know.
+        f"{json.dumps(name, ensure_ascii=False)}={{enabled=false,"
+        + ('url="http://127.0.0.1:9"}' if remote else 'command="true"}')
+        for name, remote in names.items()
+    )
+    if off:
+        yield f"mcp_servers={{{off}}}"
+
+
+class _Refusal(msgspec.Struct):
+    """How the API puts it; Codex hands it on as text."""
+
+    error: Failure
+
+
+_refusal = msgspec.json.Decoder(_Refusal).decode
+
+
+def answer(output: Iterable[str]) -> Answer:
+    """What the events of `codex exec --json` say."""
+    thread: str | None = None
+    text = ""
+    failure = ""
+    ended = False
+    for event in events(output, Event):
+        match event.type:
+            case "thread.started":
+                thread = event.thread_id
+            case "item.completed" if event.item and event.item.type == "agent_message":
+                text += event.item.text
+            case "turn.completed":
+                ended = True
+            case "turn.failed" if event.error:
+                failure = event.error.message
+            case "error":
+                # Also said while it tries again: it counts only if nothing better follows.
+                failure = failure or event.message
+            case _:
+                pass
+    if ended:
+        return Answer(thread, text, None if text else NOTHING_SAID)
+    return Answer(thread, text, _plain(failure) or NOTHING_SAID)
+
+
+def _plain(failure: str) -> str:
+    refusal = jsonl.decoded(_refusal, failure.encode())
+    return refusal.error.message if refusal and refusal.error.message else failure

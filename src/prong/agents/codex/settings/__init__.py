@@ -1,0 +1,1 @@
+"""The settings of Codex: hooks, MCP servers, trusted folders, permissions."""

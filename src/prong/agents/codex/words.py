@@ -1,0 +1,313 @@
+"""The words of a rollout file, turn by turn, heard while the file is read.
+
+A turn's number may depend on other files: of what a fork continues, of a rewind's. Sub-agents have
+files of their own. Where that is so, the words of a file are kept until all files were read; where
+those were too many words, the file is read a second time.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct
+
+from prong.agents import jsonl
+from prong.agents import words as texts
+from prong.agents.codex import rollout, tools, turns
+from prong.agents.codex.assembly import Assembly
+from prong.agents.codex.facts import Facts, own_turns, summarise
+from prong.agents.codex.library import FileName, Library
+from prong.agents.codex.records import BARE_ITEMS, Line, Payload
+from prong.agents.codex.rollout import Entry, Kind, Rollout
+from prong.agents.codex.turns import Cut, Span
+from prong.model.turn_text import FileTexts, Stamp, TextSink, TurnText
+
+_SPAWN = "spawn_agent"
+_MOST_KEPT = 32 << 20
+_AN_ENTRY = 512
+"""About so many bytes an entry takes besides its text."""
+
+
+class _Arguments(Struct, gc=False):
+    message: str | None = None
+    prompt: str | None = None
+
+
+_arguments = msgspec.json.Decoder(_Arguments).decode
+
+
+class Words:
+    """What the lines of one file say, by offset, still as JSON."""
+
+    def __init__(self, *, output: bool) -> None:
+        self.output = output
+        self.said: dict[int, list[bytes]] = {}
+        self.told: dict[int, list[bytes]] = {}
+        """What events say that the agent said: it counts where there are no items."""
+        self.results: dict[int, list[bytes]] = {}
+        self.tasks: dict[int, str] = {}
+        """What sub-agents were asked."""
+        self.sent = False
+        """True when there are any."""
+
+    def hear(self, line: Line, offset: int) -> None:
+        payload = line.payload
+        if payload is None:
+            if line.type in BARE_ITEMS:
+                self._hear_item(line, offset)
+        elif line.type == "response_item":
+            self._hear_item(payload, offset)
+        elif line.type == "event_msg":
+            self._hear_event(payload, offset)
+
+    def _hear_item(self, item: Payload, offset: int) -> None:
+        match item.type:
+            case "message" if item.role == "assistant":
+                if said := texts.pieces(item.content):
+                    self.said[offset] = said
+            case "function_call_output" | "custom_tool_call_output":
+                if self.output:
+                    self.results[offset] = _result(item.output)
+            case "function_call" if item.name == _SPAWN:
+                self.sent = True
+                given = tools.string_of(item.arguments).encode("utf-8", "replace")
+                task = jsonl.decoded(_arguments, given) or _Arguments()
+                self.tasks[offset] = task.message or task.prompt or ""
+            case _:
+                pass
+
+    def _hear_event(self, event: Payload, offset: int) -> None:
+        if event.type == "agent_message":
+            if not self.said:
+                self.told[offset] = texts.pieces(event.message)
+        elif event.type == "sub_agent_activity":
+            self.sent = True
+        elif event.type == "item_completed" and event.item is not None:
+            item = event.item
+            if item.type == "AgentMessage" and not self.said:
+                self.told[offset] = texts.pieces(item.content)
+            elif item.type == "CollabAgentToolCall":
+                self.sent = True
+                self.tasks[offset] = tools.string_of(item.prompt)
+
+    @property
+    def size(self) -> int:
+        """How many bytes are kept."""
+        pieces = (*self.said.values(), *self.told.values(), *self.results.values())
+        return sum(map(len, chain.from_iterable(pieces))) + sum(map(len, self.tasks.values()))
+
+    def by(self, entries: list[Entry]) -> Mapping[int, list[bytes]]:
+        """What the agent said; events only repeat what items say, where there are such."""
+        return self.said if any(entry.kind is Kind.ITEM for entry in entries) else self.told
+
+
+def _result(output: Raw) -> list[bytes]:
+    pieces = texts.cut_pieces(output)
+    if pieces and pieces[0].startswith(b'{\\"output\\":'):
+        # Older CLIs put JSON into the string.
+        return [piece.replace(rb"\\n", rb"\n").replace(rb"\\t", rb"\t") for piece in pieces]
+    return pieces
+
+
+class _Heard(NamedTuple):
+    """A file whose turns cannot be told yet."""
+
+    path: str
+    stamp: Stamp
+    own: Cut
+    words: Words
+    by: Mapping[int, list[bytes]]
+    """What the agent said."""
+
+
+class Listening:
+    """Reads files for a scan, and gives what is said in them to a sink."""
+
+    def __init__(self, sink: TextSink, library: Library) -> None:
+        self.sink = sink
+        self.library = library
+        self.waiting: list[_Heard] = []
+        self._kept = 0
+        """How many bytes they have, about."""
+        self._again: list[tuple[str, Stamp]] = []
+        """Files that could not be kept besides."""
+        self._words = Words(output=sink.output)
+        self._agents: dict[str, str] = {}
+        """What sub-agents said, by file."""
+        self._facts: Mapping[str, Facts] = {}
+        self._heard: dict[str, Facts] = {}
+
+    def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
+        self.sink.expect({path: Stamp.of(stat) for path, stat in files})
+
+    def wants(self, path: str, stat: os.stat_result) -> bool:
+        return self.sink.wants(path, Stamp.of(stat))
+
+    def read(self, file: BinaryIO) -> Rollout:
+        self._words = Words(output=self.sink.output)
+        return rollout.read(file, hear=self._words.hear)
+
+    def summarise(self, read: Rollout, path: str, stat: os.stat_result) -> Facts:
+        own = own_turns(read)
+        facts = summarise(read, own)
+        self._heard[path] = facts
+        words = self._words
+        heard = self._hear(read, own, path, Stamp.of(stat))
+        if facts.header.subagent:
+            self._agents[path] = _said_in(read, self._words)
+        if facts.header.subagent or not facts.conversation:
+            self.sink.take(FileTexts(path, heard.stamp, _thread(path, facts), ()))
+        elif self._is_alone(facts, path) and not words.sent:
+            numbers = {mark.id: number for number, mark in enumerate(facts.turns, start=1)}
+            self._give(heard, facts, numbers)
+        else:
+            size = words.size + sum(len(entry.text) + _AN_ENTRY for entry in read.entries)
+            # One is always kept: it was in memory anyway.
+            if self.waiting and self._kept + size > _MOST_KEPT:
+                self._again.append((path, heard.stamp))
+            else:
+                self._kept += size
+                self.waiting.append(heard)
+        return facts
+
+    def _hear(self, read: Rollout, own: Cut, path: str, stamp: Stamp) -> _Heard:
+        return _Heard(path, stamp, own, self._words, self._words.by(read.entries))
+
+    def _is_alone(self, facts: Facts, path: str) -> bool:
+        """True when the numbers of its turns depend on no other file."""
+        thread = self.library.thread(_thread(path, facts), beside=path)
+        return len(thread) <= 1 and facts.header.base is None
+
+    def finish(self, assembly: Assembly) -> None:
+        """Give away what was kept; the facts of all files are known now."""
+        self._facts = assembly.facts
+        while self.waiting:
+            heard = self.waiting.pop(0)
+            self._give(heard, assembly.facts[heard.path], assembly.numbers(heard.path))
+        for path, stamp in self._again:
+            try:
+                with jsonl.open_file(Path(path)) as file:
+                    read = self.read(file)
+            except OSError:
+                continue  # It went away: the next scan will see that.
+            # With the stamp of before: if it has grown meanwhile, it is read anew the next time.
+            heard = self._hear(read, own_turns(read), path, stamp)
+            self._give(heard, assembly.facts[path], assembly.numbers(path))
+
+    def renumbered(self, known: Mapping[str, object]) -> list[str]:
+        """Files that were not read although their turns have other numbers now.
+
+        A rewind goes on in a new file, and leaves turns behind in one that does not change.
+        """
+        found: dict[str, None] = {}
+        for path, facts in self._heard.items():
+            if facts.header.base is not None and path not in known:
+                thread = self.library.thread(_thread(path, facts), beside=path)
+                found.update(dict.fromkeys(thread))
+        return [path for path in found if path not in self._heard]
+
+    def _give(self, heard: _Heard, facts: Facts, numbers: Mapping[str, int]) -> None:
+        turns = _spoken(heard, numbers, lambda agent: self._said_by(agent, heard.path))
+        texts = FileTexts(heard.path, heard.stamp, _thread(heard.path, facts), turns)
+        self.sink.take(texts)
+
+    def _said_by(self, agent: str, beside: str) -> str:
+        paths = self.library.thread(agent, beside=beside)
+        path = paths[-1] if paths else None
+        if path is None or path == beside:
+            return ""
+        if path in self._facts and not self._facts[path].header.subagent:
+            return ""
+        if path not in self._agents:
+            # It did not change, so this scan has not read it.
+            self._agents[path] = _said_in_file(path)
+        return self._agents[path]
+
+
+def _thread(path: str, facts: Facts) -> str:
+    name = FileName.parse(os.path.basename(path))
+    return name.thread if name else facts.header.id or Path(path).stem
+
+
+def _said_in_file(path: str) -> str:
+    words = Words(output=False)
+    try:
+        with jsonl.open_file(Path(path)) as file:
+            read = rollout.read(file, hear=words.hear)
+    except OSError:
+        return ""
+    is_agent = read.header is not None and read.header.subagent
+    return _said_in(read, words) if is_agent else ""
+
+
+def _said_in(read: Rollout, words: Words) -> str:
+    """What a sub-agent said; what it knows from its parent is older than itself."""
+    by = words.by(read.entries)
+    return texts.bounded(
+        texts.decoded(
+            [
+                piece
+                for entry in read.entries
+                if not (entry.time and read.started and entry.time < read.started)
+                for piece in by.get(entry.place.offset, ())
+            ]
+        )
+    )
+
+
+def _spoken(
+    heard: _Heard, numbers: Mapping[str, int], said_by: Callable[[str], str]
+) -> Iterator[TurnText]:
+    """The turns that stand in a file, the active ones first."""
+    met: set[str] = set()
+    for span in (*heard.own.active, *heard.own.rolled_back):
+        if span.prompt is not None:
+            aside = _aside(span, heard.words, met, said_by) if heard.words.sent else ()
+            yield _text(span, span.prompt.text, heard, numbers, aside)
+
+
+def _aside(span: Span, words: Words, met: set[str], said_by: Callable[[str], str]) -> Iterator[str]:
+    """What sub-agents were asked, and said if they are met for the first time."""
+    tasks: set[str] = set()
+    for _, entry in span.pieces:
+        task = words.tasks.get(entry.place.offset)
+        if task and task not in tasks:
+            tasks.add(task)
+            yield texts.bounded(task)
+        for agent in entry.agents:
+            if agent not in met:
+                met.add(agent)
+                yield said_by(agent)
+
+
+def _text(
+    span: Span, prompt: str, heard: _Heard, numbers: Mapping[str, int], aside: Iterable[str]
+) -> TurnText:
+    entries = span.entries
+    by, results = heard.by, heard.words.results
+    said: list[bytes] = []
+    given: list[bytes] = []
+    for entry in entries:
+        at = entry.place.offset
+        if at in by:
+            said += by[at]
+        elif at in results:
+            given += results[at]
+    answer, last_answer = texts.answers(said)
+    work = turns.work(entries)
+    return TurnText(
+        id=span.id,
+        index=numbers.get(span.id),
+        kind=turns.kind_of(span).value,
+        started=min((entry.time for entry in entries if entry.time), default=None),
+        prompt="\n".join((prompt, *span.queued)),
+        answer=answer,
+        last_answer=last_answer,
+        files=work.files,
+        commands=tuple(command.command for command in work.commands),
+        output=texts.decoded(given),
+        aside=texts.lines(aside),
+    )

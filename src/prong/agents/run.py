@@ -1,0 +1,119 @@
+"""A program that gets a text on its standard input and answers in lines."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self
+from weakref import WeakSet
+
+from prong.agents.argv import clean_environment
+from prong.errors import Unavailable
+from prong.model.forks import Launch
+
+_KEPT_LINES = 20
+_PATIENCE = 10
+
+
+def environment(launch: Launch) -> dict[str, str]:
+    """What an agent is started with."""
+    return clean_environment(launch.env)
+
+
+_alive: WeakSet[Running] = WeakSet()
+_is_over = Event()
+
+
+def end_all() -> None:
+    """End all programs that run, and let no other begin: this one is about to end.
+
+    Who waits for one hears that it has ended, and cleans up.
+    """
+    _is_over.set()
+    for running in list(_alive):
+        running.end()
+
+
+class Running:
+    """The process, fed and drained at the same time. Leaving the block ends it."""
+
+    def __init__(self, launch: Launch, text: str) -> None:
+        try:
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                launch.argv,
+                cwd=launch.cwd,
+                env=environment(launch),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        except OSError as error:
+            raise Unavailable(f"{launch.argv[0]} does not start: {error.strerror}") from None
+        self._complaints: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._threads = [
+            Thread(target=self._feed, args=(text,), daemon=True),
+            Thread(target=self._listen, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+        _alive.add(self)
+        if _is_over.is_set():
+            self.end()
+
+    def end(self) -> None:
+        """From any thread."""
+        if self._process.poll() is None:
+            self._process.terminate()
+
+    def lines(self) -> Iterator[str]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            yield line.decode("utf-8", "replace")
+
+    def wait(self) -> int:
+        """The exit status, once all that it printed was read."""
+        for thread in self._threads:
+            thread.join()
+        return self._process.wait()
+
+    @property
+    def complaints(self) -> str:
+        """The end of what it said on standard error."""
+        return "".join(self._complaints)
+
+    def _feed(self, text: str) -> None:
+        assert self._process.stdin is not None
+        # It may end before it has read all; its exit status tells why.
+        with suppress(OSError), self._process.stdin as stdin:
+            stdin.write(text.encode("utf-8", "replace"))
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._complaints.append(line.decode("utf-8", "replace"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        for thread in self._threads:
+            thread.join(_PATIENCE)
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()

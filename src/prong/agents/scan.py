@@ -1,0 +1,342 @@
+"""What scans of all agents have in common: open only what changed, continue what only grew.
+
+A file is unchanged when size, modification time and inode are. A small one that changed is read
+again. A large one is continued where the last scan stopped, if a hash of everything before that
+place is still the same; a file that was rewritten and grew again looks like growth, and is not.
+"""
+
+import os
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, Generic, Protocol, TypeVar
+
+import msgspec
+
+from prong.agents import jsonl
+from prong.agents.base import ScanCache
+from prong.model.record import Record, field
+from prong.model.sessions import KnownFile, Scan, Session, Skipped
+
+CONTINUED_FROM = 4 << 20
+"""Files up to this size are simply read again when they change."""
+
+_BLOCK = 1 << 20
+
+
+class State(Protocol):
+    """What reading a file gives: it knows how far it read."""
+
+    read_to: int
+
+
+S = TypeVar("S", bound=State)
+F = TypeVar("F", bound=msgspec.Struct)
+F_co = TypeVar("F_co", bound=msgspec.Struct, covariant=True)
+
+
+class _Bookmark(msgspec.Struct, array_like=True):
+    """The stored state of a large file."""
+
+    read_to: int
+    digest: bytes
+    state: msgspec.Raw
+
+
+class Reading(Record, Generic[S, F], frozen=True):
+    """How one agent reads a file (to a state) and what of it a scan remembers (the facts)."""
+
+    state: type[S]
+    facts: type[F]
+    read: Callable[[BinaryIO, S | None], S]
+    summarise: Callable[[S, str, os.stat_result], F]
+
+
+class Kind(Record, Generic[S, F], frozen=True):
+    """The session files of one agent."""
+
+    agent: str
+    version: int
+    """Raised when the meaning of facts or states changes; older ones are then read anew."""
+    reading: Callable[[], Reading[S, F]]
+    """Asked for when a file changed: most scans find that none did, and load nothing for it."""
+
+
+class Listener(Protocol[S, F_co]):
+    """Reads files instead of the kind, as the kind would, and hears what is said in them."""
+
+    def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
+        """The files that will be read, in this order."""
+        ...
+
+    def wants(self, path: str, stat: os.stat_result) -> bool: ...
+
+    def read(self, file: BinaryIO) -> S:
+        """The whole file: words that were heard before are not kept."""
+        ...
+
+    def summarise(self, state: S, path: str, stat: os.stat_result, /) -> F_co:
+        """The facts of the file that was read last."""
+        ...
+
+
+class _Result(msgspec.Struct, array_like=True):
+    """What a whole scan found, to be found again while nothing changes."""
+
+    seal: bytes
+    sessions: list[Session]
+    empty: list[str]
+    """Files without a conversation."""
+
+
+class FileScan(Record, Generic[S, F], dict=True):
+    """One scan over the files of an agent."""
+
+    kind: Kind[S, F]
+    cache: ScanCache
+    roots: Sequence[Path]
+    """Only files below these can be found gone: a cache may know other roots too."""
+    listening: Callable[[], Listener[S, F]] | None = None
+    """Asked for when a file changed, too."""
+    facts: dict[str, F] = field(default_factory=dict[str, F])
+    changed: dict[str, KnownFile] = field(default_factory=dict[str, KnownFile])
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    stats: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
+
+    def __post_init__(self) -> None:
+        self._version = bytes([self.kind.version])
+
+    @cached_property
+    def _reading(self) -> Reading[S, F]:
+        return self.kind.reading()
+
+    @cached_property
+    def _decode_facts(self) -> Callable[[memoryview], F]:
+        return msgspec.msgpack.Decoder(self._reading.facts).decode
+
+    @cached_property
+    def _listener(self) -> Listener[S, F] | None:
+        return self.listening() if self.listening is not None else None
+
+    @cached_property
+    def known(self) -> dict[str, KnownFile]:
+        """What the cache knows of files below the roots."""
+        below = tuple(f"{root}{os.sep}" for root in self.roots)
+        everything = self.cache.known(self.kind.agent)
+        return {path: file for path, file in everything.items() if path.startswith(below)}
+
+    def visit(self, files: Iterable[tuple[str, os.stat_result]]) -> None:
+        """Note the files that there are; nothing is opened yet."""
+        self.stats.update(files)
+
+    def finish(
+        self,
+        assemble: Callable[[], tuple[list[Session], list[Skipped]]],
+        *,
+        complete: bool,
+        more: object = None,
+    ) -> Scan:
+        """Read what changed and put the sessions together, unless all is as it was.
+
+        `more` is whatever else the sessions depend on.
+        """
+        seal = self._seal(more)
+        if complete and (result := self._sealed(seal)):
+            empty = tuple(no_conversation(path) for path in result.empty)
+            return Scan(tuple(result.sessions), empty, seal=seal)
+        self._read_changed()
+        sessions, skipped = assemble()
+        whole = complete and not self.skipped and all(one.harmless for one in skipped)
+        result = _Result(seal, sessions, [str(one.path) for one in skipped])
+        return Scan(
+            sessions=tuple(sessions),
+            skipped=(*skipped, *self.skipped),
+            changed=self.changed,
+            gone=self._gone() if complete else frozenset(),
+            complete=complete,
+            result=_packed(result) if whole else None,
+            seal=seal if complete else b"",
+        )
+
+    def _seal(self, more: object) -> bytes:
+        """Differs when any file, or anything else that the sessions depend on, differs."""
+        lines = [
+            f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino}"
+            for path, stat in self.stats.items()
+        ]
+        text = os.fsencode("\n".join([*map(str, self.roots), repr(more), *lines]))
+        # Two checksums tell what changed as well as a hash does, and need no library of ciphers,
+        # which takes longer to load than all else here.
+        sums = (zlib.crc32(text), zlib.adler32(text), len(text))
+        return self._version + b"%08x%08x%x" % sums
+
+    def _sealed(self, seal: bytes) -> _Result | None:
+        stored = self.cache.result(self.kind.agent)
+        # The seal stands near the beginning: another one is not worth decoding.
+        if stored is None or seal not in stored[:64]:
+            return None
+        try:
+            return msgspec.msgpack.decode(stored, type=_Result)
+        except ValueError:
+            return None
+
+    def _gone(self) -> frozenset[str]:
+        return frozenset(path for path in self.known if path not in self.stats)
+
+    def _read_changed(self) -> None:
+        facts: dict[str, F] = {}
+        changed: list[tuple[str, os.stat_result]] = []
+        for path, stat in self.stats.items():
+            known = self.known.get(path)
+            same = known is not None and _is_same(known, stat)
+            remembered = self._remembered(known) if known is not None and same else None
+            if remembered is not None:
+                facts[path] = remembered
+            else:
+                changed.append((path, stat))
+        # The newest first: they are what somebody who waits for words is most likely to want.
+        changed.sort(key=lambda file: file[1].st_mtime_ns, reverse=True)
+        if changed and self._listener is not None:
+            self._listener.expect(changed)
+        for path, stat in changed:
+            read = self._read(path, stat, self.known.get(path))
+            if read is not None:
+                facts[path] = read
+        self.facts = {path: facts[path] for path in self.stats if path in facts}
+
+    def _remembered(self, known: KnownFile) -> F | None:
+        if not known.facts.startswith(self._version):
+            return None
+        try:
+            return self._decode_facts(memoryview(known.facts)[1:])
+        except ValueError:
+            return None
+
+    def _read(self, path: str, stat: os.stat_result, known: KnownFile | None) -> F | None:
+        heard = self._listener
+        listener = heard if heard is not None and heard.wants(path, stat) else None
+        try:
+            with jsonl.open_file(Path(path)) as file:
+                state, bookmark = self._read_open(path, file, stat, known, listener)
+        except FileNotFoundError:
+            # It went away between the listing and now: as if it had not been listed.
+            del self.stats[path]
+            return None
+        except OSError as error:
+            self.skipped.append(Skipped(Path(path), error.strerror or str(error)))
+            return None
+        facts = (listener or self._reading).summarise(state, path, stat)
+        if (packed := _packed(facts)) is not None:
+            self.changed[path] = KnownFile(
+                stat.st_size,
+                stat.st_mtime_ns,
+                stat.st_ino,
+                self._version + packed,
+                bookmark,
+            )
+        return facts
+
+    def _read_open(
+        self,
+        path: str,
+        file: BinaryIO,
+        stat: os.stat_result,
+        known: KnownFile | None,
+        listener: Listener[S, F] | None,
+    ) -> tuple[S, bytes | None]:
+        if stat.st_size <= CONTINUED_FROM or path.endswith(".zst"):
+            return listener.read(file) if listener else self._reading.read(file, None), None
+        prefix = _Prefix(file)
+        if listener:
+            state = listener.read(file)
+        else:
+            previous = self._continue(path, stat, known, prefix)
+            if previous is None:
+                prefix = _Prefix(file)
+            state = self._reading.read(file, previous)
+        digest = prefix.digest(state.read_to)
+        packed = _packed(state)
+        if digest is None or packed is None:
+            return state, None
+        bookmark = _Bookmark(state.read_to, digest, msgspec.Raw(packed))
+        return state, self._version + msgspec.msgpack.encode(bookmark)
+
+    def _continue(
+        self, path: str, stat: os.stat_result, known: KnownFile | None, prefix: "_Prefix"
+    ) -> S | None:
+        if known is None or known.inode != stat.st_ino or known.size > stat.st_size:
+            return None
+        stored = self.cache.file(self.kind.agent, path)
+        bookmark = _bookmark(self.kind, stored)
+        if bookmark is None or prefix.digest(bookmark.read_to) != bookmark.digest:
+            return None
+        return _state(self.kind, bookmark)
+
+
+def recall(kind: Kind[S, F], cache: ScanCache, path: str, stat: os.stat_result) -> S | None:
+    """What a scan read of a large file, if it is still the same; None for others."""
+    known = cache.file(kind.agent, path) if stat.st_size > CONTINUED_FROM else None
+    if known is None or not _is_same(known, stat):
+        return None
+    bookmark = _bookmark(kind, known)
+    return _state(kind, bookmark) if bookmark else None
+
+
+def _bookmark(kind: Kind[S, F], known: KnownFile | None) -> _Bookmark | None:
+    if known is None or known.state is None or known.state[:1] != bytes([kind.version]):
+        return None
+    try:
+        return msgspec.msgpack.decode(memoryview(known.state)[1:], type=_Bookmark)
+    except ValueError:
+        return None
+
+
+def _state(kind: Kind[S, F], bookmark: _Bookmark) -> S | None:
+    try:
+        return msgspec.msgpack.decode(bookmark.state, type=kind.reading().state)
+    except ValueError:
+        return None
+
+
+class _Prefix:
+    """The hash of the beginning of a file, for ends that only move forward."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        import hashlib
+
+        self._file = file
+        self._hash = hashlib.sha256()
+        self._at = 0
+
+    def digest(self, end: int) -> bytes | None:
+        """None when the file is shorter than that."""
+        self._file.seek(self._at)
+        while self._at < end:
+            block = self._file.read(min(end - self._at, _BLOCK))
+            if not block:
+                return None
+            self._hash.update(block)
+            self._at += len(block)
+        return self._hash.digest()
+
+
+def no_conversation(path: str) -> Skipped:
+    """A file in which nobody said anything: left out, and nobody needs to be told."""
+    return Skipped(Path(path), "no conversation in it", harmless=True)
+
+
+def _packed(value: object) -> bytes | None:
+    """None when it cannot be remembered: a number that no honest agent writes, a path not text."""
+    try:
+        return msgspec.msgpack.encode(value)
+    except (OverflowError, UnicodeEncodeError):
+        return None
+
+
+def _is_same(known: KnownFile, stat: os.stat_result) -> bool:
+    return (
+        known.mtime_ns == stat.st_mtime_ns
+        and known.size == stat.st_size
+        and known.inode == stat.st_ino
+    )

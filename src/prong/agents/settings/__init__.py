@@ -1,0 +1,1 @@
+"""Settings files of agents: hooks, MCP servers and trust."""

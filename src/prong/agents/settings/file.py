@@ -1,0 +1,235 @@
+"""Settings files in which agents keep their hooks: what Claude Code and Codex write alike.
+
+    {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "...", "timeout": 10}]}]}}
+
+Our entries are groups of their own at the end of each event's list, so that those of the user keep
+their places. They are known by their command: a call of our program and nothing else.
+"""
+
+import codecs
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from prong.agents.settings import json_text
+from prong.errors import ConfigError
+from prong.model.record import Record
+
+NOTIFY = "notify"
+"""The last word where a call of our program is not for an event."""
+_PROGRAM = "prong-hook"
+_MODULE = "prong.hook"
+_AGENT = re.compile(r"[a-z][a-z0-9_-]*")
+
+TIMEOUT = 10
+"""Seconds after which an agent gives up on a hook; ours has given up long before."""
+
+
+def command_line(words: Sequence[str]) -> str:
+    return shlex.join(words)
+
+
+def is_ours(command: str) -> bool:
+    """True for a command as we write it, whichever prong has written it.
+
+    One that says more, or calls us in another way, is the user's.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return command_line(words) == command and is_call(words)
+
+
+def is_call(words: list[str]) -> bool:
+    """True for `prong-hook AGENT` and `python -P -m prong.hook AGENT`, with `notify` or without."""
+    if words[-1:] == [NOTIFY]:
+        words = words[:-1]
+    program, agent = words[:-1], "".join(words[-1:])
+    if not program or not _AGENT.fullmatch(agent):
+        return False
+    if program[-1] == _MODULE:
+        return program[1:-1] in (["-P", "-m"], ["-m"])
+    return len(program) == 1 and program[0].rpartition("/")[2] == _PROGRAM
+
+
+class Text(Record, frozen=True):
+    """The content of a settings file, decoded so that nothing of it is lost."""
+
+    text: str
+    bom: bool
+
+    @classmethod
+    def decode(cls, path: Path, content: bytes | None) -> "Text":
+        bom = bool(content) and (content or b"").startswith(codecs.BOM_UTF8)
+        try:
+            return cls((content or b"")[3 if bom else 0 :].decode("utf-8"), bom)
+        except UnicodeDecodeError:
+            raise ConfigError(f"{path} is not UTF-8: prong leaves it unchanged") from None
+
+    def encode(self, text: str) -> bytes:
+        return (codecs.BOM_UTF8 if self.bom else b"") + text.encode("utf-8")
+
+
+class Place(Record, frozen=True):
+    """Where one of our hooks stands."""
+
+    event: str
+    group: int
+    command: str
+
+
+def with_hooks(
+    path: Path,
+    content: bytes | None,
+    commands: Mapping[str, str],
+    timeouts: Mapping[str, int] | None = None,
+) -> bytes:
+    """The file with a hook for each event. It must have none of ours."""
+    decoded = Text.decode(path, content)
+    text = decoded.text if decoded.text.strip() else "{}\n"
+    _check(path, text)
+    if json_text.parse(text).get("hooks") is None:
+        text = json_text.appended(text, json_text.parse(text), {}, "hooks")
+    for event, command in commands.items():
+        timeout = (timeouts or {}).get(event, TIMEOUT)
+        group = {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
+        hooks = _hooks(text)
+        groups = hooks.get(event)
+        if groups is None:
+            text = json_text.appended(text, hooks, [group], event)
+        else:
+            text = json_text.appended(text, groups, group)
+    return decoded.encode(text)
+
+
+def without_hooks(path: Path, content: bytes | None) -> bytes | None:
+    """The file without our hooks, and without the lists that would be empty then."""
+    if content is None:
+        return None
+    decoded = Text.decode(path, content)
+    text = decoded.text
+    if not _names_us(text):
+        return content
+    _check(path, text)
+    while (smaller := _without_one(text)) is not None:
+        text = smaller
+    return decoded.encode(text)
+
+
+def switch(content: bytes | None, key: str) -> bool | None:
+    """Whether a setting is on; None when nothing is said, or not in a way that can be read."""
+    try:
+        data: Any = json.loads((content or b"").decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    value: Any = cast(dict[str, Any], data).get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, bool) else None
+
+
+def places(path: Path, content: bytes | None) -> list[Place]:
+    """Our hooks, as they stand there."""
+    text = Text.decode(path, content).text
+    if not _names_us(text):
+        return []
+    _check(path, text)
+    found: list[Place] = []
+    hooks = json_text.parse(text).get("hooks")
+    for event in hooks.children if hooks else ():
+        for number, group in enumerate(event.value.children):
+            entries = group.value.get("hooks")
+            for hook in entries.children if entries else ():
+                command = _our_command(text, hook.value)
+                if command is not None:
+                    found.append(Place(event.key or "", number, command))
+    return found
+
+
+def _names_us(text: str) -> bool:
+    """False where there is certainly nothing of ours: such a file may be whatever it likes."""
+    return _PROGRAM in text or _MODULE in text
+
+
+def _without_one(text: str) -> str | None:
+    """The text without one of our hooks; None when there is none."""
+    root = json_text.parse(text)
+    hooks = root.get("hooks")
+    if hooks is None:
+        return None
+    for event in hooks.children:
+        for group in event.value.children:
+            entries = group.value.get("hooks")
+            for hook in entries.children if entries else ():
+                if _our_command(text, hook.value) is None:
+                    continue
+                assert entries is not None
+                # Take away the largest thing that holds nothing else.
+                if len(entries.children) > 1:
+                    return json_text.removed(text, entries, hook)
+                if len(event.value.children) > 1:
+                    return json_text.removed(text, event.value, group)
+                if len(hooks.children) > 1:
+                    return json_text.removed(text, hooks, event)
+                child = next(one for one in root.children if one.value is hooks)
+                return json_text.removed(text, root, child)
+    return None
+
+
+def _hooks(text: str) -> json_text.Value:
+    hooks = json_text.parse(text).get("hooks")
+    assert hooks is not None
+    return hooks
+
+
+def _our_command(text: str, hook: json_text.Value) -> str | None:
+    value: Any = hook.plain(text)
+    command = cast(dict[str, Any], value).get("command") if isinstance(value, dict) else None
+    return command if isinstance(command, str) and is_ours(command) else None
+
+
+def _check(path: Path, text: str) -> None:
+    """Raise `ConfigError` for a file that we would damage."""
+    try:
+        data: Any = json.loads(text)
+        json_text.parse(text)
+    except RecursionError:
+        raise ConfigError(f"{path} is nested too deeply: prong leaves it unchanged") from None
+    except ValueError as error:
+        raise ConfigError(
+            f"{path} {_what_is_wrong(text, error)}: prong leaves it unchanged",
+            hint="make it plain JSON, then try again",
+            path=str(path),
+        ) from None
+    wrong = _wrong_shape(data)
+    if wrong:
+        raise ConfigError(f"{path}: {wrong}; prong leaves it unchanged", path=str(path))
+
+
+def _what_is_wrong(text: str, error: ValueError) -> str:
+    without_strings = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
+    if re.search(r"//|/\*", without_strings):
+        return "has comments, which JSON does not know"
+    if re.search(r",\s*[}\]]", without_strings):
+        return "has a comma before a closing bracket, which JSON does not know"
+    return f"is not JSON ({error})"
+
+
+def _wrong_shape(data: Any) -> str | None:
+    if not isinstance(data, dict):
+        return "it must be an object"
+    hooks: Any = cast(dict[str, Any], data).get("hooks", {})
+    if not isinstance(hooks, dict):
+        return '"hooks" must be an object'
+    for event, groups in cast(dict[str, Any], hooks).items():
+        if not isinstance(groups, list):
+            return f'"hooks.{event}" must be a list'
+        for group in cast(list[Any], groups):
+            entries: Any = (
+                cast(dict[str, Any], group).get("hooks") if isinstance(group, dict) else 0
+            )
+            if not isinstance(entries, list):
+                return f'"hooks.{event}" must be a list of objects that have "hooks"'
+    return None

@@ -1,0 +1,83 @@
+"""What Claude Code and Codex have alike: commands that change their list of MCP servers."""
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from prong.agents.argv import clean_environment
+from prong.agents.settings.mcp_base import McpServer
+from prong.errors import External, Unavailable
+
+TIMEOUT = 60.0
+HIDDEN = "..."
+"""Instead of the value of a variable, which may be a key."""
+_COMPLAINT = 2000
+
+
+def run(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
+    """Run an agent's own program in a folder. Raises `External` with what it complained of."""
+    shown = " ".join(argv[:3])
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=folder,
+            env=clean_environment(env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT,
+            check=False,
+        )
+    except OSError as error:
+        message = f"{argv[0]} does not start: {error.strerror}"
+        raise Unavailable(message, hint="prong doctor") from None
+    except subprocess.TimeoutExpired:
+        raise External(f"{shown} did not end within {TIMEOUT:.0f} s") from None
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip())[-_COMPLAINT:]
+        complaint = said.split("\n")[0] or f"exit status {done.returncode}"
+        raise External(f"{shown}: {complaint}", status=done.returncode, stderr=said)
+
+
+def server(settings: Any) -> McpServer | None:
+    """The program of an entry, as both agents write it; None when there is none."""
+    if not isinstance(settings, dict):
+        return None
+    table = cast(dict[str, Any], settings)
+    command = table.get("command")
+    if not isinstance(command, str):
+        return None
+    env: Any = table.get("env")
+    pairs = cast(dict[str, Any], env) if isinstance(env, dict) else {}
+    return McpServer(
+        (command, *_texts(table.get("args"))),
+        {name: str(value) for name, value in pairs.items()},
+        tuple(_texts(table.get("env_vars"))),
+    )
+
+
+def without_values(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings for people to see: an environment has keys in it, and so have headers."""
+    return {
+        key: _hidden(value) if _may_have_keys(key) else value for key, value in settings.items()
+    }
+
+
+def _may_have_keys(key: str) -> bool:
+    return key == "env" or "header" in key.lower()
+
+
+def _hidden(value: Any) -> Any:
+    return dict.fromkeys(cast(dict[str, Any], value), HIDDEN) if isinstance(value, dict) else HIDDEN
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _texts(value: Any) -> list[str]:
+    some = cast(list[Any], value) if isinstance(value, list) else []
+    return [one for one in some if isinstance(one, str)]

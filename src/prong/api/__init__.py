@@ -1,0 +1,1 @@
+"""What combines services: the Python API, and what agents ask for."""

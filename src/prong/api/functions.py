@@ -1,0 +1,187 @@
+"""The few functions that most scripts need. Each opens an `App`, asks, and closes it again."""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import Literal, TypedDict, Unpack, overload
+
+from prong.app import App
+from prong.errors import UsageError
+from prong.forks.plan import ForkOptions
+from prong.model.forks import Code, Fork, ForkPlan, Method
+from prong.model.record import replace
+from prong.model.search import Query, SearchResult
+from prong.model.sessions import Session, Turn
+from prong.model.times import EXAMPLES, moment
+from prong.model.workers import RunOptions
+
+
+def refuse_unknown(function: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise `TypeError` for a keyword that a function does not take, with the nearest it does."""
+    for name in given:
+        if name in known:
+            continue
+        near = get_close_matches(name, known, n=1)
+        meant = f": did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{meant}")
+
+
+class ForkArguments(TypedDict, total=False):
+    """What can be said about a fork; `ForkOptions` describes each."""
+
+    into: str | PathLike[str] | None
+    agent: str | None
+    method: Method | str
+    prompt: str | None
+    id: str | None
+    title: str | None
+    retry: bool
+    before_compaction: bool
+    trim: bool
+    code: Code | str | None
+    code_at: str | int | None
+    branch: str | None
+    no_worktree: bool
+    name: str | None
+    model: str | None
+    skip_permissions: bool
+    settings: str | PathLike[str] | None
+
+
+def sessions(agent: str | None = None) -> list[Session]:
+    """Every session of one agent, or of all, newest first."""
+    with App() as app:
+        return app.sessions(agent)
+
+
+def turns(session: Session | str) -> tuple[Turn, ...]:
+    """The active turns of a session."""
+    with App() as app:
+        return app.turns(session)
+
+
+def find(  # noqa: PLR0913 -- each narrows a search by itself, and help() shows them
+    text: str,
+    *,
+    agent: str | None = None,
+    project: str | PathLike[str] | None = None,
+    since: datetime | str | None = None,
+    files: Sequence[str] = (),
+    has_snapshot: bool = False,
+    limit: int = 10,
+    min_score: float | None = None,
+    here: str | PathLike[str] | None = None,
+    fast: bool = False,
+    by_session: bool = False,
+    collection: str = "claude-sessions",
+    engine: str | None = None,
+    mask: bool = True,
+) -> SearchResult:
+    """The turns of past sessions that fit, best first. `agent:codex` and the like narrow it.
+
+    `since` may be a text such as `3d`. `engine` is `builtin` or `qmd`, otherwise it is as the
+    configuration says. Without `mask`, keys and tokens are shown as they are. `Query` describes
+    the others. Raises `UsageError` for what makes no sense.
+    """
+    from prong.search import query
+
+    if limit < 1:
+        raise UsageError(f"limit must be at least 1, not {limit}", hint="limit=10")
+    if isinstance(files, str):
+        raise UsageError("files must be a list of names, not a text", hint=f"files=[{files!r}]")
+    options = Query(
+        text="",
+        agent=agent,
+        project=_path(project),
+        since=_moment(since) if isinstance(since, str) else since,
+        files=tuple(files),
+        has_snapshot=has_snapshot,
+        limit=limit,
+        min_score=min_score,
+        here=_path(here),
+        fast=fast,
+        by_session=by_session,
+        collection=collection,
+        masked=mask,
+    )
+    with App() as app:
+        understood = query.understood(app, [text], options)
+        result = app.find(understood.query, engine)
+    return replace(result, notes=(*understood.notes, *result.notes))
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return moment(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a time", hint=f"try {EXAMPLES}") from None
+
+
+def _path(given: str | PathLike[str] | None) -> Path | None:
+    return Path(given) if given is not None else None
+
+
+def plan_fork(point: str, **arguments: Unpack[ForkArguments]) -> ForkPlan:
+    """What `fork` with the same arguments would do. Writes nothing."""
+    options = _options(arguments)
+    with App() as app:
+        return app.plan_fork(point, options)
+
+
+@overload
+def fork(
+    point: str, *, dry_run: Literal[False] = False, **arguments: Unpack[ForkArguments]
+) -> Fork: ...
+@overload
+def fork(point: str, *, dry_run: Literal[True], **arguments: Unpack[ForkArguments]) -> ForkPlan: ...
+@overload
+def fork(point: str, *, dry_run: bool, **arguments: Unpack[ForkArguments]) -> Fork | ForkPlan: ...
+def fork(
+    point: str, *, dry_run: bool = False, **arguments: Unpack[ForkArguments]
+) -> Fork | ForkPlan:
+    """Make a new session of the turns up to a point such as `claude:60309e1e@12`.
+
+    In a git repository it gets a worktree with the code of that turn, as `prong fork` does. The
+    agent is not started: `Fork.launch` says how. With `dry_run` the plan comes back, and nothing is
+    written.
+    """
+    options = _options(arguments, "dry_run")
+    with App() as app:
+        plan = app.plan_fork(point, options)
+        return plan if dry_run else app.fork(plan)
+
+
+def _options(given: ForkArguments, *more: str) -> ForkOptions:
+    refuse_unknown("fork", given, (*ForkArguments.__annotations__, *more))
+    code = given.get("code")
+    run = RunOptions(
+        model=given.get("model"),
+        skip_permissions=given.get("skip_permissions", False),
+        settings=_path(given.get("settings")),
+    )
+    return ForkOptions(
+        agent=given.get("agent"),
+        into=_path(given.get("into")),
+        method=Method(given.get("method", Method.COPY)),
+        id=given.get("id"),
+        title=given.get("title"),
+        prompt=given.get("prompt"),
+        retry=given.get("retry", False),
+        before_compaction=given.get("before_compaction", False),
+        trim=given.get("trim", False),
+        code=_code(code, no_worktree=given.get("no_worktree", False)),
+        code_at=None if given.get("code_at") is None else str(given.get("code_at")),
+        branch=given.get("branch"),
+        name=given.get("name"),
+        run=run if run != RunOptions() else None,
+    )
+
+
+def _code(code: Code | str | None, *, no_worktree: bool) -> Code | None:
+    if not no_worktree:
+        return None if code is None else Code(code)
+    if code not in (None, Code.NONE):
+        raise UsageError(f"code={str(code)!r} needs a worktree", hint="leave no_worktree out")
+    return Code.NONE

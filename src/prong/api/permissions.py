@@ -1,0 +1,117 @@
+"""What an agent may ask for that starts other agents. A person asks for themselves; see `[mcp]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.agents.command import commanded
+from prong.agents.worker_base import CanWork
+from prong.errors import UsageError
+from prong.model.record import Record
+from prong.model.workers import RunOptions, WorkerState, WorkerStatus
+from prong.paths import config_file
+from prong.terminals.base import TakesOver
+from prong.views.workers import words
+from prong.workers.launch import clone
+from prong.workers.launch.clone_source import Origin, Rest
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+
+def refuse_unallowed(
+    app: App, *, skip_permissions: bool = False, trust: bool = False, commands: bool = False
+) -> None:
+    """Raise `UsageError` for what the person has not allowed."""
+    asked = {
+        "allow_skip_permissions": skip_permissions,
+        "allow_trust": trust,
+        "allow_commands": commands,
+    }
+    what = {
+        "allow_skip_permissions": "a worker that bypasses permission checks",
+        "allow_trust": "a folder that is trusted",
+        "allow_commands": "a command instead of a prompt",
+    }
+    for name, is_asked in asked.items():
+        if is_asked and not getattr(app.settings.mcp, name):
+            raise UsageError(
+                f"agents may not request {what[name]}: the user has not allowed it",
+                hint=f"the user can: [mcp] {name} = true in {config_file()}",
+            )
+
+
+def refuse_inherited(app: App, agent: str, command: str | tuple[str, ...] | None) -> None:
+    """Raise `UsageError` for a command that skips permissions, where the configured one does not.
+
+    A fork gets the command of its source. What a person gave to one worker is not for an agent to
+    give to more.
+    """
+    if command and _skips(app, agent, command) and not _skips(app, agent, None):
+        refuse_unallowed(app, skip_permissions=True)
+
+
+def _skips(app: App, agent: str, command: str | tuple[str, ...] | None) -> bool:
+    store = commanded(app.store(agent), command)
+    if not isinstance(store, CanWork):
+        return False
+    # What has it already is the same with it.
+    plain, skipping = (
+        store.command_with(RunOptions(skip_permissions=skips)) for skips in (False, True)
+    )
+    return sorted(words(plain)) == sorted(words(skipping))
+
+
+def terminal(app: App) -> str | None:
+    """The name of the terminal for a worker that nobody sits before; None for the usual one.
+
+    One that takes over this very process, or that only prints what to type, is for people.
+    """
+    usual = app.terminals.for_worker()
+    if isinstance(usual, TakesOver) or usual.name == "print":
+        return app.terminals.for_worker("tmux").name
+    return None
+
+
+class ClonePlan(Record, frozen=True):
+    """What would be copied. Making it wrote nothing."""
+
+    workspace: Path
+    status: WorkerStatus | None
+    """None for a session that no worker has."""
+    terminal: str | None
+    warnings: tuple[str, ...]
+
+
+def plan(app: App, source: str, new: str | None, *, trust: bool) -> ClonePlan:
+    """Raises `UsageError` for what the person has not allowed."""
+    refuse_unallowed(app, trust=trust)
+    clone.check_name(app, new)
+    origin = Origin.find(app, source)
+    worker = origin.worker
+    refuse_inherited(app, origin.agent, worker.command if worker else None)
+    status = app.workers.status(worker.name) if worker else None
+    return ClonePlan(
+        origin.folder,
+        status,
+        None if origin.headless else terminal(app),
+        tuple(_warnings(status)) if status else (),
+    )
+
+
+def _warnings(status: WorkerStatus) -> Iterator[str]:
+    if status.state is WorkerState.BUSY:
+        yield "it is busy: the clone waits until it is idle"
+    if status.state is WorkerState.WAITING:
+        about = f" ({status.evidence.detail})" if status.evidence.detail else ""
+        yield (
+            f"it is waiting for input{about}, and the clone until it is idle: "
+            f"prong attach {status.worker.name}"
+        )
+
+
+def wait(app: App, source: str, timeout: float) -> None:
+    """Until the source is idle. Raises `Busy` when that takes longer than so many seconds."""
+    Rest(app, timeout, lambda _: None).wait_for(Origin.find(app, source))

@@ -1,0 +1,133 @@
+"""Forks that run at once, each in a pane of its own."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prong.cli.forks.fork_report import print_fork
+from prong.cli.output import is_on_samples, is_shown, note, patience
+from prong.cli.workers.panes import asks_for_pane, placement
+from prong.cli.workers.started import READY_SECONDS, ready
+from prong.cli.workers.worker_report import print_pane, say_what_it_wants
+from prong.errors import ProngError, UsageError
+from prong.views.text import clean
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.forks.plan import ForkOptions
+    from prong.model.forks import ForkPlan
+    from prong.workers.launch.fork import ForkedWorker
+
+
+def opens(app: "App", given: dict[str, Any]) -> bool:
+    """True when a fork is to run in a pane: where a person sits in a terminal that can open one.
+
+    Elsewhere only when that is asked for. With --json never: a script does not want it.
+    """
+    asked = _asked(given)
+    for option, why in (
+        ("as_json", "--json cannot open a pane"),
+        ("run", "--exec runs it in this terminal"),
+        ("no_open", "--no-open cannot open a pane"),
+    ):
+        if given[option]:
+            if asked is not None:
+                hint = "prong run --fork SESSION --json" if option == "as_json" else None
+                raise UsageError(why, hint=hint or f"leave {asked} out")
+            return False
+    if asked is not None:
+        return True
+    if is_on_samples() or not is_shown():
+        return False
+    return app.terminals.here() is not None
+
+
+def _asked(given: dict[str, Any]) -> str | None:
+    """The option that asks for a pane."""
+    if given["name"] is not None:
+        return "--name"
+    if len(given["prompt_file"]) > 1:
+        return "--prompt-file"
+    return "--terminal, --split, --window or --tab" if asks_for_pane(given) else None
+
+
+def prompts(files: tuple[Path, ...]) -> tuple[str, ...]:
+    """What is in these files, as it is."""
+    return tuple(_read(path) for path in files)
+
+
+def _read(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {clean(str(path))}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{clean(str(path))} is not text", hint="a file in UTF-8") from None
+    if not text.strip():
+        raise UsageError(f"{clean(str(path))} is empty", hint="write the prompt into it")
+    return text
+
+
+def planned(app: "App", session: str, options: "ForkOptions") -> "ForkPlan":
+    """The plan of the first fork; its prompt may be longer than a command line."""
+    from prong.workers.launch import fork
+
+    return fork.plan(app, session, options, count=options.count)[0]
+
+
+def can_wait(plan: "ForkPlan", given: dict[str, Any]) -> bool:
+    """True when the fork is made now and run later: its program is missing.
+
+    Where each fork has a prompt of its own, all prompts but one would be lost.
+    """
+    return plan.missing is not None and len(given["prompt_file"]) < 2
+
+
+def run(app: "App", plan: "ForkPlan", given: dict[str, Any], options: "ForkOptions") -> None:
+    """Make the forks and start them. Each is told of when it is there; what failed, at the end."""
+    from prong.workers.launch.fork import ForkRuns, start
+
+    one_prompt = (options.prompt,) if options.prompt is not None else ()
+    runs = ForkRuns(
+        prompts=prompts(given["prompt_file"]) or one_prompt,
+        names=(given["name"],) if given["name"] else (),
+        terminal=given["terminal"],
+        place=placement(given),
+    )
+    forks = start(app, plan, runs, options.count)
+    started: list[str] = []
+    errors: list[ProngError] = []
+    while True:
+        with patience("forking ..."):
+            one = next(forks, None)
+        if one is None:
+            break
+        _tell(app, plan, one)
+        if one.worker is not None:
+            started.append(one.worker.name)
+        if one.error is not None:
+            errors.append(one.error)
+    for name in started:
+        try:
+            status = ready(app, app.workers.named(name), READY_SECONDS)
+        except ProngError as error:
+            errors.append(error)
+            continue
+        if status.state.value == "waiting":
+            say_what_it_wants(status)
+    for error in errors[:-1]:
+        note(f"{error.message} (try: {error.hint})" if error.hint else error.message)
+    if errors:
+        # Who waits for an idle agent must not make them twice.
+        if started:
+            errors[-1].details.setdefault("made", started)
+        raise errors[-1]
+
+
+def _tell(app: "App", plan: "ForkPlan", one: "ForkedWorker") -> None:
+    if one.fork is None:
+        return
+    print_fork(app, plan, one.fork, runs=one.worker is not None)
+    for warning in one.fork.warnings:
+        note(f"note: {warning}")
+    if one.worker is not None:
+        print_pane(one.worker)

@@ -1,0 +1,208 @@
+"""Choosing a turn on a terminal: a list, a filter, and what the chosen one was about."""
+
+import sys
+from collections.abc import Callable, Sequence
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.forks import turn_preview
+from prong.cli.output import styled
+from prong.views.text import cells, clean, cut, pad
+from prong.views.turn_table import Layout, row
+
+if TYPE_CHECKING:
+    from prong.cli.forks.screen import Screen
+    from prong.model.sessions import Turn
+    from prong.views.turn_preview import TurnPreview
+
+_BESIDE = 120
+"""From so many columns on the preview stands beside the list."""
+_BELOW = 80, 16
+"""Columns and lines that a preview below the list needs."""
+_PAUSE = 0.03
+"""A preview is made when no key was pressed for so long."""
+_WIDEST = 500
+_HELP = "enter fork here · ↑↓ move · / filter · esc leave"
+
+
+def pick(
+    turns: "Sequence[Turn]", title: str, preview: "Callable[[Turn], TurnPreview]", chosen: int
+) -> "Turn | None":
+    """The turn that the person chooses, the one at `chosen` first; None when they leave."""
+    from prong.cli.forks.screen import Screen
+
+    picker = Picker(turns, title, preview, chosen)
+    with Screen(sys.stdin.fileno(), sys.stderr.fileno()) as screen:
+        return picker.run(screen)
+
+
+class Picker:
+    """What is shown, and what a key does to it."""
+
+    def __init__(
+        self,
+        turns: "Sequence[Turn]",
+        title: str,
+        preview: "Callable[[Turn], TurnPreview]",
+        chosen: int,
+    ) -> None:
+        self._turns = turns
+        rows = [row(turn, str(turn.index)) for turn in turns]
+        # No screen is wider; some prompts are whole files.
+        self._rows = [one._replace(prompt=one.prompt[:_WIDEST]) for one in rows]
+        self._texts = [
+            f"{one.label} {one.prompt} {clean(' '.join(turn.files))}".lower()
+            for one, turn in zip(rows, turns, strict=True)
+        ]
+        self._layouts: dict[int, Layout] = {}
+        self._title = clean(title)
+        self._preview = preview
+        self._previews: dict[int, TurnPreview] = {}
+        self._fitting = list(range(len(turns)))
+        self._at = chosen
+        """Where in the fitting ones."""
+        self._top = 0
+        self._page = 1
+        self._filter: str | None = None
+        """None while nobody filters."""
+        self._maker: Thread | None = None
+        self._error: Exception | None = None
+
+    def run(self, screen: "Screen") -> "Turn | None":
+        while True:
+            columns, lines = screen.size()
+            screen.draw(self.frame(columns, lines))
+            wanted = self._maker is None and self._lacks_preview(columns, lines)
+            key = screen.key(_PAUSE if wanted else None)
+            if self._error is not None:
+                raise self._error
+            if key is None:
+                self._make(self._fitting[self._at], screen.wake)
+            elif key == "enter" and self._fitting:
+                return self._turns[self._fitting[self._at]]
+            elif key == "leave" or (self._filter is None and key in ("escape", "q")):
+                return None
+            else:
+                self.press(key)
+
+    def _make(self, number: int, made: Callable[[], None]) -> None:
+        """Make a preview meanwhile: a large session takes long to read, and keys do not wait."""
+
+        def work() -> None:
+            try:
+                self._previews[number] = self._preview(self._turns[number])
+            except Exception as error:  # noqa: BLE001 -- raised where it can be reported
+                self._error = error
+            self._maker = None
+            made()
+
+        self._maker = Thread(target=work, daemon=True)
+        self._maker.start()
+
+    def press(self, key: str) -> None:
+        """Move, or change the filter."""
+        if self._filter is None and key in _WHILE_MOVING:
+            key = _WHILE_MOVING[key]
+        whole = len(self._turns)
+        steps = {"up": -1, "down": 1, "page up": -self._page, "page down": self._page}
+        steps |= {"home": -whole, "end": whole}
+        if key in steps:
+            self._at = max(min(self._at + steps[key], len(self._fitting) - 1), 0)
+        elif key == "filter":
+            self._narrow("")
+        elif self._filter is not None:
+            self._narrow(_edited(self._filter, key))
+
+    def _narrow(self, text: str | None) -> None:
+        """Show the turns that have all of these words; the chosen one stays if it fits."""
+        chosen = self._fitting[self._at] if self._fitting else len(self._turns) - 1
+        self._filter = text
+        words = (text or "").lower().split()
+        self._fitting = [
+            number
+            for number, known in enumerate(self._texts)
+            if all(word in known for word in words)
+        ]
+        later = (at for at, number in enumerate(self._fitting) if number >= chosen)
+        self._at = next(later, max(len(self._fitting) - 1, 0))
+
+    def _lacks_preview(self, columns: int, lines: int) -> bool:
+        if not self._fitting or not (_is_beside(columns) or _is_below(columns, lines)):
+            return False
+        return self._fitting[self._at] not in self._previews
+
+    def frame(self, columns: int, lines: int) -> list[str]:
+        """The screen."""
+        room = max(lines - 2, 1)
+        if _is_beside(columns):
+            left = min(columns * 9 // 20, 90)
+            listed = self._list(left, room)
+            shown = self._shown(columns - left - 3, room)
+            bar = styled(" │ ", dim=True)
+            rows = [a + bar + b for a, b in zip(listed, shown, strict=True)]
+        elif _is_below(columns, lines):
+            height = min(len(self._turns), max(room * 2 // 5, 5))
+            rows = self._list(columns, height)
+            rows.append(styled("─" * columns, dim=True))
+            rows += self._shown(columns, room - height - 1)
+        else:
+            rows = self._list(columns, room)
+        return [styled(cut(self._title, columns), bold=True), *rows, self._footer(columns)][:lines]
+
+    def _list(self, columns: int, height: int) -> list[str]:
+        self._page = max(height - 1, 1)
+        # The chosen one is always seen.
+        self._top = max(min(self._top, self._at), self._at - height + 1, 0)
+        self._top = min(self._top, max(len(self._fitting) - height, 0))
+        seen = self._fitting[self._top : self._top + height]
+        layout = self._layouts.get(columns) or Layout(self._rows, columns - 3, effort=False)
+        self._layouts[columns] = layout
+        lines: list[str] = []
+        for at, number in enumerate(seen, start=self._top):
+            start, prompt = layout.parts(self._rows[number])
+            if at == self._at:
+                # Not a colour: it is there without colours, too.
+                lines.append(click.style(pad(f"> {start}{prompt}", columns), reverse=True))
+            else:
+                start = f"  {start}"
+                lines.append(styled(start, dim=True) + pad(prompt, columns - cells(start)))
+        if not seen:
+            lines.append(pad("  no turn has these words", columns))
+        return [*lines, *[" " * columns] * (height - len(lines))]
+
+    def _shown(self, columns: int, height: int) -> list[str]:
+        known = self._previews.get(self._fitting[self._at]) if self._fitting else None
+        lines = turn_preview.lines(known, columns, height) if known else []
+        return [*lines, *[""] * (height - len(lines))]
+
+    def _footer(self, columns: int) -> str:
+        if self._filter is None:
+            return styled(cut(_HELP, columns), dim=True)
+        count = f"{len(self._fitting)} of {len(self._turns)}"
+        return cut(f"/{clean(self._filter)}▏ {count}", columns)
+
+
+_WHILE_MOVING = {"k": "up", "j": "down", "g": "home", "G": "end", "/": "filter", " ": "page down"}
+
+
+def _edited(text: str, key: str) -> str | None:
+    """The filter after a key; None when it is given up."""
+    match key:
+        case "escape":
+            return None
+        case "backspace":
+            return text[:-1] if text else None
+        case "clear":
+            return ""
+        case _:
+            return text + key if len(key) == 1 else text
+
+
+def _is_beside(columns: int) -> bool:
+    return columns >= _BESIDE
+
+
+def _is_below(columns: int, lines: int) -> bool:
+    return columns >= _BELOW[0] and lines >= _BELOW[1]

@@ -1,0 +1,55 @@
+"""`prong snapshot`."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.arguments import SessionArgument
+from prong.cli.output import json_option, note, open_app, patience, print_json
+from prong.errors import UsageError
+from prong.model.amounts import counted
+from prong.views.text import age, clean, short_path
+
+if TYPE_CHECKING:
+    from prong.model.code import Snapshot
+
+
+@click.command()
+@click.argument("session", type=SessionArgument(), metavar="[SESSION]", default="last")
+@click.option("--again", is_flag=True, help="Replace the snapshot that the turn already has.")
+@json_option
+def snapshot(session: str, again: bool, as_json: bool) -> None:
+    """Capture the current code as that of the last turn.
+
+    Uses the newest session in this folder unless you name another one. `prong hooks install` makes
+    agents do this after every turn. The snapshot is a commit under a hidden ref: branches, index
+    and files stay as they are.
+    """
+    from prong.views import json
+
+    app = open_app()
+    began = datetime.now(UTC)
+    with patience():
+        found = app.resolve(session)
+        if found.turn is not None:
+            raise UsageError("the current code belongs to the last turn", hint="leave @TURN out")
+        taken = app.keep_code(app.conversation(found.session), again=again)
+    if as_json:
+        print_json({"snapshot": json.snapshot(taken)})
+        return
+    _print(taken)
+    if taken.taken < began:
+        note(f"captured before ({age(taken.taken)}); replace it with --again")
+
+
+def _print(taken: "Snapshot") -> None:
+    ref = clean(f"{taken.agent}:{taken.session}")
+    state = "" if taken.changed else ", the same code as before"
+    click.echo(f"{ref}@{taken.number}: {taken.commit[:12]} in {short_path(str(taken.repo))}{state}")
+    if taken.degraded:
+        note(f"not complete: {clean(taken.degraded)}")
+    for one in taken.left_out:
+        note(f"left out: {clean(one.path)} ({clean(one.reason)})")
+    if taken.nested:
+        note(f"{counted(len(taken.nested), 'repository', 'repositories')} inside it as well")

@@ -1,0 +1,45 @@
+"""`prong tree`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.arguments import SessionArgument
+from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
+from prong.views.lineage import rows_of
+from prong.views.text import cells
+
+if TYPE_CHECKING:
+    from prong.views.lineage import LineageRow
+
+_MARK = " *"
+"""Behind the session that was asked for."""
+
+
+@click.command()
+@click.argument("session", type=SessionArgument(), metavar="[SESSION]", required=False)
+@click.option("--all", "everything", is_flag=True, help="Include sessions without forks.")
+@json_option
+def tree(session: str | None, everything: bool, as_json: bool) -> None:
+    """Show which sessions were forked from which."""
+    from prong.views import json
+
+    app = open_app()
+    with patience():
+        chosen = app.session(session) if session else None
+        forest = app.tree(chosen, everything=everything)
+    if as_json:
+        print_json(json.forest(forest))
+        return
+    for row in rows_of(forest):
+        _print(row, _MARK if chosen and chosen.ref == row.node.ref else "")
+    if not forest.roots:
+        note("no forks yet; prong tree --all shows all sessions")
+
+
+def _print(row: "LineageRow", mark: str) -> None:
+    room = width()
+    row = row.fitted(None if room is None else room - cells(mark))
+    start = f"{row.lead}{styled(row.at, dim=True)}{styled(row.name, fg='cyan')}"
+    title = f"  {row.title}" if row.title else ""
+    click.echo(f"{start}{title}{styled(row.rest, dim=True)}{styled(mark, fg='green')}")

@@ -1,0 +1,47 @@
+"""A turn at a glance, in the lines that there are for it."""
+
+import os
+import sys
+
+import click
+
+from prong.cli.output import styled, width
+from prong.cli.sessions.diff import stat_lines
+from prong.views.text import cut, wrapped
+from prong.views.turn_preview import TurnPreview
+
+_PIPE_WIDTH = 80
+
+
+def lines(preview: TurnPreview, columns: int, height: int) -> list[str]:
+    """What fits; the answer gets what the others leave."""
+    prompt = [styled(line, bold=True) for line in wrapped(preview.prompt, columns)]
+    code = _code(preview, columns)
+    shown = [*_head(prompt, max(height // 4, 2)), "", *_stat(code, max(height // 3, 3)), ""]
+    return [*shown, *_head(wrapped(preview.answer, columns), height - len(shown))][:height]
+
+
+def _code(preview: TurnPreview, columns: int) -> list[str]:
+    if preview.code is None:
+        return [styled(cut(preview.lack, columns), dim=True)]
+    return list(stat_lines(preview.code.files, columns)) or [styled("no code changes", dim=True)]
+
+
+def show(preview: TurnPreview) -> None:
+    """Print it: in the window that fzf has for it, or wherever the output goes."""
+    columns, height = (os.environ.get(f"FZF_PREVIEW_{name}", "") for name in ("COLUMNS", "LINES"))
+    in_fzf = columns.isdecimal() and height.isdecimal()
+    size = (int(columns), int(height)) if in_fzf else (width() or _PIPE_WIDTH, sys.maxsize)
+    for line in lines(preview, *size):
+        click.echo(line, color=in_fzf or None)
+
+
+def _head(lines: list[str], height: int) -> list[str]:
+    if len(lines) <= height:
+        return lines
+    return [*lines[: max(height - 1, 0)], styled("…", dim=True)][: max(height, 0)]
+
+
+def _stat(lines: list[str], height: int) -> list[str]:
+    """Some files, and the last line, which is about all of them."""
+    return lines if len(lines) <= height else [*lines[: height - 2], " …", lines[-1]]

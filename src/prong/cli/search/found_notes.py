@@ -1,0 +1,150 @@
+"""What is said beside the hits of a search, or instead of them: on stderr."""
+
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import datetime, time
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from prong.cli.output import note, styled
+from prong.cli.progress import duration
+from prong.model.amounts import counted
+from prong.views.text import clean, short_path
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.model.search import IndexState, Query, SearchResult
+
+_FALLBACKS = 5
+
+
+def print_notes(
+    app: "App", result: "SearchResult", *, numbered: bool, shown: int | None = None
+) -> None:
+    """`numbered`: the hits can be named `%1`, `%2`. `shown`: how many there was room for."""
+    for text in result.notes:
+        note(text)
+    if result.guidance is not None and result.engine is None:
+        _print_guidance(result.guidance)
+    for text in _story(result):
+        note(text)
+    if text := about_index(result.index):
+        note(text)
+    if not result.hits:
+        _print_nothing(app, result)
+        return
+    more = result.total - (len(result.hits) if shown is None else shown)
+    if shown is not None and shown < len(result.hits):
+        note(f"{more} more: --limit {len(result.hits)} shows the best {len(result.hits)}")
+    elif more > 0:
+        note(f"{more} more: --limit {result.total}")
+    fork_at = next((rank for rank, hit in enumerate(result.hits, 1) if hit.can_fork), None)
+    if fork_at is not None and numbered and not _only_notes_are_seen():
+        note(f"fork a hit: prong fork %{fork_at}")
+
+
+def _only_notes_are_seen() -> bool:
+    """In `prong find ... | less`, which shows the hits itself."""
+    stderr: Any = sys.stderr  # None when it was closed before we began
+    return stderr is not None and stderr.isatty() and not sys.stdout.isatty()
+
+
+def about_index(state: "IndexState") -> str | None:
+    """Why the newest turns may be missing."""
+    if state.busy:
+        return "another prong is updating the index: the newest turns may be missing"
+    if state.behind:
+        changed = counted(state.behind, "session")
+        return f"{changed} not in the index yet; prong index reads what is missing"
+    return None
+
+
+def _story(result: "SearchResult") -> Iterable[str]:
+    """What was tried before an engine answered; `--json` has all of it."""
+    if result.guidance is not None:
+        if result.engine is not None:
+            yield from _without_qmd(result)
+        return
+    for attempt in result.failures:
+        how = "was skipped" if attempt.skipped else "failed"
+        yield f"{attempt.engine} {attempt.mode} {how}: {attempt.error}"
+    failed = {attempt.engine for attempt in result.failures}
+    if result.engine is not None and failed - {result.engine}:
+        yield f"{_spoken(result.engine)} answered"
+
+
+def _without_qmd(result: "SearchResult") -> Iterable[str]:
+    """Why it is not there, and the first step to get there."""
+    why = next((one.error for one in reversed(result.failures) if one.engine == "qmd"), None)
+    yield f"{why or 'qmd did not answer'}: {_spoken(result.engine or '')} answered"
+    steps = _steps(result.guidance or {})
+    if steps:
+        yield f"to set up qmd, step 1 of {counted(len(steps), 'step')} (--json has all): {steps[0]}"
+
+
+def _steps(guidance: Mapping[str, Any]) -> list[str]:
+    return list(guidance.get("next_steps", ()))
+
+
+def _spoken(engine: str) -> str:
+    return "the built-in index" if engine == "builtin" else engine
+
+
+def _print_guidance(guidance: Mapping[str, Any]) -> None:
+    note(str(guidance.get("message", "")))
+    for number, step in enumerate(_steps(guidance), start=1):
+        _item(f"{number}. {step}")
+    recent = cast(list[Mapping[str, Any]], list(guidance.get("fallback_sessions", ())))
+    if recent:
+        note("the newest sessions instead:")
+        for one in recent[:_FALLBACKS]:
+            name = f"{one.get('agent', '')}:{one.get('session_id', '')}"
+            _item(f"{name}  {short_path(str(one.get('project_path') or ''))}")
+
+
+def _item(text: str) -> None:
+    click.echo(styled(f"  {clean(text)}", dim=True), err=True)
+
+
+def _print_nothing(app: "App", result: "SearchResult") -> None:
+    if result.engine is None:
+        return  # nothing was searched; why was said
+    state, query = result.index, result.query
+    if not state.sessions and not app.sessions(query.agent):
+        from prong.cli.sessions.listing import say_no_sessions
+
+        say_no_sessions(app, query.agent)
+        return
+    filters = list(_filters(query))
+    where = f" ({', '.join(filters)})" if filters else ""
+    note(f"nothing found for {clean(query.text)!r}{where}")
+    told = f"searched {counted(state.sessions, 'session')} with {counted(state.turns, 'turn')}"
+    when = f", as of {duration(state.age_s)} ago" if state.age_s is not None else ""
+    note(f"{told}{when}")
+    tries = ["other words"]
+    if filters:
+        names = dict.fromkeys(text.split()[0] for text in filters)
+        tries.insert(0, f"without {' and '.join(names)}")
+    note(f"try: {', or '.join(tries)}; prong list shows the newest sessions")
+
+
+def _filters(query: "Query") -> Iterable[str]:
+    if query.agent:
+        yield f"--agent {clean(query.agent)}"
+    if query.project:
+        yield f"--project {short_path(str(query.project))}"
+    if query.since:
+        yield f"--since {_typed(query.since)}"
+    for name in query.files:
+        yield f"--file {clean(name)}"
+    if query.has_snapshot:
+        yield "--has snapshot"
+    if query.min_score is not None:
+        yield f"--min-score {query.min_score:g}"
+
+
+def _typed(moment: datetime) -> str:
+    """A time in such a way that it can be typed: by the person's own clock."""
+    local = moment.astimezone().replace(tzinfo=None)
+    return f"{local:%Y-%m-%d}" if local.time() == time() else f"{local:%Y-%m-%dT%H:%M}"

@@ -1,0 +1,187 @@
+"""The hits of a search, each as a few lines: what to type for it, its prompt, what matched."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from prong.cli.output import styled
+from prong.cli.search.highlight import highlighted
+from prong.model.amounts import counted
+from prong.model.search import Passage
+from prong.views.passage import cleaned, fitted, within
+from prong.views.text import age, cells, clean, cut, cut_left, pad, short_path, short_refs, wrapped
+from prong.views.turn_table import row
+
+if TYPE_CHECKING:
+    from prong.model.search import Hit, SearchResult
+    from prong.model.sessions import SessionRef, Turn
+
+_NARROW = 60
+_LEAST_FOLDER = 8
+_TURN_ID = 8
+_COPIES = 3
+
+
+class _Head(NamedTuple):
+    """The first line of a hit, in columns."""
+
+    label: str
+    score: str
+    name: str
+    when: str
+    code: str
+    folder: str
+
+
+class FoundTable:
+    """Fits a terminal of so many columns; in a pipe nothing is cut."""
+
+    def __init__(self, result: "SearchResult", room: int | None, *, snippets: bool = True) -> None:
+        self._room = room
+        self._snippets = snippets
+        self._passage_lines = 2
+        self._by_session = result.query.by_session
+        refs = [hit.ref for hit in result.hits if hit.ref]
+        copies = [ref for hit in result.hits for ref, _ in hit.also]
+        self._short = short_refs(result.refs, [*refs, *copies])
+        self._hits = result.hits
+        self._firsts = {hit.ref: hit for hit in reversed(result.hits)}
+        """The first hit of each session, where it is told how many there are."""
+        self._heads = [self._head(hit, rank) for rank, hit in enumerate(result.hits, start=1)]
+        self._indent = max((cells(head.label) for head in self._heads), default=2) + 2
+
+    def print(self, most: int | None = None) -> int:
+        """Print the hits; at most so many lines, but at least one hit. How many it were."""
+        blocks = self._blocks()
+        if most is not None and sum(map(len, blocks)) > most:
+            self._passage_lines = 1
+            blocks = self._blocks()
+        used = 0
+        for shown, lines in enumerate(blocks):
+            used += len(lines)
+            if most is not None and used > most and shown:
+                return shown
+            for line in lines:
+                click.echo(line)
+        return len(blocks)
+
+    def _blocks(self) -> list[list[str]]:
+        return [list(self.lines(rank)) for rank in range(1, len(self._hits) + 1)]
+
+    def print_hit(self, rank: int, *, err: bool = False) -> None:
+        for line in self.lines(rank):
+            click.echo(line, err=err)
+
+    def lines(self, rank: int) -> Iterator[str]:
+        """The lines of one hit."""
+        hit = self._hits[rank - 1]
+        yield from self._first(self._heads[rank - 1])
+        columns = self._room and self._room - self._indent
+        for text in self._body(hit, columns):
+            yield f"{'':{self._indent}}{text}"
+
+    def _body(self, hit: "Hit", columns: int | None) -> Iterator[str]:
+        if title := self._title(hit):
+            yield title if columns is None else cut(title, columns)
+        yield from self._said(hit, columns)
+        if hit.warning:
+            warning = clean(hit.warning)
+            for line in [warning] if columns is None else wrapped(warning, columns):
+                yield styled(line, fg="yellow")
+        if rest := self._rest(hit):
+            yield styled(rest if columns is None else cut(rest, columns), dim=True)
+
+    def _title(self, hit: "Hit") -> str:
+        """Where the hit stands for a whole session, unless it is the prompt that comes next."""
+        if hit.session is None or not (self._by_session or hit.turn is None):
+            return ""
+        title = clean(hit.session.title)
+        if hit.turn is not None and clean(hit.turn.prompt).startswith(title):
+            return ""
+        return title or "(no prompt)"
+
+    def _said(self, hit: "Hit", columns: int | None) -> Iterator[str]:
+        """The prompt and the passage; one of them where the passage is a part of the prompt."""
+        passage = cleaned(hit.passage) if self._snippets else Passage("")
+        if hit.turn is not None:
+            prompt = cleaned(Passage(row(hit.turn, "").prompt)).text
+            lines = _with_matches(within(passage, prompt), columns)
+            if lines:
+                passage = Passage("")
+            for line in lines or fitted(Passage(prompt), columns, 1):
+                yield highlighted(line)
+        for line in fitted(passage, columns, self._passage_lines):
+            yield highlighted(line, dim=True)
+
+    def _rest(self, hit: "Hit") -> str:
+        parts: list[str] = []
+        if hit.turn is not None and hit.turn.index is None:
+            parts.append("abandoned by a rewind")
+        if hit.also:
+            names = [self._name(ref, at) for ref, at in hit.also]
+            more = f" and {len(names) - _COPIES} more" if len(names) > _COPIES else ""
+            parts.append(f"also in {', '.join(names[:_COPIES])}{more}")
+        if hit.more and self._firsts.get(hit.ref) is hit:
+            parts.append(f"+{counted(hit.more, 'more turn', 'more turns')} of this session")
+        return "; ".join(parts)
+
+    def _head(self, hit: "Hit", rank: int) -> _Head:
+        turn = hit.turn
+        cwd = hit.cwd or (hit.session.cwd if hit.session else None)
+        source = clean(hit.source or "") or "unknown"
+        return _Head(
+            label=f"%{rank}",
+            score=f"{hit.score:.2f}",
+            name=self._point(hit.ref, turn) if hit.ref else source,
+            when=age(hit.date),
+            code=row(turn, "").code if turn else "",
+            folder=short_path(cwd),
+        )
+
+    def _point(self, ref: "SessionRef", turn: "Turn | None") -> str:
+        if turn is not None and turn.index is None:
+            return clean(f"{self._short[ref]}@{turn.id[:_TURN_ID]}")
+        return self._name(ref, turn.index if turn else None)
+
+    def _name(self, ref: "SessionRef", at: int | None) -> str:
+        return self._short[ref] if at is None else f"{self._short[ref]}@{at}"
+
+    def _first(self, head: _Head) -> Iterator[str]:
+        label = styled(pad(head.label, self._indent), bold=True)
+        name = styled(head.name, fg="cyan")
+        room = self._room
+        if room is None:
+            parts = (head.score, name, head.when, head.code, head.folder)
+            yield label + "  ".join(part for part in parts if part)
+            return
+        widest = max(cells(one.name) for one in self._heads)
+        when = max(cells(one.when) for one in self._heads)
+        code = max(cells(one.code) for one in self._heads)
+        columns = [f"{head.when:>{when}}"] + ([f"{head.code:>{code}}"] if code else [])
+        tail = "  ".join(columns)
+        left = room - self._indent - len(head.score) - 2 - widest - 2
+        if room < _NARROW or cells(tail) > left:
+            yield label + styled(cut(head.name, room - self._indent), fg="cyan")
+            rest = "  ".join(part for part in (head.score, head.when, head.code) if part)
+            yield f"{'':{self._indent}}{styled(cut(rest, room - self._indent), dim=True)}"
+            return
+        folder = cut_left(head.folder, left - cells(tail) - 2)
+        if cells(folder) < min(_LEAST_FOLDER, cells(head.folder)):
+            folder = ""
+        padding = " " * (widest - cells(head.name))
+        dim = styled(f"{tail}  {folder}".rstrip(), dim=True)
+        yield f"{label}{head.score}  {name}{padding}  {dim}"
+
+
+def _with_matches(prompt: Passage | None, columns: int | None) -> list[Passage]:
+    """The beginning of a prompt, if all that matched is in its first or second line."""
+    if prompt is None:
+        return []
+    for most in (1, 2):
+        lines = fitted(prompt, columns, most, beginning=True)
+        shown = sum(end - begin for line in lines for begin, end in line.marks)
+        # A mark may go on in the next line: the space between the two is in neither.
+        if shown >= sum(end - begin for begin, end in prompt.marks) - (most - 1):
+            return lines
+    return []

@@ -1,0 +1,43 @@
+"""`prong ui`."""
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from prong.errors import Unavailable
+
+if TYPE_CHECKING:
+    from prong.model.forks import Launch
+
+
+@click.command()
+@click.argument("intent", nargs=-1, metavar="[INTENT]...")
+def ui(intent: tuple[str, ...]) -> None:
+    """Open the terminal UI.
+
+    Search, read turns and fork on a full screen. `prong` without a command does the same. INTENT is
+    the first search. F1 shows the keys, Ctrl-C quits.
+    """
+    if not has_screen():
+        raise Unavailable("this needs a terminal", hint='prong find "..." prints what it finds')
+    show(" ".join(intent))
+
+
+def has_screen() -> bool:
+    """True where somebody can see it and press keys."""
+    streams: tuple[Any, ...] = (sys.stdin, sys.stdout)
+    is_terminal = all(stream is not None and stream.isatty() for stream in streams)
+    # Errors may go to a file, but they need a place: what is opened next would get theirs.
+    return is_terminal and sys.stderr is not None and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def show(query: str = "") -> None:
+    # Two front ends do not know each other; this one only starts the other.
+    launch: Launch | None = import_module("prong.tui.main").run(query)
+    if launch is not None:
+        from prong.cli.launch import run_here
+
+        run_here(launch)

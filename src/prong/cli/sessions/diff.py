@@ -1,0 +1,139 @@
+"""`prong diff`."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from prong.cli.arguments import SessionArgument
+from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
+from prong.errors import UsageError
+from prong.views.code_change import patch_lines, stat_rows, summary
+from prong.views.text import clean, cut
+
+if TYPE_CHECKING:
+    from prong.code.diff import CodeDiff, FileChange
+
+_PIPE_WIDTH = 80
+
+
+class _WithPaths(click.Command):
+    """A command that takes paths behind `--`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        paths: list[str] = []
+        if "--" in args:
+            at = args.index("--")
+            args, paths = args[:at], args[at + 1 :]
+        rest = super().parse_args(ctx, args)
+        ctx.params["paths"] = tuple(paths)
+        return rest
+
+
+@click.command(cls=_WithPaths)
+@click.argument("first", type=SessionArgument(), metavar="SESSION[@A[..B]]")
+@click.argument(
+    "second", type=SessionArgument(), metavar="[OTHER[@B]] [-- PATH...]", required=False
+)
+@click.option("--stat", is_flag=True, help="Show the number of changed lines per file.")
+@click.option("--name-only", is_flag=True, help="Show only the names of changed files.")
+@click.option("--patch", is_flag=True, help="With --json: include the patch.")
+@click.option("--no-pager", is_flag=True, help="Do not use a pager.")
+@json_option
+def diff(first: str, second: str | None, paths: tuple[str, ...], **given: Any) -> None:
+    """Show code changes.
+
+    `SESSION@3` is what turn 3 changed, `SESSION@3..7` what changed between the end of turn 3 and
+    the end of turn 7, and SESSION everything that the session changed. With two sessions, compares
+    their code at the given turns, or at the last ones. Paths after `--` limit the diff.
+
+    On a terminal the diff opens in git's pager. In a pipe it is a patch for `git apply`.
+    """
+    from prong.views import json
+
+    if given["stat"] and given["name_only"]:
+        raise UsageError("--stat or --name-only, not both")
+    if given["patch"] and not given["as_json"]:
+        raise UsageError("--patch needs --json", hint="leave --patch out")
+    app = open_app()
+    with patience("comparing ..."):
+        found = app.diff_code(first, second, paths)
+    if given["as_json"]:
+        value = json.diff(found)
+        if given["patch"]:
+            value["patch"] = found.patch(binary=True).decode("utf-8", "replace")
+        print_json(value)
+        return
+    on_terminal = sys.stdout.isatty()
+    for one in () if on_terminal and found.files else found.notes:
+        note(f"note: {one}")
+    if not on_terminal and not (given["stat"] or given["name_only"]):
+        click.echo(found.patch(binary=True), nl=False)
+        return
+    lines = _lines(found, stat=given["stat"], name_only=given["name_only"])
+    if not on_terminal:
+        for line in lines:
+            click.echo(line)
+    elif found.files:
+        _show(found, lines, paged=not given["no_pager"])
+    else:
+        note("no changes in these paths" if paths else "no code changes")
+
+
+def _lines(found: "CodeDiff", *, stat: bool, name_only: bool) -> Iterable[str]:
+    if name_only:
+        return (clean(file.path) for file in found.files)
+    if stat:
+        return stat_lines(found.files, width() or _PIPE_WIDTH)
+    return coloured(found.patch())
+
+
+def _show(found: "CodeDiff", lines: Iterable[str], *, paged: bool) -> None:
+    from itertools import chain
+    from pathlib import Path
+
+    from prong.cli.sessions.pager import page
+    from prong.code.diff import pager
+
+    page(chain(_title(found), lines), pager(Path()) if paged else "")
+
+
+def _title(found: "CodeDiff") -> Iterator[str]:
+    """What is compared, as a heading."""
+    old, new = found.old, found.new
+    room = width() or _PIPE_WIDTH
+    end = new.name if old.session.ref == new.session.ref else str(new)
+    what = str(new) if found.turn else f"{old}..{end}"
+    yield styled(cut(clean(f"{what}  {summary(found)}"), room), fg="yellow")
+    if found.turn:
+        yield styled(cut(clean(found.turn.prompt), room), bold=True)
+    for one in found.notes:
+        yield styled(cut(clean(f"note: {one}"), room), dim=True)
+    yield ""
+
+
+def stat_lines(files: "Iterable[FileChange]", room: int) -> Iterator[str]:
+    """A line for each file and one for all, as git shows them; none is wider than the room."""
+    for row in stat_rows(files, room):
+        bar = styled("+" * row.plus, fg="green") + styled("-" * row.minus, fg="red")
+        yield f"{row.text}{bar}".rstrip()
+
+
+def coloured(patch: bytes) -> Iterator[str]:
+    """The lines of a patch for a terminal, as git colours them.
+
+    Nothing that stands in the files is obeyed: of all escapes only ours are left.
+    """
+    for kind, text, lead in patch_lines(patch):
+        match kind:
+            case "hunk":
+                yield styled(text[:lead], fg="cyan") + text[lead:]
+            case "head":
+                yield styled(text, bold=True)
+            case "added":
+                yield styled(text, fg="green")
+            case "removed":
+                yield styled(text, fg="red")
+            case "plain":
+                yield text

@@ -1,0 +1,148 @@
+"""`prong export`."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from prong.cli.arguments import AgentArgument, SinceArgument
+from prong.cli.output import json_option, note, open_app, patience, print_json
+from prong.errors import ProngError, UsageError
+from prong.model.amounts import counted
+from prong.views.text import short_path
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.model.search import Attempt
+    from prong.sessions.export import Export, ExportPlan
+
+_SHOWN = 5
+"""So many of those that could not be exported are named."""
+
+
+@click.command()
+@click.argument("folder", type=click.Path(), metavar="DIR")
+@click.option("-a", "--agent", type=AgentArgument(), help="Only sessions of this agent.")
+@click.option(
+    "-p", "--project", metavar="FOLDER", help="Only sessions that ran in this folder or below it."
+)
+@click.option(
+    "-s",
+    "--since",
+    type=SinceArgument(),
+    help="Only sessions changed since: 3d, 12h, yesterday, 2026-11-01.",
+)
+@click.option("--all", "everything", is_flag=True, help="Include archived and headless sessions.")
+@click.option("--no-mask", is_flag=True, help="Do not mask keys and tokens.")
+@click.option("--prune", is_flag=True, help="Delete exports of sessions that no longer exist.")
+@click.option("--index", "with_qmd", is_flag=True, help="Run qmd update and qmd embed afterwards.")
+@click.option(
+    "--collection",
+    default="claude-sessions",
+    show_default=True,
+    metavar="NAME",
+    help="qmd collection to embed.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be written and change nothing.")
+@json_option
+def export(folder: str, **given: Any) -> None:
+    """Export sessions as Markdown.
+
+    Writes one file per session into DIR, and only those that changed since the last export. Files
+    that prong did not write, or that were edited since, are left alone.
+    """
+    from prong.cli.progress import progress
+    from prong.sessions.export import view
+    from prong.sessions.folder_names import project_folder
+    from prong.sessions.listing import SessionFilter
+    from prong.views.search import attempt
+
+    dry_run, as_json = given["dry_run"], given["as_json"]
+    since: datetime | None = given["since"]
+    if not folder:
+        raise UsageError("DIR is empty", hint="prong export ~/claude-sessions-md")
+    app = open_app()
+    notes: list[str] = []
+    with patience():
+        project = project_folder(app, Path(given["project"]), notes) if given["project"] else None
+        wanted = SessionFilter(given["agent"], project, since, everything=given["everything"])
+        plan = app.plan_export(
+            Path(folder), wanted, masked=not given["no_mask"], prune=given["prune"]
+        )
+    if not dry_run:
+        try:
+            with progress() as report:
+                plan = app.export(plan, report)
+        except KeyboardInterrupt:
+            note("stopped; what was written is whole, and prong export continues from there")
+            raise
+    attempts: list[Attempt] = []
+    problem: ProngError | None = None
+    if given["with_qmd"] and not dry_run:
+        attempts, problem = _told_qmd(app, plan, given["collection"])
+    if as_json:
+        told = view(plan, dry_run=dry_run)
+        print_json({**told, "qmd": [attempt(one) for one in attempts]})
+    else:
+        for text in notes:
+            note(text)
+        _print(plan, attempts, dry_run=dry_run)
+    if problem is not None:
+        raise problem
+
+
+def _told_qmd(
+    app: "App", plan: "ExportPlan", collection: str
+) -> "tuple[list[Attempt], ProngError | None]":
+    """What is exported is worth telling, also when qmd fails."""
+    try:
+        with patience("qmd is reading the exports ..."):
+            return app.refresh_qmd(plan.folder, collection), None
+    except ProngError as error:
+        return [], error
+
+
+def _print(plan: "ExportPlan", attempts: "list[Attempt]", *, dry_run: bool) -> None:
+    from prong.sessions.export import ExportState
+
+    where = short_path(str(plan.folder))
+    if dry_run:
+        for one in plan.changed:
+            click.echo(f"{one.state.value:<8} {short_path(str(one.path))}")
+        for one in plan.pruned:
+            click.echo(f"{'remove':<8} {short_path(str(one.path))}")
+    sessions = counted(len(plan.exports), "session")
+    changed = f"{len(plan.changed)} {'would change' if dry_run else 'changed'}"
+    click.echo(f"{sessions} in {where}: {changed}")
+    _note_some("were left alone", plan.of(ExportState.REFUSED))
+    _note_some("could not be read", plan.of(ExportState.FAILED))
+    _note_gone(plan, dry_run=dry_run)
+    if plan.hidden:
+        note(f"{plan.hidden} left out, archived or headless: --all")
+    for one in attempts:
+        if one.skipped:
+            note(f"qmd {one.mode} was skipped: {one.error}")
+        else:
+            note(f"qmd {one.mode}: done")
+
+
+def _note_some(what: str, some: "tuple[Export, ...]") -> None:
+    if not some:
+        return
+    note(f"{len(some)} {what}:")
+    for one in some[:_SHOWN]:
+        note(f"  {short_path(str(one.path))}: {one.reason}")
+    if len(some) > _SHOWN:
+        note(f"  and {len(some) - _SHOWN} more: --json names them all")
+
+
+def _note_gone(plan: "ExportPlan", *, dry_run: bool) -> None:
+    pruned = len(plan.pruned)
+    kept = len(plan.stale) - pruned
+    if pruned and not dry_run:
+        note(f"{counted(pruned, 'export')} of deleted sessions: removed")
+    if kept and plan.prune:
+        note(f"{counted(kept, 'export')} of deleted sessions: changed since, kept")
+    elif kept:
+        note(f"{counted(kept, 'export')} of deleted sessions: kept; --prune removes them")

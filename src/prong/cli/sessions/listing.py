@@ -1,0 +1,175 @@
+"""`prong list`."""
+
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from prong.cli.arguments import AgentArgument, SinceArgument
+from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
+from prong.model.amounts import counted
+from prong.views.text import age, cells, clean, cut, cut_left, pad, short_path, short_refs
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.sessions.listing import Listing
+
+_DEFAULT_LIMIT = 50
+_WIDE = 100
+_NARROW = 60
+_LEAST_TITLE = 20
+_AGE = 10
+_FOLDER = 32
+
+
+@click.command("list")
+@click.option("-a", "--agent", type=AgentArgument(), help="Only sessions of this agent.")
+@click.option(
+    "-p",
+    "--project",
+    type=click.Path(file_okay=False),
+    metavar="FOLDER",
+    help="Only sessions that ran in this folder or below it.",
+)
+@click.option(
+    "-s",
+    "--since",
+    type=SinceArgument(),
+    help="Only sessions changed since: 3d, 12h, yesterday, 2026-11-01.",
+)
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Maximum number of sessions (default on a terminal: {_DEFAULT_LIMIT}).",
+)
+@click.option("--all", "everything", is_flag=True, help="Include archived and headless sessions.")
+@json_option
+def list_sessions(
+    agent: str | None,
+    project: str | None,
+    since: datetime | None,
+    limit: int | None,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """List sessions of all projects, newest first."""
+    from pathlib import Path
+
+    from prong.sessions.listing import SessionFilter
+    from prong.views import json
+
+    app = open_app()
+    if limit is None and not as_json and sys.stdout.isatty():
+        limit = _DEFAULT_LIMIT
+    folder = Path(project) if project else None
+    wanted = SessionFilter(agent, folder, since, limit, everything)
+    with patience():
+        listing = app.list_sessions(wanted)
+    if as_json:
+        print_json(json.listing(listing))
+        return
+    if listing.sessions:
+        _print_sessions(listing)
+    _notes(app, listing, agent)
+
+
+def say_no_sessions(app: "App", agent: str | None = None) -> None:
+    """There is nothing yet: where was looked, and what to do."""
+    note(f"no sessions under {', '.join(str(root) for root in app.roots(agent))}")
+    variables = " or ".join(app.root_variables(agent))
+    note(f"set {variables}, or run: prong demo" if variables else "run: prong demo")
+
+
+def _notes(app: "App", listing: "Listing", agent: str | None) -> None:
+    if not listing.total:
+        say_no_sessions(app, agent)
+    elif not (listing.sessions or listing.hidden or listing.more):
+        note(f"none of {counted(listing.total, 'session')} fits")
+    if listing.more:
+        note(f"{listing.more} more: prong list --limit {len(listing.sessions) + listing.more}")
+    if listing.hidden:
+        note(f"{listing.hidden} left out, archived or headless: prong list --all")
+    if listing.copies:
+        copies = counted(len(listing.copies), "older copy", "older copies")
+        note(f"{copies} left out: prong doctor")
+    if listing.unusable:
+        note(f"{counted(len(listing.unusable), 'file')} could not be read: prong doctor")
+    for name in listing.failed:
+        note(f"the plug-in {name} failed: prong doctor")
+
+
+def _print_sessions(listing: "Listing") -> None:
+    """A table that fits the terminal: what does not fit is left out from the right."""
+    room = width()
+    rows = _rows(listing)
+    ref_width = max(cells(row.ref) for row in rows)
+    turns_width = max(4, *(len(row.turns) for row in rows))
+    widest_folder = max(cells(row.where) for row in rows)
+    used = ref_width + 2 + _AGE + 2 + turns_width + 2
+    for row in rows:
+        ref = styled(pad(row.ref, ref_width), fg="cyan")
+        start = f"{ref}  {row.when:>{_AGE}}  {row.turns:>{turns_width}}  "
+        if room is None:
+            click.echo(f"{start}{row.title}{row.mark}  {styled(row.where, dim=True)}".rstrip())
+        elif room < _NARROW or room - used < _LEAST_TITLE:
+            _print_narrow(row, room)
+        elif room < _WIDE:
+            click.echo(f"{start}{_titled(row, room - used)}")
+        else:
+            left = room - used
+            folder = min(_FOLDER, left // 3, widest_folder)
+            title = pad(_titled(row, left - folder - 2), left - folder)
+            where = styled(cut_left(row.where, folder), dim=True)
+            click.echo(f"{start}{title}{where}" if where else f"{start}{title}".rstrip())
+
+
+def _print_narrow(row: "_Row", room: int) -> None:
+    when = row.when if cells(row.ref) + 2 + cells(row.when) <= room else ""
+    click.echo(f"{styled(row.ref, fg='cyan')}  {styled(when, dim=True)}".rstrip())
+    click.echo(f"  {_titled(row, room - 2)}")
+
+
+class _Row(NamedTuple):
+    ref: str
+    when: str
+    turns: str
+    title: str
+    mark: str
+    where: str
+
+
+def _rows(listing: "Listing") -> list[_Row]:
+    short = short_refs(listing.refs)
+    titles = {session.ref: session.title for session in listing.sessions}
+    rows: list[_Row] = []
+    for session in listing.sessions:
+        title = clean(session.title) or "(no prompt)"
+        marks = ["archived"] if session.archived else []
+        if session.entrypoint not in (None, "cli"):
+            marks.append(clean(session.entrypoint))
+        parent = session.parent
+        if parent and session.title == titles.get(parent):
+            # It has no title of its own: what tells it from its parent comes first.
+            title = f"fork of {short[parent]}@{session.inherited}: {title}"
+        elif parent:
+            marks.insert(0, "fork")
+        rows.append(
+            _Row(
+                ref=short[session.ref],
+                when=age(session.updated),
+                turns=str(session.turn_count),
+                title=title,
+                mark=f" [{', '.join(marks)}]" if marks else "",
+                where=short_path(session.cwd),
+            )
+        )
+    return rows
+
+
+def _titled(row: _Row, columns: int) -> str:
+    """The title and its marks; where there is little room the title is worth more."""
+    mark = row.mark if cells(row.mark) <= columns // 2 else ""
+    return cut(row.title, columns - cells(mark)) + mark

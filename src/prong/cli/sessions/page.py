@@ -1,0 +1,101 @@
+"""A transcript on its way to the terminal."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.output import styled, width
+from prong.views.text import cells, clean, cut
+
+if TYPE_CHECKING:
+    from prong.model.sessions import Message, Tool
+
+_LINE = 160
+_RULE = 80
+
+
+class Page:
+    """A transcript on its way out: one empty line between the parts, tools close together."""
+
+    def __init__(self, begin: Callable[[], None], cwd: str | None, *, full: bool) -> None:
+        """`begin` prints what stands above; names of files are shown from `cwd`."""
+        self.full = full
+        self._print_header = begin
+        self._cwd = cwd
+        self.is_empty = True
+        self._begun = False
+        self._turn: int | None = None
+        self._after_tool = False
+
+    def add(self, message: "Message") -> None:
+        if message.turn is not None and message.turn != self._turn:
+            self._turn = message.turn
+            self.rule(f"turn {message.turn}")
+        text = clean(message.text, lines=True).strip()
+        if message.tool is not None:
+            # A call whose result is still to come has not failed to have one.
+            self._tool(message.tool, _outcome(message.tool) if message.role == "tool" else "")
+        elif message.role == "thinking":
+            if self.full and text:
+                self._part(styled(text, dim=True, italic=True))
+        elif message.role == "user":
+            self._part(styled("> ", fg="green", bold=True) + styled(text, bold=True))
+        elif message.role == "summary":
+            self.rule("compacted: the conversation so far was replaced by")
+            self._part(text)
+        elif text:
+            self._part(text)
+
+    def rule(self, text: str) -> None:
+        line = f"── {text} "
+        line += "─" * max((width() or _RULE) - cells(line), 0)
+        self._begin()
+        click.echo(f"\n{styled(line, dim=True)}")
+        self._after_tool = False
+
+    def _begin(self) -> None:
+        # Not before there is something to show: a file that cannot be read gets no header.
+        if not self._begun:
+            self._begun = True
+            self._print_header()
+
+    def _part(self, text: str, *, tool: bool = False) -> None:
+        self._begin()
+        if not (tool and self._after_tool):
+            click.echo()
+        click.echo(text)
+        self.is_empty = False
+        self._after_tool = tool and not self.full
+
+    def _tool(self, tool: "Tool", outcome: str) -> None:
+        name = clean(tool.name) or "tool"
+        gist = tool.gist
+        if self._cwd:
+            gist = gist.removeprefix(f"{self._cwd}/")
+        line = f"{name} {clean(gist)}".strip()
+        line = cut(line, (width() or _LINE) - len(outcome) - 2)
+        colour = "red" if tool.failed or tool.exit_code else "blue"
+        lines = [f"{styled('* ', fg=colour)}{line}{styled(outcome, fg=colour)}"]
+        if self.full:
+            given = _pretty(tool.input) if tool.input else ""
+            for part in (given, tool.output or ""):
+                rows = clean(part, lines=True).rstrip().split("\n") if part.strip() else []
+                lines += [styled("  │ ", dim=True) + row for row in rows]
+        self._part("\n".join(lines), tool=True)
+
+
+def _outcome(tool: "Tool") -> str:
+    if tool.exit_code is not None:
+        return f"  exit {tool.exit_code}"
+    if tool.output is None:
+        return "  no result"
+    return "  failed" if tool.failed else ""
+
+
+def _pretty(given: str) -> str:
+    try:
+        return json.dumps(json.loads(given), indent=2, ensure_ascii=False)
+    except ValueError:
+        return given

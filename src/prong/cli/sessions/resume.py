@@ -1,0 +1,67 @@
+"""`prong resume`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.arguments import SessionArgument
+from prong.cli.launch import become
+from prong.cli.output import json_option, note, open_app, patience, print_json, read_prompt, styled
+from prong.cli.workers.panes import terminal_option
+from prong.cli.workers.started import READY_SECONDS, report
+from prong.errors import UsageError
+from prong.views.command_line import command_line
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+
+@click.command()
+@click.argument("session", type=SessionArgument(), metavar="SESSION")
+@click.option("--prompt", "-p", metavar="TEXT", help="Next prompt; - reads stdin.")
+@terminal_option
+@click.option("--exec", "run", is_flag=True, help="Run the command in this terminal.")
+@json_option
+def resume(
+    session: str, prompt: str | None, terminal: str | None, run: bool, as_json: bool
+) -> None:
+    """Resume a session.
+
+    Prints the command that resumes it in its own folder, with the right flags. --exec runs the
+    command here, --terminal in a new pane.
+    """
+    from prong.views import json
+
+    if run and (as_json or terminal):
+        raise UsageError("--exec runs it in this terminal", hint="leave --exec out")
+    if terminal and as_json:
+        raise UsageError("--json cannot open a pane", hint=f"prong run --resume {session} --json")
+    app = open_app()
+    with patience():
+        found = app.resolve(session)
+        is_hit = session.startswith("%") and "@" not in session
+        if found.turn is not None and not is_hit:
+            hint = f"prong fork {session}"
+            raise UsageError("a session can only be resumed at its end", hint=hint)
+        text = read_prompt(prompt)
+        launch = app.resume(found.session, text)
+    if found.turn is not None and not as_json:
+        note(f"this resumes at the end of the session; prong fork {session} starts at the hit")
+    if as_json:
+        print_json({"session": str(found.session.ref), **json.launch(launch)})
+    elif terminal:
+        _open(app, str(found.session.ref), text, terminal)
+    elif run:
+        become(app, found.session.agent, launch)
+    else:
+        click.echo(styled(command_line(launch), bold=True))
+
+
+def _open(app: "App", session: str, prompt: str | None, terminal: str) -> None:
+    """Run it in a pane, as a worker."""
+    from prong.workers.launch.plan import WorkerOptions
+
+    options = WorkerOptions(resume=session, prompt=prompt, terminal=terminal)
+    with patience("starting ..."):
+        worker = app.workers.start(app.workers.plan(options))
+    report(app, worker, seconds=READY_SECONDS, as_json=False)

@@ -1,0 +1,97 @@
+"""`prong turns`."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.arguments import SessionArgument
+from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
+from prong.cli.sessions.header import print_header
+from prong.model.amounts import counted
+from prong.views.text import clean, short_ids
+from prong.views.turn_table import Layout, Row, row
+
+if TYPE_CHECKING:
+    from prong.model.sessions import Conversation, Turn
+
+
+@click.command()
+@click.argument("session", type=SessionArgument(), metavar="SESSION")
+@click.option("--all", "everything", is_flag=True, help="Include turns abandoned by rewinds.")
+@json_option
+def turns(session: str, everything: bool, as_json: bool) -> None:
+    """List the turns of a session.
+
+    Code: `+3 -1` are lines added and removed, `=` means no code changed, and `*` that the code was
+    captured, but not that of the turn before. `~` marks a late capture, which may contain later
+    changes. `?` marks an incomplete capture; the line below says why. Without any of them, no code
+    was captured: see `prong hooks install`.
+
+    Turns: `!` interrupted, `x` failed, `>` running. `+2` after a prompt counts the prompts that
+    were typed while the agent was busy. Other commands take the numbers: `prong show SESSION@12`.
+    """
+    from prong.views import json
+
+    app = open_app()
+    with patience():
+        found = app.resolve(session)
+        conversation = app.with_code(app.conversation(found.session))
+    if found.turn is not None:
+        app.turn(conversation, found.turn)
+    if as_json:
+        print_json(json.conversation(conversation))
+        return
+    print_header(conversation.session)
+    _print_table(conversation, abandoned=everything)
+    if conversation.abandoned and not everything:
+        count = counted(len(conversation.abandoned), "turn")
+        note(f"{count} abandoned by rewinds: prong turns {session} --all")
+    if conversation.skipped:
+        note(f"{counted(len(conversation.skipped), 'line')} could not be read")
+
+
+def _print_table(conversation: "Conversation", *, abandoned: bool) -> None:
+    active = [row(turn, str(turn.index)) for turn in conversation.turns]
+    short = short_ids([turn.id for turn in (*conversation.turns, *conversation.abandoned)])
+    left = [row(turn, f"@{short[turn.id]}") for turn in conversation.abandoned if abandoned]
+    layout = Layout([*active, *left], width())
+    gaps = _Gaps()
+    for number, (turn, one) in enumerate(zip(conversation.turns, active, strict=True), start=1):
+        _print(layout, one)
+        for event in (*gaps.of(turn), *_events(conversation, number)):
+            click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
+    if not active:
+        note("no turns")
+    if left:
+        click.echo(styled("abandoned by rewinds:", dim=True))
+    for turn, one in zip(conversation.abandoned, left, strict=False):
+        _print(layout, one)
+        for event in gaps.of(turn):
+            click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
+
+
+def _print(layout: Layout, one: Row) -> None:
+    start, prompt = layout.parts(one)
+    click.echo(f"{styled(start, dim=True)}{prompt}")
+
+
+class _Gaps:
+    """What the code of turns lacks, said once where it stays the same from turn to turn."""
+
+    def __init__(self) -> None:
+        self._last: str | None = None
+
+    def of(self, turn: "Turn") -> list[str]:
+        from prong.code import gaps as code_gaps
+
+        text = code_gaps.summary(turn.gaps)
+        is_new, self._last = text != self._last, text
+        return [clean(text)] if text and is_new else []
+
+
+def _events(conversation: "Conversation", number: int) -> list[str]:
+    """What happened behind the turn with this number."""
+    session = conversation.session
+    forked = session.parent is not None and number == session.inherited
+    events = [f"forked here from {clean(str(session.parent))}"] if forked else []
+    return events + ["compacted here"] * conversation.compactions.count(number)

@@ -1,0 +1,18 @@
+"""A change to a file of the person's, shown before it is made."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from prong.cli.output import styled
+from prong.views.text import clean
+
+if TYPE_CHECKING:
+    from prong.files.edits import Edit
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def print_edit(edit: "Edit", *, err: bool = False) -> None:
+    for line in edit.diff().split("\n"):
+        click.echo(styled(clean(line, lines=True), fg=_COLOURS.get(line[:1])), err=err)

@@ -1,0 +1,27 @@
+"""`prong status`."""
+
+import click
+
+from prong.cli.arguments import worker_argument
+from prong.cli.output import json_option, note, open_app, patience, print_json
+from prong.cli.workers.worker_report import going_on, print_status
+
+
+@click.command()
+@worker_argument
+@json_option
+def status(name: str, as_json: bool) -> None:
+    """Show worker status and its evidence."""
+    from prong.views import workers
+
+    app = open_app()
+    with patience("looking at it ..."):
+        found = app.workers.status(name)
+    if as_json:
+        print_json(workers.status(found))
+        return
+    print_status(found)
+    if found.state.value == "gone":
+        note(going_on(found.worker))
+    elif found.state.value == "waiting":
+        note(f"it is waiting for input: prong attach {found.worker.name}")

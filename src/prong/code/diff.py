@@ -1,0 +1,311 @@
+"""What changed in the code: in a turn, between two turns, between two forks."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.code import changes, gaps, turn_code
+from prong.code.changes import FileChange, Sides
+from prong.code.git import Git
+from prong.code.repository import Repository
+from prong.errors import NotFound, ProngError, UsageError
+from prong.model.code import DiffStat, Snapshot, TurnKey
+from prong.model.record import Record
+from prong.model.sessions import Conversation, Session, Turn
+from prong.sessions.resolve import find_turn
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+_RANGE = re.compile(r"(.+?)(?<![/.])\.\.(?!/)(.*)", re.DOTALL)
+"""The two dots of `A..B`, not those of a path."""
+_OF_THE_PERSON = ("system", "global")
+_INSTALL = "prong hooks install captures every turn from now on"
+
+
+class CodePoint(Record, frozen=True):
+    """The code at the end of a turn."""
+
+    session: Session
+    turn: Turn | None
+    """None before the first."""
+    snapshot: Snapshot
+    at_prompt: bool = False
+    """It is the code at the prompt after that turn, not at its end."""
+
+    @property
+    def number(self) -> int | None:
+        """0 before the first turn; None on an abandoned branch."""
+        return self.turn.index if self.turn else 0
+
+    @property
+    def name(self) -> str:
+        """What to type behind the `@`."""
+        return str(self.number) if self.turn is None or self.number else self.turn.id
+
+    def __str__(self) -> str:
+        return f"{self.session.ref}@{self.name}"
+
+
+class CodeDiff(Record, frozen=True):
+    """What differs between two states of the code."""
+
+    old: CodePoint
+    new: CodePoint
+    files: tuple[FileChange, ...]
+    notes: tuple[str, ...]
+    """What a person should know to read it rightly."""
+    sides: tuple[Sides, ...]
+    paths: tuple[str, ...]
+    """Only these are in it, if any."""
+
+    @property
+    def turn(self) -> Turn | None:
+        """The turn whose change it is; None when it is that of several."""
+        old, new = self.old, self.new
+        if old.session.ref != new.session.ref or None in (old.number, new.number):
+            return None
+        return new.turn if (old.number or 0) + 1 == new.number else None
+
+    @property
+    def since_prompt(self) -> bool | None:
+        """Whether the change of a turn is that since its prompt, or since the turn before."""
+        return not self.old.snapshot.key.is_turn if self.turn else None
+
+    @property
+    def stat(self) -> DiffStat:
+        added = sum(file.added for file in self.files)
+        return DiffStat(len(self.files), added, sum(file.removed for file in self.files))
+
+    def patch(self, *, binary: bool = False) -> bytes:
+        """The lines, as `git apply` reads them; without `binary` only where all of it is text."""
+        return changes.patch(self.sides, self.paths, binary=binary)
+
+
+def diff(app: App, first: str, second: str | None, paths: Sequence[str]) -> CodeDiff:
+    """What `SESSION`, `SESSION@A`, `SESSION@A..B` or two of them name."""
+    if second is None:
+        first, second = _ends(first)
+    if second is not None:
+        return _compared(_point(app, first), _point(app, second), paths)
+    found = app.resolve(first)
+    conversation = app.conversation(found.session)
+    if found.turn is None:
+        return _whole(app, conversation, paths)
+    return of_turn(app, conversation, find_turn(conversation, found.turn), paths)
+
+
+def _ends(text: str) -> tuple[str, str | None]:
+    """Both ends of `S@A..B`, `S@A..`, `S@..B` and `S@A..T@B`; one when there are no dots."""
+    if os.path.isfile(text) or (found := _RANGE.fullmatch(text)) is None:  # noqa: PTH113 -- may be no path
+        return text, None
+    first, second = found.groups()
+    session, at, turn = first.rpartition("@")
+    if at and "@" not in second and ":" not in second:
+        second = f"{session}@{second or '-1'}"
+    return (f"{session}@0" if at and not turn else first), second
+
+
+def of_turn(
+    app: App, conversation: Conversation, turn: Turn | None, paths: Sequence[str] = ()
+) -> CodeDiff:
+    """What a turn changed since its prompt, whatever was committed meanwhile.
+
+    Where the code at the prompt is not known, since the turn before.
+    """
+    ref = conversation.session.ref
+    if turn is None:
+        raise UsageError(
+            "turn 0 is before the first prompt and has no changes", hint=f"prong diff {ref}@0..1"
+        )
+    if turn.index is None:
+        raise UsageError(
+            "the turn was abandoned by a rewind: name the turn before it",
+            hint=f"prong diff {ref}@A..{turn.id}",
+        )
+    captured = app.snapshots(conversation)
+    new = _captured(conversation, captured, turn)
+    before = conversation.turns[turn.index - 2] if turn.index > 1 else None
+    start = turn_code.starts(captured).get(turn.id)
+    if start is not None:
+        return _compared(CodePoint(conversation.session, before, start, at_prompt=True), new, paths)
+    if turn_code.id_before(conversation, turn, captured) == TurnKey.START:
+        began = CodePoint(conversation.session, before, captured[TurnKey.START], at_prompt=True)
+        return _compared(began, new, paths)
+    earlier = [*reversed(conversation.turns[: turn.index - 1]), None]
+    known = [one for one in earlier if (one.id if one else TurnKey.BASELINE) in captured]
+    if known[:1] != earlier[:1]:
+        since = (
+            f"prong diff {ref}@{known[0].index if known[0] else 0}..{turn.index}; " if known else ""
+        )
+        raise NotFound(
+            f"no code captured at the turn before {turn.index}: its changes are unknown",
+            hint=f"{since}{_INSTALL}",
+        )
+    return _compared(_captured(conversation, captured, known[0]), new, paths)
+
+
+def _whole(app: App, conversation: Conversation, paths: Sequence[str]) -> CodeDiff:
+    """From the earliest code that is known to the latest."""
+    captured = app.snapshots(conversation)
+    known = [
+        turn
+        for turn in (None, *conversation.turns)
+        if (turn.id if turn else TurnKey.BASELINE) in captured
+    ]
+    if not known:
+        raise _missing(conversation, captured, None)
+    old, new = (_captured(conversation, captured, turn) for turn in (known[0], known[-1]))
+    if old == new:
+        raise NotFound(f"of {old.session.ref} only the code of turn {old.name} was captured")
+    notes: list[str] = []
+    if old.turn is not None:
+        notes.append(f"from turn {old.name} on: nothing was captured before")
+    if new.turn != conversation.turns[-1]:
+        notes.append(f"up to turn {new.name}: nothing was captured since")
+    return _compared(old, new, paths, notes)
+
+
+def _point(app: App, text: str) -> CodePoint:
+    found = app.resolve(text)
+    conversation = app.conversation(found.session)
+    captured = app.snapshots(conversation)
+    turns = conversation.turns
+    if found.turn is not None:
+        return _captured(conversation, captured, find_turn(conversation, found.turn))
+    last = next((turn for turn in reversed(turns) if turn.id in captured), None)
+    return _captured(conversation, captured, last or (turns[-1] if turns else None))
+
+
+def _captured(
+    conversation: Conversation, captured: dict[str, Snapshot], turn: Turn | None
+) -> CodePoint:
+    snapshot = captured.get(turn.id if turn else TurnKey.BASELINE)
+    if snapshot is None:
+        raise _missing(conversation, captured, turn)
+    return CodePoint(conversation.session, turn, snapshot)
+
+
+def _missing(
+    conversation: Conversation, captured: dict[str, Snapshot], turn: Turn | None
+) -> NotFound:
+    session = conversation.session
+    if not captured:
+        folder = Path(session.cwd or "")
+        if session.cwd and folder.is_dir() and _repository(folder) is None:
+            return NotFound(f"no code captured: {folder} is not in a git repository")
+        return NotFound(f"no code captured at any turn of {session.ref}", hint=_INSTALL)
+    where = f"at turn {turn.index or turn.id}" if turn else "before the first turn"
+    known = [0] if TurnKey.BASELINE in captured else []
+    known += [one.index for one in conversation.turns if one.index and one.id in captured]
+    have = f"there is code of {_spans(known)}; " if known else ""
+    return NotFound(
+        f"no code captured {where} of {session.ref}", hint=f"{have}{_INSTALL}", captured=known
+    )
+
+
+def _spans(numbers: Iterable[int]) -> str:
+    """`turns 0-3, 7`."""
+    spans: list[str] = []
+    for _, group in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        spans.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+    one = len(spans) == 1 and "-" not in spans[0]
+    return f"turn {spans[0]}" if one else f"turns {', '.join(spans)}"
+
+
+def _compared(
+    old: CodePoint, new: CodePoint, paths: Sequence[str], notes: Iterable[str] = ()
+) -> CodeDiff:
+    repo = _common(old, new)
+    chosen = _paths(repo, paths)
+    sides, lost = changes.sides(repo, old.snapshot, new.snapshot)
+    told = list(notes)
+    for point in (old, new):
+        what = "at the prompt after" if point.at_prompt else "of"
+        told += gaps.warnings(
+            gaps.of_snapshot(point.snapshot), f"the code {what} turn {point.name}"
+        )
+    told += [f"the repository in {path} cannot be compared" for path in lost]
+    files = changes.files(sides, chosen)
+    return CodeDiff(old, new, tuple(files), tuple(told), tuple(sides), chosen)
+
+
+def _common(old: CodePoint, new: CodePoint) -> Path:
+    """A working tree of the repository that has both."""
+    wanted = [old.snapshot.tree, new.snapshot.tree]
+    places: list[Path] = []
+    for place in chain(_places(new), _places(old)):
+        if place not in places:
+            if changes.has(place, *wanted):
+                return place
+            places.append(place)
+    if not places:
+        raise NotFound(f"the repository of {new} no longer exists: {new.snapshot.repo}")
+    for point in (old, new):
+        if not any(changes.has(place, point.snapshot.tree) for place in places):
+            raise NotFound(f"the code of {point} is no longer in {point.snapshot.repo}")
+    raise UsageError(
+        f"{old} and {new} belong to different repositories: "
+        f"{old.snapshot.repo} and {new.snapshot.repo}",
+        hint="compare turns of one repository",
+    )
+
+
+def _places(point: CodePoint) -> Iterator[Path]:
+    """Where its repository may be at hand. The worktree it was taken in may be gone."""
+    if point.snapshot.repo.is_dir():
+        yield point.snapshot.repo
+    folder = Path(point.session.cwd or "")
+    found = _repository(folder) if point.session.cwd and folder.is_dir() else None
+    if found is not None:
+        yield found.top
+
+
+def _repository(folder: Path) -> Repository | None:
+    try:
+        return Repository.find(folder)
+    except ProngError:
+        return None  # there is one, and git does not open it
+
+
+def _paths(repo: Path, paths: Sequence[str]) -> tuple[str, ...]:
+    """Paths from the top of the repository; none when the top itself is among them.
+
+    Given from this folder when it is in a working tree of the repository, else from the top.
+    """
+    here = _repository(Path.cwd()) if paths else None
+    there = _repository(repo) if here else None
+    start = top = repo
+    if here and there and here.common_dir == there.common_dir:
+        start, top = Path.cwd(), here.top
+    found = [os.path.relpath(start / path, top) for path in paths]
+    for path, inside in zip(paths, found, strict=True):
+        if inside == ".." or inside.startswith("../"):
+            raise UsageError(f"{path} is outside the repository {top}")
+    return () if "." in found else tuple(found)
+
+
+def pager(folder: Path) -> str | None:
+    """The pager that the person's git settings name for differences; "" when they want none.
+
+    What the repository in the folder names is not asked: it would be a program of anybody's.
+    """
+    words = ("config", "-z", "--show-scope", "--get-regexp", r"^(core\.pager|pager\.diff)$")
+    fields = os.fsdecode(Git(folder).ask(*words).output).split("\0")[:-1]
+    settings: dict[str, str] = {}
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        name, equals, value = entry.partition("\n")
+        if scope in _OF_THE_PERSON:
+            settings[name] = value if equals else "true"
+    for_diff = settings.get("pager.diff", "true")
+    if for_diff.lower() in ("false", "no", "off", "0"):
+        return ""
+    if for_diff.lower() not in ("true", "yes", "on", "1", ""):
+        return for_diff
+    return settings.get("core.pager")

@@ -1,0 +1,165 @@
+"""What the captured code of a turn lacks, and why."""
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from prong.code import lfs
+from prong.code.git import Git
+from prong.code.snapshots import refs
+from prong.code.worktrees.record import common_of
+from prong.errors import ProngError
+from prong.log import debug
+from prong.model.amounts import counted, size_text
+from prong.model.code import Snapshot
+from prong.model.sessions import CodeGap, GapKind, Turn
+from prong.storage.capture_failures import CaptureFailure
+
+_NO_CONTENT = "LFS pointer, its content was not downloaded (git lfs pull)"
+_NAMED = 5
+"""This many files are named."""
+_MOST_POINTERS = 100
+"""This many LFS files of a snapshot are listed."""
+
+
+def of_turn(
+    snapshot: Snapshot | None, failure: CaptureFailure | None, outside: Iterable[str] = ()
+) -> tuple[CodeGap, ...]:
+    """Collect the gaps of a turn. A snapshot taken after a failure supersedes it."""
+    gaps: list[CodeGap] = []
+    if failure is not None and (snapshot is None or snapshot.taken < failure.time):
+        gaps.append(CodeGap(GapKind.FAILED, failure.reason))
+    if snapshot is not None:
+        gaps += of_snapshot(snapshot)
+        gaps += [CodeGap(GapKind.OUTSIDE, "outside the repository", path) for path in outside]
+    return tuple(gaps)
+
+
+def of_snapshot(snapshot: Snapshot) -> list[CodeGap]:
+    gaps: list[CodeGap] = []
+    if snapshot.degraded:
+        gaps.append(CodeGap(GapKind.PARTIAL, snapshot.degraded))
+    gaps += [
+        CodeGap(GapKind.LEFT_OUT, file.reason, file.path, file.size) for file in snapshot.left_out
+    ]
+    return gaps
+
+
+def of_lfs(snapshots: Iterable[Snapshot]) -> dict[str, tuple[CodeGap, ...]]:
+    """LFS files whose content this machine does not have, by the commit of the snapshot.
+
+    Git is asked once for all snapshots of a repository. Of one that it does not open nothing is
+    known, nor of a file of which git itself lacks the pointer, as in a partial clone.
+    """
+    by_repository: dict[Path, list[Snapshot]] = {}
+    for snapshot in snapshots:
+        common = common_of(snapshot.repo)
+        if common is not None:
+            by_repository.setdefault(common, []).append(snapshot)
+    gaps: dict[str, tuple[CodeGap, ...]] = {}
+    for common, some in by_repository.items():
+        try:
+            gaps |= _of_lfs_in(common, some)
+        except ProngError as error:
+            debug(__name__, "the LFS files of %s are unknown: %s", common, error)
+    return gaps
+
+
+def _of_lfs_in(common: Path, snapshots: Sequence[Snapshot]) -> dict[str, tuple[CodeGap, ...]]:
+    git = Git(common)
+    trees = [snapshot.tree for snapshot in snapshots]
+    try:
+        pointers = lfs.pointers(git, trees)
+    except ProngError:
+        # Snapshots can be deleted, and git cleans up. The others are as good as they were.
+        there = refs.present(common, trees)
+        pointers = lfs.pointers(git, there) if there else {}
+    if not any(pointers.values()):
+        return {}
+    store = lfs.store_of(git, common)
+
+    @cache
+    def gap(top: Path, pointer: lfs.Pointer) -> CodeGap | None:
+        if lfs.stored(store, pointer) or _size_of(top / pointer.path) == pointer.size:
+            return None
+        return CodeGap(GapKind.LEFT_OUT, _NO_CONTENT, pointer.path, pointer.size)
+
+    gaps: dict[str, tuple[CodeGap, ...]] = {}
+    for snapshot in snapshots:
+        found = [gap(snapshot.repo, pointer) for pointer in pointers.get(snapshot.tree, ())]
+        missing = [one for one in found if one is not None]
+        if missing:
+            gaps[snapshot.commit] = _first(missing)
+    return gaps
+
+
+def _first(gaps: Sequence[CodeGap]) -> tuple[CodeGap, ...]:
+    """A clone without LFS has thousands of them, in each turn."""
+    more = len(gaps) - _MOST_POINTERS
+    if more <= 0:
+        return tuple(gaps)
+    rest = CodeGap(GapKind.LEFT_OUT, f"{counted(more, 'more LFS pointer')} without content")
+    return (*gaps[:_MOST_POINTERS], rest)
+
+
+def _size_of(path: Path) -> int | None:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return None
+
+
+def outside(turn: Turn, cwd: str | None, folders: Collection[Path]) -> list[str]:
+    """The files that a turn changed outside of these folders."""
+    base = turn.cwd or cwd or ""
+    plain = [f"{folder}{os.sep}" for folder in folders]
+    suspects = [os.path.normpath(os.path.join(base, name)) for name in turn.files]  # noqa: PTH118
+    suspects = [path for path in suspects if not path.startswith(tuple(plain))]
+    if not suspects or not base:
+        return []
+    # Only few files get here, so links are resolved for these alone.
+    real = tuple(f"{os.path.realpath(folder)}{os.sep}" for folder in folders)
+    return [path for path in suspects if not os.path.realpath(path).startswith(real)]
+
+
+def summary(gaps: Sequence[CodeGap]) -> str | None:
+    """`code incomplete: dump.sql (73.4 MB, over the limit of 50 MB)`; None without gaps."""
+    failed = next((gap for gap in gaps if gap.kind is GapKind.FAILED), None)
+    if failed is not None:
+        return f"code not captured: {failed.reason}"
+    return f"code incomplete: {'; '.join(_described(gaps))}" if gaps else None
+
+
+def warnings(gaps: Sequence[CodeGap], code: str) -> list[str]:
+    """Say what `code`, such as `the snapshot`, lacks."""
+    texts: list[str] = []
+    for gap in gaps:
+        if gap.kind is GapKind.FAILED:
+            texts.append(f"the code of the turn was not captured: {gap.reason}")
+        elif gap.path is None:
+            texts.append(f"{code} is not complete: {gap.reason}")
+    files = [gap for gap in gaps if gap.path is not None]
+    return texts + [f"not in {code}: {text}" for text in _described(files)]
+
+
+def _described(gaps: Iterable[CodeGap]) -> list[str]:
+    """One text for each reason, with the names and sizes of the first files."""
+    by_reason: dict[str, list[CodeGap]] = {}
+    for gap in gaps:
+        by_reason.setdefault(gap.reason, []).append(gap)
+    texts: list[str] = []
+    for reason, group in by_reason.items():
+        files = [gap for gap in group if gap.path is not None]
+        if not files:
+            texts.append(reason)
+            continue
+        names = ", ".join(_name(gap) for gap in files[:_NAMED])
+        more = len(files) - _NAMED
+        names += f" and {counted(more, 'more file')}" if more > 0 else ""
+        texts.append(f"{names}: {reason}")
+    return texts
+
+
+def _name(gap: CodeGap) -> str:
+    return f"{gap.path} ({size_text(gap.size)})" if gap.size else str(gap.path)

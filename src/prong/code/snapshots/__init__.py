@@ -1,0 +1,1 @@
+"""Capturing the code of a turn as a commit under a hidden ref."""

@@ -1,0 +1,368 @@
+"""The code as it stands at the end of a turn, as a commit under a ref that nobody sees.
+
+Nothing of the user's is written: not the index, the head, a branch, the stash, nor a setting. The
+tree has every tracked and untracked file byte for byte, as it lies in the working tree; what git
+ignores is not in it. The files are read here and not by git, so that no filter runs and no writer
+is in the way. In the history of a snapshot are the one before it in the session, the head, and a
+commit of what was staged: so nothing that it needs is ever collected.
+"""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+from prong.code.git import Deadline, Git
+from prong.code.repository import Repository
+from prong.code.snapshots import message as messages
+from prong.code.snapshots import refs as listing
+from prong.code.snapshots.contents import Contents
+from prong.code.snapshots.fast_import import Entry, Import
+from prong.code.snapshots.known_files import Known
+from prong.code.snapshots.message import LISTED, Message
+from prong.code.snapshots.private_folder import Private, home
+from prong.code.snapshots.working_tree import Differences, Side, Working
+from prong.code.submodules import LINKED
+from prong.errors import External, ProngError, UsageError
+from prong.files.size_limit import SNAPSHOT_LIMIT
+from prong.model.code import LeftOut, NestedSnapshot, Snapshot, TurnKey
+
+SECONDS = 300.0
+"""So long a snapshot may take, unless the caller has less time."""
+_READING = 0.5
+"""The part of that for finding out what differs. The rest is for writing it."""
+_FOLDER = b"040000"
+"""The mode of a tree in another."""
+
+
+class OutOfTime(External):
+    """A snapshot that was not finished in time. Nothing of it was kept."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"there was not enough time: it takes longer than {seconds:.1f} s")
+
+
+class _Budget(NamedTuple):
+    """How much time there is."""
+
+    reading: Deadline
+    whole: Deadline
+
+
+def take(  # noqa: PLR0913 -- all but the first two by name
+    folder: Path,
+    key: TurnKey,
+    *,
+    number: int | None = None,
+    message_id: str | None = None,
+    limit: int = SNAPSHOT_LIMIT,
+    budget_seconds: float = SECONDS,
+    partial: bool = True,
+    again: bool = False,
+    late: bool = False,
+    when: datetime | None = None,
+) -> Snapshot | None:
+    """Keep the code of a turn; None where there is no git.
+
+    `when` it was so is now, unless the caller knows better: samples are older than their files.
+    A turn that has a snapshot keeps it, unless `again` says that the turn went on since. One that
+    is `late` says so. When most of the budget is spent, no more is looked for or read: the snapshot
+    says what it lacks. If that is not to be, as with `partial=False`, or if there is no time to
+    write it either, `OutOfTime` is raised and nothing was kept.
+    """
+    if message_id is not None and not message_id.isprintable():
+        raise UsageError(f"{message_id!r} cannot be the id of a message")
+    now = when or datetime.now(UTC)
+    request = _Request(key, number, message_id, limit, now, again, late)
+    reading = Deadline(budget_seconds * (_READING if partial else 1))
+    budget = _Budget(reading, Deadline(budget_seconds))
+    try:
+        return _take(folder, request, budget)
+    except External as error:
+        if not budget.whole.over:
+            raise
+        raise OutOfTime(budget_seconds) from error
+    except OSError as error:
+        if budget.whole.over:
+            raise OutOfTime(budget_seconds) from error
+        raise External(
+            f"the snapshot could not be taken: {error.strerror or error}",
+            path=os.fsdecode(error.filename or ""),
+        ) from error
+    finally:
+        budget.reading.lift()
+        budget.whole.lift()
+
+
+def find(folder: Path, beside: TurnKey | None = None) -> list[Snapshot]:
+    """The snapshots of the repository, or only those in the session of a turn, oldest first.
+
+    Those of its other worktrees are among them.
+    """
+    repository = Repository.find(folder)
+    if repository is None:
+        return []
+    prefix = messages.REFS if beside is None else messages.session_refs(beside)
+    found = listing.find(repository, prefix)
+    return [snapshot for snapshot in found if snapshot.ref == messages.ref_of(snapshot.key)]
+
+
+class _Request(NamedTuple):
+    key: TurnKey
+    number: int | None
+    message_id: str | None
+    limit: int
+    taken: datetime
+    again: bool
+    late: bool
+    suffix: str = ""
+    """Of the ref of a repository inside another one."""
+
+
+def _take(
+    folder: Path, request: _Request, budget: _Budget, outer: Repository | None = None
+) -> Snapshot | None:
+    git = Git(folder, deadline=budget.whole)
+    prefix = messages.session_refs(request.key)
+    questions = (
+        Repository.ask(git),
+        listing.ask(git, prefix),
+        git.start("config", "-z", "--list"),
+    )
+    where, refs, config = [question.answer() for question in questions]
+    repository = Repository.found(git, where)
+    if repository is None:
+        return None
+    if outer is not None:
+        _check_inside(repository, folder, outer)
+    ref = messages.ref_of(request.key, request.suffix)
+    earlier = [
+        snapshot
+        for snapshot in listing.read(git, refs, prefix, repository.top)
+        if snapshot.ref == messages.ref_of(snapshot.key, request.suffix)
+    ]
+    known = next((snapshot for snapshot in earlier if snapshot.ref == ref), None)
+    if known is not None and not request.again:
+        return known
+    before = [
+        snapshot
+        for snapshot in earlier
+        if known is None or (snapshot is not known and snapshot.taken < known.taken)
+    ]
+    previous = before[-1] if before else None
+    with Private(repository) as private:
+        taking = _Taking(private, request, budget, previous, known, config.expect())
+        return taking.take()
+
+
+def _check_inside(repository: Repository, folder: Path, outer: Repository) -> None:
+    if repository.common_dir == outer.common_dir:
+        raise UsageError("another worktree of this repository")
+    if repository.top != folder.resolve():
+        raise UsageError("no repository that git can open")
+
+
+class _Taking:
+    """One snapshot on its way."""
+
+    def __init__(
+        self,
+        private: Private,
+        request: _Request,
+        budget: _Budget,
+        previous: Snapshot | None,
+        replaced: Snapshot | None,
+        config: bytes,
+    ) -> None:
+        self._repository = private.repository
+        self._private = private
+        self._request = request
+        self._budget = budget
+        self._deadline = budget.reading
+        self._previous = previous
+        self._replaced = replaced
+        self._ref = messages.ref_of(request.key, request.suffix)
+        self._top = os.fsencode(private.repository.top)
+        self._known = Known(home(private.repository) / "known.json")
+        self._taken = request.taken
+        self._config = config
+
+    def take(self) -> Snapshot:
+        there = self._private.copy_index()
+        self._repository = self._private.repository
+        git = self._git(self._deadline)
+        if not there:
+            git.run("read-tree", self._repository.head or "HEAD")
+        working = Working(self._repository, self._private, git, self._budget.whole)
+        try:
+            found = working.differences(self._config)
+        except BaseException:
+            working.abandon()
+            raise
+        nested = self._take_nested(found)
+        base = self._repository.head_tree
+        try:
+            return self._write(base, found, nested)
+        except External:
+            won = self._won_by_another()
+            if won is not None:
+                return won
+            if self._budget.whole.over:
+                raise
+            written = self._write_staged(found)
+            if not self._known.used and written is None:
+                raise
+            # A blob that was known may be gone, when somebody cleaned up.
+            self._known.forget()
+            return self._write(written or base, found, nested)
+
+    def _write_staged(self, found: Differences) -> str | None:
+        """Let git write what is staged. Of a partial clone it does not have every file."""
+        if not found.staged:
+            return None
+        self._private.distrust_no_time()
+        written = self._git(self._budget.whole).ask("write-tree")
+        if not written.ok:
+            return None
+        found.staged, found.unstaged = [], []
+        return written.output.decode().strip()
+
+    def _git(self, deadline: Deadline) -> Git:
+        where = ("--git-dir", str(self._repository.git_dir))
+        tree = ("--work-tree", str(self._repository.top))
+        return Git(
+            self._repository.top,
+            *(*where, *tree),
+            index=self._private.index,
+            deadline=deadline,
+            config=self._config,
+        )
+
+    def _take_nested(self, found: Differences) -> dict[bytes, Snapshot | LeftOut]:
+        """Repositories inside this one are kept each in itself."""
+        taken: dict[bytes, Snapshot | LeftOut] = {}
+        for path in (*found.submodules, *found.nested):
+            name = os.fsdecode(path)
+            suffix = f".{crc32(path):08x}"
+            if self._deadline.over:
+                taken[path] = LeftOut(name, 0, "out of time")
+                continue
+            request = self._request._replace(suffix=suffix)
+            try:
+                inner = _take(self._repository.top / name, request, self._budget, self._repository)
+            except (OSError, ProngError) as error:
+                taken[path] = LeftOut(name, 0, str(error))
+            else:
+                taken[path] = inner or LeftOut(name, 0, "no repository that git can open")
+        return taken
+
+    def _write(
+        self, base: str | None, found: Differences, nested: dict[bytes, Snapshot | LeftOut]
+    ) -> Snapshot:
+        """`base`: what that which is staged is compared with."""
+        changed = len(found.staged) + len(found.unstaged) + len(found.deleted)
+        new = max(0, len(found.modified) - len(self._known))
+        whole = self._budget.whole
+        stream = Import(self._repository, self._private, changed + new, self._config, whole)
+        try:
+            return self._send(stream, base, found, nested)
+        except BaseException:
+            stream.abandon()
+            raise
+
+    def _send(
+        self,
+        stream: Import,
+        base: str | None,
+        found: Differences,
+        nested: dict[bytes, Snapshot | LeftOut],
+    ) -> Snapshot:
+        contents = Contents(self._top, stream, self._known, self._deadline, self._request.limit)
+        contents.read(found.modified)
+        changes, deleted = contents.entries, [*found.deleted, *contents.gone]
+        inner = {path: one for path, one in nested.items() if isinstance(one, Snapshot)}
+        lost = [one for one in nested.values() if isinstance(one, LeftOut)]
+        for path in found.submodules:
+            head = inner[path].head if path in inner else None
+            if head is not None:
+                changes.append(Entry(LINKED, head, path))
+            elif path in inner:
+                deleted.append(path)
+        parents = [] if self._previous is None else [self._previous.commit]
+        parents += [] if self._replaced is None else [self._replaced.commit]
+        parents += [] if self._repository.head is None else [self._repository.head]
+        staged, kept = self._send_staged(stream, base, found)
+        if found.conflict:
+            kept = [self._send_conflict(stream, staged, found.conflict, kept)]
+        parents += kept
+        message = self._message(None if found.conflict else staged, found, contents, inner, lost)
+        commit = stream.commit(message, self._taken, parents, staged, changes, deleted)
+        tree, ids = stream.finish(commit, [commit, *(mark for _, _, mark in contents.learned)])
+        stream.publish(self._ref, ids[0], self._replaced and self._replaced.commit)
+        for (path, status, _), blob in zip(contents.learned, ids[1:], strict=True):
+            self._known.learn(path, status, blob, self._private.started)
+        self._known.save(self._private.folder / "known.json")
+        snapshot = messages.read(self._repository.top, self._ref, ids[0], tree, message)
+        assert snapshot is not None, "what was written can be read"
+        return snapshot
+
+    def _send_staged(
+        self, stream: Import, base: str | None, found: Differences
+    ) -> tuple[str, list[str]]:
+        """The tree of what is staged, and the commit that keeps it; none for that of the head."""
+        head_tree = self._repository.head_tree
+        changes = found.staged, found.unstaged
+        if base is not None and base == head_tree and not any(changes):
+            return base, []
+        message = b"prong: staged\n"
+        commit = stream.commit(message, self._taken, (), base, *changes)
+        return stream.tree(commit), [commit]
+
+    def _send_conflict(
+        self, stream: Import, merged: str, conflict: list[Side], kept: list[str]
+    ) -> str:
+        """An index in conflict has no tree. Its sides are kept in folders: 0, 1, 2 and 3."""
+        sides = [Entry(_FOLDER, merged, b"0")]
+        sides += [Entry(one.mode, one.blob, one.stage + b"/" + one.path) for one in conflict]
+        return stream.commit(b"prong: conflict\n", self._taken, kept, None, sides)
+
+    def _message(
+        self,
+        staged: str | None,
+        found: Differences,
+        contents: Contents,
+        inner: dict[bytes, Snapshot],
+        lost: list[LeftOut],
+    ) -> bytes:
+        left_out = (*contents.left_out, *lost)
+        notes = [*found.degraded, *contents.notes()]
+        if self._private.unsteady:
+            notes.append("the head moved all the time: what is staged may be of another commit")
+        if len(left_out) > LISTED:
+            notes.append(f"{len(left_out)} files are left out, {LISTED} of them are listed")
+        was = {one.path for one in self._previous.nested} if self._previous else set[str]()
+        nested = tuple(NestedSnapshot(os.fsdecode(path), one.commit) for path, one in inner.items())
+        moved = was != {one.path for one in nested}
+        return Message(
+            key=self._request.key,
+            number=self._request.number,
+            message_id=self._request.message_id,
+            taken=self._taken,
+            head=self._repository.head,
+            branch=self._repository.branch,
+            staged_tree=staged,
+            previous=self._previous,
+            degraded="; ".join(notes) or None,
+            left_out=left_out,
+            nested=nested,
+            nested_changed=moved or any(one.changed for one in inner.values()),
+            intended=tuple(map(os.fsdecode, found.intended)),
+            late=self._request.late,
+        ).text()
+
+    def _won_by_another(self) -> Snapshot | None:
+        """The snapshot of this turn that somebody else took at the same time."""
+        there = listing.find(self._repository, self._ref)
+        before = self._replaced and self._replaced.commit
+        return next((snapshot for snapshot in there if snapshot.commit != before), None)

@@ -1,0 +1,333 @@
+"""What is staged, and what differs from it in the working tree. Git lists it; nothing is read here.
+
+Whether git looks into a file is decided by the times in the index alone, but for files as new as
+the index. Those it reads, but runs no filter; where that fails (the file shrinks under it), git is
+asked to believe its index, and we look at every new file ourselves.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from prong.code import attributes, filtered, submodules
+from prong.code.git import Deadline, Git, Running
+from prong.code.repository import Repository
+from prong.code.snapshots import sizes as index
+from prong.code.snapshots.fast_import import Entry
+from prong.code.snapshots.private_folder import Private, home
+from prong.code.snapshots.sizes import Sizes, packed
+from prong.code.submodules import LINKED
+
+_INDEX = ("ls-files", "-z", "-t", "-v", "-s", "-c")
+_LIST = (*_INDEX, "-o", "--exclude-standard")
+_DIFFER = ("diff-files", "-z", "--raw", "--no-renames")
+_STAGED = (
+    *("diff-index", "--cached", "-z", "--raw", "--no-abbrev", "--no-renames"),
+    *("--ignore-submodules=none", "--ita-invisible-in-index"),
+)
+_CLOSED = r"^warning: could not open directory '(.*)'"
+_STORED = "files are in it as git stores them, not as they lie there: out of time"
+_ANY_SIZE = (b"working-tree-encoding", b"ident")
+"""Attributes that convert a file to other bytes, perhaps as many."""
+_OFF = (b"", b"false", b"no", b"off", b"0")
+
+
+class Side(NamedTuple):
+    """A line of the index. All but those of a merge conflict have the stage 0."""
+
+    mode: bytes
+    blob: str
+    stage: bytes
+    path: bytes
+
+
+class Differences:
+    """What must be looked at to know the working tree."""
+
+    def __init__(self) -> None:
+        self.modified: dict[bytes, bytes | None] = {}
+        """Path -> the mode that git sees, or None where the file itself tells it."""
+        self.deleted: list[bytes] = []
+        self.intended: list[bytes] = []
+        """Announced with `git add --intent-to-add`."""
+        self.submodules: list[bytes] = []
+        """Those that differ: another commit, or something in them that is not committed."""
+        self.nested: list[bytes] = []
+        """Repositories that this one knows nothing of."""
+        self.staged: list[Entry] = []
+        """What is staged and not so in the head."""
+        self.unstaged: list[bytes] = []
+        """Files of the head that are not staged any more."""
+        self.conflict: list[Side] = []
+        """The sides of a merge conflict. An index that has any has no tree."""
+        self.degraded: list[str] = []
+
+
+class Working:
+    """The questions to git about one working tree, asked at the same time."""
+
+    def __init__(self, repository: Repository, private: Private, git: Git, whole: Deadline) -> None:
+        """`git` has the deadline of looking; `whole` is that of the snapshot."""
+        self._repository = repository
+        self._top = os.fsencode(repository.top)
+        self._private = private
+        self._git = git
+        self._patient = Git(git.folder, *git.options, index=git.index, deadline=whole)
+        """For what a snapshot cannot do without."""
+        base = repository.head_tree or git.empty_tree()
+        self._listing = git.start(*_LIST, output=private.folder / "files")
+        self._differing = self._differ("dirty")
+        self._staged = self._patient.start(*_STAGED, base, output=private.folder / "staged")
+
+    def differences(self, config: bytes) -> Differences:
+        found = Differences()
+        settings = _settings(config)
+        listing = self._listing.answer()
+        if not listing.ok:
+            if not self._git.deadline.over:
+                listing.expect()
+            found.degraded.append("untracked files are not in it: to find them takes too long")
+        records = listing.output.split(b"\0")[:-1] if listing.ok else []
+        closed = listing.complaint and re.findall(_CLOSED, listing.complaint, re.MULTILINE)
+        if closed:
+            found.degraded.append(f"git could not look into {', '.join(closed[:3])}")
+        odd = [record for record in records if record[:5] != b"H 100"]
+        links = self._classify(odd, found)
+        sources = list(attributes.sources(self._repository, listing.output, settings))
+        filters = not listing.ok or attributes.may_have(sources, (b"filter",))
+        self._read_differing(found, records, links, settings, filters=filters)
+        self._read_staged(found)
+        # That there is no time for what is not staged does not make it less.
+        lines = odd if listing.ok else self._list_index()
+        sides = [_side(record) for record in lines if record[:2] != b"? "]
+        found.conflict = [side for side in sides if side.stage != b"0"]
+        if listing.ok:
+            self._find_converted(sources, records, found, settings)
+        return found
+
+    def abandon(self) -> None:
+        """Nobody wants to know any more."""
+        self._listing.kill()
+        self._differing.kill()
+        self._staged.kill()
+
+    def _list_index(self) -> list[bytes]:
+        return self._patient.run(*_INDEX).split(b"\0")[:-1]
+
+    def _differ(self, submodules: str) -> Running:
+        ignore = f"--ignore-submodules={submodules}"
+        return self._git.start(*_DIFFER, ignore, output=self._private.folder / "differing")
+
+    def _classify(self, odd: list[bytes], found: Differences) -> list[bytes]:
+        """What is not an ordinary file that is just tracked. Returns the submodules."""
+        links: list[bytes] = []
+        for record in odd:
+            tag, rest = record[:1], record[2:]
+            if tag == b"?":
+                if rest.endswith(b"/"):
+                    found.nested.append(rest[:-1])
+                else:
+                    found.modified[rest] = None
+                continue
+            entry = _side(record)
+            if entry.mode == LINKED:
+                links.append(entry.path)
+            elif tag in b"Ss" or tag.islower():
+                # Marked so that git does not look: we do. Missing, it is deleted or sparse.
+                if self._is_there(entry.path):
+                    found.modified[entry.path] = None
+                elif tag == b"h":
+                    found.deleted.append(entry.path)
+        return links
+
+    def _read_differing(
+        self,
+        found: Differences,
+        records: list[bytes],
+        links: list[bytes],
+        settings: dict[bytes, bytes],
+        *,
+        filters: bool,
+    ) -> None:
+        differing = self._differing.answer()
+        if not differing.ok and not self._git.deadline.over:
+            original = _mtime(self._private.index)
+            self._private.distrust_no_time()
+            differing = self._differ("all").answer()
+            if not self._git.deadline.over:
+                differing.expect()
+            found.submodules += [path for path in links if self._is_repository(path)]
+            for _, path, status in self._present(records):
+                if int(status.st_mtime) >= original:
+                    found.modified[path] = None
+        if not differing.ok:
+            found.degraded.append("changes that are not staged are not in it: out of time")
+            return
+        trusted = all(
+            settings.get(name, b"true").lower() not in _OFF
+            for name in (b"core.filemode", b"core.symlinks")
+        )
+        fields = differing.output.split(b"\0")[:-1]
+        same = filtered.unchanged(self._git, self._top, fields[1::2] if filters else ())
+        for about, path in zip(fields[::2], fields[1::2], strict=True):
+            old, new, _, _, kind = about.lstrip(b":").split(b" ")
+            if kind == b"D":
+                found.deleted.append(path)
+                # A file of this name may lie behind a link that was a folder. It is not this one.
+                found.modified.pop(path, None)
+                if self._is_repository(path) and path not in found.nested:
+                    found.nested.append(path)
+            elif path in same:
+                continue
+            elif new == LINKED or (old == LINKED and kind == b"M"):
+                found.submodules.append(path)
+            else:
+                # Where the file system cannot tell, git knows the mode.
+                found.modified[path] = None if trusted or kind == b"U" else new
+                if kind == b"A":
+                    found.intended.append(path)
+        others = [path for path in links if path not in found.submodules]
+        found.submodules += submodules.dirty(self._repository.top, others, self._git.deadline)
+
+    def _read_staged(self, found: Differences) -> None:
+        fields = self._staged.answer().expect().split(b"\0")[:-1]
+        for about, path in zip(fields[::2], fields[1::2], strict=True):
+            _, mode, _, blob, kind = about.split(b" ")
+            if kind in (b"D", b"U"):  # a file in conflict has sides, and none of them is staged
+                found.unstaged.append(path)
+            else:
+                found.staged.append(Entry(mode, blob.decode(), path))
+
+    def _find_converted(
+        self,
+        sources: list[Path],
+        records: list[bytes],
+        found: Differences,
+        settings: dict[bytes, bytes],
+    ) -> None:
+        """Files that may have other bytes than their blobs, though git sees no change, are read."""
+        crlf = settings.get(b"core.autocrlf", b"false").lower() not in _OFF
+        cache = home(self._repository) / "sizes"
+        # Who was converted stays so when the setting goes: then the cache is still there.
+        if not crlf and not sources and not cache.exists():
+            return
+        converted = self._of_other_size(records, cache, settings)
+        if converted is not None and attributes.may_have(sources, _ANY_SIZE):
+            others = self._recoded()
+            converted = None if others is None else converted | others
+        if converted is None or not self._keep_unfiltered(converted, found):
+            found.degraded.append(_STORED)
+
+    def _of_other_size(
+        self, records: list[bytes], cache: Path, settings: dict[bytes, bytes]
+    ) -> dict[bytes, None] | None:
+        """To convert ends of lines changes the size. None when there was no time."""
+        width = 32 if settings.get(b"extensions.objectformat") == b"sha256" else 20
+        temporary = self._private.folder / "sizes"
+        sizes = Sizes(cache, self._git, width).differing(self._sizes(records, width), temporary)
+        if sizes is None:
+            return None
+        suspects = [record for record in records if record[9 : 9 + 2 * width] in sizes]
+        return {
+            path: None
+            for blob, path, status in self._present(suspects if sizes else [])
+            if packed(status.st_size) != packed(sizes[blob])
+        }
+
+    def _recoded(self) -> dict[bytes, None] | None:
+        """Files that may be converted and have the size that they had."""
+        git = Git(
+            self._git.folder,
+            *("--no-literal-pathspecs", *self._git.options),
+            index=self._git.index,
+            deadline=self._git.deadline,
+        )
+        unspecified = b" ".join(b"!" + name for name in _ANY_SIZE).decode()
+        answer = git.ask(*_INDEX, "--", ".", f":(exclude,attr:{unspecified})")
+        if not answer.ok and git.deadline.over:
+            return None
+        records = answer.expect().split(b"\0")[:-1]
+        return {path: None for _, path, _ in self._present(records)}
+
+    def _keep_unfiltered(self, converted: dict[bytes, None], found: Differences) -> bool:
+        """A file of an own filter, as that of LFS, stays what git has of it. False: no time."""
+        seen = {*found.deleted, *found.modified}
+        paths = [path for path in converted if path not in seen]
+        if not paths:
+            return True
+        asked = b"".join(path + b"\0" for path in paths)
+        answer = self._git.ask("check-attr", "-z", "--stdin", "filter", stdin=asked)
+        if not answer.ok and self._git.deadline.over:
+            return False
+        values = answer.expect().split(b"\0")[2::3]
+        for path, value in zip(paths, values, strict=True):
+            if value in {b"unspecified", b"unset"}:
+                found.modified[path] = None
+        return True
+
+    def _sizes(self, records: list[bytes], width: int) -> set[bytes]:
+        """Size and blob of the tracked files. Where git sees no change, its index knows both."""
+        found: set[bytes] | None = None
+        with suppress(FileNotFoundError, IndexError):
+            found = index.sizes(self._private.index.read_bytes(), width)
+        if found is None:
+            found = {
+                packed(status.st_size) + bytes.fromhex(blob.decode())
+                for blob, _, status in self._present(records)
+            }
+        return found
+
+    def _present(self, records: list[bytes]) -> Iterator[tuple[bytes, bytes, os.stat_result]]:
+        """Blob, path and status of the ordinary tracked files that are there."""
+        # There may be a hundred thousand: the short way.
+        top = self._top + b"/"
+        for record in records:
+            if record[:5] != b"H 100":
+                continue
+            about, _, path = record.partition(b"\t")
+            try:
+                status = os.lstat(top + path)
+            except OSError:
+                continue
+            if stat.S_ISREG(status.st_mode):
+                yield about[9:-2], path, status
+
+    def _stat(self, path: bytes) -> os.stat_result | None:
+        try:
+            return os.lstat(b"%s/%s" % (self._top, path))
+        except OSError:
+            return None
+
+    def _is_there(self, path: bytes) -> bool:
+        """Whether there is such a file, and not just one behind a link that was a folder."""
+        folder = os.path.dirname(b"%s/%s" % (self._top, path))
+        return self._stat(path) is not None and os.path.realpath(folder) == folder
+
+    def _is_repository(self, path: bytes) -> bool:
+        return self._stat(path + b"/.git") is not None
+
+
+def _side(record: bytes) -> Side:
+    about, path = record[2:].split(b"\t", 1)
+    mode, blob, stage = about.split(b" ")
+    return Side(mode, blob.decode(), stage, path)
+
+
+def _settings(config: bytes) -> dict[bytes, bytes]:
+    """The last value of each; a name without one is true."""
+    found: dict[bytes, bytes] = {}
+    for entry in config.split(b"\0")[:-1]:
+        name, equals, value = entry.partition(b"\n")
+        found[name] = value if equals else b"true"
+    return found
+
+
+def _mtime(path: Path) -> int:
+    try:
+        return int(path.stat().st_mtime)
+    except OSError:
+        return 0

@@ -1,0 +1,1 @@
+"""Worktrees made from snapshots, and removing them again."""

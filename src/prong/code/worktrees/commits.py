@@ -1,0 +1,206 @@
+"""One commit per turn on the own branch of a worktree that prong made.
+
+What is committed is what the turn's snapshot saw. Unlike the snapshot it is made for others to
+read, so files go through the user's filters, as with `git add`, and the user is the author.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
+from time import sleep
+from typing import NamedTuple
+
+from prong.code.git import Git
+from prong.code.worktrees import record
+from prong.code.worktrees.record import entry_of
+from prong.code.worktrees.state import UNDER_WAY
+from prong.errors import External
+from prong.model.code import Snapshot
+
+_SUBMODULE = b"160000"
+_NOTHING = b"000000"
+_LINK = b"120000"
+_PROGRAM = b"100755"
+_TITLE = 72
+_TRIES = 20
+_PAUSE = 0.05
+
+
+@dataclass(frozen=True)
+class TurnCommit:
+    """The commit of a turn, or why there is none; both when it is made but not all is well."""
+
+    commit: str | None
+    reason: str | None = None
+
+
+def commit_turn(snapshot: Snapshot, prompt: str, number: int | None = None) -> TurnCommit:
+    """Commit on the branch what the worktree of the snapshot had at the end of the turn.
+
+    Nothing happens while the agent or the user is in the middle of something, on another branch,
+    or when nothing changed. `number`: of the turn, for a hook that took the snapshot may not have
+    known it.
+    """
+    if number is not None:
+        snapshot = snapshot._replace(number=number)
+    worktree = record.read(snapshot.repo)
+    entry = entry_of(worktree.path)
+    git = Git(worktree.path)
+    for name, what in UNDER_WAY.items():
+        if (entry / name).exists():
+            return TurnCommit(None, f"{what} is under way")
+    if snapshot.staged_tree is None:
+        return TurnCommit(None, "a merge conflict is not resolved")
+    ref = f"refs/heads/{worktree.branch}"
+    if os.fsdecode(git.ask("symbolic-ref", "--quiet", "HEAD").output).strip() != ref:
+        return TurnCommit(None, f"{worktree.branch} is not checked out")
+    answer = git.ask("rev-parse", "HEAD", "HEAD^{tree}")
+    head, head_tree = answer.output.decode().split() if answer.ok else (None, None)
+    try:
+        tree = _tree(entry, head, snapshot.tree)
+    except External as error:
+        return TurnCommit(None, f"the files cannot be added: {error.message}")
+    if tree == head_tree:
+        return TurnCommit(None, "nothing changed")
+    commit = _commit(git, tree, head, _message(snapshot, prompt))
+    moved = f"create {ref}\0{commit}\0" if head is None else f"update {ref}\0{commit}\0{head}\0"
+    words = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", _which(snapshot))
+    if not git.ask(*words, stdin=os.fsencode(moved)).ok:
+        return TurnCommit(None, "another process committed at the same time")
+    return TurnCommit(commit, _stage(git, commit))
+
+
+class _Entry(NamedTuple):
+    """A line of the snapshot's tree."""
+
+    mode: bytes
+    object: bytes
+    name: bytes
+
+
+def _tree(entry: Path, head: str | None, taken: str) -> str:
+    """The head's tree with what differs in the snapshot's, as git would add it.
+
+    The worktree may have changed since. So the files of the snapshot are laid out elsewhere, where
+    git adds them from.
+    """
+    with TemporaryDirectory(prefix="prong-commit-", dir=entry) as name:
+        index, files = Path(name) / "index", Path(name) / "files"
+        files.mkdir()
+        with suppress(FileNotFoundError):
+            copyfile(entry / "index", index)
+        where = (f"--git-dir={entry}", f"--work-tree={files}")
+        private = Git(files, *where, index=index, filters=True)
+        hidden = private.run("ls-files", "-z", "-v").split(b"\0")
+        left = {line[2:] for line in hidden if line and (line[:1] == b"S" or line[:1].islower())}
+        private.run("read-tree", *(("-i", "-m", head) if head else ("--empty",)))
+        gone, present = _differing(private, head, taken)
+        _lay_out(private, files, [one for one in present if one.mode != _SUBMODULE])
+        # What is gone goes first: a folder may have become a file, or a link.
+        added = [one.name for one in present if one.mode != _SUBMODULE]
+        for words, names in (("--force-remove",), gone), (("--add",), added):
+            stdin = b"".join(name + b"\0" for name in names if name not in left)
+            private.run("update-index", "-z", *words, "--stdin", stdin=stdin)
+        inner = [one for one in present if one.mode == _SUBMODULE]
+        lines = b"".join(b"%s %s\t%s\0" % one for one in inner)
+        private.run("update-index", "-z", "--index-info", stdin=lines)
+        return private.run("write-tree").decode().strip()
+
+
+def _lay_out(git: Git, folder: Path, entries: Sequence[_Entry]) -> None:
+    """Write files as the snapshot has them, byte for byte."""
+    asked = b"".join(one.object + b"\n" for one in entries)
+    blobs = git.run("cat-file", "--batch", stdin=asked)
+    at = 0
+    for one in entries:
+        begin = blobs.index(b"\n", at) + 1
+        at = begin + int(blobs[at:begin].split()[2])
+        content = blobs[begin:at]
+        at += 1
+        path = folder / os.fsdecode(one.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if one.mode == _LINK:
+            path.symlink_to(os.fsdecode(content))
+        else:
+            path.write_bytes(content)
+            path.chmod(0o755 if one.mode == _PROGRAM else 0o644)
+
+
+def _differing(git: Git, head: str | None, taken: str) -> tuple[list[bytes], list[_Entry]]:
+    """What is gone and what is new or changed; not a repository inside that was never added."""
+    gone: list[bytes] = []
+    present: list[_Entry] = []
+    if head is None:
+        for line in git.run("ls-tree", "-r", "-z", taken).split(b"\0")[:-1]:
+            about, _, name = line.partition(b"\t")
+            mode, _, blob = about.split(b" ")
+            if mode != _SUBMODULE:
+                present.append(_Entry(mode, blob, name))
+        return gone, present
+    fields = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", head, taken).split(b"\0")
+    for about, name in zip(fields[::2], fields[1::2], strict=False):
+        old, new, _, blob, _ = about.lstrip(b":").split(b" ")
+        if new == _NOTHING:
+            gone.append(name)
+        elif new != _SUBMODULE or old == _SUBMODULE:
+            present.append(_Entry(new, blob, name))
+    return gone, present
+
+
+def _commit(git: Git, tree: str, head: str | None, message: str) -> str:
+    """Written as it is stored: `git commit-tree` would take us for the author."""
+    now = datetime.now().astimezone()
+    who = f"{_person(git)} {int(now.timestamp())} {now:%z}"
+    parent = [] if head is None else [f"parent {head}"]
+    lines = [f"tree {tree}", *parent, f"author {who}", f"committer {who}", "", message]
+    stdin = "\n".join(lines).encode(errors="replace")
+    return git.run("hash-object", "-w", "-t", "commit", "--stdin", stdin=stdin).decode().strip()
+
+
+def _person(git: Git) -> str:
+    """The user, where git knows of one."""
+    values = [git.ask("config", "--get", f"user.{what}").output for what in ("name", "email")]
+    name, email = (_plain(value.decode(errors="replace"), "<>") for value in values)
+    return f"{name} <{email}>" if name and email else "prong <prong@localhost>"
+
+
+def _message(snapshot: Snapshot, prompt: str) -> str:
+    first = next((line for line in map(_plain, prompt.splitlines()) if line), "")
+    title = f"{_which(snapshot)}: {first}" if first else _which(snapshot)
+    if len(title) > _TITLE:
+        title = title[: _TITLE - 3].rstrip() + "..."
+    trailers = {
+        "Prong-Session": f"{snapshot.agent}:{snapshot.session}",
+        "Prong-Turn": snapshot.number,
+        "Prong-Turn-Id": snapshot.turn_id,
+        "Prong-Message-Id": snapshot.message_id,
+        "Prong-Snapshot": snapshot.commit,
+    }
+    lines = [f"{name}: {_plain(str(value))}" for name, value in trailers.items() if value]
+    return "\n".join([title, "", *lines, ""])
+
+
+def _which(snapshot: Snapshot) -> str:
+    return f"Turn {snapshot.turn_id if snapshot.number is None else snapshot.number}"
+
+
+def _plain(text: str, without: str = "") -> str:
+    """One line that no terminal takes for a command."""
+    kept = (char if char.isprintable() and char not in without else " " for char in text)
+    return " ".join("".join(kept).split())
+
+
+def _stage(git: Git, commit: str) -> str | None:
+    """What was committed is staged; what changed since then shows as changed."""
+    answer = git.ask("read-tree", "-i", "-m", commit)
+    for _ in range(_TRIES):
+        if "index.lock" not in answer.complaint:
+            break
+        sleep(_PAUSE)
+        answer = git.ask("read-tree", "-i", "-m", commit)
+    return None if answer.ok else f"the index is not up to date: {answer.complaint.strip()}"

@@ -1,0 +1,219 @@
+"""The steps of making a worktree. Each is announced in the journal before it is done."""
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import chain, count
+from pathlib import Path
+
+from prong.code.git import Git
+from prong.code.ignored import ignored_among
+from prong.code.repository import Repository
+from prong.code.snapshots import message
+from prong.code.submodules import LINKED
+from prong.code.worktrees import record, state
+from prong.code.worktrees.checkout import settle, write_files
+from prong.code.worktrees.filters import bring_filtered
+from prong.code.worktrees.index import write_index
+from prong.code.worktrees.journal import Undo, alone, entries_of, inside, under_way
+from prong.code.worktrees.record import Worktree, entry_of, place_of
+from prong.code.worktrees.snapshot_tree import Commit, Questions
+from prong.errors import NotFound, ProngError, Taken, UsageError
+from prong.files.journal import step
+from prong.model.code import Snapshot
+
+_NEW = ("worktree", "add", "--quiet", "--no-checkout")
+
+
+def give_back(undo: Undo, snapshot: Snapshot, path: Path, branch: str) -> Worktree:
+    """Files, index and head as they were; the repositories inside as well."""
+    # A worktree begins at some commit; where there is none yet, the snapshot's will do.
+    worktree = add(undo, snapshot.repo, path, branch, snapshot.head, snapshot.commit)
+    entry = entry_of(worktree.path)
+    with Questions(snapshot) as questions:
+        step("files", worktree.path)
+        write_files(worktree.common, entry, worktree.path, snapshot.tree, snapshot.staged_tree)
+        step("index", entry)
+        listing = questions.listing()
+        warnings = write_index(snapshot, worktree.path, entry, questions.commit(), listing)
+        warnings += bring_filtered(snapshot, worktree.path, listing)
+        given = state.given(worktree.path, snapshot, questions.changed())
+    worktree = replace(worktree, snapshot=snapshot.ref, given=given, warnings=warnings)
+    inner = {nested.path: nested.commit for nested in snapshot.nested}
+    return _give_back_nested(undo, worktree, inner)
+
+
+def check_out(undo: Undo, repo: Path, path: Path, branch: str, commit: str) -> Worktree:
+    """The files of a commit, with the user's filters, as `git worktree add` writes them."""
+    worktree = add(undo, repo, path, branch, commit, commit)
+    step("files", worktree.path)
+    answer = Git(worktree.path, filters=True).ask("read-tree", "-u", "--reset", commit)
+    if not answer.ok:
+        # A filter that is not installed, usually.
+        entry = entry_of(worktree.path)
+        write_files(worktree.common, entry, worktree.path, commit, commit)
+        settle(entry / "index")
+        reason = "".join(answer.complaint.strip().splitlines()[-1:])
+        warning = f"files are as git stores them, without their filter: {reason}"
+        worktree = replace(worktree, warnings=(warning,))
+    return _give_back_nested(undo, worktree, {})
+
+
+def add(undo: Undo, repo: Path, path: Path, branch: str, head: str | None, commit: str) -> Worktree:
+    """A worktree without files, on a new branch."""
+    repository = Repository.find(repo)
+    if repository is None:
+        raise NotFound(f"{repo} is not a git repository", path=str(repo))
+    undo.make_folders(path.parent)
+    path = inside(undo.root, path)
+    common = repository.common_dir
+    with alone(common):
+        # What is announced is taken back when this fails, so nobody else may have it.
+        refuse_taken(undo.root, path, common)
+        _refuse(repository, path, branch, unborn=head is None)
+        _add(undo, repository, path, branch, head, commit)
+    return Worktree(path, repository.top, common, branch, head, datetime.now(UTC))
+
+
+def _add(
+    undo: Undo, repository: Repository, path: Path, branch: str, head: str | None, commit: str
+) -> None:
+    common, git = repository.common_dir, Git(repository.top)
+    mark = f"prong: worktree {undo.token}"
+    known = [entry.name for entry in entries_of(common)]
+    undo.will(
+        worktree=str(path), common=str(common), known=known, branch=branch, head=head, mark=mark
+    )
+    if head is None:
+        step("worktree", path)
+        git.run(*_NEW, "--detach", str(path), commit)
+        step("branch", path)
+        Git(path).run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        return
+    step("branch", common)
+    words = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", mark)
+    made = git.ask(*words, stdin=os.fsencode(f"create refs/heads/{branch}\0{head}\0"))
+    if not made.ok:
+        _explain(made.complaint, branch)
+        made.expect()
+    step("worktree", path)
+    git.run(*_NEW, str(path), branch)
+
+
+def _refuse(repository: Repository, path: Path, branch: str, *, unborn: bool) -> None:
+    """Say no before anything is done."""
+    git = Git(repository.top)
+    if branch.startswith("-"):
+        raise _wrong_name(branch)
+    if unborn:
+        name = f"refs/heads/{branch}"
+        if not git.ask("check-ref-format", name).ok:
+            raise _wrong_name(branch)
+        if git.ask("show-ref", "--verify", "--quiet", name).ok:
+            raise _taken(branch)
+    refuse_among_files(path, repository.common_dir)
+
+
+def refuse_taken(root: Path, path: Path, common: Path | None = None) -> None:
+    """Say no to a place that somebody else has, or is about to make or to take back."""
+    places = [place_of(entry) for entry in entries_of(common)] if common else []
+    is_there = os.path.lexists(path) and not _is_empty_folder(path)
+    if is_there or path in places or path in under_way(root):
+        raise Taken(f"{path} exists already", path=str(path))
+
+
+def refuse_among_files(path: Path, common: Path) -> None:
+    """Say no to a place in a working tree of the same repository, unless git ignores it there."""
+    real = Path(os.path.realpath(path))
+    common = Path(os.path.realpath(common))
+    top = next((above for above in real.parents if os.path.lexists(above / ".git")), None)
+    if top is None or record.common_of(top) != common:
+        if common not in real.parents:
+            return
+    elif ignored_among(top, [str(real.relative_to(top))]):
+        return
+    raise UsageError(
+        f"{path} is among the files of {top or common}",
+        hint="in config.toml, [workspace] root: a folder outside, or one that git ignores; "
+        "or --no-worktree",
+        path=str(path),
+    )
+
+
+def _explain(complaint: str, branch: str) -> None:
+    if "already exists" in complaint:
+        raise _taken(branch)
+    if "cannot create" in complaint:
+        # Git keeps branches as files and folders: there is no `a/b` where there is an `a`.
+        raise Taken(
+            f"another branch is in the way of {branch}", hint="--branch NAME", branch=branch
+        )
+    if "invalid ref format" in complaint:
+        raise _wrong_name(branch)
+
+
+def _taken(branch: str) -> Taken:
+    return Taken(f"the branch {branch} exists already", branch=branch)
+
+
+def _wrong_name(branch: str) -> UsageError:
+    return UsageError(f"{branch!r} cannot be the name of a branch", branch=branch)
+
+
+def _is_empty_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+
+
+def _give_back_nested(undo: Undo, worktree: Worktree, captured: dict[str, str]) -> Worktree:
+    """Repositories inside become worktrees, too.
+
+    Those that had changes have snapshots; a submodule without any is at the commit it should be.
+    """
+    names: list[str] = []
+    warnings: list[str] = []
+    for name, commit in {**_submodules(worktree.path), **captured}.items():
+        source, there = worktree.repo / name, worktree.path / name
+        if name not in captured and not (source / ".git").exists():
+            continue  # it is empty in the source, too
+        try:
+            snapshot = _read_snapshot(source, commit) if name in captured else None
+            branch = _free_branch(source, worktree.branch)
+            if snapshot is None:
+                inner = check_out(undo, source, there, branch, commit)
+            else:
+                inner = give_back(undo, snapshot, there, branch)
+        except ProngError as error:
+            warnings.append(f"{name}, a repository of its own, is missing here: {error}")
+            continue
+        record.write(inner)
+        names += [name, *(f"{name}/{deeper}" for deeper in inner.nested)]
+        warnings += inner.warnings
+    return replace(worktree, nested=tuple(names), warnings=(*worktree.warnings, *warnings))
+
+
+def _submodules(path: Path) -> dict[str, str]:
+    """Path -> commit. There are none where nothing says where they come from."""
+    if not (path / ".gitmodules").is_file():
+        return {}
+    found: dict[str, str] = {}
+    for line in Git(path).run("ls-files", "-z", "-s").split(b"\0"):
+        if line.startswith(LINKED):
+            about, _, name = line.partition(b"\t")
+            found[os.fsdecode(name)] = about.split(b" ")[1].decode()
+    return found
+
+
+def _read_snapshot(repo: Path, commit: str) -> Snapshot:
+    content = Commit.read(repo, commit)
+    found = message.read(repo, commit, commit, content.tree, content.message)
+    if found is None:
+        raise NotFound(f"{commit} is not a snapshot")
+    return found
+
+
+def _free_branch(repo: Path, branch: str) -> str:
+    """Two repositories inside one worktree may share their branches."""
+    names = Git(repo).run("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads")
+    taken = set(os.fsdecode(names).splitlines())
+    numbered = (f"{branch}-{number}" for number in count(2))
+    return next(name for name in chain([branch], numbered) if name not in taken)

@@ -1,0 +1,316 @@
+"""The worktrees that prong made: what becomes of each, and which of them can go."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong import paths
+from prong.agents.base import HasActivity
+from prong.code.worktrees import state as worktree_state
+from prong.code.worktrees import worktree as worktrees
+from prong.code.worktrees.journal import under_way
+from prong.code.worktrees.record import Worktree
+from prong.code.worktrees.state import Work
+from prong.errors import Ambiguous, Busy, Dirty, NotFound, ProngError
+from prong.model.forks import Fork, ForkPoint, Method
+from prong.model.record import Record, field
+from prong.model.sessions import Activity, Session, SessionRef
+from prong.processes import process as processes
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+_AT_ONCE = 8
+_PATIENCE = 2.0
+"""Seconds for counting sizes. What is not counted by then has none."""
+_YOUNG = timedelta(days=1)
+"""So long a fork without a session is taken for one that is about to be run."""
+_FORCE = "--force"
+
+
+class WorktreeState(StrEnum):
+    """How far things are with a worktree."""
+
+    OPEN = "open"
+    """An agent has it open, at work or waiting for a prompt."""
+    NEW = "new"
+    """Its fork was not run yet."""
+    FINISHED = "finished"
+    UNDER_WAY = "under way"
+    """It is being made or removed, or was when prong was killed."""
+    MISSING = "missing"
+    """Its folder is gone; only its repository still knows of it."""
+
+
+class WorktreeStatus(Record, frozen=True):
+    """One worktree, and what is known of it."""
+
+    worktree: Worktree
+    root: Path
+    """The managed root that it is in."""
+    state: WorktreeState
+    session: SessionRef | None = None
+    """The fork that it was made for; else the newest session that ran in it."""
+    title: str = ""
+    parent: ForkPoint | SessionRef | None = None
+    """What that was forked from."""
+    size: int | None = None
+    """Bytes on the disk; None when that was not counted in time."""
+    work: Work = field(default_factory=Work)
+    locked: bool = False
+    processes: tuple[int, ...] = ()
+    """Programs that run in it, whatever they are."""
+    problem: str | None = None
+    """Why nothing is known of what was done in it."""
+    remedy: str = _FORCE
+    """What helps against that."""
+
+    @property
+    def name(self) -> str:
+        return self.worktree.path.name
+
+
+class Kept(Record, frozen=True):
+    """A worktree that cannot go, and why."""
+
+    worktree: WorktreeStatus
+    error: ProngError
+
+
+class PrunePlan(Record, frozen=True):
+    """Which worktrees would go, and which would not."""
+
+    removed: tuple[WorktreeStatus, ...]
+    kept: tuple[Kept, ...]
+
+
+def roots(app: App) -> list[Path]:
+    """The managed root, and the one that prong uses when nothing else is configured."""
+    return list(dict.fromkeys((app.worktrees_root, paths.worktrees_dir())))
+
+
+def listed(app: App) -> list[WorktreeStatus]:
+    """All of them, oldest first."""
+    survey = _Survey(app)
+    until = time.monotonic() + _PATIENCE
+    there = [(root, one) for root in roots(app) for one in worktrees.listed(root)]
+    gone = [(root, one) for root in roots(app) for one in worktrees.missing(root, survey.folders())]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        looks = pool.map(_Look.at, [one for _, one in there], repeat(until))
+        found = [survey.status(*one, look) for one, look in zip(there, looks, strict=True)]
+    found += [survey.status(*one, _Look(is_there=False)) for one in gone]
+    return sorted(found, key=lambda one: one.worktree.created)
+
+
+def is_used(app: App, path: Path) -> bool:
+    """Whether there is a session that ran, or is to run, in a worktree; or a worker's program."""
+    top = os.path.realpath(path)
+    workers = (one for one in app.workers.records.all() if one.pane or one.process)
+    if any(_in(os.path.realpath(one.workspace), top) for one in workers):
+        return True
+    return any(_in(one, top) for session in app.sessions() for one in _real_folders(session))
+
+
+def plan_prune(app: App, names: Sequence[str], *, force: bool) -> PrunePlan:
+    """Those that are finished; or those that are named, and an error when one of them cannot go."""
+    everything = listed(app)
+    chosen = [_named(everything, name) for name in dict.fromkeys(names)] if names else everything
+    removed: list[WorktreeStatus] = []
+    kept: list[Kept] = []
+    for one in chosen:
+        error = _objection(one, force=force)
+        if error is None and one.state is WorktreeState.NEW and not names:
+            error = Busy("its fork has not run yet", hint=f"prong worktrees prune {one.name}")
+        if error is None:
+            removed.append(one)
+        elif names:
+            raise error
+        else:
+            kept.append(Kept(one, error))
+    return PrunePlan(tuple(removed), tuple(kept))
+
+
+def prune(app: App, worktree: WorktreeStatus, *, force: bool) -> str | None:
+    """Remove one, unless somebody has begun to use it meanwhile."""
+    found = worktree.worktree
+    now = _Survey(app).status(worktree.root, found, _Look.at(found, time.monotonic()))
+    error = _objection(now, force=force)
+    if error is not None:
+        raise error
+    app.capture.take_in()  # what hooks told names this folder
+    if now.state is WorktreeState.MISSING:
+        return worktrees.forget_missing(found, root=worktree.root)
+    return worktrees.remove(found, root=worktree.root, force=force)
+
+
+def _named(everything: list[WorktreeStatus], name: str) -> WorktreeStatus:
+    """By its name, its branch, its path, or the beginning of its name."""
+    exact = [
+        one for one in everything if name in (one.name, one.worktree.branch, str(one.worktree.path))
+    ]
+    fitting = exact or [one for one in everything if name and one.name.startswith(name)]
+    if not fitting:
+        raise NotFound(f"no worktree named {name}", hint="prong worktrees")
+    if len(fitting) > 1:
+        hint = ", ".join(str(one.worktree.path) for one in fitting)
+        raise Ambiguous(f"{name} fits {len(fitting)} worktrees", hint=hint)
+    return fitting[0]
+
+
+def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
+    """Why it cannot be removed. No force helps against an agent that has it open."""
+    where = {"path": str(one.worktree.path)}
+    if one.state is WorktreeState.UNDER_WAY:
+        return Busy(
+            f"{one.name} is being created or removed",
+            hint="if prong was killed: prong doctor --fix",
+            **where,
+        )
+    if one.state is WorktreeState.OPEN:
+        return Busy(f"an agent has {one.name} open", hint=f"end {one.session} first", **where)
+    if force or one.state is WorktreeState.MISSING:
+        return None
+    if one.processes:
+        return _in_use(one, where)
+    if one.locked:
+        return Dirty(
+            f"{one.name} is locked", hint=f"git worktree unlock {one.worktree.path}", **where
+        )
+    if one.problem:
+        return Dirty(f"git cannot read {one.name}: {one.problem}", hint=one.remedy, **where)
+    if one.work.would_be_lost:
+        return Dirty(
+            f"{one.name} has changes that exist nowhere else",
+            hint=f"commit them in {one.worktree.path}, or use --force",
+            **where,
+        )
+    return None
+
+
+def _in_use(one: WorktreeStatus, where: dict[str, str]) -> Busy:
+    ours = set(processes.ancestors(os.getpid()))
+    some = ", ".join(f"{pid} (your shell)" if pid in ours else str(pid) for pid in one.processes)
+    first = "cd elsewhere" if ours.issuperset(one.processes) else "end it"
+    message = f"a program runs in {one.name}: process {some}"
+    return Busy(message, hint=f"{first}, or use --force", **where)
+
+
+class _Look(Record, frozen=True):
+    """What the folder of a worktree tells."""
+
+    is_there: bool = True
+    size: int | None = None
+    work: Work = field(default_factory=Work)
+    locked: bool = False
+    problem: str | None = None
+    remedy: str = _FORCE
+
+    @classmethod
+    def at(cls, worktree: Worktree, until: float) -> _Look:
+        """Its size is counted until then."""
+        if not os.path.lexists(worktree.path):
+            return cls(is_there=False)
+        size = worktree_state.size(worktree.path, until)
+        try:
+            locked = worktree_state.is_locked(worktree)
+            return cls(size=size, work=worktree_state.work_in(worktree), locked=locked)
+        except ProngError as error:
+            return cls(size=size, problem=error.message, remedy=error.hint or _FORCE)
+
+
+class _Survey:
+    """What is known of sessions and programs at one moment."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._sessions = {session.ref: session for session in app.sessions()}
+        self._places = {ref: _real_folders(one) for ref, one in self._sessions.items()}
+        self._forks = {fork.child: fork for fork in app.recorded_forks()}
+        self._under_way = {path for root in roots(app) for path in under_way(root)}
+        # None or empty where the system does not tell.
+        self._running = [(pid, one["cwd"]) for pid, one in processes.running("cwd") if one["cwd"]]
+        self._headless = {
+            os.path.realpath(worker.worktree)
+            for worker in app.workers.records.all()
+            if worker.headless and worker.worktree and not worker.stopped
+        }
+
+    def folders(self) -> list[Path]:
+        """Where sessions ran: their repositories may know of worktrees that are gone."""
+        known = {folder for folders in self._places.values() for folder in folders}
+        known |= {fork.parent_workspace for fork in self._forks.values() if fork.parent_workspace}
+        return [Path(folder) for folder in sorted(known)]
+
+    def status(self, root: Path, worktree: Worktree, look: _Look) -> WorktreeStatus:
+        top = os.path.realpath(worktree.path)
+        here = [ref for ref, folders in self._places.items() if any(_in(f, top) for f in folders)]
+        own = _ref(worktree.session)
+        ref = own or (here[0] if here else None)
+        session = self._sessions.get(ref) if ref else None
+        fork = self._forks.get(ref) if ref else None
+        return WorktreeStatus(
+            worktree=worktree,
+            root=root,
+            state=self._state(worktree, here, own, is_there=look.is_there),
+            session=ref,
+            title=session.title if session else "",
+            parent=fork.parent if fork else session.parent if session else None,
+            size=look.size,
+            work=look.work,
+            locked=look.locked,
+            processes=tuple(pid for pid, folder in self._running if _in(folder, top)),
+            problem=look.problem,
+            remedy=look.remedy,
+        )
+
+    def _state(
+        self, worktree: Worktree, here: list[SessionRef], own: SessionRef | None, *, is_there: bool
+    ) -> WorktreeState:
+        if Path(os.path.realpath(worktree.path)) in self._under_way:
+            return WorktreeState.UNDER_WAY
+        if not is_there:
+            return WorktreeState.MISSING
+        if any(self._is_open(ref) for ref in {*here, *([own] if own else [])}):
+            return WorktreeState.OPEN
+        if os.path.realpath(worktree.path) in self._headless:
+            return WorktreeState.OPEN  # between two prompts it has no process
+        if here:
+            ran = any(_has_run(self._sessions[ref], self._forks.get(ref)) for ref in here)
+        else:
+            ran = datetime.now(UTC) - worktree.created > _YOUNG
+        return WorktreeState.FINISHED if ran else WorktreeState.NEW
+
+    def _is_open(self, ref: SessionRef) -> bool:
+        store = self._app.stores.get(ref.agent)
+        if not isinstance(store, HasActivity):
+            return False
+        # One that was started, but not asked anything, may have no file yet.
+        session = self._sessions.get(ref) or Session(ref, str(store.roots[0] / ref.id), "")
+        return store.activity(session) is not Activity.CLOSED
+
+
+def _real_folders(session: Session) -> set[str]:
+    return {os.path.realpath(folder) for folder in (session.cwd, *session.cwds) if folder}
+
+
+def _in(folder: str, top: str) -> bool:
+    return f"{folder}/".startswith(f"{top}/")
+
+
+def _has_run(session: Session, fork: Fork | None) -> bool:
+    """Whether it has a turn of its own; the first one of a seed is the seed."""
+    seeded = fork is not None and fork.method is Method.SEED
+    return session.turn_count - session.inherited > int(seeded)
+
+
+def _ref(text: str | None) -> SessionRef | None:
+    agent, _, id_ = (text or "").partition(":")
+    return SessionRef(agent, id_) if id_ else None

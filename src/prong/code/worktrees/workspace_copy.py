@@ -1,0 +1,200 @@
+"""A workspace copied as it is into the managed root, for a clone of what runs there.
+
+In a git repository that is a new worktree on a new branch, with the same head, index and files,
+and with all that git ignores. A folder without git is copied as it is, and the repositories in it
+with it. The source is only read, and a journal takes back what is not wanted or was killed.
+"""
+
+import os
+import secrets
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from prong.code.git import Git
+from prong.code.ignored import IgnoredFiles, bring
+from prong.code.repository import Repository
+from prong.code.snapshots import snapshot as snapshots
+from prong.code.snapshots.message import ref_of
+from prong.code.worktrees import record as worktree_record
+from prong.code.worktrees import worktree as worktrees
+from prong.code.worktrees.changes import signature
+from prong.code.worktrees.journal import Undo, alone, inside
+from prong.code.worktrees.make import give_back, refuse_taken
+from prong.code.worktrees.record import Worktree, entry_of
+from prong.code.worktrees.refs import snapshot_for
+from prong.code.worktrees.state import UNDER_WAY
+from prong.code.worktrees.tree_copy import TreeCopy
+from prong.errors import NotFound, UsageError
+from prong.files.journal import step
+from prong.files.size_limit import SNAPSHOT_LIMIT
+
+_IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+_CARRIED = ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "SQUASH_MSG", "ORIG_HEAD")
+_HEADS = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+_FORGOTTEN = "git has forgotten why"
+"""How the warning ends that a worktree in conflict comes with."""
+
+
+@dataclass(frozen=True)
+class WorkspaceCopy:
+    """The copy, of which the caller says whether it stays."""
+
+    path: Path
+    """Its top."""
+    folder: Path
+    """The place in it that the source folder has in its repository."""
+    worktree: Worktree | None = None
+    """None for the copy of a folder without git."""
+    warnings: tuple[str, ...] = ()
+
+
+def copy(
+    folder: Path,
+    name: str,
+    undo: Undo,
+    *,
+    branch: str,
+    ignored: bool = True,
+    brought: IgnoredFiles | None = None,
+    limit: int = SNAPSHOT_LIMIT,
+) -> WorkspaceCopy:
+    """Copy what a folder is in: its repository's working tree, or the folder itself.
+
+    Without `ignored` files it has only those that every worktree gets: `brought`. Files larger
+    than the `limit` are copied beside git, which the others go through.
+    """
+    real = Path(os.path.realpath(folder))
+    if not real.is_dir():
+        raise NotFound(f"folder {folder} does not exist", path=str(folder))
+    repository = Repository.find(real)
+    top = top_of(real)
+    _refuse_home(top)
+    path = worktrees.place(undo.root, top, name)
+    if repository is None:
+        return _copy_folder(real, path, undo)
+    worktree = _worktree(repository.top, path, undo, branch, limit)
+    warnings = list(worktree.warnings)
+    if not ignored:
+        warnings += bring(worktree.repo, worktree.path, brought or IgnoredFiles())
+    for inner in ("", *worktree.nested):
+        warnings += _complete(worktree, inner, undo.root, ignored=ignored, limit=limit)
+        warnings += _carry(worktree.repo / inner, worktree.path / inner)
+    warnings = _still_true(warnings, worktree)
+    worktree = replace(worktree_record.read(worktree.path), warnings=tuple(warnings))
+    worktree_record.write(worktree)
+    undo.whole(worktree.path)
+    below = worktree.path / real.relative_to(top)
+    return WorkspaceCopy(worktree.path, below, worktree, worktree.warnings)
+
+
+def top_of(folder: Path) -> Path:
+    """What is copied of a folder: the working tree that it is in, or the folder itself."""
+    repository = Repository.find(folder) if folder.is_dir() else None
+    return Path(os.path.realpath(repository.top if repository else folder))
+
+
+def _refuse_home(top: Path) -> None:
+    """Whoever runs an agent in there does not mean all that is in it."""
+    home = Path(os.path.realpath(Path.home()))
+    if top in (home, *home.parents):
+        raise UsageError(
+            f"{top} is too much to copy: your home folder is in it",
+            hint="prong fork runs a fork in the same folder",
+            path=str(top),
+        )
+
+
+def _copy_folder(source: Path, path: Path, undo: Undo) -> WorkspaceCopy:
+    undo.make_folders(path.parent)
+    path = inside(undo.root, path)
+    with alone(path.parent):
+        refuse_taken(undo.root, path)
+        undo.will(copy=str(path))
+        step("copy", path)
+        path.mkdir(mode=0o700)
+    tree = TreeCopy(source, path, _managed(undo.root, source), doubted=None)
+    tree.complete()
+    undo.whole(path)
+    return WorkspaceCopy(path, path, warnings=tree.warnings)
+
+
+def _worktree(repo: Path, path: Path, undo: Undo, branch: str, limit: int) -> Worktree:
+    # A snapshot may outlive its worktree, whose name is free again then.
+    key = snapshot_for(f"{path.name}-{secrets.token_hex(4)}")
+    undo.will_take(repo, ref_of(key))
+    snapshot = snapshots.take(repo, key, limit=limit)
+    if snapshot is None:
+        raise NotFound(f"{repo} is no longer a git repository")
+    worktree = give_back(undo, snapshot, path, branch)
+    worktree_record.write(worktree)
+    return worktree
+
+
+def _complete(
+    worktree: Worktree, inner: str, root: Path, *, ignored: bool, limit: int
+) -> tuple[str, ...]:
+    """What is not in the snapshot of one repository: ignored files, large ones, empty folders."""
+    source, target = worktree.repo / inner, worktree.path / inner
+    begin = f"{inner}/" if inner else ""
+    nested = {name.removeprefix(begin) for name in worktree.nested if name.startswith(begin)}
+    left_out = {*nested, *_managed(root, source), *(() if ignored else _ignored(source))}
+    step("copy", target)
+    tree = TreeCopy(Path(os.path.realpath(source)), target, left_out, doubted=limit)
+    tree.complete()
+    _know_modes(target, tree.changed_modes)
+    return tuple(begin + warning for warning in tree.warnings)
+
+
+def _managed(root: Path, source: Path) -> set[str]:
+    """The folder of prong's own worktrees may be in the source, where git ignores it."""
+    there = Path(os.path.realpath(root))
+    top = Path(os.path.realpath(source))
+    return {str(there.relative_to(top))} if top in there.parents else set()
+
+
+def _ignored(source: Path) -> set[str]:
+    names = os.fsdecode(Git(source).run(*_IGNORED)).split("\0")
+    return {name.rstrip("/") for name in names if name}
+
+
+def _know_modes(target: Path, names: set[str]) -> None:
+    """The permissions are those of the source now: nobody who prunes takes that for work."""
+    record = worktree_record.read(target)
+    if record.given is None or not names & record.given.files.keys():
+        return
+    new = {name: signature(target / name) for name in names & record.given.files.keys()}
+    given = replace(record.given, files={**record.given.files, **new})
+    worktree_record.write(replace(record, given=given))
+
+
+def _carry(source: Path, target: Path) -> list[str]:
+    """A merge that is under way goes on in the copy.
+
+    A rebase does not: when it ends, it moves the branch that it was begun on.
+    """
+    repository = Repository.find(source)
+    if repository is None:
+        return []
+    here, there = repository.git_dir, entry_of(target)
+    under_way = [what for name, what in UNDER_WAY.items() if (here / name).exists()]
+    large = [what for what in under_way if what in ("a rebase", "a bisection")]
+    if large:
+        return [f"{large[0]} is under way in {source}, but not in the copy"]
+    for name in (*_CARRIED, *_HEADS):
+        with suppress(FileNotFoundError):
+            shutil.copyfile(here / name, there / name)
+    return []
+
+
+def _still_true(warnings: list[str], worktree: Worktree) -> list[str]:
+    """What was said of the worktree when it was not complete yet."""
+    is_known = any((entry_of(worktree.path) / name).exists() for name in _HEADS)
+    found: list[str] = []
+    for warning in dict.fromkeys(warnings):
+        inner, _, missing = warning.partition(", a repository of its own, is missing here")
+        is_there = bool(missing) and os.path.lexists(worktree.path / inner / ".git")
+        if not is_there and not (is_known and warning.endswith(_FORGOTTEN)):
+            found.append(warning)
+    return found

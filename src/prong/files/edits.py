@@ -1,0 +1,254 @@
+"""Changes to files that belong to the user: shown before, backed up, and taken back exactly.
+
+Such files are the settings in which agents keep their hooks, and those in which they note which
+folders they may work in. What a settings file was before prong changed it is kept in the state
+folder; as long as nobody else touched the file since, taking the change back gives the very same
+bytes.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from prong.errors import ConfigError, Corrupt, Dirty, External
+from prong.files.journal import sync_folder
+from prong.files.regular import read_regular
+from prong.paths import private_dir
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What becomes of one file. None is a file that is not there."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def kind(self) -> str:
+        if self.before == self.after:
+            return "none"
+        if self.before is None:
+            return "create"
+        return "delete" if self.after is None else "change"
+
+    def diff(self) -> str:
+        """For people to read; a file that is not text shows what can be shown of it."""
+        import difflib
+
+        name = str(self.path)
+        old, new = _lines(self.before), _lines(self.after)
+        was = name if self.before is not None else "/dev/null"
+        becomes = name if self.after is not None else "/dev/null"
+        found = difflib.unified_diff(old, new, was, becomes, lineterm="")
+        return "\n".join(found)
+
+
+def _lines(content: bytes | None) -> list[str]:
+    text = (content or b"").decode("utf-8", "replace")
+    # Not splitlines(): it also splits at what may stand inside a string.
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
+
+
+def read(path: Path) -> bytes | None:
+    """None when there is no such file."""
+    try:
+        return read_regular(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise External(
+            f"{path} cannot be read: {error.strerror or error}", path=str(path)
+        ) from None
+
+
+class Backups:
+    """What the files were before a change, one record for each.
+
+    Two changes may meet in one file. Each has an owner, and records of its own.
+    """
+
+    def __init__(self, folder: Path, owner: str) -> None:
+        self._folder = folder
+        self._owner = owner
+
+    def original(self, path: Path, content: bytes | None, stripped: bytes | None) -> bytes | None:
+        """The file without our change: as it was, or, when others changed it since, `stripped`."""
+        record = self._record(path)
+        if record is None or record.get("after") != _digest(content):
+            return stripped
+        if not record.get("existed"):
+            return None
+        saved = read(self._saved(path))
+        # Without the backup, what can be taken out by hand is the next best thing.
+        return saved if _digest(saved) == record.get("before") else stripped
+
+    def where(self, path: Path) -> Path | None:
+        """The backup of a file that was there before us."""
+        record = self._record(path)
+        return self._saved(path) if record and record.get("existed") else None
+
+    def install(self, edits: Sequence[Edit], originals: Sequence[bytes | None]) -> None:
+        """Make the changes, all or none, and keep what the files were without them."""
+        for edit, original in zip(edits, originals, strict=True):
+            _check(edit)
+            self._keep(edit, original)
+        _write_all(edits)
+
+    def remove(self, edits: Sequence[Edit]) -> None:
+        """Take changes back, all or none, and forget them."""
+        for edit in edits:
+            _check(edit)
+        folders = [made for edit in edits for made in self._made_folders(edit)]
+        _write_all(edits)
+        for folder in reversed(folders):
+            with suppress(OSError):  # somebody uses it by now
+                folder.rmdir()
+        for edit in edits:
+            self._saved(edit.path).unlink(missing_ok=True)
+            self._name(edit.path, "json").unlink(missing_ok=True)
+
+    def _keep(self, edit: Edit, original: bytes | None) -> None:
+        missing = [one for one in edit.path.parents if not one.exists()]
+        known = self._record(edit.path) or {}
+        folders = [*map(str, reversed(missing)), *cast(list[str], known.get("folders", []))]
+        record = {
+            "path": str(edit.path),
+            "existed": original is not None,
+            "before": _digest(original),
+            "after": _digest(edit.after),
+            "folders": folders,
+        }
+        if original is not None:
+            write_private(self._saved(edit.path), original)
+        write_private(self._name(edit.path, "json"), json.dumps(record).encode())
+
+    def _made_folders(self, edit: Edit) -> Iterable[Path]:
+        record = self._record(edit.path) or {}
+        return map(Path, cast(list[str], record.get("folders", [])))
+
+    def _record(self, path: Path) -> dict[str, Any] | None:
+        content = read(self._name(path, "json"))
+        try:
+            record: Any = json.loads(content) if content else None
+        except ValueError:
+            return None
+        return cast(dict[str, Any], record) if isinstance(record, dict) else None
+
+    def _saved(self, path: Path) -> Path:
+        return self._name(path, "before")
+
+    def _name(self, path: Path, kind: str) -> Path:
+        import hashlib
+
+        key = os.fsencode(f"{self._owner}\0{path.absolute()}")
+        name = hashlib.sha256(key).hexdigest()[:16]
+        return self._folder / f"{name}.{kind}"
+
+
+def _digest(content: bytes | None) -> str | None:
+    import hashlib
+
+    return None if content is None else hashlib.sha256(content).hexdigest()
+
+
+def _check(edit: Edit) -> None:
+    """Raise before anything is written when it cannot or must not be."""
+    path = edit.path
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        if path.is_symlink():
+            message = f"{path} is a link that leads nowhere"
+            raise Corrupt(message, path=str(path)) from None
+    except OSError as error:
+        raise External(f"{path}: {error.strerror}", path=str(path)) from None
+    else:
+        if not stat.S_ISREG(status.st_mode):
+            raise Corrupt(f"{path} is not a file", path=str(path))
+        # Even where we could: whoever made it read-only meant it.
+        if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
+            hint = f"chmod u+w {path}"
+            raise ConfigError(f"{path} is read-only", hint=hint, path=str(path))
+    if read(path) != edit.before:
+        message = f"{path} was changed just now; nothing was written"
+        raise Dirty(message, hint="try again", path=str(path))
+
+
+def _write_all(edits: Sequence[Edit]) -> None:
+    done: list[Edit] = []
+    try:
+        for edit in edits:
+            # Somebody may have been faster.
+            _check(edit)
+            _replace(edit)
+            done.append(edit)
+    except BaseException:
+        for edit in reversed(done):
+            with suppress(OSError):
+                _replace(Edit(edit.path, edit.after, edit.before))
+        raise
+
+
+def _replace(edit: Edit) -> None:
+    if edit.before == edit.after:
+        return
+    # A link stays a link: what it leads to is replaced.
+    target = Path(os.path.realpath(edit.path))
+    try:
+        if edit.after is None:
+            target.unlink(missing_ok=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _write(target, edit.after, None)
+    except OSError as error:
+        # Not the name of the file that would have taken its place: nobody knows that one.
+        message = f"{edit.path} cannot be written: {error.strerror}"
+        raise External(message, hint="it is as it was", path=str(target)) from error
+    sync_folder(target.parent)
+
+
+def change(edit: Edit) -> None:
+    """Change one file. Raises `Dirty` when it is no longer what it was."""
+    _check(edit)
+    _replace(edit)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """A file of our own, whole or not at all."""
+    private_dir(path.parent)
+    _write(path, content, 0o600)
+
+
+def _write(path: Path, content: bytes, mode: int | None) -> None:
+    """Whole or not at all; a file that was there keeps its owner and its mode."""
+    staged = path.with_name(f".{path.name}.{os.urandom(4).hex()}.prong")
+    descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            _dress(file.fileno(), path, mode)
+            os.fsync(file.fileno())
+        staged.replace(path)
+    except BaseException:
+        staged.unlink(missing_ok=True)
+        raise
+
+
+def _dress(descriptor: int, path: Path, mode: int | None) -> None:
+    if mode is not None:
+        os.fchmod(descriptor, mode)
+        return
+    try:
+        old = path.stat()
+    except FileNotFoundError:
+        return  # a new one is private
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+    with suppress(OSError):
+        os.fchown(descriptor, old.st_uid, old.st_gid)

@@ -1,0 +1,355 @@
+"""New files that appear together or not at all, also when the machine stops in the middle.
+
+Everything is first written into a hidden folder beside its final place. A journal, written before
+anything else, says what is going to be moved where. The session file is moved last, and it must
+be new: from that instant on the fork exists, before it nothing of it does. `undo` takes back what
+a killed process left; a journal that a living process holds is locked and left alone.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from prong.errors import External, Taken, UsageError
+from prong.files.journal import Journal, step, sync_file, sync_folder
+from prong.files.regular import open_regular
+
+STAGING = ".prong-"
+"""How the names of staging folders begin."""
+_SYNCS = 8
+_BUFFER = 1 << 16
+_IS_THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+"""Why a folder cannot be moved to a name: something is there already."""
+
+
+@dataclass(frozen=True)
+class _Move:
+    staged: Path
+    target: Path
+    optional: bool
+    """Left out when something is there already."""
+
+
+@dataclass
+class Publication:
+    """Stages files, then publishes them. Use it in a `with` statement: leaving it cleans up."""
+
+    journal_dir: Path
+    check: Callable[[], None] = lambda: None
+    """Called when all is written, before anything is published: the last chance to say no."""
+    _token: str = field(default_factory=lambda: secrets.token_hex(8))
+    _moves: list[_Move] = field(default_factory=list[_Move])
+    _staging: dict[Path, Path] = field(default_factory=dict[Path, Path])
+    _journal: Journal | None = None
+    _published: bool = False
+
+    def stage(self, target: Path, *, optional: bool = False) -> Path:
+        """Where to write what will be at `target`: the session file, or a folder for it.
+
+        What is `optional` belongs to others, too: it is left out when they have it already.
+        """
+        folder = self._staging_beside(target.parent)
+        staged = folder / f"{len(self._moves)}-{target.name}"
+        self._moves.append(_Move(staged, target, optional))
+        return staged
+
+    def hurry(self, staged: Path) -> None:
+        """Begin to bring a file to the disk that is written but not yet looked at."""
+        Thread(target=_sync_quietly, args=(staged,), daemon=True).start()
+
+    def publish(self, session_file: Path) -> None:
+        """Move everything that was staged to its place, `session_file` last.
+
+        Raises `Taken` when it exists already; then nothing was published.
+        """
+        self.check()
+        journal = self._open_journal()
+        self._moves.sort(key=lambda move: move.target == session_file)
+        assert self._moves, "nothing was staged"
+        assert self._moves[-1].target == session_file, "the session file was not staged"
+        _sync([move.staged for move in self._moves])
+        for move in self._moves[:-1]:
+            journal.write(
+                moved=[str(move.staged), str(move.target)],
+                content=_fingerprint(move.staged),
+                shared=move.optional,
+                replaced=move.target.is_dir(),
+            )
+            step("move", move.target)
+            if not _moved(move.staged, move.target) and not move.optional:
+                raise Taken(f"{move.target} exists already", path=str(move.target))
+        last = self._moves[-1]
+        journal.write(last=[str(last.staged), str(last.target)])
+        step("publish", last.target)
+        try:
+            # A link fails when the name is taken; a rename would replace what is there.
+            os.link(last.staged, last.target)
+        except FileExistsError:
+            raise Taken(f"{last.target} exists already", path=str(last.target)) from None
+        except OSError:
+            # Not every file system has links.
+            if last.target.exists():
+                raise Taken(f"{last.target} exists already", path=str(last.target)) from None
+            last.staged.rename(last.target)
+        self._published = True
+        for folder in {move.target.parent for move in self._moves}:
+            sync_folder(folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            clean = self._clean_up()
+        except KeyboardInterrupt:
+            # Somebody is impatient, but the little that is left to do is worth it.
+            self._clean_up()
+            raise
+        finally:
+            if self._journal is not None:
+                self._journal.close()
+        if isinstance(error, OSError) and not self._published:
+            where = f": {error.filename}" if error.filename else ""
+            raise External(
+                f"cannot create the fork: {error.strerror or error}{where}",
+                hint="no files were left behind" if clean else "prong doctor --fix",
+                path=str(error.filename or ""),
+            ) from error
+
+    def _clean_up(self) -> bool:
+        """Take away what was not published. What cannot be is left to `undo`, with the journal."""
+        path = self.journal_dir / f"{self._token}.jsonl"
+        try:
+            if self._journal is not None:
+                _undo(self._journal.entries)
+            if path.exists():
+                _remove(path)
+        except OSError:
+            return False
+        return True
+
+    def _open_journal(self) -> Journal:
+        if self._journal is None:
+            self._journal = Journal.create(self.journal_dir, self._token)
+        return self._journal
+
+    def _staging_beside(self, folder: Path) -> Path:
+        """The hidden folder for what will be in `folder`; both are made when they are missing."""
+        known = self._staging.get(folder)
+        if known is not None:
+            return known
+        journal = self._open_journal()
+        staging = folder / f"{STAGING}{self._token}"
+        try:
+            _make(folder, staging, journal)
+        except (FileExistsError, NotADirectoryError):
+            chain = (folder, *folder.parents)
+            wrong = next((path for path in chain if path.exists() and not path.is_dir()), folder)
+            raise UsageError(f"{wrong} is not a folder", path=str(wrong)) from None
+        self._staging[folder] = staging
+        return staging
+
+
+def _make(folder: Path, staging: Path, journal: Journal) -> None:
+    journal.write(staging=str(staging))
+    while True:
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        for path in reversed(missing):
+            journal.write(folder=str(path))
+            step("make", path)
+            path.mkdir(mode=0o700, exist_ok=True)
+        step("make", staging)
+        # Another fork that failed may have removed the folder this very moment: once more.
+        with suppress(FileNotFoundError):
+            staging.mkdir(mode=0o700)
+            return
+
+
+def writer(path: Path) -> BinaryIO:
+    """A new file, readable by its owner only."""
+    step("write", path)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    return os.fdopen(descriptor, "wb", buffering=_BUFFER)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """A private copy of the bytes, never a link."""
+    with open_regular(source) as reading, writer(target) as writing:
+        shutil.copyfileobj(reading, writing, _BUFFER)
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A fork that was not finished."""
+
+    journal: Path
+    staging: tuple[Path, ...]
+
+
+def leftovers(journal_dir: Path) -> list[Leftover]:
+    """What killed processes left behind."""
+    found: list[Leftover] = []
+    for path in sorted(journal_dir.glob("*.jsonl")):
+        journal = Journal.open(path)
+        if journal is not None:
+            found.append(Leftover(path, tuple(_staging_folders(journal.entries))))
+            journal.close()
+    return found
+
+
+def undo(leftover: Leftover) -> list[Path]:
+    """Clean up after a killed process. Returns what was removed.
+
+    Raises `OSError` when something cannot be removed; then the journal stays.
+    """
+    journal = Journal.open(leftover.journal)
+    if journal is None:
+        return []
+    try:
+        removed = _undo(journal.entries)
+        _remove(leftover.journal)
+    finally:
+        journal.close()
+    return removed
+
+
+def _undo(entries: list[dict[str, Any]]) -> list[Path]:
+    """Take back what was not finished; what was published stays.
+
+    May be stopped anywhere and begun anew: things are moved out of sight as a whole, before
+    anything is deleted.
+    """
+    removed: list[Path] = []
+    last = next((entry["last"] for entry in entries if "last" in entry), None)
+    done = last is not None and _is_done(Path(last[0]), Path(last[1]))
+    if not done:
+        moves = [entry for entry in reversed(entries) if "moved" in entry]
+        removed += [Path(move["moved"][1]) for move in moves if _took_back(move)]
+    for folder in _staging_folders(entries):
+        if folder.is_dir():
+            _remove(folder)
+            removed.append(folder)
+    if not done:
+        for entry in reversed(entries):
+            if "folder" in entry:
+                # Only what is still empty.
+                with suppress(OSError):
+                    Path(entry["folder"]).rmdir()
+                    removed.append(Path(entry["folder"]))
+    return removed
+
+
+def _staging_folders(entries: list[dict[str, Any]]) -> list[Path]:
+    found = (Path(entry["staging"]) for entry in entries if "staging" in entry)
+    return [folder for folder in found if folder.name.startswith(STAGING)]
+
+
+def _took_back(entry: dict[str, Any]) -> bool:
+    staged, target = map(Path, entry["moved"])
+    taken = not staged.exists() and _is_ours(target, entry)
+    if taken:
+        step("move", staged)
+        staged.parent.mkdir(mode=0o700, exist_ok=True)
+        target.rename(staged)
+    if entry.get("replaced") and staged.exists():
+        with suppress(OSError):  # an empty folder, but it was there
+            target.mkdir(mode=0o700)
+    return taken
+
+
+def _is_ours(target: Path, entry: dict[str, Any]) -> bool:
+    """Somebody may use by now what we moved there; then it is theirs."""
+    same = _fingerprint(target) == entry["content"]
+    return same and not (entry.get("shared") and _is_used(target))
+
+
+def _is_used(folder: Path) -> bool:
+    """True when a file beside it is as new as this folder is there: it may count on the folder."""
+    since = folder.stat().st_ctime_ns
+    with os.scandir(folder.parent) as beside:
+        return any(file.is_file() and file.stat().st_ctime_ns >= since for file in beside)
+
+
+def _is_done(staged: Path, target: Path) -> bool:
+    try:
+        there = target.stat()
+    except OSError:
+        return False
+    try:
+        return staged.stat().st_ino == there.st_ino
+    except OSError:
+        return True
+
+
+def _moved(staged: Path, target: Path) -> bool:
+    """Move a folder; False when something is there. An empty folder is as good as none."""
+    assert not staged.is_file(), "a file would replace what is there"
+    try:
+        staged.rename(target)
+    except OSError as error:
+        if error.errno in _IS_THERE and target.exists():
+            return False
+        raise
+    return True
+
+
+def _remove(path: Path) -> None:
+    step("remove", path)
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for folder, _, names in os.walk(path):
+        for name in sorted(names):
+            yield Path(folder) / name
+
+
+def _fingerprint(path: Path) -> list[list[str | int]] | None:
+    """Names, sizes and times of what is there; None when nothing is."""
+    found: list[list[str | int]] = []
+    try:
+        for file in _files(path):
+            stat = file.lstat()
+            found.append([str(file.relative_to(path)), stat.st_size, stat.st_mtime_ns])
+    except OSError:
+        return None
+    return sorted(found)
+
+
+def _sync_quietly(path: Path) -> None:
+    # `publish` does it again, and says what went wrong.
+    with suppress(OSError):
+        sync_file(path)
+
+
+def _sync(paths: list[Path]) -> None:
+    """Onto the disk, all at the same time: the disk orders many writes better than we could."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    files = [file for path in paths for file in _files(path)]
+    step("sync", paths[-1])
+    with ThreadPoolExecutor(_SYNCS) as pool:
+        list(pool.map(sync_file, files))
+    for path in paths:
+        if path.is_dir():
+            for folder, _, _ in os.walk(path):
+                sync_folder(Path(folder))

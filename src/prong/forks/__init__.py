@@ -1,0 +1,1 @@
+"""Forks: the plan, making one, and its workspace."""

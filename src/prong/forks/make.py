@@ -1,0 +1,186 @@
+"""Making the fork that a plan describes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from prong.agents.base import CanConvert, CanFork, CanForkNatively, ForkSource, capable
+from prong.errors import Busy, Corrupt, NotFound, ProngError, Taken, UsageError
+from prong.files.publication import Publication
+from prong.forks import plan as planning
+from prong.forks import seed, workspace
+from prong.forks.launch import is_started, launch_of_plan, store_of
+from prong.forks.seed import Made
+from prong.model.forks import Fork, ForkPlan, Method
+from prong.model.record import replace
+from prong.model.sessions import Session, SessionRef
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+_ATTEMPTS = 3
+
+
+class _Grew(Exception):
+    """The turn got longer while it was copied."""
+
+
+def _nothing() -> None:
+    """Is in the way."""
+
+
+def fork(app: App, plan: ForkPlan, check: Callable[[], None] = _nothing) -> Fork:
+    """Make it. Either all of it is there afterwards, or nothing.
+
+    `check` is the last chance to say no: it is called when a copy is written, before it is there.
+    """
+    if plan.worktree is None:
+        return _forked(app, plan, check)
+    # A worktree takes its time: not for an agent that is at work.
+    _refuse_running(app.reading(plan.source), plan)
+    while True:
+        plan = planning.settled(app, plan)
+        try:
+            return _in_worktree(app, plan, check)
+        except Taken:
+            if planning.settled(app, plan) is plan:
+                raise  # that was not about the names of the worktree
+
+
+def _in_worktree(app: App, plan: ForkPlan, check: Callable[[], None]) -> Fork:
+    assert plan.worktree is not None
+    with workspace.made(app, plan.worktree) as making:
+        done = _forked(app, plan, check)
+        making.belongs_to(done.child)
+    told = (*done.warnings, *making.warnings)
+    return replace(done, branch=making.worktree.branch, warnings=told)
+
+
+def _forked(app: App, plan: ForkPlan, check: Callable[[], None]) -> Fork:
+    made = _made(app, plan, check)
+    launch = plan.launch
+    if plan.new_id is None:
+        launch = launch_of_plan(app, replace(plan, new_id=made.id))
+    return app.record(
+        Fork(
+            id=str(uuid4()),
+            parent=plan.point,
+            parent_workspace=plan.source.cwd,
+            child=SessionRef(plan.agent, made.id),
+            method=plan.method,
+            created=datetime.now(UTC),
+            tokens=plan.tokens,
+            window=plan.window,
+            seed_hash=made.seed_hash,
+            seed_ack_filtered=made.acknowledged,
+            code=plan.code,
+            path=made.path,
+            workspace=plan.workspace,
+            launch=launch,
+            warnings=(*_warnings(plan, made), *made.warnings),
+        )
+    )
+
+
+def _warnings(plan: ForkPlan, made: Made) -> list[str]:
+    """Those of the plan. That of a missing program also says how to run the fork later."""
+    resume = f"prong resume {SessionRef(plan.agent, made.id)}"
+    later = f"{plan.missing}; then: {resume}{' --prompt TEXT' if plan.prompt else ''}"
+    # Before the first turn nothing is written: only the command of the fork knows its id.
+    written = made.path is not None
+    return [later if written and one == plan.missing else one for one in plan.warnings]
+
+
+def several(app: App, plan: ForkPlan, count: int) -> Iterator[Fork]:
+    """The plan, and as many more like it. When one fails, those before it stay and are named."""
+    made: list[str] = []
+    for number in range(1, count + 1):
+        try:
+            own = plan if number == 1 else planning.again(app, plan, number)
+            done = fork(app, own)
+        except ProngError as error:
+            if made:
+                error.details["made"] = made
+                error.message += f"; made before that: {', '.join(made)}"
+            raise
+        made.append(str(done.child))
+        yield done
+
+
+def _made(app: App, plan: ForkPlan, check: Callable[[], None]) -> Made:
+    for _ in range(_ATTEMPTS):
+        source = app.reading(plan.source)
+        _refuse_running(source, plan)
+        try:
+            match plan.method:
+                case Method.SEED:
+                    return seed.seeded(app, plan, source)
+                case Method.NATIVE:
+                    return _native(app, plan)
+                case Method.COPY:
+                    return _copied(app, plan, source, check)
+        except _Grew:
+            continue
+    raise Busy(
+        f"turn {plan.point} grew while it was copied", hint="--wait waits until the agent is done"
+    )
+
+
+def _refuse_running(source: ForkSource, plan: ForkPlan) -> None:
+    wanted = plan.point.turn_id
+    if wanted is None:
+        return
+    conversation = source.conversation
+    everywhere = (*conversation.turns, *conversation.abandoned)
+    turn = next((turn for turn in everywhere if turn.id == wanted), None)
+    if turn is None:
+        raise NotFound(f"turn {plan.point} no longer exists", hint=f"prong turns {plan.source.ref}")
+    planning.refuse_running(conversation, turn)
+
+
+def _native(app: App, plan: ForkPlan) -> Made:
+    if plan.new_id is not None:
+        # The agent writes the file with the first prompt, under the id that the launch gives.
+        return Made(plan.new_id)
+    store = capable(store_of(app, plan), CanForkNatively, "be forked by its own program")
+    id_ = store.fork_natively(plan.source, plan.child)
+    return Made(id_, app.path_of(plan.agent, id_))
+
+
+def _copied(app: App, plan: ForkPlan, source: ForkSource, last_check: Callable[[], None]) -> Made:
+    store = app.store(plan.agent)
+    if is_started(store, plan.point, plan.method):
+        assert plan.new_id is not None
+        return Made(plan.new_id)
+    before = source.extent(plan.cut)
+
+    def check() -> None:
+        """The source may have grown meanwhile; that must not concern the turn that was copied."""
+        last_check()
+        if app.is_current(source):
+            return
+        again = app.reading(plan.source)
+        _refuse_running(again, plan)
+        if again.extent(plan.cut) != before:
+            raise _Grew
+
+    try:
+        with Publication(app.journal_dir, check) as publication:
+            session: Session
+            if plan.agent == plan.source.agent:
+                copier = capable(store, CanFork, "be forked")
+                session = copier.copy(source, plan.cut, plan.child, publication)
+            else:
+                # Its command may say which model provider the thread is for.
+                commanded = store_of(app, plan)
+                converter = capable(commanded, CanConvert, "be written from another agent's")
+                session = converter.convert(source.messages(plan.cut), plan.child, publication)
+    except (Corrupt, UsageError):
+        # What was read may be gone: somebody wrote the file anew while it was copied.
+        if app.is_current(source):
+            raise
+        raise _Grew from None
+    return Made(session.id, session.path)

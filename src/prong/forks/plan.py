@@ -1,0 +1,431 @@
+"""What a fork would do: reads, checks and warns, and writes nothing."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.agents.base import (
+    AgentStore,
+    CanFork,
+    CanSeed,
+    ForkSource,
+    HasActivity,
+    HasProgram,
+    capable,
+)
+from prong.agents.command import commanded
+from prong.agents.worker_base import CanWork
+from prong.errors import Busy, NotFound, Unavailable, UsageError
+from prong.forks import workspace as workspaces
+from prong.forks.context_window import window_of
+from prong.forks.launch import launch_of_plan, root_of, store_of
+from prong.forks.workspace_names import without_fork
+from prong.model.forks import Code, Cut, ForkPlan, ForkPoint, Launch, Method, WorktreePlan
+from prong.model.record import Record, field, replace
+from prong.model.sessions import Activity, Conversation, Message, Session, Turn, TurnKind, TurnState
+from prong.redaction.visible import safe
+from prong.sessions.resolve import find_turn
+from prong.transcripts import budget, seed
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.model.workers import RunOptions, WorkerInfo
+
+
+class ForkOptions(Record, frozen=True):
+    """What a person may say about a fork."""
+
+    agent: str | None = None
+    """The agent of the fork; that of the source when nothing is said."""
+    into: Path | None = None
+    """The folder to run it in; that of the source when nothing is said."""
+    method: Method = Method.COPY
+    id: str | None = None
+    title: str | None = None
+    prompt: str | None = None
+    retry: bool = False
+    """Fork before the turn, and ask its prompt again."""
+    before_compaction: bool = False
+    trim: bool = False
+    """Leave turns out of a seed that is too long."""
+    code: Code | None = None
+    """Which code it starts from; what fits best when nothing is said. Not with `into`."""
+    code_at: str | None = None
+    """The turn whose code it gets, when that is another one than it is forked at."""
+    branch: str | None = None
+    """The name of the new worktree's branch."""
+    name: str | None = None
+    """What worktree and branch are named after, otherwise after the title."""
+    count: int = 1
+    """How many forks are to be made of the plan: as many names of branches must be free."""
+    command: str | tuple[str, ...] | None = None
+    """The base command to run it with; that of the source worker when nothing is said."""
+    run: RunOptions | None = None
+    """Added to that command."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Set beside what the source worker was started with."""
+
+
+def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
+    found = app.resolve(point)
+    session = found.session
+    source_store = capable(app.store(session.agent), CanFork, "be forked")
+    source = app.reading(session)
+    conversation = source.conversation
+    turn = _chosen(conversation, found.turn)
+    is_repeated = options.retry and options.prompt is None
+    is_command = is_repeated and _is_command(turn)
+    images = _images(source, turn) if is_repeated else 0
+    if options.retry:
+        turn, options = _before(conversation, turn, options)
+    refuse_running(conversation, turn)
+    place = ForkPoint(session.ref, turn.index if turn else 0, turn.id if turn else None)
+    agent = options.agent or session.agent
+    if agent != session.agent:
+        # Another agent knows nothing of this one's summaries: it gets all that was said.
+        options = replace(options, before_compaction=True)
+    worker = found.worker or worker_of(app, session)
+    kept = worker if worker is not None and worker.agent == agent else None
+    command = _command(app, agent, kept, options)
+    child_store = commanded(app.store(agent), command)
+    _check_method(conversation, turn, agent, options)
+    worktree, unopened = _worktree(app, conversation, turn, options)
+    workspace = worktree.folder if worktree else _workspace(app, point, conversation, options)
+    cut = Cut(place.turn_id, options.before_compaction)
+    ids = capable(child_store, CanFork, "be the fork of another one")
+    new_id = ids.fork_id(options.method, source, cut, options.id)
+    title = _title(conversation, place, options)
+    root = root_of(child_store, session, agent)
+    draft = ForkPlan(
+        point=place,
+        source=session,
+        agent=agent,
+        method=options.method,
+        new_id=new_id,
+        workspace=workspace,
+        launch=Launch((), workspace),
+        tokens=0,
+        window=None,
+        title=title,
+        prompt=options.prompt,
+        is_command=is_command and agent == session.agent,
+        before_compaction=options.before_compaction,
+        trim=options.trim,
+        root=root,
+        code=worktree.code if worktree else Code.NONE,
+        worktree=worktree,
+        unopened=unopened,
+        command=command,
+        env={**(kept.env if kept else {}), **options.env},
+        worker=worker.name if worker else None,
+    )
+    draft = replace(draft, launch=launch_of_plan(app, draft))
+    draft = replace(draft, missing=_check_program(app, child_store, options.method))
+    draft = _measured(source, child_store, draft)
+    activity = source_store.activity(session) if isinstance(source_store, HasActivity) else None
+    warnings = _warnings(draft, source, turn, activity)
+    with workspaces.offering_none():
+        warnings += workspaces.warnings(worktree)
+    if unopened is not None:
+        warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
+    if images:
+        them = "an image" if images == 1 else f"{images} images"
+        warnings.append(f"the prompt had {them}, which --retry cannot include")
+    if draft.missing is not None:
+        warnings.append(draft.missing)
+    return replace(draft, warnings=tuple(warnings))
+
+
+def worker_of(app: App, session: Session) -> WorkerInfo | None:
+    """The worker that was started last of those that have, or had, the session open."""
+    fitting = [
+        worker
+        for worker in app.workers.records.all()
+        if (worker.agent, worker.session) == (session.agent, session.id)
+    ]
+    return max(fitting, key=lambda worker: worker.started or worker.created, default=None)
+
+
+def _command(
+    app: App, agent: str, worker: WorkerInfo | None, options: ForkOptions
+) -> str | tuple[str, ...] | None:
+    """The base command of the fork; None for the configured one."""
+    command = options.command or (worker.command if worker else None) or None
+    if options.run is None:
+        return command
+    store = commanded(app.store(agent), command)
+    return capable(store, CanWork, "be a worker").command_with(options.run)
+
+
+def _worktree(
+    app: App, conversation: Conversation, turn: Turn | None, options: ForkOptions
+) -> tuple[WorktreePlan | None, str | None]:
+    """The worktree, or why there is none although there is code."""
+    try:
+        with workspaces.offering_none():
+            return workspaces.plan(app, conversation, turn, options), None
+    except workspaces.Unopened as unopened:
+        # The conversation can be forked all the same.
+        return None, str(unopened)
+
+
+def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
+    """The same fork once more, under another id and name."""
+    source = app.reading(first.source)
+    ids = capable(app.store(first.agent), CanFork, "be the fork of another one")
+    new_id = ids.fork_id(first.method, source, first.cut, None)
+    title = f"{first.title} {number}" if first.title else None
+    plan = replace(first, new_id=new_id, title=title)
+    if first.worktree is not None:
+        worktree = workspaces.again(app, first.worktree, number)
+        plan = replace(plan, worktree=worktree, workspace=worktree.folder)
+    return replace(plan, launch=launch_of_plan(app, plan))
+
+
+def moved(app: App, plan: ForkPlan, worktree: WorktreePlan) -> ForkPlan:
+    """The same fork in a worktree that another project gives it."""
+    plan = replace(plan, worktree=worktree, workspace=worktree.folder, code=worktree.code)
+    plan = replace(plan, warnings=(*plan.warnings, *workspaces.warnings(worktree, "--no-worktree")))
+    return replace(plan, launch=launch_of_plan(app, plan))
+
+
+def settled(app: App, plan: ForkPlan) -> ForkPlan:
+    """The plan itself, unless somebody has taken the names of its worktree since it was made."""
+    worktree = workspaces.settled(app, plan.worktree) if plan.worktree else None
+    if worktree is None or worktree == plan.worktree:
+        return plan
+    plan = replace(plan, worktree=worktree, workspace=worktree.folder)
+    return replace(plan, launch=launch_of_plan(app, plan))
+
+
+def asking(app: App, plan: ForkPlan, prompt: str | None) -> ForkPlan:
+    """The same fork with another first prompt."""
+    plan = replace(plan, prompt=prompt)
+    return replace(plan, launch=launch_of_plan(app, plan))
+
+
+def _chosen(conversation: Conversation, text: str | None) -> Turn | None:
+    if text is not None:
+        return find_turn(conversation, text)
+    if not conversation.turns:
+        ref = conversation.session.ref
+        raise NotFound(f"{ref} has no turn to fork at", hint=f"prong show {ref}")
+    return conversation.turns[-1]
+
+
+def _before(
+    conversation: Conversation, turn: Turn | None, options: ForkOptions
+) -> tuple[Turn | None, ForkOptions]:
+    """The turn before, and the prompt of this one."""
+    if turn is None:
+        raise UsageError("--retry needs a turn with a prompt", hint="SESSION@TURN")
+    if turn.index is None:
+        raise UsageError("--retry works on the active conversation only", hint="SESSION@NUMBER")
+    prompt = turn.prompt if options.prompt is None else options.prompt
+    previous = conversation.turns[turn.index - 2] if turn.index > 1 else None
+    return previous, replace(options, prompt=prompt)
+
+
+def _images(source: ForkSource, turn: Turn | None) -> int:
+    """How many images the prompt of a turn has."""
+    if turn is None:
+        return 0
+    return sum(
+        len(message.media)
+        for message in source.messages(Cut(turn.id))
+        if message.turn == turn.index and message.role == "user" and message.tool is None
+    )
+
+
+def _is_command(turn: Turn | None) -> bool:
+    """True for a turn that a person began with a command of the agent, such as `/review`."""
+    return turn is not None and turn.kind is TurnKind.COMMAND and turn.prompt.startswith("/")
+
+
+def refuse_running(conversation: Conversation, turn: Turn | None) -> None:
+    """A turn can be forked when it is over, also while the agent is at a later one."""
+    if turn is None or turn.state is not TurnState.RUNNING:
+        return
+    ref = conversation.session.ref
+    earlier = f", or fork the turn before: {ref}@{turn.index - 1}" if turn.index else ""
+    raise Busy(
+        f"the agent is still working on turn {turn.index} of {ref}",
+        hint=f"--wait waits until it is done{earlier}",
+    )
+
+
+def _check_method(
+    conversation: Conversation, turn: Turn | None, agent: str, options: ForkOptions
+) -> None:
+    source = conversation.session
+    if options.trim and options.method is not Method.SEED:
+        raise UsageError("--trim needs --method seed", hint="--method seed --trim")
+    if turn is None and options.method is not Method.COPY:
+        message = "turn 0 has no conversation to pass on"
+        raise UsageError(message, hint="leave --method out: the fork is a new session then")
+    if options.method is not Method.NATIVE:
+        return
+    if agent != source.agent:
+        raise UsageError(
+            f"{source.agent} has no fork of its own into {agent}", hint="leave --method out"
+        )
+    if options.before_compaction or conversation.turns[-1:] != ((turn,) if turn else ()):
+        raise UsageError("--method native forks the whole session", hint="--method copy")
+
+
+def _workspace(app: App, point: str, conversation: Conversation, options: ForkOptions) -> Path:
+    session, into = conversation.session, options.into
+    if into is None and not session.cwd:
+        raise NotFound(f"{session.ref} does not record its folder", hint="--into DIR")
+    # A shell leaves the ~ of `--into=~/shop` to us; that of nobody is a name like any other.
+    folder = Path(os.path.expanduser(into) if into else session.cwd or "")  # noqa: PTH111
+    if folder.is_dir():
+        return Path(os.path.realpath(folder))
+    if folder.exists():
+        raise UsageError(f"{folder} is not a folder", hint="--into DIR")
+    if into is not None:
+        raise NotFound(
+            f"folder {folder} does not exist", hint=f"mkdir -p {shlex.quote(str(folder))}"
+        )
+    into_another = f"prong fork {shlex.quote(point)} --into DIR"
+    if options.code is Code.NONE:
+        raise NotFound(f"the folder of {session.ref} no longer exists: {folder}", hint=into_another)
+    raise NotFound(
+        f"the folder of {session.ref} no longer exists: {folder}. Its code was not found either; "
+        f"{workspaces.searched(app, conversation)}",
+        hint=f"{into_another}; if the repository was moved: cd into it and try again",
+    )
+
+
+def _title(conversation: Conversation, place: ForkPoint, options: ForkOptions) -> str | None:
+    if options.title is not None:
+        return safe(options.title)
+    # A fork of a fork is named after what both came from.
+    title = without_fork(safe(conversation.session.title))
+    at = place.turn if place.turn is not None else (place.turn_id or "")[:8]
+    return f"{title} (fork @{at})" if title else None
+
+
+def require_program(app: App, plan: ForkPlan) -> None:
+    """Raise `Unavailable` when the fork could be written, but not run."""
+    store = store_of(app, plan)
+    if plan.missing is not None and isinstance(store, HasProgram):
+        app.programs.require(store.program)
+
+
+def _check_program(app: App, store: AgentStore, method: Method) -> str | None:
+    """Raise `Unavailable` where the agent's program makes the fork; elsewhere it is a warning."""
+    if not isinstance(store, HasProgram):
+        return None
+    program = store.program
+    if method is Method.SEED:
+        more = capable(store, CanSeed, "be seeded").seed_flags
+        program = replace(program, flags=(*program.flags, *more))
+    try:
+        app.programs.require(program)
+    except Unavailable as error:
+        if method is Method.COPY:
+            return f"{error.message}; to run the fork: {error.hint}"
+        raise
+    return None
+
+
+def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPlan:
+    extent = source.extent(draft.cut)
+    same = draft.agent == draft.source.agent
+    window = (extent.window or window_of(draft.source.model, extent.tokens or 0)) if same else None
+    draft = replace(draft, window=window)
+    if draft.method is Method.COPY and draft.point.turn_id is None:
+        return draft  # a new, empty session
+    if draft.method is not Method.SEED:
+        tokens = max(budget.estimate(extent.characters), extent.tokens or 0)
+        warnings = extent.warnings if same else (*extent.warnings, *_unconverted(source, draft.cut))
+        return replace(draft, tokens=tokens, warnings=warnings)
+    media: Counter[str] = Counter()
+    made = seed_of(source, store, draft, media)
+    tokens = made.tokens
+    over = window is not None and budget.level(tokens, window) is budget.Level.OVER
+    longest = capable(store, CanSeed, "be seeded").longest_seed
+    if over or made.characters > longest:
+        most = window if over else budget.estimate(longest)
+        raise UsageError(
+            f"the seed has about {tokens:,} tokens; {draft.agent} takes {most:,}",
+            hint="--trim keeps the first prompt and the newest turns; --method copy needs no seed",
+        )
+    warnings = [f"left out to make it fit: {made.left_out}"] if made.left_out else []
+    if media:
+        warnings.append(f"{_counted(media)} left out: a seed is text")
+    return replace(draft, tokens=tokens, warnings=tuple(warnings))
+
+
+def _unconverted(source: ForkSource, cut: Cut) -> Iterator[str]:
+    """What a fork into another agent cannot have."""
+    media = Counter(
+        one.noun for message in source.messages(cut) for one in message.media if not one.is_portable
+    )
+    if media:
+        them = "it" if media.total() == 1 else "them"
+        yield f"{_counted(media)} left out: the other agent cannot take {them}"
+
+
+def _counted(media: Counter[str]) -> str:
+    """`2 images and 1 document are`."""
+    words = [f"{count} {noun}{'s' if count > 1 else ''}" for noun, count in sorted(media.items())]
+    return f"{' and '.join(words)} {'is' if media.total() == 1 else 'are'}"
+
+
+def _counting(messages: Iterable[Message], media: Counter[str]) -> Iterator[Message]:
+    for message in messages:
+        media.update(one.noun for one in message.media)
+        yield message
+
+
+def seed_of(
+    source: ForkSource, store: AgentStore, draft: ForkPlan, media: Counter[str] | None = None
+) -> seed.Seed:
+    """The prompt of a seed fork: the whole transcript, or what fits.
+
+    `media` counts the images and documents, which a seed cannot have.
+    """
+    limit = None
+    if draft.trim:
+        limit = budget.estimate(capable(store, CanSeed, "be seeded").longest_seed) - 1
+        if draft.window is not None:
+            limit = min(limit, budget.room(draft.window))
+    messages = source.messages(replace(draft.cut, full=True))
+    counted = _counting(messages, Counter() if media is None else media)
+    return seed.build(counted, draft.point, limit_tokens=limit)
+
+
+def _warnings(
+    draft: ForkPlan, source: ForkSource, turn: Turn | None, activity: Activity | None
+) -> list[str]:
+    found = list(draft.warnings)
+    match budget.level(draft.tokens, draft.window):
+        case budget.Level.OVER:
+            found.append(f"about {draft.tokens:,} tokens: more than the window of {draft.window:,}")
+        case budget.Level.NEAR:
+            found.append(f"about {draft.tokens:,} tokens: near the window of {draft.window:,}")
+        case _:
+            pass
+    if turn is not None and turn.state is TurnState.INTERRUPTED:
+        found.append("the turn was interrupted, which the agent will see")
+    if turn is not None and turn.index is None:
+        found.append("the turn is on a branch abandoned by a rewind")
+    if activity is Activity.BUSY:
+        found.append("the source is working on a later turn, which the fork does not include")
+    conversation = source.conversation
+    number = (turn.index if turn else 0) or 0
+    # Before the first turn the words of a compaction are not in the session.
+    summed = [at for at in conversation.compactions if 0 < at <= number]
+    if summed and not draft.before_compaction and draft.method is Method.COPY:
+        found.append(
+            f"turns up to {summed[-1]} are a summary to the model; "
+            "--before-compaction gives it their words"
+        )
+    return found

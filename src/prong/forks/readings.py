@@ -1,0 +1,53 @@
+"""The session that was read last, to be forked: a plan and its fork need one reading only."""
+
+import os
+
+from prong.agents.base import CanFork, ForkSource, ScanCache
+from prong.model.record import Record
+from prong.model.sessions import Session
+
+Signature = tuple[int, int, int]
+
+
+class _Reading(Record):
+    session: Session
+    source: ForkSource
+    signature: Signature | None
+
+
+class Readings:
+    """Keeps one reading open."""
+
+    def __init__(self) -> None:
+        self._last: _Reading | None = None
+
+    def of(self, store: CanFork, session: Session, cache: ScanCache) -> ForkSource:
+        """The session as it is now; the last reading when nothing has changed since."""
+        last = self._last
+        # Looked at before the file is read: what is added while we read shows as a change.
+        signature = _signature(session)
+        if last and last.session == session and signature and last.signature == signature:
+            return last.source
+        self.close()
+        self._last = _Reading(session, store.source(session, cache), signature)
+        return self._last.source
+
+    def is_current(self, source: ForkSource) -> bool:
+        """True when the file is still as it was when this reading began."""
+        last = self._last
+        if last is None or last.source is not source:
+            return False
+        return last.signature is not None and last.signature == _signature(last.session)
+
+    def close(self) -> None:
+        if self._last is not None:
+            self._last.source.close()
+            self._last = None
+
+
+def _signature(session: Session) -> Signature | None:
+    try:
+        stat = os.stat(session.file)  # noqa: PTH116 -- a file may be one of thousands
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino

@@ -1,0 +1,1 @@
+"""`prong-hook`: what agents call when a turn begins and ends."""

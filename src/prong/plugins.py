@@ -1,0 +1,175 @@
+"""Which agents there are. Built-ins and plug-ins come through the same door.
+
+A plug-in names a factory in the entry-point group `prong.agents`; the built-ins below are written
+in the same form. `PRONG_PLUGINS=none` loads no plug-in, `PRONG_PLUGINS=a,b` only those named. A
+plug-in that fails to load is reported by `prong doctor` and otherwise ignored.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from prong.agents.base import AgentFactory, AgentStore, HasCommand
+from prong.errors import NotFound, Unavailable
+from prong.model.record import Record
+
+if TYPE_CHECKING:  # most commands start nothing
+    from prong.terminals.base import Terminal, TerminalFactory
+
+GROUP = "prong.agents"
+TERMINALS = "prong.terminals"
+WORKERS = "prong.workers"
+"""The group of worker types, which only the daemon makes."""
+_PACKAGE = (".dist-info", ".egg-info")
+
+BUILT_IN: Mapping[str, str] = {
+    "claude": "prong.agents.claude.store:ClaudeStore",
+    "codex": "prong.agents.codex.store:CodexStore",
+}
+BUILT_IN_TERMINALS: Mapping[str, str] = {
+    "tmux": "prong.terminals.tmux:Tmux",
+    "kitty": "prong.terminals.kitty:Kitty",
+    "wezterm": "prong.terminals.wezterm:WezTerm",
+    "iterm2": "prong.terminals.iterm2:ITerm2",
+    "exec": "prong.terminals.exec:Exec",
+    "print": "prong.terminals.print:Print",
+}
+
+
+class PlugIn(Record, frozen=True):
+    """An agent that came from elsewhere; `error` tells why it could not be loaded."""
+
+    name: str
+    target: str
+    error: str | None = None
+
+
+class Registry:
+    """Makes the stores, each once."""
+
+    def __init__(
+        self,
+        extra_roots: Mapping[str, tuple[Path, ...]] | None = None,
+        commands: Mapping[str, str | tuple[str, ...]] | None = None,
+    ) -> None:
+        self._extra_roots = extra_roots or {}
+        self._commands = commands or {}
+        self.plug_ins: list[PlugIn] = []
+
+    @cached_property
+    def stores(self) -> Mapping[str, AgentStore]:
+        """Every agent by name, the built-in ones first."""
+        stores = {name: self._make(target) for name, target in BUILT_IN.items()}
+        for name, target in _entry_points():
+            try:
+                stores[name] = self._plug_in(name, target, stores)
+            except Exception as error:  # noqa: BLE001 -- somebody else's code must not stop prong
+                self.plug_ins.append(PlugIn(name, target, f"{type(error).__name__}: {error}"))
+            else:
+                self.plug_ins.append(PlugIn(name, target))
+        return stores
+
+    def make(self, name: str, roots: Sequence[Path]) -> AgentStore:
+        """A built-in agent that looks at other folders than its own."""
+        return _factory(BUILT_IN[name])(roots)
+
+    def terminal(self, name: str, environ: Mapping[str, str]) -> "Terminal":
+        """A terminal, as the environment has it."""
+        target = BUILT_IN_TERMINALS.get(name) or dict(_entry_points(TERMINALS)).get(name)
+        if target is None:
+            names = ", ".join(self.terminal_names())
+            raise NotFound(f"unknown terminal {name!r}", hint=f"one of {names}")
+        try:
+            return cast("TerminalFactory", _loaded(target))(environ)
+        except Exception as error:
+            raise Unavailable(f"the terminal {name} cannot be loaded: {error!r}") from error
+
+    def terminal_names(self) -> list[str]:
+        return list(dict.fromkeys([*BUILT_IN_TERMINALS, *dict(_entry_points(TERMINALS))]))
+
+    def worker_type(self, name: str) -> Callable[..., object]:
+        """What makes workers of a kind that prong does not have itself."""
+        found = dict(_entry_points(WORKERS))
+        if name not in found:
+            types = ", ".join(found) or "none are installed: see docs/internals/daemon.md"
+            raise NotFound(f"unknown worker type {name!r}", hint=types)
+        try:
+            return cast(Callable[..., object], _loaded(found[name]))
+        except Exception as error:
+            raise Unavailable(f"the worker type {name} cannot be loaded: {error!r}") from error
+
+    def _make(self, target: str) -> AgentStore:
+        factory = _factory(target)
+        store = factory()
+        extra = self._extra_roots.get(store.name)
+        store = factory(_distinct([*store.roots, *extra])) if extra else store
+        command = self._commands.get(store.name)
+        if command is not None and isinstance(store, HasCommand):
+            store.command = command
+        return store
+
+    def _plug_in(self, name: str, target: str, taken: Mapping[str, AgentStore]) -> AgentStore:
+        if name in taken:
+            raise ValueError(f"another plug-in already provides agent {name}")
+        store = self._make(target)
+        if store.name != name:
+            # Its sessions would carry a name that leads nowhere.
+            raise ValueError(f"it calls itself {store.name!r}")
+        return store
+
+
+def _distinct(roots: Sequence[Path]) -> list[Path]:
+    """Each folder once, also when one is a link to another: its sessions are no copies."""
+    return list({os.path.realpath(root): root for root in reversed(roots)}.values())[::-1]
+
+
+def _factory(target: str) -> AgentFactory:
+    return cast(AgentFactory, _loaded(target))
+
+
+def _loaded(target: str) -> object:
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _entry_points(group: str = GROUP) -> list[tuple[str, str]]:
+    wanted = os.environ.get("PRONG_PLUGINS")
+    if wanted == "none" or not _has_plug_ins(group):
+        return []
+    from importlib.metadata import entry_points
+
+    names = None if wanted is None else {name.strip() for name in wanted.split(",")}
+    return [
+        (point.name, point.value)
+        for point in entry_points(group=group)
+        if names is None or point.name in names
+    ]
+
+
+def _has_plug_ins(group: str) -> bool:
+    """True when an installed package may have one: `importlib.metadata` takes long to load.
+
+    It is also True for what cannot be looked into so simply.
+    """
+    for folder in dict.fromkeys(sys.path):
+        try:
+            with os.scandir(folder or ".") as entries:
+                packages = [one.path for one in entries if one.name.endswith(_PACKAGE)]
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return True  # an archive, or nothing that may be read
+        for package in packages:
+            try:
+                with open(os.path.join(package, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123
+                    if f"[{group}]".encode() in file.read():
+                        return True
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return True
+    return False

@@ -1,0 +1,1 @@
+"""Processes: whether one still runs, and which programs are installed."""

@@ -1,0 +1,1 @@
+"""Text for a model or a file: unseen characters taken out, keys masked."""

@@ -1,1 +1,0 @@
-"""What runs programs at intervals: systemd, launchd, cron. Adapters: none of them knows another."""

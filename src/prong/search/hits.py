@@ -1,0 +1,179 @@
+"""From what an engine found to hits: their session, turn, code and passage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from prong.errors import ProngError
+from prong.model.search import Answer, Found, Hit, Passage, Query
+from prong.model.sessions import Session, SessionRef, Turn
+from prong.redaction.secrets import mask
+from prong.search.builtin import BuiltIn, Name, Shelf
+from prong.search.lexical import words_of
+from prong.search.passages import Marker
+from prong.search.query_terms import FileName
+from prong.sessions.lineage import family_of
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.code.capture import Capture
+
+
+class Lookup:
+    """Turns what an engine found into hits."""
+
+    def __init__(
+        self,
+        app: App,
+        query: Query,
+        engine: str,
+        sessions: Mapping[Name, Session],
+        shelf: Shelf,
+    ) -> None:
+        self._app = app
+        self._query = query
+        self._engine = engine
+        self._sessions = sessions
+        self._shelf = shelf
+
+    @cached_property
+    def _marker(self) -> Marker:
+        return Marker(words_of(self._query.text))
+
+    @cached_property
+    def _capture(self) -> Capture | None:
+        """What knows the turns whose code was kept; None where none ever was."""
+        capture = self._app.capture_in_use()
+        if capture is not None:
+            capture.take_in()  # once, not for each hit
+        return capture
+
+    def _kept(self, session: Session, turns: Iterable[Turn]) -> set[str]:
+        """Those of these turns whose code was kept. All that there are may be very many."""
+        ids = [turn.id for turn in turns]
+        return self._capture.among(session.agent, ids) if self._capture else set()
+
+    def hits(self, answer: Answer) -> Iterator[Hit]:
+        for found in answer.found:
+            session = self._session(found)
+            if session is None and self._query.agent not in (
+                None,
+                found.agent or self._query.agent,
+            ):
+                continue  # It is gone, but whose it was is known.
+            if session is not None and self._shelf.standing((session.agent, session.id)) is None:
+                continue
+            if found.score < (self._query.min_score or 0):
+                continue
+            hit = self._hit(found, session)
+            if self._engine == BuiltIn.name or self._is_wanted(hit):
+                yield hit
+
+    def _is_wanted(self, hit: Hit) -> bool:
+        """What the built-in engine looks at itself. A session without a turn has those of all."""
+        query = self._query
+        if query.since is not None and (hit.date is None or hit.date < query.since):
+            return False
+        if not query.files and not query.has_snapshot:
+            return True
+        turns = [hit.turn] if hit.turn else self._turns(hit.session)
+        if query.has_snapshot and not (hit.session and self._kept(hit.session, turns)):
+            return False
+        names = [FileName(name) for name in query.files]
+        return any(all(name.fits(turn.files) for name in names) for turn in turns)
+
+    def _turns(self, session: Session | None) -> Sequence[Turn]:
+        try:
+            return self._app.turns(session) if session else ()
+        except (ProngError, OSError):
+            return ()
+
+    def _session(self, found: Found) -> Session | None:
+        if found.session_id is None:
+            return None
+        agents = [found.agent] if found.agent else list(self._app.stores)
+        names = ((agent, found.session_id) for agent in agents)
+        return next((self._sessions[name] for name in names if name in self._sessions), None)
+
+    def _hit(self, found: Found, session: Session | None) -> Hit:
+        turn = found.turn or self._numbered(session, found)
+        turn = self._with_code(session, turn) if session and turn else turn
+        gone = "the session no longer exists" if found.session_id else "its session is unknown"
+        ref = session.ref if session else None
+        if ref is None and found.session_id and found.agent:
+            ref = SessionRef(found.agent, found.session_id)
+        return Hit(
+            session=session,
+            ref=ref,
+            turn=turn,
+            score=found.score,
+            passage=found.passage or self._passage(session, turn),
+            engine=self._engine,
+            also=found.copies,
+            cwd=found.cwd or (session.cwd if session else None),
+            date=_date(found, session),
+            source=found.source,
+            more=found.more,
+            warning=None if session else gone,
+            family=SessionRef(*family_of(session, self._sessions)) if session else None,
+        )
+
+    def _numbered(self, session: Session | None, found: Found) -> Turn | None:
+        """The turn of that number, if it is still the one: a rewind gives the number to another."""
+        time = _date(found, None)
+        if found.turn_number is None or time is None:
+            return None
+        # What is told of a time has no microseconds.
+        begun = [
+            turn
+            for turn in self._turns(session)
+            if turn.started and turn.started < time + timedelta(milliseconds=1)
+        ]
+        return begun[-1] if begun and begun[-1].index == found.turn_number else None
+
+    def _with_code(self, session: Session, turn: Turn) -> Turn:
+        """The turn as the session has it, when there is code to tell of."""
+        if not self._kept(session, [turn]):
+            return turn
+        try:
+            # A hit does not show what its code lacks.
+            conversation = self._app.with_code(self._app.conversation(session), lfs=False)
+        except (ProngError, OSError):
+            return turn
+        turns = (*conversation.turns, *conversation.abandoned)
+        return next((one for one in turns if one.id == turn.id), turn)
+
+    def _passage(self, session: Session | None, turn: Turn | None) -> Passage:
+        """What of the turn fits, wherever in it that is; its beginning when nothing does."""
+        if session is None or turn is None:
+            return Passage("")
+        if self._query.live:
+            return Passage(" ".join(turn.prompt.split()))
+        # Most texts of a turn have none of the words; to see that is faster than to mask them.
+        texts = (text for text in self._texts(session, turn) if self._marker.is_in(text))
+        try:
+            passage = self._marker.passage(map(mask, texts) if self._query.masked else texts)
+        except (ProngError, OSError):
+            passage = None
+        return passage or Passage(" ".join(turn.prompt.split()))
+
+    def _texts(self, session: Session, turn: Turn) -> Iterator[str]:
+        for message in self._app.messages(session, turn=turn):
+            yield message.text
+            if message.tool:
+                yield message.tool.output or message.tool.gist or message.tool.input
+
+
+def _date(found: Found, session: Session | None) -> datetime | None:
+    if found.turn and found.turn.started:
+        return found.turn.started
+    try:
+        told = datetime.fromisoformat(found.date) if found.date else None
+    except ValueError:
+        told = None
+    if told is not None:
+        return told if told.tzinfo else told.replace(tzinfo=UTC)
+    return session.updated if session else None

@@ -1,0 +1,366 @@
+"""Bringing the search index up to date: what a scan reads anyway goes in at once."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
+
+from prong.agents.base import AgentStore, HasTexts, ScanCache
+from prong.errors import ProngError
+from prong.log import debug
+from prong.model.record import Record, field
+from prong.model.search import IndexProgress, IndexState
+from prong.model.sessions import Message, Scan, Session, Turn
+from prong.model.turn_text import FileTexts, Stamp, TurnText
+from prong.plugins import BUILT_IN
+from prong.processes.garbage import no_collections
+from prong.search.index import FileSink, SearchIndex, Update, outdated
+from prong.sessions.listing import Listing, Scanner, SessionFilter
+
+if TYPE_CHECKING:
+    from prong.search.catalogue import IndexedFile
+
+
+_RESULT_END = 2_000
+"""How many characters of a tool result are kept at each of its ends."""
+
+
+def plain_texts(store: AgentStore, session: Session, *, output: bool = True) -> FileTexts:
+    """All turns of a session, from its messages."""
+    stamp = Stamp.of(session.path.stat())
+    return FileTexts(session.file, stamp, session.id, _turns(store, session, output=output))
+
+
+def _turns(store: AgentStore, session: Session, *, output: bool) -> Iterator[TurnText]:
+    found = store.conversation(session)
+    turns = {turn.index: turn for turn in found.turns}
+    for number, messages in groupby(store.messages(session), key=lambda message: message.turn):
+        if turn := turns.pop(number, None):
+            yield _text(turn, list(messages), output=output)
+    for turn in turns.values():
+        yield _text(turn, [], output=output)
+    for turn in found.abandoned:
+        yield _text(turn, list(store.messages(session, turn=turn.id)), output=output)
+
+
+def _text(turn: Turn, messages: Sequence[Message], *, output: bool) -> TurnText:
+    said = [m.text for m in messages if m.role == "assistant" and m.tool is None and m.text]
+    results = [m.tool.output for m in messages if m.tool and m.tool.output] if output else []
+    return TurnText(
+        id=turn.id,
+        index=turn.index,
+        kind=turn.kind.value,
+        started=turn.started.isoformat() if turn.started else None,
+        prompt="\n".join((turn.prompt, *turn.queued)),
+        answer="\n".join(said),
+        last_answer=said[-1] if said else "",
+        files=turn.files,
+        commands=tuple(command.command for command in turn.commands),
+        output="\n".join(map(_ends, results)),
+    )
+
+
+def _ends(result: str) -> str:
+    if len(result) <= 2 * _RESULT_END:
+        return result
+    return f"{result[:_RESULT_END]}\n{result[-_RESULT_END:]}"
+
+
+OnProgress = Callable[[IndexProgress], None]
+_REFRESHED = "refreshed"
+_WRITTEN = "written"
+_BEHIND = "behind"
+_PARTIAL = "partial"
+_RATE = 20_000_000
+"""About so many bytes of session files are read and indexed in a second."""
+_MOMENT = 0.05
+"""Somebody may just be asking whether anybody writes."""
+
+
+class _Work(Record):
+    """What a refresh has done so far."""
+
+    deadline: float | None
+    on_progress: OnProgress
+    done: IndexProgress = field(default_factory=lambda: IndexProgress("sessions", 0, 0))
+
+    def in_time(self, stamp: Stamp) -> bool:
+        """True when a file can be indexed before the deadline."""
+        return self.deadline is None or time.monotonic() + stamp.size / _RATE < self.deadline
+
+    def expect(self, stamps: Mapping[str, Stamp]) -> None:
+        more = sum(stamp.size for stamp in stamps.values())
+        self.done = self.done._replace(
+            total=self.done.total + len(stamps), bytes_total=self.done.bytes_total + more
+        )
+
+    def took(self, texts: FileTexts) -> None:
+        done = self.done
+        self.done = done._replace(done=done.done + 1, bytes_done=done.bytes_done + texts.stamp.size)
+        self.on_progress(self.done)
+
+
+class Refreshed(NamedTuple):
+    """What came of a refresh."""
+
+    listing: Listing
+    """The sessions that there are."""
+    busy: bool
+    """Another process was writing, so nothing was indexed."""
+
+
+class _Seen(NamedTuple):
+    """Sessions that were listed for somebody who types, and when."""
+
+    at: float
+    written: bytes | None
+    """When something was indexed last, as it was known then."""
+    listing: Listing
+
+
+class Indexing:
+    """Keeps an index in step with the sessions of the agents."""
+
+    def __init__(
+        self,
+        index: SearchIndex,
+        stores: Mapping[str, AgentStore],
+        cache: ScanCache,
+    ) -> None:
+        self._index = index
+        self._stores = stores
+        self._cache = cache
+        self._seen: _Seen | None = None
+
+    def of(self, index: SearchIndex) -> "Indexing":
+        """The same for another index."""
+        return Indexing(index, self._stores, self._cache)
+
+    @property
+    def is_new(self) -> bool:
+        """True when it was never brought up to date."""
+        return self._index.catalogue.fact(_REFRESHED) is None
+
+    @no_collections()
+    def refresh(
+        self,
+        *,
+        seconds: float | None = None,
+        patience: float = _MOMENT,
+        on_progress: OnProgress = lambda _: None,
+    ) -> Refreshed:
+        """Scan, and index what changed, for about so long.
+
+        Another process that writes is waited for with patience.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        work = _Work(deadline, on_progress)
+        everything = SessionFilter(everything=True)
+        with self._index.writing(patience) as update:
+            if update is None:
+                listing = Scanner(self._stores, self._cache).listing(everything)
+                return Refreshed(listing, busy=True)
+            runs = {
+                name: _AgentRun(name, store, update, self._index, work)
+                for name, store in self._stores.items()
+            }
+            scanner = Scanner(self._stores, self._cache, {n: run.scan for n, run in runs.items()})
+            listing = scanner.listing(everything)
+            behind = sum(run.finish(self._cache) for run in runs.values())
+            partial = not all(run.complete for run in runs.values())
+            update.note(_BEHIND, str(behind).encode())
+            update.note(_PARTIAL, b"1" if partial else b"")
+            now = datetime.now(UTC).isoformat().encode()
+            update.note(_WRITTEN, now)
+            if not behind:
+                update.note(_REFRESHED, now)
+        return Refreshed(listing, busy=False)
+
+    def seen(self, seconds: float) -> Refreshed:
+        """The sessions as they were at most so long ago; nothing is indexed.
+
+        Where somebody else has indexed something since, they are looked for anew.
+        """
+        self._index.reload()
+        now, written = time.monotonic(), self._index.catalogue.fact(_WRITTEN)
+        seen = self._seen
+        if seen is None or now - seen.at > seconds or written != seen.written:
+            listing = Scanner(self._stores, self._cache).listing(SessionFilter(everything=True))
+            self._seen = seen = _Seen(now, written, listing)
+        return Refreshed(seen.listing, busy=False)
+
+    def state(self) -> IndexState:
+        """What the index covers, as of its last refresh."""
+        catalogue = self._index.catalogue
+        sessions, turns = catalogue.counts()
+        refreshed = catalogue.fact(_REFRESHED)
+        age = None
+        if refreshed:
+            moment = datetime.fromisoformat(refreshed.decode())
+            age = max((datetime.now(UTC) - moment).total_seconds(), 0)
+        behind = int((catalogue.fact(_BEHIND) or b"0").decode())
+        partial = bool(catalogue.fact(_PARTIAL))
+        return IndexState(sessions, turns, age, behind, partial=partial)
+
+
+class _AgentRun:
+    """One refresh of the sessions of one agent."""
+
+    def __init__(
+        self, agent: str, store: AgentStore, update: Update, index: SearchIndex, work: _Work
+    ) -> None:
+        self._agent = agent
+        self._store = store
+        self._update = update
+        self._index = index
+        self._work = work
+        self._scan: Scan | None = None
+        self._known: dict[str, IndexedFile] | None = None
+        self._sink: FileSink | None = None
+
+    @property
+    def complete(self) -> bool:
+        """False when some sessions could not be listed."""
+        return self._scan is not None and self._scan.complete
+
+    def scan(self, cache: ScanCache) -> Scan:
+        """The scan of the store, with the words of what it reads."""
+        if isinstance(self._store, HasTexts):
+            self._scan = self._store.scan_texts(cache, self)
+        else:
+            self._scan = self._store.scan(cache)
+        return self._scan
+
+    # -- a sink, which asks for what is known only when a scan found something new ----------------
+
+    @property
+    def output(self) -> bool:
+        return self._update.output
+
+    def expect(self, files: Mapping[str, Stamp]) -> None:
+        known = self._files
+        new = {
+            path: stamp
+            for path, stamp in files.items()
+            if path not in known or known[path].stamp != stamp
+        }
+        self._work.expect(new)
+
+    def wants(self, path: str, stamp: Stamp) -> bool:
+        return self._taker.wants(path, stamp)
+
+    def take(self, texts: FileTexts) -> None:
+        self._taker.take(texts)
+
+    @property
+    def _files(self) -> "dict[str, IndexedFile]":
+        if self._known is None:
+            self._known = {file.path: file for file in self._index.catalogue.files(self._agent)}
+        return self._known
+
+    @property
+    def _taker(self) -> FileSink:
+        if self._sink is None:
+            self._sink = FileSink(
+                self._update,
+                self._agent,
+                self._files,
+                in_time=self._work.in_time,
+                took=self._work.took,
+            )
+        return self._sink
+
+    # -- after the scan ------------------------------------------------------------------------
+
+    def finish(self, cache: ScanCache) -> int:
+        """Index what the scan did not read; how many files are left for another time."""
+        scan = self._scan
+        if scan is None:
+            # A plug-in failed: what is known of its sessions stays.
+            return 0
+        catalogue, seal = self._index.catalogue, f"seal {self._agent}"
+        taken = self._sink is not None and self._sink.taken
+        done = not taken and not catalogue.unfinished()
+        if scan.seal and catalogue.fact(seal) == scan.seal and done:
+            return 0
+        stamps = self._stamps(scan, cache)
+        left = self._catch_up(scan, stamps)
+        if scan.complete:
+            self._take_out(stamps)
+        self._give_titles(scan)
+        if not left and scan.seal:
+            self._update.note(seal, scan.seal)
+        return left
+
+    def _stamps(self, scan: Scan, cache: ScanCache) -> dict[str, Stamp]:
+        """Every file that there is, as the scan saw it."""
+        known = {**cache.known(self._agent), **scan.changed}
+        # The cache may know other roots, too.
+        stamps = {
+            path: Stamp(file.size, file.mtime_ns, file.inode)
+            for path, file in known.items()
+            if path not in scan.gone and self._root_of(path) is not None
+        }
+        for session in scan.sessions:
+            if session.file not in stamps:
+                try:
+                    stamps[session.file] = Stamp.of(session.path.stat())
+                except OSError:
+                    continue
+        return stamps
+
+    def _catch_up(self, scan: Scan, stamps: Mapping[str, Stamp]) -> int:
+        now = {**self._files, **(self._sink.taken if self._sink else {})}
+        paths = outdated(now, stamps)
+        if not paths:
+            return 0
+        sessions = {session.file: session for session in scan.sessions}
+        self._work.expect({path: stamps[path] for path in paths if not self._sink})
+        left = 0
+        for path in paths:
+            if not self._work.in_time(stamps[path]):
+                left += 1
+                continue
+            try:
+                texts = self._read(path, sessions.get(path))
+            except Exception as error:
+                if self._agent in BUILT_IN and not isinstance(error, ProngError | OSError):
+                    raise
+                # It is looked at again the next time; a plug-in must not hide the other agents.
+                debug(__name__, "the words of %s are not indexed: %s", path, error)
+                left += 1
+                continue
+            if texts is not None:
+                self._taker.take(texts._replace(stamp=stamps[path]))
+        return left
+
+    def _read(self, path: str, session: Session | None) -> FileTexts | None:
+        if isinstance(self._store, HasTexts):
+            return self._store.file_texts(path, output=self.output)
+        if session is None:
+            return None
+        texts = plain_texts(self._store, session, output=self.output)
+        return texts._replace(turns=list(texts.turns))
+
+    def _root_of(self, path: str) -> str | None:
+        """The root that a file is below."""
+        roots = (f"{root}{os.sep}" for root in self._store.roots)
+        return next((root for root in roots if path.startswith(root)), None)
+
+    def _take_out(self, stamps: Mapping[str, Stamp]) -> None:
+        seen = {self._root_of(path) for path in stamps}
+        for path, file in self._files.items():
+            root = self._root_of(path)
+            # A root in which there is nothing may be a disk that is away.
+            if path not in stamps and (root is None or root in seen):
+                self._update.remove(file.mark)
+
+    def _give_titles(self, scan: Scan) -> None:
+        taken = self._sink.taken if self._sink else {}
+        files = {**self._files, **taken}
+        for session in scan.sessions:
+            file = files.get(session.file)
+            if file is not None and file.title != session.title:
+                self._update.give_title(file.mark, session.title, file.title)

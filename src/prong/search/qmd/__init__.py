@@ -1,0 +1,1 @@
+"""qmd as a search engine."""

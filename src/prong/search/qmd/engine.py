@@ -1,0 +1,275 @@
+"""qmd as an engine: Markdown exports of sessions, searched by the program of that name.
+
+It has three ways to search, tried in this order: `query` (words, meaning and a reranker),
+`vsearch` (meaning), `search` (words). Whatever goes wrong with one is written down, and the next
+one is tried. Scores are qmd's own, in [0, 1]; those of one way say nothing about those of another.
+
+A row of qmd names a file, and shows a piece of it that rarely has the header. The file is read
+instead of asking qmd for it, because each start of qmd takes a fifth of a second.
+"""
+
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from prong.files.regular import open_regular
+from prong.model.record import Record
+from prong.model.search import Answer, Attempt, Found, Passage, Query
+from prong.search.analyzers import STOP_WORDS
+from prong.search.lexical import words_of
+from prong.search.passages import WIDTH, Marker
+from prong.search.qmd.bounded import Ended, run
+from prong.search.qmd.exported import TurnMark, header_in, id_in_name, readable, turn_at
+from prong.search.qmd.output import Row, Unreadable, complaint_in, embeddings_wanted, rows_in
+from prong.search.qmd.setup import (
+    START,
+    collection_folder,
+    has_models,
+    models_folder,
+    unknown_collection,
+)
+
+_FOLDER = "/"
+"""Where qmd runs: in a project's folder it would read settings that the project brings along."""
+_LONGEST_TEXT = 2000
+_LONGEST_EXPORT = 8 << 20
+_ROWS = 50
+"""qmd knows none of our filters: it gives more than is wanted, and the app leaves out."""
+_CANNOT_RUN = (126, 127)
+
+_UNPRINTABLE = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
+_WORD = re.compile(r"[^\W_]+(?:['_][^\W_]+)*")
+_EVERYWHERE = """
+add adding change changed code commit create delete error feature file files find fix fixed fixes
+function get implement improve issue line list make method name need new problem project read remove
+run script set support test tests update use using work working write
+"""
+_COMMON = frozenset(_EVERYWHERE.split())
+"""Words of nearly every session."""
+
+
+class Timeouts(Record, frozen=True):
+    """Seconds for each way to search. The models of the first two have to be loaded every time."""
+
+    query: float = 20
+    vsearch: float = 10
+    search: float = 5
+
+
+class QmdEngine:
+    """Asks qmd. What it could not do is in the attempts of its answer."""
+
+    name = "qmd"
+
+    def __init__(
+        self,
+        program: str = "qmd",
+        collection: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        """Without a collection it is the query's; without an environment it is this process's."""
+        self.program = program
+        self.collection = collection
+        self.env = env
+        self.timeouts = timeouts or Timeouts()
+
+    def search(self, query: Query) -> Answer:
+        env = {**(os.environ if self.env is None else self.env), "NO_COLOR": "1", "PWD": _FOLDER}
+        program = shutil.which(self.program, path=env.get("PATH"))
+        asking = _Asking(self, query, program or "", env)
+        if program is None:
+            asking.give_up(f"{self.program} is not on PATH")
+            return asking.answer([])
+        text = one_line(query.text)
+        if not content_words(text):
+            asking.skip("search", "the query has no words to search for")
+            return asking.answer([])
+        return asking.answer(asking.ask(text))
+
+
+class _Asking:
+    """One search: all that is tried for it."""
+
+    def __init__(
+        self, engine: QmdEngine, query: Query, program: str, env: Mapping[str, str]
+    ) -> None:
+        self._engine = engine
+        self._program = str(Path(program).absolute())
+        self._collection = engine.collection or query.collection
+        self._rows = max(_ROWS, 5 * query.limit)
+        self._env = env
+        self._marker = Marker(words_of(one_line(query.text)))
+        self._attempts: list[Attempt] = []
+        self._hopeless = False
+
+    def ask(self, text: str) -> list[Row]:
+        """The rows of the first attempt that has any."""
+        if has_models(self._env):
+            for mode in ("query", "vsearch"):
+                if (rows := self._try(mode, text)) or self._hopeless:
+                    return rows or []
+        else:
+            why = f"no model (*.gguf) in {models_folder(self._env)}"
+            self.skip("query", f"{why}: it would have to download one")
+            self.skip("vsearch", why)
+        # qmd wants all words in one document.
+        for fewer in (text, *shorter(text)):
+            rows = self._try("search", fewer)
+            if rows or rows is None:
+                return rows or []
+        return []
+
+    def _try(self, mode: str, text: str) -> list[Row] | None:
+        """Rows, or None when that failed."""
+        command = (mode, "--json", "-n", str(self._rows), "-c", self._collection, "--", text)
+        began = time.monotonic()
+        ended = run(
+            (self._program, *command),
+            env=self._env,
+            cwd=_FOLDER,
+            seconds=getattr(self._engine.timeouts, mode),
+        )
+        seconds = time.monotonic() - began
+        rows: list[Row] | None = None
+        error = _failure(ended)
+        if error is None:
+            try:
+                rows = rows_in(ended.output)
+            except Unreadable as unreadable:
+                error = str(unreadable)
+        if rows == [] and mode != "search" and (wanted := embeddings_wanted(ended.complaints)):
+            rows, error = None, wanted
+        shown = (self._engine.program, *command)
+        hits = None if rows is None else len(rows)
+        attempt = Attempt("qmd", mode, shown, error, seconds=seconds, hits=hits)
+        if ended.status in _CANNOT_RUN or (ended.stopped or "").startswith("does not start"):
+            attempt = Attempt("qmd", START, shown, f"cannot run qmd: {error}", seconds=seconds)
+            self._hopeless = True
+        elif error is not None and unknown_collection(error):
+            self._hopeless = True
+        self._attempts.append(attempt)
+        return rows
+
+    def skip(self, mode: str, why: str) -> None:
+        self._attempts.append(Attempt("qmd", mode, error=why, skipped=True))
+
+    def give_up(self, why: str) -> None:
+        self._attempts.append(Attempt("qmd", START, (self._engine.program,), why))
+
+    def answer(self, rows: Sequence[Row]) -> Answer:
+        found: dict[str, Found] = {}
+        if rows:
+            folder = collection_folder(self._env, self._collection)
+            for row in sorted(rows, key=lambda row: -row.score):
+                one = self._found(row, folder)
+                found.setdefault(one.session_id or row.file, one)
+        return Answer(tuple(found.values()), tuple(self._attempts), ok=bool(found))
+
+    def _found(self, row: Row, folder: Path | None) -> Found:
+        export = _export(row, folder)
+        header = header_in(export or (row.text if row.first_line == 1 else ""))
+        said = readable(row.text)
+        turn = _turn(row, export)
+        return Found(
+            row.score,
+            header.session_id or id_in_name(row.address[1]),
+            header.agent,
+            passage=self._marker.passage([said]) or Passage(" ".join(said.split())[:WIDTH]),
+            cwd=header.cwd,
+            date=turn.time if turn else header.date,
+            source=row.file,
+            turn_number=turn.number if turn else None,
+        )
+
+
+def _failure(ended: Ended) -> str | None:
+    """Why there is nothing to read in what it printed."""
+    if ended.status == 0:
+        return None
+    complaint = complaint_in(ended.complaints)
+    if ended.stopped is not None or ended.status is None:
+        how = ended.stopped or ""
+    elif ended.status < 0:
+        how = f"killed by {_signal(-ended.status)}"
+    elif ended.status > 128 and _signal(ended.status - 128).startswith("SIG"):
+        how = f"killed by {_signal(ended.status - 128)}"
+    else:
+        return complaint or f"ended with status {ended.status}"
+    return f"{how}: {complaint}" if complaint else how
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _export(row: Row, folder: Path | None) -> str | None:
+    """The file that a row is about; None when it is not there any more."""
+    collection, path = row.address
+    if collection is None:
+        file = Path(_FOLDER, path)
+    elif folder is not None:
+        file = Path(os.path.normpath(folder / path.lstrip("/")))
+        if not file.is_relative_to(folder):
+            return None
+    else:
+        return None
+    try:
+        with open_regular(file) as stream:
+            return stream.read(_LONGEST_EXPORT).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        pass  # gone, or no name for a file: what qmd printed has to do
+    return None
+
+
+def _turn(row: Row, export: str | None) -> TurnMark | None:
+    """The turn that the piece is from, if the export has it where qmd saw it."""
+    if export is None or row.first_line is None or row.line is None:
+        return None
+    lines = row.text.split("\n")
+    at = row.line - row.first_line
+    return turn_at(export, row.line, lines[at]) if 0 <= at < len(lines) else None
+
+
+def one_line(text: str) -> str:
+    """A query that qmd takes for one: a line, not too long, that does not look like an option."""
+    line = _UNPRINTABLE.sub(" ", text).strip().lstrip("- ")
+    if len(line) > _LONGEST_TEXT:
+        line = line[:_LONGEST_TEXT].rpartition(" ")[0] or line[:_LONGEST_TEXT]
+    return line
+
+
+def content_words(text: str) -> list[str]:
+    """The words that matter, each once; all words when none of them does."""
+    words = {word.casefold(): word for word in reversed(_WORD.findall(one_line(text)))}
+    in_order = [word for word in _WORD.findall(one_line(text)) if words.pop(word.casefold(), None)]
+    return [word for word in in_order if word.casefold() not in STOP_WORDS] or in_order
+
+
+def shorter(text: str) -> Iterator[str]:
+    """The same with fewer words: without those that say little, the rarest 3, 2, and each alone.
+
+    How often a word stands in qmd's index is not known. A name (`parse_json`, `HttpClient`, `utf8`)
+    is rarer than a plain word, a long word is rarer than a short one, and some are everywhere.
+    The rarest of all may stand nowhere: so it is not the only one that is tried alone.
+    """
+    words = content_words(text)
+    rarest = sorted(words, key=_commonness)
+    tried = {" ".join(text.split()).casefold()}
+    for kept in (words, rarest[:3], rarest[:2], *([word] for word in rarest[:3])):
+        line = " ".join(word for word in words if word in kept)
+        if line and line.casefold() not in tried:
+            tried.add(line.casefold())
+            yield line
+
+
+def _commonness(word: str) -> tuple[bool, bool, int]:
+    name = not word.isalpha() or not (word.islower() or word.istitle() or word.isupper())
+    return word.casefold() in _COMMON, not name, -len(word)

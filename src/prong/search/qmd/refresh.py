@@ -1,0 +1,85 @@
+"""Telling qmd of new exports: `qmd update`, then `qmd embed`."""
+
+import os
+import re
+import shlex
+import shutil
+import time
+from pathlib import Path
+
+from prong.errors import External, ProngError, Unavailable
+from prong.model.search import Attempt
+from prong.search.qmd.bounded import run
+from prong.search.qmd.output import complaint_in
+from prong.search.qmd.setup import (
+    INSTALL,
+    collection_folder,
+    has_models,
+    models_folder,
+    unknown_collection,
+)
+
+_SECONDS = {"collection": 20.0, "update": 1800.0, "embed": 7200.0}
+"""A first time may take long; without an end a scheduled run would never be the last one."""
+
+
+def refresh_qmd(folder: Path, collection: str) -> list[Attempt]:
+    """What was run, and what came of it. Raises when qmd is not there, or has no such collection.
+
+    Without a model file, `qmd embed` would wait for a download that may never end: it is skipped.
+    """
+    program = shutil.which("qmd")
+    if program is None:
+        raise Unavailable("the sessions are exported, but qmd is not on PATH", hint=INSTALL)
+    if not _has_collection(program, collection):
+        raise _no_collection(folder, collection)
+    attempts = [_run("update", (program, "update"), folder, collection)]
+    command = (program, "embed", "-c", collection)
+    if has_models(os.environ):
+        attempts.append(_run("embed", command, folder, collection))
+    else:
+        why = f"no model (*.gguf) in {models_folder(os.environ)}; qmd pull downloads them"
+        attempts.append(Attempt("qmd", "embed", command, error=why, skipped=True))
+    return attempts
+
+
+def _has_collection(program: str, collection: str) -> bool:
+    """As qmd's configuration says, or, where we do not understand that, qmd itself."""
+    if collection_folder(os.environ, collection) is not None:
+        return True
+    ended = run(
+        (program, "collection", "list"), env=_env(), cwd="/", seconds=_SECONDS["collection"]
+    )
+    names = re.findall(r"[^\s():/]+", ended.output.decode("utf-8", "replace"))
+    # When it does not say, what comes next will fail and tell why.
+    return ended.status != 0 or collection in names
+
+
+def _env() -> dict[str, str]:
+    return {**os.environ, "NO_COLOR": "1", "PWD": "/"}
+
+
+def _run(mode: str, command: tuple[str, ...], folder: Path, collection: str) -> Attempt:
+    began = time.monotonic()
+    ended = run(command, env=_env(), cwd="/", seconds=_SECONDS[mode])
+    seconds = time.monotonic() - began
+    if ended.status == 0:
+        return Attempt("qmd", mode, command, seconds=seconds)
+    said = complaint_in(ended.complaints)
+    if unknown_collection(said):
+        raise _no_collection(folder, collection)
+    how = ended.stopped or f"ended with status {ended.status}"
+    raise External(
+        f"the sessions are exported, but qmd {mode} {how}{': ' if said else ''}{said}",
+        argv=list(command),
+        status=ended.status,
+        stderr=said,
+    )
+
+
+def _no_collection(folder: Path, collection: str) -> ProngError:
+    where, name = shlex.quote(str(folder)), shlex.quote(collection)
+    return Unavailable(
+        f"the sessions are exported, but qmd has no collection {collection}",
+        hint=f'qmd collection add {where} --name {name} --mask "**/*.md"',
+    )

@@ -1,0 +1,1 @@
+"""Listing, naming, reading and exporting sessions."""

@@ -1,0 +1,332 @@
+"""Exporting sessions as Markdown: one file each, read again only when the session changed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from enum import StrEnum
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from prong.errors import External, ProngError, UsageError
+from prong.files.regular import read_regular
+from prong.model.record import Record, replace
+from prong.model.search import IndexProgress
+from prong.model.sessions import Session, SessionRef
+from prong.redaction.secrets import mask
+from prong.sessions.export_folder import Entry, ExportFolder
+from prong.sessions.folder_names import pure_path
+from prong.sessions.listing import Listing, SessionFilter
+from prong.sessions.transcript import paired
+from prong.transcripts import markdown
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+_FORMAT = "3"
+"""Another one when the Markdown is written in another way: then all is written anew."""
+_WRITERS = 8
+_SAVED_EVERY = 5.0
+"""Seconds."""
+
+
+class ExportState(StrEnum):
+    """What becomes of the export of a session."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    REFUSED = "refused"
+    """Something that is not ours is in its place."""
+    FAILED = "failed"
+    """The session cannot be read."""
+
+
+class Export(Record, frozen=True):
+    session: Session
+    path: Path
+    state: ExportState
+    reason: str | None = None
+    """Why it was refused, or why it failed."""
+
+
+class Stale(Record, frozen=True):
+    """An export of a session that is gone."""
+
+    ref: str
+    path: Path
+    removable: bool
+    """False when somebody changed it."""
+
+
+class ExportPlan(Record, frozen=True):
+    """What an export would do. A pure value: making it wrote nothing, and read no session."""
+
+    folder: Path
+    exports: tuple[Export, ...]
+    stale: tuple[Stale, ...] = ()
+    masked: bool = True
+    prune: bool = False
+    hidden: int = 0
+    """Sessions that would fit but are archived or headless."""
+
+    def of(self, *states: ExportState) -> tuple[Export, ...]:
+        return tuple(one for one in self.exports if one.state in states)
+
+    @property
+    def changed(self) -> tuple[Export, ...]:
+        return self.of(ExportState.NEW, ExportState.CHANGED)
+
+    @property
+    def pruned(self) -> tuple[Stale, ...]:
+        return tuple(one for one in self.stale if self.prune and one.removable)
+
+
+def plan(app: App, folder: Path, wanted: SessionFilter, *, masked: bool, prune: bool) -> ExportPlan:
+    """Look which sessions changed since they were exported."""
+    folder = Path(os.path.abspath(folder))  # noqa: PTH100 -- links in it stay, `..` goes
+    _check(app, folder)
+    listing = app.list_sessions(wanted)
+    known = ExportFolder(folder)
+    exports = tuple(_looked_at(known, session, masked=masked) for session in listing.sessions)
+    stale = tuple(_stale(app, known, listing, wanted.agent))
+    return ExportPlan(folder, exports, stale, masked, prune, listing.hidden)
+
+
+def export(
+    app: App, planned: ExportPlan, progress: Callable[[IndexProgress], None] = lambda _: None
+) -> ExportPlan:
+    """Do what a plan says; the plan comes back with what became of it.
+
+    May be stopped anywhere: files that are there are whole, and the next time goes on.
+    """
+    # What changed since the plan was made is seen here: everything is looked at once more.
+    folder = ExportFolder(planned.folder)
+    work = planned.changed
+    total = sum(one.session.size for one in work)
+    read = 0
+    saved = time.monotonic()
+    writer = _Writer(folder)
+    try:
+        with folder.writing():
+            with writer:
+                for number, one in enumerate(work):
+                    progress(IndexProgress("sessions", number, len(work), read, total))
+                    writer.add(one, *_read(app, folder, one, masked=planned.masked))
+                    read += one.session.size
+                    if time.monotonic() - saved > _SAVED_EVERY:
+                        # For a run that is killed: the next one need not read all of it again.
+                        folder.save()
+                        saved = time.monotonic()
+            for stale in planned.pruned:
+                file = str(stale.path.relative_to(planned.folder))
+                if stale.ref in folder.entries and folder.obstacle(file) is None:
+                    folder.remove(stale.ref)
+    except OSError as error:
+        raise External(
+            f"{error.filename or planned.folder} cannot be written: {error.strerror}",
+            hint="what was exported until then is whole",
+            path=str(error.filename or planned.folder),
+        ) from error
+    return replace(
+        planned, exports=tuple(writer.done.get(one.session.ref, one) for one in planned.exports)
+    )
+
+
+def _read(
+    app: App, folder: ExportFolder, one: Export, *, masked: bool
+) -> tuple[ExportState | Entry, str]:
+    """Where the export goes and its text, or what is in the way and why."""
+    session = one.session
+    file = folder.place(session)
+    reason = folder.obstacle(file)
+    if reason is not None:
+        return ExportState.REFUSED, reason
+    # Before it is read: what is appended meanwhile is seen the next time.
+    stamp = _stamp(session, masked=masked)
+    try:
+        text = "".join(
+            markdown.document(
+                session,
+                paired(app.messages(session)),
+                repo=repository_name(session.cwd),
+                mask=mask if masked else lambda text: text,
+            )
+        )
+    except ProngError as error:
+        return ExportState.FAILED, error.message
+    except OSError as error:
+        return ExportState.FAILED, error.strerror or str(error)
+    return Entry(file, stamp, session.file), text
+
+
+class _Writer:
+    """Writes files while others are being read: to bring one to the disk takes long."""
+
+    def __init__(self, folder: ExportFolder) -> None:
+        self.done: dict[SessionRef, Export] = {}
+        self._folder = folder
+        self._pool = ThreadPoolExecutor(_WRITERS)
+        self._waiting: deque[tuple[Export, Entry, Future[bool]]] = deque()
+
+    def add(self, one: Export, found: ExportState | Entry, text: str) -> None:
+        if isinstance(found, ExportState):
+            self.done[one.session.ref] = replace(one, state=found, reason=text)
+            return
+        future = self._pool.submit(self._folder.write, found.file, text)
+        self._waiting.append((one, found, future))
+        while len(self._waiting) > _WRITERS:
+            self._settle()
+
+    def _settle(self) -> None:
+        one, entry, future = self._waiting.popleft()
+        try:
+            written = future.result()
+        except FileExistsError:
+            reason = "it was changed just now"
+            self.done[one.session.ref] = replace(one, state=ExportState.REFUSED, reason=reason)
+            return
+        self._folder.entries[str(one.session.ref)] = entry
+        state = one.state if written else ExportState.UNCHANGED
+        self.done[one.session.ref] = replace(one, state=state)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            while self._waiting:
+                self._settle()
+        finally:
+            self._pool.shutdown()
+
+
+def _check(app: App, folder: Path) -> None:
+    real = Path(os.path.realpath(folder))
+    for root in app.roots():
+        if real.is_relative_to(os.path.realpath(root)):
+            raise UsageError(
+                f"{folder} belongs to an agent, and nothing is written there",
+                hint="prong export ~/claude-sessions-md",
+            )
+
+
+def _looked_at(folder: ExportFolder, session: Session, *, masked: bool) -> Export:
+    file = folder.place(session)
+    path = folder.path / file
+    known = folder.entries.get(str(session.ref))
+    there = known is not None and folder.has(file)
+    if known is not None and there and known.stamp == _stamp(session, masked=masked):
+        return Export(session, path, ExportState.UNCHANGED)
+    reason = folder.obstacle(file)
+    if reason is not None:
+        return Export(session, path, ExportState.REFUSED, reason)
+    return Export(session, path, ExportState.CHANGED if there else ExportState.NEW)
+
+
+def _stamp(session: Session, *, masked: bool) -> str:
+    """Differs when the session's file does, or what is known of it from elsewhere: its title."""
+    try:
+        status = session.path.stat()
+        file = [status.st_size, status.st_mtime_ns, status.st_ino]
+    except OSError:
+        file = []
+    facts = (_FORMAT, masked, file, session.title, session.cwd, session.turn_count)
+    return sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _stale(app: App, folder: ExportFolder, listing: Listing, agent: str | None) -> Iterable[Stale]:
+    """Exports whose sessions are gone. What may just be out of reach is not gone."""
+    there = {str(ref) for ref in listing.refs}
+    agents = {ref.agent for ref in listing.refs}
+    for ref, entry in sorted(folder.entries.items()):
+        name = ref.partition(":")[0]
+        if ref in there or name not in agents or agent not in (None, name):
+            continue
+        # A root of which nothing is left is not mounted, perhaps.
+        if entry.source and _is_gone(entry.source, [str(root) for root in app.roots(name)]):
+            removable = folder.obstacle(entry.file) is None
+            if folder.has(entry.file):
+                yield Stale(ref, folder.path / entry.file, removable)
+
+
+def _is_gone(source: str, roots: list[str]) -> bool:
+    """True when a session file is not there, and its root is."""
+    try:
+        os.lstat(source)
+    except (FileNotFoundError, NotADirectoryError):
+        return any(source.startswith(f"{root}/") and _has_something(root) for root in roots)
+    except OSError:
+        pass
+    return False
+
+
+def _has_something(folder: str) -> bool:
+    try:
+        return any(Path(folder).iterdir())
+    except OSError:
+        return False
+
+
+@cache
+def repository_name(cwd: str | None) -> str | None:
+    """The name of the repository that a folder is in, found without git.
+
+    It is that of the folder that has `.git`; for a worktree, that of its main one. Of a folder that
+    is gone only its own name is left.
+    """
+    if not cwd:
+        return None
+    here = Path(cwd)
+    try:
+        if not here.is_dir():
+            return pure_path(cwd).name or None
+        for folder in (here, *here.parents):
+            git = folder / ".git"
+            if git.is_dir():
+                return folder.name
+            if git.is_file():
+                return _main_name(read_regular(git).decode("utf-8", "replace")) or folder.name
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def _main_name(pointer: str) -> str | None:
+    """`gitdir: /home/ada/shop/.git/worktrees/fix` is of shop."""
+    main, found, _ = pointer.removeprefix("gitdir:").strip().partition("/.git/worktrees/")
+    return Path(main).name if found else None
+
+
+def view(value: ExportPlan, *, dry_run: bool) -> dict[str, Any]:
+    """For `--json`."""
+    pruned = {one.ref for one in value.pruned}
+    return {
+        "folder": str(value.folder),
+        "dry_run": dry_run,
+        "masked": value.masked,
+        "sessions": len(value.exports),
+        "changed": [_view(one) for one in value.changed],
+        "unchanged": len(value.of(ExportState.UNCHANGED)),
+        "refused": [_view(one) for one in value.of(ExportState.REFUSED)],
+        "failed": [_view(one) for one in value.of(ExportState.FAILED)],
+        "gone": [
+            {"ref": one.ref, "path": str(one.path), "removed": one.ref in pruned and not dry_run}
+            for one in value.stale
+        ],
+        "hidden": value.hidden,
+    }
+
+
+def _view(one: Export) -> dict[str, Any]:
+    return {
+        "ref": str(one.session.ref),
+        "path": str(one.path),
+        "state": one.state.value,
+        "reason": one.reason,
+    }

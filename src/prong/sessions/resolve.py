@@ -1,0 +1,225 @@
+"""From what a person types to a session and a turn.
+
+Tried in this order: `%N`, `agent:id[@turn]`, a worker's name, a unique id prefix, a path, `last`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.agents.base import AgentStore
+from prong.errors import Ambiguous, Corrupt, NotFound, UsageError
+from prong.model.record import Record
+from prong.model.sessions import Conversation, Session, Turn
+from prong.plugins import BUILT_IN
+from prong.search.last_search import Place
+from prong.sessions.listing import Project
+
+if TYPE_CHECKING:
+    from prong.model.workers import WorkerInfo
+
+_SHOWN = 5
+_WORDS = 60
+_WORKER = re.compile(r"(?![0-9a-f-]+$)(?!last$)[a-z0-9][a-z0-9-]*")
+"""What may be the name of a worker: never what may be the beginning of an id."""
+
+
+class Found(Record, frozen=True):
+    """A session, and the text behind `@` when there was one."""
+
+    session: Session
+    turn: str | None
+    worker: WorkerInfo | None = None
+    """Whose name was typed."""
+
+
+class Resolver:
+    def __init__(
+        self,
+        stores: Mapping[str, AgentStore],
+        sessions: Callable[[str | None], list[Session]],
+        hit: Callable[[int], Place],
+        worker: Callable[[str], WorkerInfo | None],
+    ) -> None:
+        """`sessions` gives those of one agent, or of all, newest first; `hit` one of a search.
+
+        `worker` gives the one of a name, with the session that it has open now.
+        """
+        self._stores = stores
+        self._sessions = sessions
+        self._hit = hit
+        self._worker = worker
+
+    def find(self, text: str) -> Found:
+        if not text:
+            raise UsageError("a session is missing", hint="prong list")
+        # A path may hold an `@` of its own.
+        if ("/" in text or "@" in text) and _is_file(text):
+            return Found(self._at_path(Path(text)), None)
+        name, at, turn = text.rpartition("@")
+        if not at:
+            name, turn = text, ""
+        if at and not turn:
+            raise UsageError(f"no turn behind the @ in {text!r}", hint=f"prong turns {name}")
+        if name.startswith("%"):
+            return self._found_by_search(name, turn or None)
+        worker = self._worker(name) if _WORKER.fullmatch(name) else None
+        if worker is not None:
+            return Found(self._of_worker(worker), turn or None, worker)
+        return Found(self._session(name), turn or None)
+
+    def _of_worker(self, worker: WorkerInfo) -> Session:
+        name = worker.name
+        if worker.session is None:
+            raise NotFound(
+                f"the session of {name} is not known: {worker.agent} has not told its id yet",
+                hint=f'prong send {name} "..." first, or see what it does: prong status {name}',
+            )
+        for session in self._sessions(worker.agent):
+            if session.id == worker.session:
+                return session
+        raise NotFound(
+            f"{name} has no conversation yet ({worker.agent}:{worker.session} does not exist)",
+            hint=f'prong send {name} "..." first, or see what it does: prong status {name}',
+        )
+
+    def _found_by_search(self, name: str, turn: str | None) -> Found:
+        """`%2` is the turn that the second hit is about, `%2@5` another one of its session."""
+        number = name[1:]
+        if not re.fullmatch(r"[0-9]{1,9}", number):
+            raise NotFound(f"{name} is not a search hit", hint="the first hit is %1")
+        place = self._hit(int(number))
+        if place.agent not in self._stores:
+            raise NotFound(
+                f"{name}: agent {place.agent!r} is no longer installed", hint="prong list"
+            )
+        try:
+            session = self._by_prefix(place.session, place.agent)
+        except NotFound as error:
+            raise NotFound(
+                f"{name} is gone since the search: {error.message}", hint=error.hint
+            ) from None
+        return Found(session, turn or place.turn)
+
+    def _session(self, name: str) -> Session:
+        agent, colon, id_ = name.partition(":")
+        if colon and agent in self._stores:
+            return self._by_prefix(id_, agent)
+        matches = self._matches(name, None)
+        if matches:
+            return self._one(name, matches)
+        if _is_file(name):
+            return self._at_path(Path(name))
+        if name == "last":
+            return self._last()
+        if os.path.isdir(name):  # noqa: PTH112 -- as with _is_file
+            raise NotFound(f"{name} is a folder", hint=f"prong list --project {name}")
+        if "/" in name:
+            raise NotFound(f"file {name} does not exist", hint="prong list --all")
+        if colon:
+            known = ", ".join(self._stores)
+            raise NotFound(f"unknown agent {agent!r}", hint=f"one of {known}")
+        raise NotFound(f"no session {name!r}", hint="prong list --all")
+
+    def _by_prefix(self, prefix: str, agent: str) -> Session:
+        matches = self._matches(prefix, agent)
+        if not matches:
+            raise NotFound(f"no session {agent}:{prefix}", hint=f"prong list --agent {agent} --all")
+        return self._one(f"{agent}:{prefix}", matches)
+
+    def _matches(self, prefix: str, agent: str | None) -> list[Session]:
+        if not prefix:
+            return []
+        fitting = [session for session in self._sessions(agent) if session.id.startswith(prefix)]
+        return [session for session in fitting if session.id == prefix] or fitting
+
+    def _one(self, name: str, matches: list[Session]) -> Session:
+        if len(matches) == 1:
+            return matches[0]
+        raise Ambiguous(
+            f"{name} fits {len(matches)} sessions",
+            hint=_more_of_the_id([(str(session.ref), session.title) for session in matches]),
+            candidates=[str(session.ref) for session in matches],
+        )
+
+    def _at_path(self, path: Path) -> Session:
+        unreadable: Corrupt | None = None
+        for store in self._stores.values():
+            try:
+                session = store.session_at(path.absolute())
+            except Corrupt as error:
+                unreadable = error
+                continue
+            except OSError as error:
+                unreadable = Corrupt(f"cannot read {path}: {error.strerror}", path=str(path))
+                continue
+            except Exception:
+                if store.name in BUILT_IN:
+                    raise
+                continue  # a plug-in's failure; `prong doctor` tells of those
+            if session is not None:
+                return session
+        if unreadable is not None:
+            raise unreadable
+        known = ", ".join(self._stores)
+        hint = f"a session file of {known}"
+        raise Corrupt(f"{path} is not a session file", hint=hint, path=str(path))
+
+    def _last(self) -> Session:
+        here = Project(Path())
+        for session in self._sessions(None):
+            if here.had(session):
+                return session
+        raise NotFound(f"no sessions in {here.name} yet", hint="prong list")
+
+
+def find_turn(conversation: Conversation, text: str) -> Turn | None:
+    """The turn that a number or an id prefix names; None for 0, which is before the first."""
+    name = conversation.session.ref
+    if not text:
+        raise UsageError("a turn is missing", hint=f"prong turns {name}")
+    if re.fullmatch(r"[+-]?\d{1,9}", text):
+        number = int(text)
+        count = len(conversation.turns)
+        if number == 0:
+            return None
+        index = number - 1 if number > 0 else count + number
+        if 0 <= index < count:
+            return conversation.turns[index]
+        # All digits may be the beginning of an id, too; then it is a long one.
+        if len(text) < 6 or not text.isdigit():
+            have = "1 turn" if count == 1 else f"{count} turns"
+            raise NotFound(f"no turn {text}: {name} has {have}", hint=f"prong turns {name}")
+    everywhere = (*conversation.turns, *conversation.abandoned)
+    matches = [turn for turn in everywhere if turn.id.startswith(text)]
+    matches = [turn for turn in matches if turn.id == text] or matches
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise Ambiguous(
+            f"{text} fits {len(matches)} turns of {name}",
+            hint=_more_of_the_id([(f"@{turn.id}", turn.prompt) for turn in matches]),
+            candidates=[turn.id for turn in matches],
+        )
+    raise NotFound(f"no turn {text!r} in {name}", hint=f"prong turns {name} --all")
+
+
+def _more_of_the_id(candidates: Sequence[tuple[str, str]]) -> str:
+    """A hint that lists what fits, one on a line."""
+    lines = [f"{id_}  {_first_words(text)}" for id_, text in candidates[:_SHOWN]]
+    if len(candidates) > _SHOWN:
+        lines.append(f"and {len(candidates) - _SHOWN} more")
+    return "type more of the id:" + "".join(f"\n  {line}" for line in lines)
+
+
+def _first_words(text: str) -> str:
+    return " ".join(text[: 4 * _WORDS].split())[:_WORDS]
+
+
+def _is_file(text: str) -> bool:
+    # Path.is_file() fails on a name that is too long, and what a person types may be anything.
+    return os.path.isfile(text)  # noqa: PTH113

@@ -1,0 +1,1 @@
+"""The installation: doctor, hooks, MCP, schedules, demo."""

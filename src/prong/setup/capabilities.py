@@ -1,0 +1,225 @@
+"""Every capability once, with its name in each front end.
+
+A cell is a name, or the reason why there is none. A test compares the table with the front ends
+as they are, so none of them can grow something that the others do not know of.
+"""
+
+from prong.model.record import Record
+
+
+class Missing(Record, frozen=True):
+    """Why a front end has no such thing."""
+
+    reason: str
+
+
+_A_PERSON = Missing("a person decides this, or does it by hand")
+_NO_WEB = Missing("prong has no web front end yet")
+_TYPED = Missing("it is typed: it wants more words than a key")
+
+
+class Capability(Record, frozen=True):
+    name: str
+    method: str
+    """The method of `App`; `workers.start` is one of `App.workers`."""
+    command: str | Missing
+    tool: str | Missing = _A_PERSON
+    route: str | Missing = _NO_WEB
+    key: str | Missing = _TYPED
+    """`SCREEN: KEY` in the terminal UI; `any` is every screen."""
+
+
+CAPABILITIES = (
+    Capability("find turns", "find", "find", tool="smart_fork", key="sessions: typing"),
+    Capability(
+        "bring the index up to date",
+        "index",
+        "index",
+        tool=Missing("every search does it"),
+        key="sessions: ctrl+r",
+    ),
+    Capability(
+        "see what the index covers",
+        "index_state",
+        "index",
+        tool=Missing("a search tells it"),
+        key="sessions: typing",
+    ),
+    Capability(
+        "list sessions", "list_sessions", "list", tool="find_sessions", key="sessions: typing"
+    ),
+    Capability("show a transcript", "messages", "show", tool="read_session", key="any: t"),
+    Capability(
+        "show the lines as written",
+        "raw",
+        "show",
+        tool=Missing("read_session gives what was said"),
+        key=Missing("the transcript shows what was said"),
+    ),
+    Capability("list turns", "conversation", "turns", tool="list_turns", key="sessions: enter"),
+    Capability(
+        "see the code of turns", "with_code", "turns", tool="list_turns", key="sessions: enter"
+    ),
+    Capability(
+        "find the snapshots of turns", "snapshots", "turns", tool="list_turns", key="turns: enter"
+    ),
+    Capability(
+        "keep the code of a turn",
+        "keep_code",
+        "snapshot",
+        tool=Missing("hooks do it after every turn"),
+        key=Missing("hooks do it after every turn"),
+    ),
+    Capability(
+        "show what changed in the code",
+        "diff_code",
+        "diff",
+        tool=Missing("an agent has git: worktrees and snapshots are commits"),
+        key="any: d",
+    ),
+    Capability(
+        "see what a turn changed",
+        "change_of",
+        "fork",
+        tool=Missing("an agent has git: worktrees and snapshots are commits"),
+        key="turns: enter",
+    ),
+    Capability("plan a fork", "plan_fork", "fork", tool="fork_session", key="any: F"),
+    Capability("fork a session", "fork", "fork", tool="fork_session", key="any: F"),
+    Capability(
+        "fork a session several times",
+        "forks",
+        "fork",
+        tool=Missing("fork_session, called several times"),
+        key="any: F",
+    ),
+    Capability("wait for an agent", "when_idle", "fork", tool="clone_worker", key="fork: w"),
+    Capability("resume a session", "resume", "resume", tool="spawn_workers", key="any: r"),
+    Capability(
+        "show lineage",
+        "tree",
+        "tree",
+        tool=Missing("find_sessions tells the parent of each session"),
+        key="any: f3",
+    ),
+    Capability(
+        "plan a worker",
+        "workers.plan",
+        "run",
+        tool="spawn_workers",
+        key=Missing("prong run: a worker begins with words"),
+    ),
+    Capability(
+        "start a worker",
+        "workers.start",
+        "run",
+        tool="spawn_workers",
+        key=Missing("prong run: a worker begins with words"),
+    ),
+    Capability(
+        "see that a worker has started", "workers.ready", "run", tool="spawn_workers", key="any: F"
+    ),
+    Capability("fork a worker", "workers.fork", "fork", tool="fork_session", key="any: F"),
+    Capability(
+        "run a fork in a pane", "workers.open_fork", "fork", tool="smart_fork", key="any: F"
+    ),
+    Capability("list workers", "workers.all", "ps", tool="list_workers", key="any: f4"),
+    Capability(
+        "tell what a worker does", "workers.status", "status", tool="worker_status", key="any: f4"
+    ),
+    Capability(
+        "give a worker a prompt", "workers.send", "send", tool="send_to_worker", key="workers: s"
+    ),
+    Capability(
+        "get the answer of a worker",
+        "workers.reply",
+        "send",
+        tool="send_to_worker",
+        key="workers: l",
+    ),
+    Capability(
+        "give an idle worker a prompt whose answer is wanted",
+        "workers.ask",
+        "send",
+        tool="send_to_worker",
+        key=Missing("s sends the prompt, and l shows what is answered"),
+    ),
+    Capability(
+        "get the answer to one's own prompt",
+        "workers.answer",
+        "send",
+        tool="send_to_worker",
+        key=Missing("s sends the prompt, and l shows what is answered"),
+    ),
+    Capability("wait for workers", "workers.wait", "wait", tool="wait_workers", key="workers: w"),
+    Capability("show a worker's pane", "workers.attach", "attach", key="workers: a"),
+    Capability(
+        "read what was said in a worker",
+        "workers.log",
+        "log",
+        tool="read_session",
+        key="workers: l",
+    ),
+    Capability(
+        "press keys in a worker's pane",
+        "workers.press",
+        "key",
+        key=Missing("attach: keys then go to the pane itself"),
+    ),
+    Capability(
+        "interrupt the turn of a worker",
+        "workers.interrupt",
+        "key",
+        key=Missing("attach: Escape then goes to the pane itself"),
+    ),
+    Capability("clone a worker", "workers.clone", "clone", tool="clone_worker", key="workers: c"),
+    Capability("stop a worker", "workers.stop", "stop", tool="stop_worker", key="workers: x"),
+    Capability("forget a worker", "workers.forget", "stop", key="workers: X"),
+    Capability("restart a worker", "workers.restart", "restart", key="workers: R"),
+    Capability("rename a worker", "workers.rename", "rename", key="workers: n"),
+    Capability("list worktrees", "worktrees", "worktrees"),
+    Capability("plan the removal of worktrees", "plan_prune", "worktrees"),
+    Capability("remove worktrees", "prune", "worktrees"),
+    Capability("see whether hooks are installed", "hooks", "hooks"),
+    Capability("plan hooks", "plan_hooks", "hooks"),
+    Capability("install and remove hooks", "change_hooks", "hooks"),
+    Capability("start an agent with hooks", "hooked", "resume", tool="spawn_workers", key="any: r"),
+    Capability("see whether agents know the MCP server", "mcp_setup.status", "doctor"),
+    Capability("plan the MCP server of an agent", "mcp_setup.plan_install", "mcp"),
+    Capability("plan to take the MCP server out", "mcp_setup.plan_remove", "mcp"),
+    Capability("tell an agent of the MCP server", "mcp_setup.change", "mcp"),
+    Capability("plan an export", "plan_export", "export"),
+    Capability("export sessions as Markdown", "export", "export"),
+    Capability("have qmd read the exports", "refresh_qmd", "export"),
+    Capability("see what is scheduled", "schedules", "schedule"),
+    Capability("plan a schedule", "plan_schedule", "schedule"),
+    Capability("plan the end of a schedule", "plan_unschedule", "schedule"),
+    Capability("schedule index and exports", "change_schedule", "schedule"),
+    Capability(
+        "check the installation",
+        "doctor",
+        "doctor",
+        tool="prong_doctor",
+        key=Missing("it prints what to type, where one can type it"),
+    ),
+    Capability(
+        "clean up after a killed fork",
+        "fix",
+        "doctor",
+        key=Missing("it prints what to type, where one can type it"),
+    ),
+    Capability(
+        "try it on samples",
+        "demo",
+        "demo",
+        tool=Missing("an agent has real sessions to work on"),
+        key=Missing("it prints the commands to type; a key would hide them"),
+    ),
+    Capability(
+        "resolve a session and a turn",
+        "resolve",
+        Missing("every command that takes a SESSION does this"),
+        tool=Missing("every tool that takes a session does this"),
+        key=Missing("the cursor is on the place that is meant"),
+    ),
+)

@@ -1,0 +1,145 @@
+"""A throw-away home with sample sessions and a git repository, to try prong on."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from prong import paths
+from prong.agents.base import AgentStore, HasProgram, HasSamples
+from prong.code.capture import Capture
+from prong.code.snapshots import snapshot
+from prong.errors import ProngError
+from prong.model.code import TurnKey
+from prong.model.record import Record, field
+from prong.model.sessions import SessionRef
+from prong.plugins import BUILT_IN, Registry
+
+_AHEAD = timedelta(minutes=30)
+"""The samples are of full hours: "4h ago" stays true while somebody looks at them."""
+_AGE = timedelta(days=4)
+"""How long ago the shop was begun: before all sessions."""
+_OWN = {"XDG_STATE_HOME": "state", "XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "cache"}
+"""The folders in which prong keeps forks, worktrees and what it has seen."""
+
+
+class Demo(Record, frozen=True):
+    """What was written."""
+
+    repository: Path
+    stores: Mapping[str, AgentStore]
+    sessions: tuple[SessionRef, ...]
+    """For each agent a session that is worth a look."""
+    environment: Mapping[str, str]
+    """What to set to use prong on the samples."""
+    has_code: bool
+    """Whether the code of turns was kept; without git it was not."""
+
+    @contextmanager
+    def entered(self) -> Generator[None]:
+        """As in a shell with these variables set, and with nothing of the person's own."""
+        with _setting({**self.environment, **_private(self.repository.parent)}):
+            yield
+
+
+def write(registry: Registry, home: Path) -> Demo:
+    """Write the samples into an empty folder. Nothing outside of it is touched."""
+    shop = _Shop(home / "shop", datetime.now(UTC) + _AHEAD)
+    shop.folder.mkdir(parents=True)
+    own = {name: str(home / folder) for name, folder in _OWN.items()}
+    stores = {name: registry.make(name, [home / f".{name}"]) for name in BUILT_IN}
+    with _setting(own | _private(home)):
+        sessions = [
+            store.write_samples(str(shop.folder), shop.now, shop.turn_over)
+            for store in stores.values()
+            if isinstance(store, HasSamples)
+        ]
+        count = 0
+        with suppress(ProngError):
+            count = Capture(paths.state_dir()).rebuild([shop.folder])
+    roots = {
+        store.program.root_variable: str(store.roots[0])
+        for store in stores.values()
+        if isinstance(store, HasProgram)
+    }
+    return Demo(shop.folder, stores, tuple(sessions), roots | own, has_code=count > 0)
+
+
+class _Shop(Record):
+    """The folder of the samples, in which their turns happen."""
+
+    folder: Path
+    now: datetime
+    _files: set[str] = field(default_factory=set[str])
+
+    def turn_over(self, key: TurnKey, when: datetime, files: Mapping[str, str]) -> None:
+        """Change the files as the turn did, and keep them as a hook would."""
+        begins = not self._files
+        self._write(files)
+        git = shutil.which("git")
+        if git is None:
+            return  # sessions can be shown without git; the folder is then no repository
+        if begins:
+            self._make_repository(git)
+        # With a git that fails it is as without.
+        with suppress(ProngError):
+            snapshot.take(self.folder, key, when=when)
+
+    def _write(self, files: Mapping[str, str]) -> None:
+        for name in self._files - files.keys():
+            (self.folder / name).unlink()
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        self._files = set(files)
+
+    def _make_repository(self, git: str) -> None:
+        begun = (self.now - _AGE).isoformat()
+        environment = {
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": str(self.folder.parent),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_DATE": begun,
+            "GIT_COMMITTER_DATE": begun,
+        }
+        for words in (
+            ["init", "--quiet", "--initial-branch=main"],
+            ["add", "--all"],
+            ["commit", "--quiet", "--message=Start"],
+        ):
+            subprocess.run(
+                [git, "-c", "user.name=Demo", "-c", "user.email=demo@localhost", *words],
+                cwd=self.folder,
+                env=environment,
+                check=False,
+                capture_output=True,
+                timeout=30,
+            )
+
+
+def _private(home: Path) -> dict[str, str]:
+    """Variables with which neither prong nor git reads the person's settings."""
+    return {
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
+
+
+@contextmanager
+def _setting(variables: Mapping[str, str]) -> Generator[None]:
+    """Set variables of this process, for a while."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

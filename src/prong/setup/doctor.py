@@ -1,0 +1,261 @@
+"""What is installed, what is missing, and what to type about it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong import __version__, paths
+from prong.agents.base import AgentStore, HasHooks, HasProgram, HasRetention
+from prong.agents.settings.mcp_base import HasMcp
+from prong.errors import ProngError
+from prong.files import publication
+from prong.model.amounts import counted, size_text
+from prong.model.findings import Finding, Level
+from prong.model.record import Record
+from prong.model.sessions import Program, Session
+from prong.plugins import BUILT_IN
+from prong.processes import programs
+from prong.sessions.listing import SessionFilter
+from prong.setup import doctor_code
+from prong.setup.hooks import HookState
+from prong.setup.mcp import McpState
+from prong.storage import repairs
+from prong.workers import push
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+_WARN_BEFORE = timedelta(days=7)
+_NUMBER = re.compile(r"\d+(?:\.\d+)+")
+_LEAVE_OUT = "set PRONG_PLUGINS=none to disable plug-ins"
+
+
+class Report(Record, frozen=True):
+    findings: tuple[Finding, ...]
+
+    @property
+    def warnings(self) -> int:
+        return sum(finding.level is Level.WARNING for finding in self.findings)
+
+
+def examine(app: App) -> Report:
+    listing = app.list_sessions(SessionFilter(everything=True))
+    findings = [Finding("prong", Level.OK, f"version {__version__}"), *doctor_code.git()]
+    for name, store in app.stores.items():
+        sessions = [session for session in listing.sessions if session.agent == name]
+        findings.extend(_agent(app, name, store, sessions))
+    findings.extend(_unknown_agents(app))
+    left_out = (*listing.unusable, *listing.copies)
+    findings.extend(Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in left_out)
+    findings.extend(_unfinished(app))
+    findings.extend(_state(app))
+    findings.extend(doctor_code.examine(app, listing.sessions))
+    findings.extend(_pushes(app))
+    findings.extend(_plug_ins(app, listing.failed))
+    findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
+    return Report(tuple(findings))
+
+
+def _pushes(app: App) -> list[Finding]:
+    try:
+        return list(push.examine(app.workers.records.all()))
+    except ProngError:
+        return []  # what is wrong with the records is said above
+
+
+def _agent(app: App, name: str, store: AgentStore, sessions: list[Session]) -> list[Finding]:
+    try:
+        findings = [*_program(name, store), *_roots(name, store, sessions)]
+        return [*findings, *_hooks(app, name, store), *_mcp(app, name, store)]
+    except Exception as error:
+        if name in BUILT_IN:
+            raise
+        message = f"the plug-in failed: {type(error).__name__}: {error}"
+        return [Finding(name, Level.WARNING, message, _LEAVE_OUT)]
+
+
+def _unknown_agents(app: App) -> Iterable[Finding]:
+    for name in app.settings.extra_roots:
+        if name not in app.stores:
+            message = f"agents.{name}: unknown agent"
+            yield Finding("config", Level.WARNING, message, f"edit {paths.config_file()}")
+
+
+def _program(agent: str, store: AgentStore) -> Iterable[Finding]:
+    if not isinstance(store, HasProgram):
+        return
+    program = store.program
+    path = shutil.which(program.name)
+    if path is None:
+        message = f"{program.name} is not on PATH: sessions can be read and forked, but not resumed"
+        yield Finding(agent, Level.WARNING, message, program.install)
+        return
+    version = programs.output([path, "--version"])
+    if version is None:
+        yield Finding(agent, Level.WARNING, f"{path} does not run", program.install)
+        return
+    yield _version(agent, program, path, version.strip().splitlines()[0])
+    missing = programs.missing_flags(path, program.flags) or []
+    if missing:
+        message = f"it does not know {', '.join(missing)}"
+        yield Finding(agent, Level.WARNING, message, f"update it: {program.install}")
+    else:
+        yield Finding(agent, Level.OK, f"knows {', '.join(program.flags)}")
+
+
+def _version(agent: str, program: Program, path: str, said: str) -> Finding:
+    """Compare a version with the tested ones; one between them is as good."""
+    number = _NUMBER.search(said)
+    if number is None or not program.tested:
+        return Finding(agent, Level.OK, f"{path}: {said}")
+    found = f"{path}: {program.product} {number[0]}"
+    tested = f"tested: {', '.join(program.tested)}"
+    details = {"path": path, "version": number[0], "tested": program.tested}
+    if _parts(number[0]) > _parts(program.tested[-1]):
+        message = f"{found} is newer than the tested versions ({tested})"
+        return Finding(agent, Level.NOTE, message, details=details)
+    if _parts(number[0]) < _parts(program.tested[0]):
+        message = f"{found} is older than the tested versions ({tested})"
+        return Finding(agent, Level.NOTE, message, f"update it: {program.install}", details)
+    return Finding(agent, Level.OK, f"{found} ({tested})", details=details)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[Finding]:
+    for root in store.roots:
+        if not root.is_dir():
+            yield Finding(agent, Level.NOTE, f"{root} does not exist")
+            continue
+        here = [session for session in sessions if session.path.is_relative_to(root)]
+        size = sum(session.size for session in here)
+        turns = sum(session.turn_count for session in here)
+        counts = f"{counted(len(here), 'session')}, {counted(turns, 'turn')}"
+        message = f"{root}: {counts}, {size_text(size)}"
+        yield Finding(agent, Level.OK, message)
+        if isinstance(store, HasRetention):
+            yield from _retention(agent, store, root, here)
+
+
+def _retention(
+    agent: str, store: HasRetention, root: Path, sessions: list[Session]
+) -> Iterable[Finding]:
+    retention = store.retention(root)
+    if retention is None:
+        return
+    yield Finding(
+        agent, Level.OK, f"deletes sessions after {retention.days} days ({retention.source})"
+    )
+    now = datetime.now(UTC)
+    left = retention.days - _WARN_BEFORE.days
+    leaving = [one for one in sessions if one.updated and (now - one.updated).days >= left]
+    if leaving:
+        yield Finding(
+            agent,
+            Level.WARNING,
+            f"{counted(len(leaving), 'session')} will be deleted within {_WARN_BEFORE.days} days",
+            f'raise "cleanupPeriodDays" in {root / "settings.json"}',
+        )
+
+
+def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
+    # Where an agent keeps nothing, nobody uses it.
+    if not isinstance(store, HasHooks) or not any(root.is_dir() for root in store.roots):
+        return
+    (found,) = app.hooks(agent=agent)
+    if found.problem:
+        # Hooks that are turned off are so because somebody wanted it.
+        level = Level.WARNING if found.state is HookState.UNKNOWN else Level.NOTE
+        hint = found.hint or "prong hooks status"
+        yield Finding(agent, level, f"hooks: {found.problem}", hint)
+    elif found.state is HookState.INSTALLED:
+        yield Finding(agent, Level.OK, "hooks are installed: code is captured after every turn")
+    elif found.state is HookState.OUTDATED:
+        message = "hooks are outdated: some are missing or call another prong"
+        yield Finding(agent, Level.WARNING, message, "prong hooks install")
+    else:
+        message = "hooks are not installed: code is not captured"
+        yield Finding(agent, Level.NOTE, message, "prong hooks install")
+
+
+def _mcp(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
+    if not isinstance(store, HasMcp) or not any(root.is_dir() for root in store.roots):
+        return
+    install = f"prong mcp install --agent {agent}"
+    try:
+        found = app.mcp_setup.status(agent)
+    except ProngError as error:
+        yield Finding(agent, Level.WARNING, f"MCP: {error.message}", error.hint)
+        return
+    scope = found.entry.scope if found.entry else "user"
+    again = f"{install} --scope {scope}" if scope != "user" else install
+    if found.state is McpState.NONE:
+        message = "the MCP server is not registered: the agent cannot search and fork"
+        yield Finding(agent, Level.NOTE, message, install)
+    elif found.state is McpState.OUTDATED:
+        message = "the MCP server is outdated: it runs another prong or lacks environment variables"
+        yield Finding(agent, Level.WARNING, message, again)
+    else:
+        where = f"by the plug-in {found.plug_in}" if found.plug_in else scope
+        yield Finding(agent, Level.OK, f"the MCP server is registered ({where})")
+
+
+def _unfinished(app: App) -> Iterable[Finding]:
+    found = publication.leftovers(app.journal_dir)
+    if found:
+        message = f"{counted(len(found), 'fork')} interrupted; files are left over"
+        yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
+
+
+def _state(app: App) -> Iterable[Finding]:
+    health = app.state_health()
+    if health is None:
+        return
+    where = app.database
+    if health.problem:
+        message = f"{where}: {health.problem}"
+        yield Finding("state", Level.WARNING, message, "forks work, but are not recorded")
+    else:
+        yield Finding("state", Level.OK, f"{where}: {counted(health.forks, 'recorded fork')}")
+    for path in health.damaged:
+        message = f"{path} was damaged: a new state.db contains what could be recovered"
+        yield Finding("state", Level.NOTE, message, "delete it when nothing is missing")
+    for repair in repairs.found(where):
+        yield Finding("state", Level.NOTE, repair.message)
+    repairs.mark_seen(where)
+
+
+def fix(app: App) -> Iterable[Finding]:
+    """Clean up after forks that were killed, and record anew what was lost."""
+    for leftover in publication.leftovers(app.journal_dir):
+        try:
+            removed = publication.undo(leftover)
+        except OSError as error:
+            # What else is left is still cleaned.
+            yield Finding("forks", Level.WARNING, f"cannot remove leftovers of a fork: {error}")
+            continue
+        for path in removed:
+            yield Finding("forks", Level.OK, f"removed {path}")
+        if not removed:
+            yield Finding("forks", Level.OK, f"removed {leftover.journal}")
+    # Afterwards it is known which sessions are there, and which worktrees are theirs.
+    yield from doctor_code.fix(app)
+
+
+def _plug_ins(app: App, failed: Mapping[str, str]) -> Iterable[Finding]:
+    for plug_in in app.registry.plug_ins:
+        error = plug_in.error or failed.get(plug_in.name)
+        if error:
+            message = f"{plug_in.name} ({plug_in.target}) is broken: {error}"
+            yield Finding("plug-ins", Level.WARNING, message, _LEAVE_OUT)
+        else:
+            yield Finding("plug-ins", Level.OK, f"{plug_in.name} ({plug_in.target})")
+    if not app.registry.plug_ins:
+        yield Finding("plug-ins", Level.OK, "none")

@@ -1,0 +1,319 @@
+"""The MCP server of prong in the settings of agents: what would change, and changing it.
+
+The agents' own commands do it, so that what they write is what they read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prong.agents.base import HasProgram, capable
+from prong.agents.settings.mcp_base import (
+    AgentMcp,
+    HasMcp,
+    McpChange,
+    McpEntry,
+    McpScope,
+    McpServer,
+)
+from prong.errors import External, NotFound, ProngError, Taken, Unavailable, Unsupported, UsageError
+from prong.model.record import Record
+from prong.setup.schedule import prong_command
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+NAME = "prong"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_SCOPES: dict[McpScope, str] = {
+    "user": "for all folders",
+    "local": "for this repository, and for you alone",
+    "project": "for everyone who works in this folder",
+}
+_HANDED_ON = (
+    *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
+    *("TMUX", "TMUX_PANE", "TMUX_TMPDIR", "PRONG_TMUX_SOCKET"),
+    *("KITTY_WINDOW_ID", "KITTY_LISTEN_ON", "PRONG_KITTY_SOCKET"),
+    *("WEZTERM_PANE", "WEZTERM_UNIX_SOCKET", "ITERM_SESSION_ID", "TERM_PROGRAM"),
+    *("DISPLAY", "WAYLAND_DISPLAY", "SSH_AUTH_SOCK", "PRONG_PLUGINS", "PRONG_WORKER"),
+    *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"),
+    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
+)
+"""Where things lie, which terminal is around, and what the agents of workers need to log in."""
+
+
+class McpState(StrEnum):
+    """How things stand with our server in one agent."""
+
+    INSTALLED = "installed"
+    OUTDATED = "outdated"
+    """It is another prong than this one, or one that gets too little of the environment."""
+    NONE = "none"
+
+
+class McpStatus(Record, frozen=True):
+    agent: str
+    state: McpState
+    entry: McpEntry | None = None
+    plug_in: str | None = None
+    """The plug-in that has it."""
+
+
+class McpPlan(Record, frozen=True):
+    """What installing or removing would do. A pure value: making it wrote nothing."""
+
+    agent: str
+    change: McpChange | None
+    commands: tuple[tuple[str, ...], ...] = ()
+    """What will be run."""
+    notes: tuple[str, ...] = ()
+    error: ProngError | None = None
+    """Why nothing can be done for this agent; others may go on without it."""
+
+    @property
+    def needed(self) -> bool:
+        change = self.change
+        return change is not None and _server_of(change.before) != _server_of(change.after)
+
+    @property
+    def path(self) -> Path | None:
+        """The file that changes."""
+        entry = self.change and (self.change.after or self.change.before)
+        return entry.path if entry else None
+
+    @property
+    def kind(self) -> str:
+        """What becomes of the entry, not of the file that it is in."""
+        change = self.change
+        if change is None or not self.needed:
+            return "none"
+        if change.before is None:
+            return "create"
+        return "delete" if change.after is None else "change"
+
+    @property
+    def diff(self) -> str:
+        """The entry before and after, each line with a sign."""
+        if self.change is None:
+            return ""
+        old, new = (_lines(one) for one in (self.change.before, self.change.after))
+        # Without the lines that tell where in a file this is.
+        found = list(difflib.unified_diff(old, new, lineterm="", n=len(old)))
+        return "\n".join(found[3:])
+
+
+class McpSetup:
+    """Telling agents of our server, and taking it back."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def plan_install(
+        self,
+        agent: str | None = None,
+        *,
+        scope: McpScope = "user",
+        name: str = NAME,
+        folder: Path | None = None,
+        read_only: bool = False,
+        env: Sequence[str] = (),
+    ) -> list[McpPlan]:
+        """What would be told to one agent, or to all that are installed here.
+
+        `env` has `NAME=VALUE` for what the server gets, and `NAME` for what is handed on to it.
+        """
+        place = folder or Path.cwd()
+        wanted = _server(self._app, scope, read_only=read_only, env=env)
+        _check_name(name)
+
+        def plan(agent: str) -> McpPlan:
+            servers = _servers(self._app, agent, scope)
+            before = servers.entry(name, scope, place)
+            if before is not None and not is_ours(before):
+                message = f"{before.path} has another server of the name {name}"
+                raise Taken(message, hint="--name prong-sessions, or any other name")
+            after = servers.planned(name, scope, place, wanted)
+            change = McpChange(name, scope, place, before, after)
+            return _plan(agent, servers, change, tuple(_notes(agent, servers, change)))
+
+        return _planned(self._app, agent, plan)
+
+    def plan_remove(
+        self,
+        agent: str | None = None,
+        *,
+        scope: McpScope | None = None,
+        name: str = NAME,
+        folder: Path | None = None,
+    ) -> list[McpPlan]:
+        """What would be taken out, of one scope or wherever this folder has it."""
+        place = folder or Path.cwd()
+        _check_name(name)
+
+        def plans(agent: str) -> list[McpPlan]:
+            servers = _servers(self._app, agent, scope)
+            some = (scope,) if scope else servers.scopes
+            entries = [entry for one in some if (entry := servers.entry(name, one, place))]
+            ours = [one for one in entries if is_ours(one)]
+            if entries and not ours:
+                message = f"{entries[0].path} has another program's server {name}: left unchanged"
+                raise NotFound(message, hint=f"the agent's own command: {agent} mcp remove {name}")
+            changes = [McpChange(name, one.scope, place, one, None) for one in ours]
+            found = [_plan(agent, servers, change) for change in changes]
+            return found or [McpPlan(agent, None)]
+
+        return _planned(self._app, agent, plans)
+
+    def change(self, plan: McpPlan) -> None:
+        """Do what a plan says, by the agent's own commands, and see that it is done."""
+        if plan.change is None or not plan.needed:
+            return
+        wanted = plan.change
+        servers = _servers(self._app, plan.agent, wanted.scope)
+        _require_program(self._app, plan.agent)
+        servers.carry_out(wanted)
+        found = servers.entry(wanted.name, wanted.scope, wanted.folder)
+        if _server_of(found) != _server_of(wanted.after):
+            message = f"{plan.agent} reported success, but its settings did not change"
+            raise External(message, hint=f"{plan.agent} mcp get {wanted.name}")
+
+    def status(self, agent: str, folder: Path | None = None) -> McpStatus:
+        """Whether an agent has our server in a folder. Raises `ConfigError` for a broken file."""
+        place = folder or Path.cwd()
+        servers = capable(self._app.store(agent), HasMcp, "have MCP servers").mcp_servers
+        for scope in servers.scopes:
+            found = servers.entry(NAME, scope, place)
+            if found is None or found.server is None or not is_ours(found):
+                continue
+            read_only = "--read-only" in found.server.command
+            wanted = _server(self._app, scope, read_only=read_only)
+            after = servers.planned(NAME, scope, place, wanted)
+            current = after.server == found.server
+            return McpStatus(agent, McpState.INSTALLED if current else McpState.OUTDATED, found)
+        plug_in = servers.plug_in(NAME)
+        return McpStatus(agent, McpState.INSTALLED if plug_in else McpState.NONE, plug_in=plug_in)
+
+
+def is_ours(entry: McpEntry) -> bool:
+    """True for a server that is a prong, whichever one."""
+    words = entry.server.command if entry.server is not None else ()
+    if words and words[0].rpartition("/")[2] == "prong":
+        return words[1:2] == ("mcp",)
+    return words[1:5] == ("-P", "-m", "prong", "mcp")
+
+
+def agents(app: App) -> list[str]:
+    """The agents that can ask MCP servers."""
+    return [name for name, store in app.stores.items() if isinstance(store, HasMcp)]
+
+
+def _planned(
+    app: App, agent: str | None, plan: Callable[[str], McpPlan | list[McpPlan]]
+) -> list[McpPlan]:
+    if agent is not None:
+        _require_program(app, agent)
+        return _listed(plan(agent))
+    plans: list[McpPlan] = []
+    for name in agents(app):
+        try:
+            _require_program(app, name)
+            plans += _listed(plan(name))
+        except ProngError as error:
+            plans.append(McpPlan(name, None, error=error))
+    return plans
+
+
+def _listed(made: McpPlan | list[McpPlan]) -> list[McpPlan]:
+    return made if isinstance(made, list) else [made]
+
+
+def _plan(agent: str, servers: AgentMcp, change: McpChange, notes: tuple[str, ...] = ()) -> McpPlan:
+    commands = tuple(tuple(words) for words in servers.commands(change))
+    return McpPlan(agent, change, commands, notes)
+
+
+def _notes(agent: str, servers: AgentMcp, change: McpChange) -> list[str]:
+    notes: list[str] = []
+    if change.scope == "project":
+        notes.append("everyone who gets this file needs `prong` on PATH")
+        if agent == "claude":
+            notes.append("Claude Code asks once before it starts a server of a project")
+        if shutil.which("prong") is None:
+            notes.append("prong is not on your PATH, so the agent will not find it either")
+    for scope in servers.scopes[: servers.scopes.index(change.scope)]:
+        other = servers.entry(change.name, scope, change.folder)
+        if other is not None:
+            notes.append(f"in this folder the one of {other.path} counts ({_SCOPES[scope]})")
+    if plug_in := servers.plug_in(NAME):
+        notes.append(f"the plug-in {plug_in} brings the same server: one of the two is enough")
+    if not servers.hands_on_all:
+        notes.append(f"{agent} passes on only the variables that are named; keys are not stored")
+    return notes
+
+
+def _server(app: App, scope: McpScope, *, read_only: bool, env: Sequence[str] = ()) -> McpServer:
+    # A file for everybody must not have a path of one person's machine in it.
+    program = ("prong",) if scope == "project" else prong_command()
+    words = (*program, "mcp", *(["--read-only"] if read_only else []))
+    pairs = dict(one.split("=", 1) for one in env if "=" in one)
+    names = [one for one in env if "=" not in one]
+    for name in (*pairs, *names):
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise UsageError(f"{name!r} is not a variable name", hint="--env NAME or NAME=VALUE")
+    return McpServer(
+        words, pairs, tuple(dict.fromkeys([*app.root_variables(), *_HANDED_ON, *names]))
+    )
+
+
+def _servers(app: App, agent: str, scope: McpScope | None) -> AgentMcp:
+    servers = capable(app.store(agent), HasMcp, "have MCP servers").mcp_servers
+    if scope is not None and scope not in servers.scopes:
+        known = ", ".join(servers.scopes)
+        message = f"{agent} keeps no MCP servers {_SCOPES[scope]}"
+        raise Unsupported(message, hint=f"--scope {known}")
+    return servers
+
+
+def _require_program(app: App, agent: str) -> None:
+    store = app.store(agent)
+    if isinstance(store, HasProgram) and shutil.which(store.program.name) is None:
+        program = store.program
+        raise Unavailable(f"{program.name} is not on PATH", hint=program.install)
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        message = f"{name!r} is not a server name: use letters, digits, - and _"
+        raise UsageError(message, hint=f"--name {NAME}")
+
+
+def _server_of(entry: McpEntry | None) -> McpServer | None:
+    return entry.server if entry is not None else None
+
+
+def _lines(entry: McpEntry | None) -> list[str]:
+    return entry.text.split("\n") if entry is not None else []
+
+
+def plan_view(plan: McpPlan, *, done: bool) -> dict[str, Any]:
+    """For `--json`."""
+    change = plan.change
+    return {
+        "agent": plan.agent,
+        "scope": change.scope if change else None,
+        "name": change.name if change else None,
+        "changed": done and plan.needed and plan.error is None,
+        "commands": [list(words) for words in plan.commands] if plan.needed else [],
+        "path": str(plan.path) if plan.path else None,
+        "change": plan.kind,
+        "diff": plan.diff,
+        "notes": list(plan.notes),
+        "problem": plan.error.message if plan.error is not None else None,
+    }

@@ -1,0 +1,257 @@
+"""Having index and exports brought up to date at intervals, by what the system has for that."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from prong.errors import NotFound, ProngError, Taken, Unavailable, UsageError
+from prong.files.edits import Edit
+from prong.model.record import Record
+from prong.search.qmd.setup import INSTALL
+from prong.setup.schedulers.cron import Cron
+from prong.setup.schedulers.job import Entry, Job, Scheduler
+from prong.setup.schedulers.launchd import Launchd
+from prong.setup.schedulers.systemd import Systemd
+from prong.views import json
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+SCHEDULERS = ("launchd", "systemd", "cron")
+"""In the order in which they are tried."""
+_FOLDERS = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
+
+
+class ScheduleState(StrEnum):
+    INSTALLED = "installed"
+    OUTDATED = "outdated"
+    """It calls another prong than this one."""
+    OFF = "off"
+    """It is written down, but the scheduler does not run it."""
+    NONE = "none"
+    UNKNOWN = "unknown"
+    """The scheduler does not say."""
+
+
+class ScheduleStatus(Record, frozen=True):
+    scheduler: str
+    state: ScheduleState
+    every: timedelta | None = None
+    commands: tuple[str, ...] = ()
+    next_run: datetime | None = None
+    problem: str | None = None
+    """Why the scheduler cannot be used here, or does not answer."""
+
+
+class ScheduleArguments(TypedDict, total=False):
+    """How a job is scheduled."""
+
+    scheduler: str | None
+    """The one to use; else the first that is there."""
+    collection: str | None
+    """The collection of qmd that each export refreshes."""
+
+
+class SchedulePlan(Record, frozen=True):
+    """What would be written. A pure value: making it changed nothing."""
+
+    scheduler: str
+    remove: bool
+    edits: tuple[Edit, ...]
+    every: timedelta | None = None
+    commands: tuple[str, ...] = ()
+    """For people to read."""
+    notes: tuple[str, ...] = ()
+    needed: bool = True
+    """False when all is as it should be."""
+
+
+def status(app: App) -> list[ScheduleStatus]:
+    """How it stands with each scheduler."""
+    return [_status(scheduler) for scheduler in _schedulers(app)]
+
+
+def _status(scheduler: Scheduler) -> ScheduleStatus:
+    missing = scheduler.missing()
+    try:
+        entry = scheduler.entry()
+    except ProngError as error:
+        return ScheduleStatus(scheduler.name, ScheduleState.UNKNOWN, problem=error.message)
+    if entry is None:
+        return ScheduleStatus(scheduler.name, ScheduleState.NONE, problem=missing)
+    state = ScheduleState.INSTALLED
+    if not entry.active:
+        state = ScheduleState.OFF
+    elif not _is_current(scheduler, entry):
+        state = ScheduleState.OUTDATED
+    return ScheduleStatus(
+        scheduler.name, state, entry.every, entry.commands, entry.next_run, missing
+    )
+
+
+def _is_current(scheduler: Scheduler, entry: Entry) -> bool:
+    program = scheduler.written(prong_command())
+    return any(program in command for command in entry.commands)
+
+
+def plan_install(
+    app: App,
+    every: timedelta,
+    export: Path | None,
+    scheduler: str | None = None,
+    collection: str | None = None,
+) -> SchedulePlan:
+    """What would be written, for the scheduler that was chosen or the first that is there.
+
+    With `collection`, each export also refreshes this collection of qmd.
+    """
+    if collection is not None and export is None:
+        raise UsageError("a collection of qmd is made of exports", hint="--export DIR")
+    chosen = _chosen(app, scheduler)
+    for other in _schedulers(app):
+        if other.name != chosen.name and _entry(other) is not None:
+            raise Taken(
+                f"already scheduled with {other.name}",
+                hint=f"prong schedule remove --with {other.name}",
+            )
+    job = Job(tuple(_commands(export, collection)), every)
+    edits = chosen.edits(job)
+    entry = chosen.entry()
+    needed = entry is None or not entry.active or any(one.before != one.after for one in edits)
+    return SchedulePlan(
+        chosen.name,
+        remove=False,
+        edits=edits,
+        every=every,
+        commands=tuple(map(shlex.join, job.commands)),
+        notes=tuple(_notes(app)),
+        needed=needed,
+    )
+
+
+def plan_remove(app: App, chosen: str | None) -> list[SchedulePlan]:
+    """What would be taken out, wherever there is something of ours."""
+    plans: list[SchedulePlan] = []
+    for scheduler in _schedulers(app):
+        if chosen in (None, scheduler.name) and scheduler.entry() is not None:
+            edits = scheduler.edits(None)
+            plans.append(SchedulePlan(scheduler.name, remove=True, edits=edits))
+    return plans
+
+
+def change(app: App, plan: SchedulePlan) -> None:
+    """Do what a plan says."""
+    if plan.needed:
+        _named(app, plan.scheduler).apply(plan.edits, remove=plan.remove)
+
+
+def prong_command() -> tuple[str, ...]:
+    """How to call this very prong from anywhere."""
+    beside = Path(sys.executable).with_name("prong")
+    if beside.is_file() and os.access(beside, os.X_OK):
+        return (str(beside),)
+    # -P: not the modules of the folder that it is started in.
+    return (sys.executable, "-P", "-m", "prong")
+
+
+def _commands(export: Path | None, collection: str | None) -> list[tuple[str, ...]]:
+    commands: list[tuple[str, ...]] = [(*prong_command(), "index")]
+    if export is not None:
+        folder = os.path.abspath(export)  # noqa: PTH100 -- it runs in another folder
+        path: tuple[str, ...] = ()
+        qmd: tuple[str, ...] = ()
+        if collection is not None:
+            path = ("/usr/bin/env", f"PATH={_path_of_qmd()}")
+            qmd = ("--index", f"--collection={collection}")
+        commands.append((*path, *prong_command(), "export", *qmd, "--", folder))
+    return commands
+
+
+def _path_of_qmd() -> str:
+    """A PATH with qmd and the program that runs it: a scheduler knows only that of the system."""
+    qmd = shutil.which("qmd")
+    if qmd is None:
+        raise Unavailable("qmd is not on PATH", hint=INSTALL)
+    programs = (qmd, shutil.which("node"))
+    own = [os.path.dirname(os.path.abspath(one)) for one in programs if one]  # noqa: PTH100
+    return os.pathsep.join(dict.fromkeys([*own, "/usr/local/bin", "/usr/bin", "/bin"]))
+
+
+def _notes(app: App) -> list[str]:
+    """What is set here and will not be there."""
+    names = [name for name in (*app.root_variables(), *_FOLDERS) if os.environ.get(name)]
+    if not names:
+        return []
+    told = f"{', '.join(names)} may not be set when the job runs: it does not get your environment"
+    return [f"{told}; agents.NAME.roots in config.toml names other folders of agents"]
+
+
+def _schedulers(app: App) -> list[Scheduler]:
+    backups = app.state_dir / "schedule"
+    return [Launchd(backups), Systemd(backups), Cron(backups)]
+
+
+def _named(app: App, name: str) -> Scheduler:
+    for scheduler in _schedulers(app):
+        if scheduler.name == name:
+            return scheduler
+    raise NotFound(f"unknown scheduler {name!r}", hint=f"one of {', '.join(SCHEDULERS)}")
+
+
+def _chosen(app: App, name: str | None) -> Scheduler:
+    some = [_named(app, name)] if name else _schedulers(app)
+    reasons: list[str] = []
+    for scheduler in some:
+        reason = scheduler.missing()
+        if reason is None:
+            return scheduler
+        reasons.append(f"{scheduler.name}: {reason}")
+    raise Unavailable(
+        f"no scheduler found ({'; '.join(reasons)})",
+        hint=f"run it by hand: {shlex.join((*prong_command(), 'index'))}",
+    )
+
+
+def _entry(scheduler: Scheduler) -> Entry | None:
+    try:
+        return scheduler.entry()
+    except ProngError:
+        return None
+
+
+def status_view(one: ScheduleStatus) -> dict[str, Any]:
+    """For `--json`."""
+    return {
+        "with": one.scheduler,
+        "state": one.state.value,
+        "every_s": _seconds(one.every),
+        "commands": list(one.commands),
+        "next": json.time(one.next_run),
+        "problem": one.problem,
+    }
+
+
+def plan_view(plan: SchedulePlan, *, done: bool) -> dict[str, Any]:
+    """For `--json`."""
+    return {
+        "with": plan.scheduler,
+        "changed": done and plan.needed,
+        "every_s": _seconds(plan.every),
+        "commands": list(plan.commands),
+        "files": [
+            {"path": str(edit.path), "change": edit.kind, "diff": edit.diff()}
+            for edit in plan.edits
+        ],
+        "notes": list(plan.notes),
+    }
+
+
+def _seconds(span: timedelta | None) -> int | None:
+    return None if span is None else round(span.total_seconds())

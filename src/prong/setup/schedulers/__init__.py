@@ -1,0 +1,1 @@
+"""What runs programs at intervals: systemd, launchd, cron."""

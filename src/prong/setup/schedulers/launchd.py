@@ -1,0 +1,109 @@
+"""An agent of launchd, on a Mac: a property list in the user's library."""
+
+import os
+import plistlib
+import shlex
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+from prong.errors import ProngError, Taken
+from prong.files import edits
+from prong.files.edits import Backups, Edit
+from prong.setup.schedulers.job import MARKER, Entry, Job, ask, failed
+
+_LABEL = "prong.refresh"
+
+
+class Launchd:
+    name = "launchd"
+
+    def __init__(self, backups: Path) -> None:
+        self._file = Path.home() / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
+        self._backups = Backups(backups, self.name)
+        self._domain = f"gui/{os.getuid()}"
+
+    def missing(self) -> str | None:
+        return None if shutil.which("launchctl") else "launchctl is not on PATH"
+
+    def entry(self) -> Entry | None:
+        content = edits.read(self._file)
+        if not _is_ours(content):
+            return None
+        table = _table(content)
+        seconds = table.get("StartInterval")
+        every = timedelta(seconds=seconds) if isinstance(seconds, int) else None
+        words = table.get("ProgramArguments")
+        commands: tuple[str, ...] = ()
+        if isinstance(words, list):
+            commands = (shlex.join(map(str, cast(list[Any], words))),)
+        active = False
+        if self.missing() is None:
+            with suppress(ProngError):
+                active = ask("launchctl", "print", f"{self._domain}/{_LABEL}").status == 0
+        return Entry(every, commands, active)
+
+    def edits(self, job: Job | None) -> tuple[Edit, ...]:
+        before = edits.read(self._file)
+        if before is not None and not _is_ours(before):
+            where = str(self._file)
+            raise Taken(f"prong did not write {where}", hint="rename it", path=where)
+        return (Edit(self._file, before, None if job is None else _content(job)),)
+
+    def apply(self, edits: Sequence[Edit], *, remove: bool) -> None:
+        if remove:
+            self._turn_off()
+            self._backups.remove(edits)
+            return
+        replaced = any(edit.before is not None for edit in edits)
+        if replaced:
+            self._turn_off()
+        self._backups.install(edits, [None for _ in edits])
+        # `load` is the older name of it, and the only one that old systems know.
+        modern = ("launchctl", "bootstrap", self._domain, str(self._file))
+        answer = ask(*modern)
+        if answer.status and ask("launchctl", "load", "-w", str(self._file)).status:
+            if not replaced:
+                self._backups.remove([Edit(edit.path, edit.after, None) for edit in edits])
+            raise failed(modern, answer)
+
+    def _turn_off(self) -> None:
+        """It may be off already."""
+        with suppress(ProngError):
+            if ask("launchctl", "bootout", f"{self._domain}/{_LABEL}").status:
+                ask("launchctl", "unload", "-w", str(self._file))
+
+    def written(self, command: Sequence[str]) -> str:
+        return shlex.join(command)
+
+
+def _content(job: Job) -> bytes:
+    words = list(job.commands[0])
+    if len(job.commands) > 1:
+        # It knows of one program only.
+        words = ["/bin/sh", "-c", " && ".join(map(shlex.join, job.commands))]
+    table = {
+        "Label": _LABEL,
+        "ProgramArguments": words,
+        "StartInterval": job.seconds,
+        "ProcessType": "Background",
+        "LowPriorityIO": True,
+        "Nice": 10,
+    }
+    head, plist, rest = plistlib.dumps(table, sort_keys=False).partition(b"<plist")
+    return head + f"<!-- {MARKER} -->\n".encode() + plist + rest
+
+
+def _table(content: bytes | None) -> dict[str, Any]:
+    try:
+        table: Any = plistlib.loads(content or b"")
+    except Exception:  # noqa: BLE001 -- plistlib lets through what its parsers raise
+        return {}
+    return cast(dict[str, Any], table) if isinstance(table, dict) else {}
+
+
+def _is_ours(content: bytes | None) -> bool:
+    return content is not None and MARKER.encode() in content

@@ -1,0 +1,132 @@
+"""A timer of the user's own systemd: a service that runs the commands, and a timer for it."""
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from prong import paths
+from prong.errors import ProngError, Taken
+from prong.files import edits
+from prong.files.edits import Backups, Edit
+from prong.setup.schedulers.job import MARKER, Entry, Job, ask, demand
+
+_NAME = "prong-refresh"
+_TIMER = f"{_NAME}.timer"
+_PLAIN = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
+_UNSAFE = re.compile(r"[\"'\\]")
+_SERVICE = f"""# {MARKER}
+[Unit]
+Description=prong: bring the search index and the exports up to date
+
+[Service]
+Type=oneshot
+Nice=10
+"""
+_TIMES = f"""# {MARKER}
+[Unit]
+Description=prong: bring the search index and the exports up to date
+
+[Timer]
+OnActiveSec=5min
+"""
+
+
+class Systemd:
+    name = "systemd"
+
+    def __init__(self, backups: Path) -> None:
+        folder = paths.config_file().parent.parent / "systemd" / "user"
+        self._files = (folder / f"{_NAME}.service", folder / _TIMER)
+        self._backups = Backups(backups, self.name)
+
+    def missing(self) -> str | None:
+        if shutil.which("systemctl") is None:
+            return "systemctl is not on PATH"
+        try:
+            answer = ask("systemctl", "--user", "show", "--property=Version")
+        except ProngError as error:
+            return error.message
+        return None if answer.status == 0 else "systemd is not running for this user"
+
+    def entry(self) -> Entry | None:
+        contents = [edits.read(path) for path in self._files]
+        if not any(_is_ours(content) for content in contents):
+            return None
+        service, timer = ((content or b"").decode("utf-8", "replace") for content in contents)
+        commands = tuple(re.findall(r"^ExecStart=(.*)$", service, re.MULTILINE))
+        seconds = re.search(r"^OnUnitActiveSec=(\d+)s$", timer, re.MULTILINE)
+        every = timedelta(seconds=int(seconds[1])) if seconds else None
+        active = False
+        if shutil.which("systemctl"):
+            with suppress(ProngError):
+                active = ask("systemctl", "--user", "is-active", "--quiet", _TIMER).status == 0
+        return Entry(every, commands, active, _next_run() if active else None)
+
+    def edits(self, job: Job | None) -> tuple[Edit, ...]:
+        wanted: list[bytes | None] = [None, None]
+        if job is not None:
+            lines = "".join(f"ExecStart={self.written(command)}\n" for command in job.commands)
+            times = f"OnUnitActiveSec={job.seconds}s\n\n[Install]\nWantedBy=timers.target\n"
+            wanted = [(_SERVICE + lines).encode(), (_TIMES + times).encode()]
+        found: list[Edit] = []
+        for path, content in zip(self._files, wanted, strict=True):
+            before = edits.read(path)
+            if before is not None and not _is_ours(before):
+                raise Taken(f"prong did not write {path}", hint="rename it", path=str(path))
+            found.append(Edit(path, before, content))
+        return tuple(found)
+
+    def apply(self, edits: Sequence[Edit], *, remove: bool) -> None:
+        if remove:
+            # It may be off already, or systemd may be gone: the files go all the same.
+            with suppress(ProngError):
+                ask("systemctl", "--user", "disable", "--now", _TIMER)
+            self._backups.remove(edits)
+            with suppress(ProngError):
+                ask("systemctl", "--user", "daemon-reload")
+            return
+        self._backups.install(edits, [None for _ in edits])
+        try:
+            demand("systemctl", "--user", "daemon-reload")
+            demand("systemctl", "--user", "enable", "--now", _TIMER)
+            if any(edit.before is not None for edit in edits):
+                # One that runs already goes by the times that it was started with.
+                demand("systemctl", "--user", "restart", _TIMER)
+        except BaseException:
+            if all(edit.before is None for edit in edits):
+                self.apply([Edit(edit.path, edit.after, None) for edit in edits], remove=True)
+            raise
+
+    def written(self, command: Sequence[str]) -> str:
+        if _UNSAFE.search(command[0]):
+            # It takes no program of such a name, but any argument.
+            command = ("/usr/bin/env", *command)
+        # The colon says that no word has a variable in it; older systemd does not know it.
+        prefix = ":" if any("$" in word for word in command) else ""
+        return prefix + " ".join(map(_word, command))
+
+
+def _word(word: str) -> str:
+    escaped = word.replace("%", "%%")
+    if _PLAIN.fullmatch(word.replace("%", "")):
+        return escaped
+    return '"' + escaped.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _is_ours(content: bytes | None) -> bool:
+    return content is not None and MARKER.encode() in content
+
+
+def _next_run() -> datetime | None:
+    """As `list-timers` says; versions that cannot say it in JSON are not asked further."""
+    try:
+        answer = ask("systemctl", "--user", "list-timers", "--output=json", _TIMER)
+        rows: Any = json.loads(answer.output)
+        return datetime.fromtimestamp(rows[0]["next"] / 1_000_000, UTC)
+    except (ProngError, ValueError, TypeError, LookupError, OverflowError, OSError):
+        return None

@@ -1,0 +1,1 @@
+"""What prong itself keeps: state.db and the scan cache."""

@@ -1,0 +1,145 @@
+"""What each agent was last heard to do, in state.db: busy, idle, waiting or gone.
+
+Hooks tell it. One row for each session: what was told last counts, in whatever order it comes.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prong.log import debug
+from prong.model.record import Record
+from prong.model.sessions import SessionRef
+from prong.storage.connection import read, write
+from prong.storage.values import as_bytes, as_text
+
+_COLUMNS = ("agent", "session", "state", "detail", "time", "cwd", "worker")
+_ADD = f"""
+    INSERT INTO activity ({", ".join(_COLUMNS)}) VALUES (:{", :".join(_COLUMNS)})
+    ON CONFLICT (agent, session) DO UPDATE
+    SET state = excluded.state, detail = excluded.detail, time = excluded.time, cwd = excluded.cwd,
+        worker = coalesce(excluded.worker, activity.worker)
+    WHERE excluded.time >= activity.time
+"""  # noqa: S608 -- only the names above
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM activity"  # noqa: S608
+_ABOUT = """
+    WHERE session IN (SELECT value FROM json_each(?))
+    OR worker IN (SELECT value FROM json_each(?))
+"""
+
+
+class Activity(Record, frozen=True):
+    """What an agent has been doing in a session since a moment."""
+
+    session: SessionRef
+    state: str
+    """busy, idle, waiting (wants a person) or gone; a newer hook may tell more."""
+    time: datetime
+    detail: str | None = None
+    """Why, as the agent calls it: `permission_prompt`, `prompt_input_exit`."""
+    cwd: str | None = None
+    """Where it was then."""
+    worker: str | None = None
+    """The name of the worker that the agent runs as, when it was started as one."""
+
+
+class ActivityRecords:
+    """The last activity of each session. Reading works wherever it can; writing raises."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, *activities: Activity) -> None:
+        """Record what was heard, all or none. What is older than what is known changes nothing."""
+        if not activities:
+            return
+        rows = [_row(one) for one in activities]
+        write(self._path, lambda connection: connection.executemany(_ADD, rows))
+
+    def all(self) -> dict[SessionRef, Activity]:
+        """The last activity of each session that was ever heard of, the newest last."""
+        return self._found(f"{_SELECT} ORDER BY time, rowid")
+
+    def about(self, sessions: Iterable[str], workers: Iterable[str]) -> dict[SessionRef, Activity]:
+        """The last activity of these sessions, and of all that these workers ever had."""
+        wanted = (json.dumps(list(sessions)), json.dumps(list(workers)))
+        return self._found(f"{_SELECT} {_ABOUT} ORDER BY time, rowid", wanted)
+
+    def _found(self, query: str, values: tuple[str, ...] = ()) -> dict[SessionRef, Activity]:
+        found: dict[SessionRef, Activity] = {}
+        for row in read(self._path, query, values):
+            try:
+                activity = _activity(dict(zip(_COLUMNS, row, strict=True)))
+            except (ValueError, TypeError) as error:
+                debug(__name__, "a recorded activity is not readable: %s", error)
+            else:
+                found[activity.session] = activity
+        return found
+
+
+def told(events: Iterable[dict[str, Any]]) -> list[Activity]:
+    """What the lines of the spool tell of what agents do."""
+    found: list[Activity] = []
+    for event in events:
+        match event:
+            case {
+                "agent": str(agent),
+                "session": str(session),
+                "state": str(state),
+                "time": str(at),
+            }:
+                ref, time = SessionRef(agent, session), _time(at)
+                if time is not None and f"{ref} {state}".isprintable():
+                    detail, cwd = _word(event.get("detail")), _path(event.get("cwd"))
+                    worker = _word(event.get("worker"))
+                    found.append(Activity(ref, state, time, detail, cwd, worker))
+            case _:
+                pass
+    return found
+
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.isprintable() else None
+
+
+def _path(value: Any) -> str | None:
+    """None for what no folder can be called."""
+    try:
+        os.fsencode(value)
+    except (TypeError, UnicodeEncodeError):
+        return None
+    return value
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        return None
+
+
+def _row(activity: Activity) -> dict[str, Any]:
+    return {
+        "agent": activity.session.agent,
+        "session": activity.session.id,
+        "state": activity.state,
+        "detail": activity.detail,
+        # All alike, so that sqlite can compare them.
+        "time": activity.time.astimezone(UTC).isoformat(timespec="microseconds"),
+        "cwd": as_bytes(activity.cwd),
+        "worker": activity.worker,
+    }
+
+
+def _activity(row: dict[str, Any]) -> Activity:
+    return Activity(
+        SessionRef(row["agent"], row["session"]),
+        row["state"],
+        datetime.fromisoformat(row["time"]),
+        row["detail"],
+        as_text(row["cwd"]),
+        row["worker"],
+    )

@@ -1,0 +1,78 @@
+"""What became of a damaged state.db: a note beside each file that was kept, `damaged-<n>.json`."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from prong.files.journal import sync_file, sync_folder
+from prong.model.record import Record, replace
+
+
+class Repair(Record, frozen=True):
+    """A damaged file that was replaced by what could be salvaged from it."""
+
+    damaged: str
+    """The name of the damaged file, which is kept."""
+    reason: str
+    """What sqlite said of it."""
+    salvaged: Mapping[str, int]
+    """How many rows were read from each table."""
+    rebuilt: Mapping[str, int] | None = None
+    """How many records were made again from other sources; None while that was not tried."""
+    seen: bool = False
+    """Whether `prong doctor` has told somebody."""
+
+    @property
+    def message(self) -> str:
+        rows = ", ".join(f"{count} {table}" for table, count in self.salvaged.items() if count)
+        told = f"state.db was damaged ({self.reason}); salvaged: {rows or 'nothing'}"
+        if self.rebuilt is not None:
+            more = ", ".join(f"{count} {what}" for what, count in self.rebuilt.items() if count)
+            told += f"; rebuilt from git, session files and panes: {more or 'nothing more'}"
+        return f"{told}; the damaged file is kept as {self.damaged}: see prong doctor"
+
+    def after(self, rebuilt: Mapping[str, int]) -> "Repair":
+        return replace(self, rebuilt=rebuilt)
+
+
+def kept(path: Path) -> list[Path]:
+    """Damaged files that were replaced, oldest first."""
+    files = (one for one in path.parent.glob(f"{path.name}.damaged-*") if one.suffix[9:].isdigit())
+    return sorted(files, key=lambda one: int(one.suffix[9:]))
+
+
+def found(path: Path) -> list[Repair]:
+    """What is noted of the damaged files of a database, oldest first."""
+    repairs: list[Repair] = []
+    for damaged in kept(path):
+        with suppress(OSError, ValueError, TypeError, AttributeError):
+            note: Any = json.loads(_note(path, damaged.name).read_bytes())
+            note["damaged"] = damaged.name
+            repairs.append(Repair(**note))
+    return repairs
+
+
+def save(path: Path, repair: Repair) -> None:
+    """Write the note of a repair, whole or not at all."""
+    note = _note(path, repair.damaged)
+    new = note.with_name(f"{note.name}.new")
+    new.unlink(missing_ok=True)
+    new.touch(0o600, exist_ok=False)
+    fields = ("damaged", "reason", "salvaged", "rebuilt", "seen")
+    new.write_text(json.dumps({name: getattr(repair, name) for name in fields}) + "\n")
+    sync_file(new)
+    new.rename(note)
+    sync_folder(note.parent)
+
+
+def mark_seen(path: Path) -> None:
+    """Commands need not tell of these repairs any more."""
+    for repair in found(path):
+        if not repair.seen:
+            save(path, replace(repair, seen=True))
+
+
+def _note(path: Path, damaged: str) -> Path:
+    return path.with_name(f"{damaged}.json")

@@ -1,0 +1,1 @@
+"""What the screens show: rows, previews and texts."""

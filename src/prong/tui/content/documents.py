@@ -1,0 +1,49 @@
+"""Texts that fill a screen: a whole transcript, all that a turn changed. Made on a thread."""
+
+from collections.abc import Iterator
+
+from prong.app import App
+from prong.code.diff import CodeDiff
+from prong.model.sessions import Session
+from prong.sessions.transcript import paired
+from prong.tui.content import preview
+from prong.tui.content.preview import Preview
+from prong.tui.content.transcript import Transcript, rule
+from prong.tui.widgets.lines import Line, Mark, parted
+from prong.views.code_change import patch_lines, stat_rows, summary
+from prong.views.text import clean
+
+_STAT_COLUMNS = 78
+_STYLES = {"head": "bold", "hunk": "", "added": "added", "removed": "removed", "plain": ""}
+
+
+def transcript(app: App, session: Session, turn: int | None = None) -> Preview:
+    """All that was said; the turn of that number is seen first."""
+    lines: list[Line] = []
+    top = 0
+    shown = Transcript(everything=True)
+    known: int | None = None
+    for message in paired(app.messages(session)):
+        if message.turn is not None and message.turn != known:
+            known = message.turn
+            top = len(lines) if known == turn else top
+            lines.append(rule(f"turn {known}"))
+        lines += parted(shown.message(message))
+    return Preview(lines or preview.nothing("No messages yet."), top)
+
+
+def change(app: App, point: str) -> Preview:
+    """What was changed in the code at `SESSION@TURN`."""
+    return Preview(list(parted(_change(app.diff_code(point)))))
+
+
+def _change(found: CodeDiff) -> Iterator[Line]:
+    yield Line(summary(found) if found.files else "no code changes", "title")
+    yield from (Line(f"note: {clean(note)}", "dim") for note in found.notes)
+    yield from (preview.bar(*row) for row in stat_rows(found.files, _STAT_COLUMNS))
+    for kind, text, lead in patch_lines(found.patch()):
+        shown = text.expandtabs(4)
+        if kind == "head" and text.startswith("diff "):
+            yield Line()
+        marks = (Mark(0, lead, "hunk"),) if kind == "hunk" else ()
+        yield Line(shown, _STYLES[kind], marks)

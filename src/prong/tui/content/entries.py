@@ -1,0 +1,158 @@
+"""What the list of turns and sessions shows: two lines for each."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+from prong.model.amounts import counted
+from prong.model.search import Hit, Passage
+from prong.model.sessions import Session, SessionRef
+from prong.tui.widgets.lines import Line, Mark, line
+from prong.views.passage import cleaned, fitted, within
+from prong.views.text import age, cells, clean, cut, cut_left, pad, short_path
+from prong.views.turn_table import row
+
+_LEAST_FOLDER = 8
+_TURN_ID = 8
+
+
+class FoundEntry:
+    """A turn that was found, or a session; below another one of its family it is indented."""
+
+    def __init__(self, hit: Hit, name: str, *, is_below: bool = False) -> None:
+        """`name` is the short one of its session."""
+        self.hit = hit
+        self._name = name
+        self._lead = "└ " if is_below else ""
+        self._drawn: tuple[int, Sequence[Line]] | None = None
+
+    @property
+    def key(self) -> Hashable:
+        return (self.hit.ref, self.hit.turn.id if self.hit.turn else None)
+
+    @property
+    def session(self) -> Session | None:
+        return self.hit.session
+
+    @property
+    def point(self) -> str | None:
+        """What names the place to fork from; None where there is none."""
+        if not self.hit.can_fork or self.hit.ref is None:
+            return None
+        turn = self.hit.turn
+        return f"{self.hit.ref}@{turn.id}" if turn else str(self.hit.ref)
+
+    def draw(self, columns: int) -> Sequence[Line]:
+        if self._drawn is None or self._drawn[0] != columns:
+            self._drawn = (columns, (self._first(columns), self._second(columns)))
+        return self._drawn[1]
+
+    def _first(self, columns: int) -> Line:
+        hit = self.hit
+        right = [row(hit.turn, "").code if hit.turn else "", age(hit.date)]
+        return _with_right(self._lead, self._said(), "  ".join(filter(None, right)), columns)
+
+    def _said(self) -> Passage:
+        """The prompt, with what matches; else the passage that does."""
+        hit = self.hit
+        passage = cleaned(hit.passage)
+        if hit.turn is None:
+            return passage if passage.text else Passage(_title(hit.session))
+        prompt = cleaned(Passage(row(hit.turn, "").prompt)).text
+        return within(passage, prompt) or (passage if passage.marks else Passage(prompt))
+
+    def _second(self, columns: int) -> Line:
+        hit = self.hit
+        turn = hit.turn
+        at = ""
+        if turn is not None:
+            at = f"@{turn.index if turn.index is not None else turn.id[:_TURN_ID]}"
+        rest = [f"{hit.score:.2f}"]
+        if hit.also:
+            rest.append(f"+{counted(len(hit.also), 'copy', 'copies')}")
+        if turn is not None and turn.index is None:
+            rest.append("abandoned by a rewind")
+        if hit.warning:
+            rest.append(clean(hit.warning))
+        title = _title(hit.session)
+        where = short_path(hit.cwd)
+        lead = " " * len(self._lead)
+        return _meta(lead, self._name + at, where, [*rest, title], columns)
+
+
+class SessionEntry:
+    """A session in the list of all."""
+
+    def __init__(self, session: Session, name: str, *, is_below: bool = False) -> None:
+        self.session = session
+        self._name = name
+        self._lead = "└ " if is_below else ""
+
+    @property
+    def key(self) -> Hashable:
+        return (self.session.ref, None)
+
+    @property
+    def point(self) -> str | None:
+        return str(self.session.ref)
+
+    def draw(self, columns: int) -> Sequence[Line]:
+        session = self.session
+        first = _with_right(self._lead, Passage(_title(session)), age(session.updated), columns)
+        rest = [counted(session.turn_count, "turn")]
+        if session.parent is not None:
+            at = session.inherited if session.forked_at is None else session.forked_at
+            rest.append(f"fork of {session.parent.id[:8]}@{at}")
+        if session.branch:
+            rest.append(clean(session.branch))
+        lead = " " * len(self._lead)
+        return first, _meta(lead, self._name, short_path(session.cwd), rest, columns)
+
+
+def of_hits(hits: Iterable[Hit], names: Mapping[SessionRef, str]) -> list[FoundEntry]:
+    """Forks of one conversation together, where the best of them stands."""
+    families: dict[Hashable, list[Hit]] = {}
+    for number, hit in enumerate(hits):
+        families.setdefault(hit.family or hit.ref or number, []).append(hit)
+    return [
+        FoundEntry(hit, names.get(hit.ref, str(hit.ref)) if hit.ref else "?", is_below=at > 0)
+        for family in families.values()
+        for at, hit in enumerate(family)
+    ]
+
+
+def of_sessions(
+    sessions: Iterable[Session],
+    names: Mapping[SessionRef, str],
+    family: Mapping[SessionRef, Hashable],
+) -> list[SessionEntry]:
+    """Forks of one conversation together, where the newest of them stands."""
+    families: dict[Hashable, list[Session]] = {}
+    for session in sessions:
+        families.setdefault(family[session.ref], []).append(session)
+    return [
+        SessionEntry(session, names[session.ref], is_below=at > 0)
+        for some in families.values()
+        for at, session in enumerate(some)
+    ]
+
+
+def _title(session: Session | None) -> str:
+    return (clean(session.title) if session else "") or "(no prompt)"
+
+
+def _with_right(lead: str, passage: Passage, right: str, columns: int) -> Line:
+    """A passage, and something at the right edge."""
+    room = max(columns - cells(lead) - cells(right) - 2, 1)
+    shown = (fitted(passage, room, 1) or [Passage("")])[0]
+    text = f"{lead}{pad(shown.text, room)}  {right}"
+    marks = [Mark(a + len(lead), b + len(lead), "match") for a, b in shown.marks]
+    edge = len(text) - len(right)
+    return Line(text, marks=(Mark(0, len(lead), "rule"), *marks, Mark(edge, len(text), "dim")))
+
+
+def _meta(lead: str, name: str, folder: str, rest: Sequence[str], columns: int) -> Line:
+    """The name, the folder, and what else there is room for."""
+    left = columns - cells(lead) - cells(name) - 2
+    folder = cut_left(folder, max(left // 2, _LEAST_FOLDER))
+    left -= cells(folder) + 2
+    more = cut("  ".join(part for part in rest if part), max(left, 0))
+    return line(lead, (name, "name"), (f"  {folder}" if folder else "", "dim"), f"  {more}")

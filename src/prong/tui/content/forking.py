@@ -1,0 +1,159 @@
+"""A fork, from what a person wants to the running fork. Runs on a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from prong.errors import ProngError
+from prong.forks.context_window import Level, level
+from prong.forks.plan import ForkOptions
+from prong.model.forks import Code, Fork, ForkPlan, Launch, Method
+from prong.model.record import Record
+from prong.model.workers import WorkerStatus
+from prong.tui.content.form_words import in_the_form
+from prong.views.command_line import command_line
+from prong.views.fork_plan import code
+from prong.views.text import clean, short_path
+from prong.workers.launch import fork as worker_forking
+from prong.workers.launch.fork import ForkedWorker, ForkRuns
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+Run = Literal["pane", "here", "later"]
+"""Where a fork runs: in a pane of its own, in this terminal instead of the screen, or nowhere."""
+
+
+class Wish(Record, frozen=True):
+    """What a person wants. What nothing is said about is as `prong fork` has it."""
+
+    point: str
+    agent: str | None = None
+    method: str = Method.COPY.value
+    code: str | None = None
+    branch: str | None = None
+    into: str | None = None
+    prompt: str | None = None
+    full: bool = False
+    """The words instead of the summaries of compactions."""
+    count: int = 1
+
+    @property
+    def options(self) -> ForkOptions:
+        return ForkOptions(
+            agent=self.agent,
+            into=Path(self.into) if self.into else None,
+            method=Method(self.method),
+            code=Code(self.code) if self.code else None,
+            branch=self.branch,
+            prompt=self.prompt,
+            before_compaction=self.full,
+            count=self.count,
+        )
+
+
+class Planned(Record, frozen=True):
+    """What would be done, in words."""
+
+    plan: ForkPlan
+    code: str
+    """Which code it starts from, and what changed there."""
+    level: Level
+    """How full the window would be."""
+    command: str
+    turns: tuple[tuple[str, str], ...]
+    """The turns that it could be forked at: what to type behind the `@`, and the prompt."""
+    has_compactions: bool
+    has_panes: bool
+    """Whether panes can be opened where the person is."""
+
+
+class Made(Record, frozen=True):
+    """What was made."""
+
+    plan: ForkPlan
+    forks: tuple[Fork, ...]
+    workers: tuple[str, ...] = ()
+    errors: tuple[ProngError, ...] = ()
+    launch: Launch | None = None
+    """How to run it, where it does not run."""
+
+
+def plan(app: App, wish: Wish) -> Planned:
+    """What a fork would do. Writes nothing."""
+    planned, _ = worker_forking.plan(app, wish.point, wish.options, count=wish.count)
+    conversation = app.reading(planned.source).conversation
+    turns = [
+        (turn.id, f"{turn.index}: {clean(turn.prompt)}")
+        for turn in conversation.turns
+        if turn.index is not None
+    ]
+    left = next((turn for turn in conversation.abandoned if turn.id == planned.point.turn_id), None)
+    if left is not None:
+        turns.append((left.id, f"{left.id[:8]}: {clean(left.prompt)}"))
+    return Planned(
+        planned,
+        code(app, planned) if planned.worktree else "no code is touched",
+        level(planned.tokens, planned.window),
+        command_line(planned.launch),
+        (("0", "0: before the first prompt"), *turns),
+        any(at <= (planned.point.turn or 0) for at in conversation.compactions),
+        app.terminals.here() is not None,
+    )
+
+
+def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> Made:
+    """Make the fork, and start it where it is wanted and its program is there."""
+    if planned.missing is not None:
+        return Made(planned, tuple(app.forks(planned, wish.count)))
+    if run == "pane":
+        runs = ForkRuns(prompts=(wish.prompt,) if wish.prompt else ())
+        return _started(planned, list(worker_forking.start(app, planned, runs, wish.count)))
+    forks = tuple(app.forks(planned, wish.count))
+    launch = forks[0].launch
+    if launch is not None:
+        launch = app.hooked(planned.agent, launch)
+    return Made(planned, forks, launch=launch)
+
+
+def _started(planned: ForkPlan, done: Sequence[ForkedWorker]) -> Made:
+    errors = tuple(one.error for one in done if one.error is not None)
+    forks = tuple(one.fork for one in done if one.fork is not None)
+    if not forks and errors:
+        raise errors[0]
+    workers = tuple(one.worker.name for one in done if one.worker is not None)
+    launch = forks[0].launch if not workers else None
+    return Made(planned, forks, workers, errors, launch)
+
+
+def ready(app: App, name: str) -> WorkerStatus:
+    """A worker that has started, with its session open."""
+    return app.workers.ready(name)
+
+
+def told(made: Made) -> list[tuple[str, str]]:
+    """What was made, in lines: a style and a text."""
+    lines: list[tuple[str, str]] = []
+    for number, fork in enumerate(made.forks):
+        lines.append(("good", f"forked {fork.parent} into {fork.child}"))
+        if number < len(made.workers):
+            lines.append(("", f"runs as {made.workers[number]}"))
+        if fork.workspace is not None:
+            branch = f" on {fork.branch}" if fork.branch else ""
+            lines.append(("dim", f"in {short_path(str(fork.workspace))}{branch}"))
+    if any(fork.method is Method.SEED for fork in made.forks):
+        answered = all(fork.seed_ack_filtered for fork in made.forks)
+        waiting = answered and made.plan.prompt is None
+        rest = "; waiting for your next prompt" if waiting else ""
+        lines.append(("good", f"Fork created; context injected{rest}"))
+    lines += [("warning", in_the_form(one)) for fork in made.forks[:1] for one in fork.warnings]
+    for error in made.errors:
+        hint = f" (try: {error.hint})" if error.hint else ""
+        lines.append(("failed", f"{error.message}{hint}"))
+    launch = made.forks[0].launch
+    if made.launch is not None and launch is not None:
+        # Without our hooks, which are set only for a run from here.
+        lines.append(("dim", command_line(launch)))
+    return [(style, clean(text)) for style, text in lines]

@@ -1,0 +1,217 @@
+"""What is seen beside a list: the turn that was found, in its session; or a session by itself.
+
+Made on a thread: sessions are read for it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from prong.app import App
+from prong.code.diff import CodeDiff
+from prong.errors import ProngError, memory_checked
+from prong.model.amounts import counted
+from prong.model.search import Hit
+from prong.model.sessions import Conversation, Message, Session, Turn
+from prong.search.passages import Highlighter
+from prong.sessions.transcript import paired
+from prong.tui.content.transcript import Transcript, prompt, rule
+from prong.tui.widgets.lines import Line, Mark, line, parted
+from prong.views import turn_table
+from prong.views.code_change import stat_rows
+from prong.views.text import age, clean, short_path
+from prong.views.turn_preview import read
+
+_STAT_COLUMNS = 60
+_MOST_MESSAGES = 400
+"""Of a turn; who wants more opens the transcript."""
+_HEAD = 12
+"""Lines of an answer at the head and the tail of a session."""
+_COPIES = 3
+_FAR, _BEFORE = 20, 3
+"""Lines: how far down a match must be to be gone to, and how many are seen above it."""
+
+
+class Preview(NamedTuple):
+    lines: Sequence[Line]
+    top: int = 0
+    """The line to begin with."""
+
+
+Reader = Callable[[App], Preview]
+
+
+def attempt(app: App, read: Reader) -> Preview:
+    """What is read; where that fails, why."""
+    try:
+        with memory_checked():
+            return read(app)
+    except (ProngError, OSError) as error:
+        return failed(error)
+
+
+def of_hit(app: App, hit: Hit, highlight: Highlighter) -> Preview:
+    """The turn, what came before and behind it, then the head and the tail of its session."""
+    session, turn = hit.session, hit.turn
+    if session is None:
+        return Preview([Line(clean(hit.warning or "the session no longer exists"), "warning")])
+    if turn is None:
+        return of_session(app, session)
+    conversation = app.conversation(session)
+    everywhere = (*conversation.turns, *conversation.abandoned)
+    turn = next((one for one in everywhere if one.id == turn.id), turn)
+    lines = list(header(session, conversation))
+    if hit.also:
+        copies = [f"{ref.agent}:{ref.id[:8]}@{at}" for ref, at in hit.also[:_COPIES]]
+        more = f" and {len(hit.also) - _COPIES} more" if len(hit.also) > _COPIES else ""
+        lines.append(Line(f"the same turn is in {', '.join(copies)}{more}", "dim"))
+    lines += _beside(conversation, turn, -1)
+    lines += _turn(app, conversation, turn, highlight)
+    lines += _beside(conversation, turn, 1)
+    lines += _ends(app, conversation, turn)
+    lines = list(parted(lines))
+    # A match far below is gone to; mostly there is one in the prompt.
+    first = next((number for number, one in enumerate(lines) if highlight(one.text)), 0)
+    return Preview(lines, first - _BEFORE if first > _FAR else 0)
+
+
+def of_session(app: App, session: Session) -> Preview:
+    """Its head and its tail, and what was asked between them."""
+    conversation = app.conversation(session)
+    lines = [*header(session, conversation), *_ends(app, conversation, None)]
+    if len(conversation.turns) > 2:
+        lines += [Line(), rule("all prompts")]
+        lines += [
+            line((f"{turn.index:>4}  ", "dim"), clean(turn.prompt)) for turn in conversation.turns
+        ]
+    if not conversation.turns:
+        lines.append(Line("no prompts yet", "dim"))
+    return Preview(list(parted(lines)))
+
+
+def of_turn(
+    app: App, conversation: Conversation, turn: Turn, *, without_answer: bool = False
+) -> Preview:
+    """One turn: its prompt, what it did to the code, and what was said.
+
+    `without_answer` leaves out that the agent is ready, right after it was given a seed.
+    """
+    seen = read(app, conversation, turn)
+    lines = [*prompt(seen.prompt or "(no prompt)"), Line(_effort(turn), "dim"), Line()]
+    lines += [*_code(seen.code, seen.lack), Line()]
+    messages = paired(app.messages(conversation.session, turn=turn))
+    said = _said(messages, None, without_answer=without_answer)
+    return Preview(list(parted([*lines, *said])))
+
+
+def _effort(turn: Turn) -> str:
+    """What it took; in a narrow list there is no room for it."""
+    told = turn_table.row(turn, "")
+    tokens = f"{told.tokens} tokens so far" if told.tokens else ""
+    return " · ".join(part for part in (told.when, told.files, told.commands, tokens) if part)
+
+
+def header(session: Session, conversation: Conversation) -> Iterator[Line]:
+    """Which session it is."""
+    yield Line(clean(session.title) or "(no prompt)", "title")
+    facts = [
+        f"{session.agent}:{session.id[:8]}",
+        age(session.updated),
+        short_path(session.cwd),
+        clean(session.branch or ""),
+        clean(session.model or ""),
+        counted(len(conversation.turns), "turn"),
+    ]
+    yield Line(" · ".join(fact for fact in facts if fact), "dim")
+    if session.parent is not None:
+        at = session.inherited if session.forked_at is None else session.forked_at
+        yield Line(f"forked from {session.parent.agent}:{session.parent.id[:8]}@{at}", "dim")
+
+
+def _turn(
+    app: App, conversation: Conversation, turn: Turn, highlight: Highlighter
+) -> Iterator[Line]:
+    of = f"turn {turn.index} of {len(conversation.turns)}"
+    name = of if turn.index else f"turn {turn.id[:8]}, abandoned by a rewind"
+    when = age(turn.started)
+    yield rule(f"{name}, {when}" if when else name)
+    yield from prompt(clean(turn.prompt, lines=True).strip() or "(no prompt)")
+    yield Line()
+    messages = paired(app.messages(conversation.session, turn=turn))
+    yield from _said(messages, highlight)
+
+
+def _said(
+    messages: Iterator[Message], highlight: Highlighter | None, *, without_answer: bool = False
+) -> Iterator[Line]:
+    """All but the prompt, which stands above."""
+    asked = False
+    shown = Transcript(highlight)
+    for message in islice(messages, _MOST_MESSAGES):
+        if message.role == "user" and not asked:
+            asked = True
+        elif not (without_answer and message.role == "assistant"):
+            yield from shown.message(message)
+    if next(messages, None) is not None:
+        yield Line("… more in the transcript (t)", "dim")
+
+
+def _beside(conversation: Conversation, turn: Turn, by: int) -> list[Line]:
+    """The prompt before or behind a turn, in a line."""
+    if turn.index is None or not 1 <= turn.index + by <= len(conversation.turns):
+        return []
+    other = conversation.turns[turn.index + by - 1]
+    sign = "↑" if by < 0 else "↓"
+    return [line((f"{sign} turn {other.index}  ", "rule"), (clean(other.prompt), "dim"))]
+
+
+def _ends(app: App, conversation: Conversation, without: Turn | None) -> Iterator[Line]:
+    """The first turn and the last one, but not that which is shown already."""
+    turns = conversation.turns
+    ends = {turn.id: turn for turn in (*turns[:1], *turns[-1:])}
+    for turn in ends.values():
+        if without is not None and turn.id == without.id:
+            continue
+        yield Line()
+        yield rule(f"{'first' if turn is turns[0] else 'last'} turn ({turn.index})")
+        seen = read(app, conversation, turn)
+        yield from islice(prompt(seen.prompt or "(no prompt)"), _HEAD)
+        yield Line()
+        answer = list(Transcript().message(Message("assistant", seen.answer)))
+        yield from answer[:_HEAD]
+        if len(answer) > _HEAD:
+            yield Line("…", "dim")
+
+
+def _code(code: CodeDiff | None, lack: str) -> Iterator[Line]:
+    """How much changed in which file."""
+    if code is None:
+        yield Line(lack, "dim")
+    elif not code.files:
+        yield Line("no code changes", "dim")
+    else:
+        for row in stat_rows(code.files, _STAT_COLUMNS):
+            yield bar(*row)
+
+
+def bar(text: str, plus: int, minus: int) -> Line:
+    """How much was added and removed, drawn."""
+    whole = text + "+" * plus + "-" * minus
+    middle = len(text) + plus
+    return Line(
+        whole, marks=(Mark(len(text), middle, "added"), Mark(middle, len(whole), "removed"))
+    )
+
+
+def nothing(text: str) -> list[Line]:
+    """Where there is nothing to see."""
+    return [Line(text, "title")]
+
+
+def failed(error: ProngError | OSError) -> Preview:
+    """What to show where something cannot be read."""
+    message = error.message if isinstance(error, ProngError) else str(error)
+    lines = [Line(clean(message), "warning")]
+    if isinstance(error, ProngError) and error.hint:
+        lines.append(Line(f"try: {clean(error.hint)}", "dim"))
+    return Preview(lines)

@@ -1,0 +1,452 @@
+"""Before a fork: all that would be done, to be changed or agreed to. Then: what was made."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar, Literal
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Input, Static
+from textual.worker import Worker
+
+from prong.app import App
+from prong.errors import Busy, ProngError, Unavailable
+from prong.model.forks import Fork, Launch
+from prong.model.record import Record, replace
+from prong.threads import Newest
+from prong.tui.content import forking
+from prong.tui.content.forking import Made, Planned, Run, Wish
+from prong.tui.content.form_words import in_the_form
+from prong.tui.lanes import Lanes
+from prong.tui.screens.dialog import Dialog
+from prong.tui.screens.view import tell_bug
+from prong.tui.widgets.choice import Choice
+from prong.tui.widgets.field import Field
+from prong.tui.widgets.gauge import Gauge
+from prong.tui.widgets.text_line import TextLine
+from prong.views.text import clean, cut, short_path
+
+_TYPED = 0.2
+"""Seconds without a key until the plan is made anew."""
+_PATIENCE = 0.5
+"""So often, in seconds, it is looked whether somebody gave up waiting."""
+_LONGEST_TURN = 60
+_AROUND = 6
+"""Lines of the border, the title and the buttons."""
+_MOST = 9
+"""Forks at once."""
+_METHODS = (("copy", "copy"), ("native", "the agent's own fork"), ("seed", "seed: as a prompt"))
+_CODES = (
+    ("turn", "as of the turn"),
+    ("now", "as it is now"),
+    ("head", "the last commit"),
+    ("none", "untouched"),
+)
+_RUNS: tuple[tuple[Run, str], ...] = (
+    ("pane", "in a new pane"),
+    ("here", "in this terminal"),
+    ("later", "not now"),
+)
+_STYLES = {"good": "$text-success", "warning": "$text-warning", "failed": "$text-error"}
+
+
+class Next(Record, frozen=True):
+    """What the person wants to do with a fork that was made."""
+
+    wish: Literal["attach", "run", "turns"]
+    fork: Fork
+    worker: str | None = None
+    launch: Launch | None = None
+
+
+class ForkDialog(Dialog[Next | None]):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Cancel"),
+        Binding("enter", "agree", "Fork"),
+        Binding("w", "wait", "Wait"),
+        Binding("up", "app.focus_previous", show=False),
+        Binding("down", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, lanes: Lanes, point: str, title: str, agents: Sequence[str]) -> None:
+        super().__init__()
+        self._lanes = lanes
+        self._agents = agents
+        self._wish = Wish(point)
+        self._title = title
+        self._plans = Newest(lanes.forking)
+        self._planned: Planned | None = None
+        self._made: Made | None = None
+        self._shown: dict[str, str] = {}
+        """What stands in the fields that nobody has typed in."""
+        self._is_forking = False
+        self._seconds = 0
+        self._is_to_be_left = False
+        """Somebody wanted to leave while the fork was made."""
+        self._waits = False
+
+    def compose(self) -> ComposeResult:
+        unknown = [("", "...")]
+        counts = [(str(number), str(number)) for number in range(1, _MOST + 1)]
+        history = (("", "as the model sees it"), ("full", "all words"))
+        asks = "first prompt (optional)"
+        with Vertical(id="dialog"):
+            yield Static(f"Fork  {clean(self._title)}", id="dialog-title", markup=False)
+            with VerticalScroll(id="form", can_focus=False):
+                yield Field("from", Static("", id="source", markup=False))
+                yield Field("turn", Choice("", unknown, id="turn"))
+                yield Field(
+                    "agent",
+                    Choice("", unknown, id="agent"),
+                    Choice("how", _METHODS, id="method"),
+                    id="agent-field",
+                )
+                yield Field("history", Choice("", history, id="history"), id="history-field")
+                yield Field(
+                    "code", Choice("", _CODES, id="code"), Static("", id="code-told", markup=False)
+                )
+                yield Field("folder", TextLine(compact=True, id="folder"))
+                yield Field("branch", TextLine(compact=True, id="branch"))
+                yield Field("prompt", TextLine(placeholder=asks, compact=True, id="prompt"))
+                yield Field("run", Choice("", _RUNS, id="run"), Choice("count", counts, id="count"))
+                yield Field("size", Gauge("", id="size"))
+                yield Field("command", Static("", id="command", markup=False))
+                yield Static("", id="notes")
+            with VerticalScroll(id="made-box", can_focus=False):
+                yield Static("", id="made")
+            with Horizontal(id="buttons"):
+                yield Button("Fork", variant="primary", compact=True, id="fork")
+                yield Button("Wait until it is idle", compact=True, id="wait")
+                yield Button("Attach", variant="primary", compact=True, id="attach")
+                yield Button("Run it here", variant="primary", compact=True, id="run-here")
+                yield Button("Show turns", compact=True, id="turns")
+                yield Button("Cancel", compact=True, id="cancel")
+                yield Static("planning ...", id="progress", markup=False)
+
+    def on_mount(self) -> None:
+        for button in self.query(Button):
+            button.active_effect_duration = 0  # nothing moves, and no key is lost meanwhile
+        self._show_form()
+        self.query_one("#made-box").display = False
+        self._offer("cancel")
+        self._plan()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """What does not fit is scrolled to; the buttons are always there."""
+        for name in ("#form", "#made-box"):
+            self.query_one(name).styles.max_height = max(event.size.height - _AROUND, 1)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        tell_bug(self, event)
+
+    # -- planning ------------------------------------------------------------------------------
+
+    @on(Choice.Changed)
+    @on(Input.Changed)
+    def _changed(self) -> None:
+        if self._made is None and not self._is_forking:
+            self._plan()
+
+    def _plan(self) -> None:
+        self.run_worker(self._replan, group="plan", exclusive=True, exit_on_error=False)
+
+    async def _replan(self) -> None:
+        if self._planned is not None:
+            await asyncio.sleep(_TYPED)
+        wish = self._wished()
+        self._say("planning ...")
+        try:
+            planned = await self._plans.ask(partial(forking.plan, wish=wish))
+        except (ProngError, OSError) as error:
+            self._refuse(error)
+            return
+        if planned is not None:
+            self._wish = wish
+            self._show(planned)
+
+    def _wished(self) -> Wish:
+        """What stands in the form; what nobody has touched is left to the plan."""
+        if self._planned is None:
+            agent = self.query_one("#agent", Choice).value or None
+            return replace(self._wish, agent=agent)
+        turn = self.query_one("#turn", Choice).value
+        session = self._planned.plan.source.ref
+        folder = self._typed("folder")
+        code = self.query_one("#code", Choice).value
+        return Wish(
+            point=f"{session}@{turn}" if turn else self._wish.point,
+            agent=self.query_one("#agent", Choice).value or None,
+            method=self.query_one("#method", Choice).value,
+            code=None if folder or code == self._shown.get("code") else code,
+            branch=None if folder or code == "none" else self._typed("branch"),
+            into=folder,
+            prompt=self.query_one("#prompt", Input).value.strip() or None,
+            full=self.query_one("#history", Choice).value == "full",
+            count=int(self.query_one("#count", Choice).value),
+        )
+
+    def _typed(self, name: str) -> str | None:
+        """What a person wrote into a field; None when it is as the plan had it."""
+        text = self.query_one(f"#{name}", Input).value.strip()
+        return text if text and text != self._shown.get(name) else None
+
+    def _show(self, planned: Planned) -> None:
+        is_first = self._planned is None
+        self._planned = planned
+        self._show_form()
+        plan = planned.plan
+        source = plan.source
+        told = [str(source.ref), source.model or "", source.branch or ""]
+        self.query_one("#source", Static).update(clean("  ".join(filter(None, told))))
+        self._offer_turns(planned)
+        self._offer_agents(plan.agent)
+        self.query_one("#history-field").display = planned.has_compactions
+        self.query_one("#code-told", Static).update(clean(planned.code))
+        if is_first:
+            run: Run = "pane" if planned.has_panes else "here"
+            self.query_one("#run", Choice).choose(run)
+        if self._wish.code is None:
+            # What fits best, until somebody says otherwise.
+            self.query_one("#code", Choice).choose(plan.code.value)
+            self._shown["code"] = plan.code.value
+        self._fill("folder", short_path(str(plan.workspace)))
+        self._fill("branch", plan.worktree.branch if plan.worktree else "")
+        self.query_one("#branch", Input).disabled = plan.worktree is None
+        self.query_one("#size", Gauge).show(plan.tokens, plan.window, planned.level)
+        self.query_one("#command", Static).update(planned.command)
+        self._note([("warning", f"! {in_the_form(clean(one))}") for one in plan.warnings])
+        self._waits = False
+        self._offer("fork", "cancel")
+        if is_first:
+            self.query_one("#fork", Button).focus()
+        # As the form says it now: what is forked is what is shown.
+        self._wish = self._wished()
+        self._say("")
+
+    def _show_form(self) -> None:
+        """Without a plan there is nothing to fill in."""
+        for field in self.query(Field):
+            field.display = self._planned is not None
+
+    def _offer_agents(self, agent: str | None) -> None:
+        agents = [(name, name) for name in self._agents]
+        self.query_one("#agent", Choice).offer(agents, agent)
+
+    def _offer_turns(self, planned: Planned) -> None:
+        point = planned.plan.point
+        turns = [(id_, cut(text, _LONGEST_TURN)) for id_, text in planned.turns]
+        self.query_one("#turn", Choice).offer(turns, point.turn_id or "0")
+
+    def _fill(self, name: str, text: str) -> None:
+        """Write what the plan has into a field that nobody has typed in, or is about to."""
+        field = self.query_one(f"#{name}", Input)
+        is_untouched = field.value == self._shown.get(name)
+        if self._typed(name) is not None or (field.has_focus and not is_untouched):
+            return
+        with field.prevent(Input.Changed):
+            field.value = text
+        self._shown[name] = text
+
+    def _refuse(self, error: ProngError | OSError) -> None:
+        """There is no such fork, for now or ever."""
+        self._show_form()
+        if self._planned is None and isinstance(error, Unavailable):
+            # Another agent may be there.
+            self._offer_agents(self._wish.agent or self._wish.point.partition(":")[0])
+            self.query_one("#agent-field").display = True
+        message = error.message if isinstance(error, ProngError) else str(error)
+        hint = error.hint if isinstance(error, ProngError) else None
+        notes = [("failed", clean(message))]
+        if hint and not isinstance(error, Busy):
+            notes.append(("dim", f"try: {in_the_form(clean(hint))}"))
+        self._note(notes)
+        self._say("")
+        self._waits = False
+        if isinstance(error, Busy):
+            self._offer("wait", "cancel")
+            self.query_one("#wait", Button).focus()
+        else:
+            self._offer("cancel")
+
+    # -- waiting -------------------------------------------------------------------------------
+
+    @on(Button.Pressed, "#wait")
+    def action_wait(self) -> None:
+        if self.query_one("#wait", Button).display and not self._waits:
+            self._waits = True
+            self._offer("cancel")
+            self.run_worker(self._wait, group="plan", exclusive=True, exit_on_error=False)
+
+    async def _wait(self) -> None:
+        """Until the agent is done with the turn. Leaving the dialog ends it."""
+        wish = self._wished()
+        self._say("waiting until the agent is done ...")
+        while self._waits:
+            try:
+                planned = await self._plans.ask(partial(_when_idle, wish=wish))
+            except Busy:
+                continue
+            except (ProngError, OSError) as error:
+                self._refuse(error)
+                return
+            if planned is not None:
+                self._wish = wish
+                self._show(planned)
+            return
+
+    # -- forking -------------------------------------------------------------------------------
+
+    @on(Input.Submitted)
+    @on(Button.Pressed, "#fork")
+    def action_agree(self) -> None:
+        if self._planned is None or self._is_forking or self._made is not None:
+            return
+        if self.query_one("#fork", Button).display:
+            self._is_forking = True
+            # A plan that comes now would be drawn over what was made.
+            self.workers.cancel_group(self, "plan")  # pyright: ignore[reportUnknownMemberType]
+            self._plans.drop()
+            self.query_one("#form").disabled = True
+            self._offer()
+            self.run_worker(self._fork, group="fork", exit_on_error=False)
+
+    async def _fork(self) -> None:
+        run: Run = self._run()
+        self._seconds = 0
+        self._is_to_be_left = False
+        counting = self.set_interval(1.0, self._count_seconds)
+        self._say("forking ...")
+        try:
+            made = await self._forked(run)
+        except (ProngError, OSError) as error:
+            self._refuse(error)
+            if not isinstance(error, Busy):
+                self._offer("fork", "cancel")
+            return
+        except BaseException:
+            self._offer("fork", "cancel")
+            raise
+        finally:
+            counting.stop()
+            self._is_forking = False
+            self.query_one("#form").disabled = False
+            self._say("")
+        if made is not None:
+            self._made = made
+            await self._tell(made, run)
+
+    async def _forked(self, run: Run) -> Made | None:
+        """Make what is shown; None when that was not all, and there is more to be read first."""
+        planned, wish = self._planned, self._wished()
+        assert planned is not None
+        if wish != self._wish:
+            # Something was typed that the plan does not know yet.
+            again = await self._lanes.forking.do(partial(forking.plan, wish=wish))
+            self._wish = wish
+            self._show(again)
+            if again.plan.warnings != planned.plan.warnings:
+                return None
+            self._offer()
+            planned = again
+        return await self._lanes.forking.do(
+            partial(forking.make, planned=planned.plan, wish=wish, run=run)
+        )
+
+    def _run(self) -> Run:
+        value = self.query_one("#run", Choice).value
+        return next(run for run, _ in _RUNS if run == value)
+
+    def _count_seconds(self) -> None:
+        self._seconds += 1
+        self._say_how_long()
+
+    def _say_how_long(self) -> None:
+        told = f"forking ... {self._seconds} s"
+        self._say(f"{told}; it is finished first" if self._is_to_be_left else told)
+
+    async def _tell(self, made: Made, run: Run) -> None:
+        if run == "here" and made.launch is not None:
+            self.answer(Next("run", made.forks[0], launch=made.launch))
+            return
+        self.query_one("#form").display = False
+        self.query_one("#made-box").display = True
+        self.query_one("#made", Static).update(_content(forking.told(made)))
+        self.query_one("#cancel", Button).label = "Close"
+        actions = ["attach"] if made.workers else ["run-here"] if made.launch else []
+        self._offer(*actions, "turns", "cancel")
+        self.query_one(f"#{(*actions, 'turns')[0]}", Button).focus()
+        self._say("")
+        if made.workers:
+            await self._see_start(made.workers[0])
+
+    async def _see_start(self, name: str) -> None:
+        """What the agent says once it has started."""
+        self._say(f"{name} starts ...")
+        # Beside the looks at workers, which go on meanwhile.
+        lane = self._lanes.aside("start", finishes=False)
+        try:
+            status = await lane.do(partial(forking.ready, name=name))
+        except (ProngError, OSError) as error:
+            self._say(clean(error.message if isinstance(error, ProngError) else str(error)))
+            return
+        finally:
+            lane.close()
+        wants = f" ({status.evidence.detail})" if status.evidence.detail else ""
+        self._say(f"{name} is {status.state.value}{clean(wants)}")
+
+    # -- leaving -------------------------------------------------------------------------------
+
+    @on(Button.Pressed, "#cancel")
+    def action_leave(self) -> None:
+        if self._is_forking:
+            self._is_to_be_left = True
+            self._say_how_long()
+            return
+        self._waits = False
+        self.answer(None)
+
+    @on(Button.Pressed, "#attach")
+    def _attach_it(self) -> None:
+        self._leave_with("attach")
+
+    @on(Button.Pressed, "#run-here")
+    def _run_here(self) -> None:
+        self._leave_with("run")
+
+    @on(Button.Pressed, "#turns")
+    def _turns(self) -> None:
+        self._leave_with("turns")
+
+    def _leave_with(self, wish: Literal["attach", "run", "turns"]) -> None:
+        made = self._made
+        assert made is not None
+        worker = made.workers[0] if made.workers else None
+        self.answer(Next(wish, made.forks[0], worker, made.launch))
+
+    # -- telling -------------------------------------------------------------------------------
+
+    def _say(self, text: str) -> None:
+        self.query_one("#progress", Static).update(text)
+
+    def _note(self, notes: list[tuple[str, str]]) -> None:
+        self.query_one("#notes", Static).update(_content(notes))
+
+    def _offer(self, *names: str) -> None:
+        """Show these buttons and no others."""
+        for button in self.query("#buttons Button").results(Button):
+            button.display = button.id in names
+
+
+def _content(lines: list[tuple[str, str]]) -> Content:
+    """Lines, each with its style."""
+    return Content("\n").join(Content.styled(text, _STYLES.get(style, "")) for style, text in lines)
+
+
+def _when_idle(app: App, wish: Wish) -> Planned:
+    """The plan, when the agent is done; `Busy` after a moment."""
+    session = app.session(wish.point)
+    return app.when_idle(session, lambda: forking.plan(app, wish), _PATIENCE)

@@ -1,0 +1,99 @@
+"""One of a few values, in one line: the arrow keys, Space or a click take the next one."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from prong.views.text import cells
+
+
+class Choice(Widget, can_focus=True):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,space", "turn(1)", "Next", show=False),
+        Binding("left", "turn(-1)", "Before", show=False),
+    ]
+    at: reactive[int] = reactive(0)
+
+    class Changed(Message):
+        """Another value was chosen by the person."""
+
+        def __init__(self, choice: "Choice", value: str) -> None:
+            super().__init__()
+            self.choice = choice
+            self.value = value
+
+        @property
+        def control(self) -> "Choice":
+            return self.choice
+
+    def __init__(
+        self,
+        label: str,
+        values: Sequence[tuple[str, str]],
+        *,
+        value: str | None = None,
+        id: str | None = None,  # noqa: A002 -- as every widget calls it
+    ) -> None:
+        """`values` are the values and what is shown for each."""
+        super().__init__(id=id)
+        self._label = label
+        self._values = list(values)
+        self._widest = _widest(self._values)
+        self.set_reactive(Choice.at, self._place(value))
+
+    @property
+    def value(self) -> str:
+        return self._values[self.at][0]
+
+    def choose(self, value: str | None) -> None:
+        """Without telling anybody."""
+        with self.prevent(self.Changed):
+            self.at = self._place(value)
+        self.refresh(layout=True)
+
+    def offer(self, values: Sequence[tuple[str, str]], value: str | None = None) -> None:
+        """Other values to choose from."""
+        if list(values) == self._values and self._place(value) == self.at:
+            return  # a layout for nothing
+        self._values = list(values)
+        self._widest = _widest(self._values)
+        self.set_reactive(Choice.at, 0)
+        self.choose(value)
+
+    def _place(self, value: str | None) -> int:
+        return next((n for n, one in enumerate(self._values) if one[0] == value), 0)
+
+    def action_turn(self, by: int) -> None:
+        self.at = (self.at + by) % len(self._values)
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.action_turn(1)
+
+    def watch_at(self, old: int, new: int) -> None:
+        self.set_class(new != 0, "-chosen")
+        if old != new:
+            self.post_message(self.Changed(self, self.value))
+
+    def render(self) -> Content:
+        label = f"{self._label} " if self._label else ""
+        return Content.assemble(
+            (label, "$text-muted"),
+            ("<", "$text-disabled"),
+            self._values[self.at][1],
+            (">", "$text-disabled"),
+        )
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        return len(self._label) + bool(self._label) + 2 + self._widest
+
+
+def _widest(values: Sequence[tuple[str, str]]) -> int:
+    return max(cells(text) for _, text in values)

@@ -1,0 +1,35 @@
+"""How much of the model's window a fork takes, as a bar."""
+
+from textual.content import Content
+from textual.widgets import Static
+
+from prong.forks.context_window import Level
+from prong.model.amounts import counted
+
+_BAR = 20
+_STYLES = {
+    Level.OK: "$text-success",
+    Level.NEAR: "$text-warning",
+    Level.OVER: "$text-error",
+    Level.UNKNOWN: "$text-muted",
+}
+_WORDS = {Level.NEAR: "  close to the window", Level.OVER: "  more than the window"}
+
+
+class Gauge(Static):
+    def show(self, tokens: int, window: int | None, level: Level) -> None:
+        told = f"about {tokens:,} tokens" if tokens != 1 else counted(tokens, "token")
+        if window is None:
+            self.update(Content(f"{told}; the model's window is unknown"))
+            return
+        share = tokens / window
+        full = min(round(share * _BAR), _BAR)
+        style = _STYLES[level]
+        self.update(
+            Content.assemble(
+                ("█" * full, style),
+                ("░" * (_BAR - full), "$text-disabled"),
+                f" {share:.0%}  {told} of {window:,}",
+                (_WORDS.get(level, ""), style),
+            )
+        )

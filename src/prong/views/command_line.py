@@ -1,0 +1,42 @@
+"""Commands to start, as they can be pasted into a shell."""
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from prong.model.forks import Launch
+
+_UNSAFE = re.compile(r"[^\x20-\x7e\xa0-\U0010ffff]|[\u2028-\u202f\u2066-\u2069\ufeff]")
+"""What a terminal would obey, or what would not survive being copied from it."""
+
+
+def command_line(launch: "Launch") -> str:
+    """What to type in a shell, exactly, from the folder one is in; safe to be shown."""
+    words = [f"{name}={quoted(value)}" for name, value in launch.env.items()]
+    line = " ".join([*words, *map(quoted, launch.argv)])
+    return line if _is_here(launch.cwd) else f"cd {quoted(str(launch.cwd))} && {line}"
+
+
+def quoted(word: str) -> str:
+    """A word for a shell. One with control characters is spelled, as bash, zsh and ksh read it."""
+    import shlex
+
+    if not _UNSAFE.search(word):
+        return shlex.quote(word)
+    spelled = word.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"$'{_UNSAFE.sub(_spelled, spelled)}'"
+
+
+def _spelled(found: re.Match[str]) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in found[0].encode("utf-8", "surrogateescape"))
+
+
+def _is_here(folder: "Path") -> bool:
+    from pathlib import Path
+
+    try:
+        return folder.samefile(Path())
+    except OSError:
+        return False

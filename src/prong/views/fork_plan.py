@@ -1,0 +1,85 @@
+"""A plan of a fork in words: the same rows in every front end."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prong.errors import ProngError
+from prong.model.amounts import counted
+from prong.views.code_change import summary
+from prong.views.text import short_path
+
+if TYPE_CHECKING:
+    from prong.app import App
+    from prong.model.code import Snapshot
+    from prong.model.forks import ForkPlan
+
+_BAR = 20
+_COMMIT = 7
+
+
+def plan_rows(app: "App", plan: "ForkPlan", count: int) -> Iterator[tuple[str, str]]:
+    """Names and texts; a text may be empty."""
+    new = plan.new_id or "chosen by the agent"
+    converted = plan.agent != plan.source.agent and plan.method == "copy"
+    how = "converted copy" if converted else plan.method
+    yield "from", f"{plan.point}  {plan.source.title}"
+    yield "to", f"{plan.agent}:{new} ({how})" if plan.new_id else f"{plan.agent}, {new} ({how})"
+    if count > 1:
+        yield "count", f"{count} forks: this one, and {count - 1} more like it"
+    if plan.worktree is None:
+        yield "folder", f"{short_path(str(plan.workspace))} (no code is touched)"
+    else:
+        yield "code", code(app, plan)
+        yield "folder", f"{short_path(str(plan.workspace))} (a new worktree)"
+        yield "branch", plan.worktree.branch
+    yield "size", _size(plan)
+    yield "title", plan.title or ""
+    yield "prompt", plan.prompt or ""
+    for warning in plan.warnings:
+        yield "note", warning
+
+
+def code(app: "App", plan: "ForkPlan") -> str:
+    """Which code the worktree of a fork has."""
+    worktree = plan.worktree
+    assert worktree is not None
+    where = short_path(str(worktree.repo))
+    if worktree.snapshot is not None:
+        return _as_captured(app, plan, worktree.snapshot)
+    if worktree.code.value == "now":
+        return f"current code of {where}"
+    if worktree.code.value == "head":
+        return f"last commit of {where}"
+    return f"nearest commit, not exact: {(worktree.commit or '')[:_COMMIT]}"
+
+
+def _as_captured(app: "App", plan: "ForkPlan", snapshot: "Snapshot") -> str:
+    """`as at turn 3, a1b2c3d (+12 -3 in 4 files)`: what that turn changed."""
+    commit = snapshot.commit[:_COMMIT]
+    try:
+        conversation = app.reading(plan.source).conversation
+    except (ProngError, OSError):
+        return f"as captured, {commit}"  # the source is gone, now that it is forked
+    everywhere = (*conversation.turns, *conversation.abandoned)
+    turn = next((one for one in everywhere if one.id == snapshot.turn_id), None)
+    if turn is None:
+        return f"before the first turn, {commit}"
+    name = f"as at turn {turn.index or turn.id[:8]}, {commit}"
+    try:
+        change = app.change_of(conversation, turn)
+    except ProngError:
+        return name  # that of the turn before is not known
+    return f"{name} ({summary(change) if change.files else 'nothing changed'})"
+
+
+def _size(plan: "ForkPlan") -> str:
+    tokens = (
+        f"about {counted(plan.tokens, 'token')}"
+        if plan.tokens < 1000
+        else (f"about {plan.tokens:,} tokens")
+    )
+    if plan.window is None:
+        return f"{tokens}; the model's window is unknown"
+    share = plan.tokens / plan.window
+    full = min(round(share * _BAR), _BAR)
+    return f"{tokens} of {plan.window:,} [{'#' * full}{'.' * (_BAR - full)}] {share:.0%}"

@@ -1,0 +1,110 @@
+"""Searches in the shapes that scripts may rely on (docs/reference/json.md)."""
+
+from typing import Any
+
+from prong.model.search import Attempt, Hit, IndexState, Query, SearchResult
+from prong.model.sessions import SessionRef, Turn
+from prong.views import json
+
+View = dict[str, Any]
+
+
+def result(value: SearchResult, *, snippets: bool = True) -> View:
+    """The answer to a search. Without `snippets`, no words of the turns but their prompts."""
+    failed = value.failures
+    qmd = [one.error for one in failed if one.engine == "qmd"]
+    return {
+        "query": value.query.text,
+        "filters": _filters(value.query),
+        "engine": value.engine,
+        "fallback_used": bool(value.engine and failed),
+        "qmd_error": qmd[0] if qmd else None,
+        "attempts": [attempt(one) for one in value.attempts],
+        "index": _searched(value.index),
+        "hits": [hit(one, rank, snippet=snippets) for rank, one in enumerate(value.hits, start=1)],
+        "total": value.total,
+        "guidance": dict(value.guidance) if value.guidance is not None else None,
+        "notes": list(value.notes),
+    }
+
+
+def _filters(value: Query) -> View:
+    return {
+        "agent": value.agent,
+        "project": str(value.project) if value.project is not None else None,
+        "since": json.time(value.since),
+        "files": list(value.files),
+        "has_snapshot": value.has_snapshot,
+        "limit": value.limit,
+        "min_score": value.min_score,
+        "sessions": value.by_session,
+    }
+
+
+def _searched(value: IndexState) -> View:
+    """What a search counts of the index; how large it is would take longer than the search."""
+    told = index(value)
+    return {name: told[name] for name in told if name not in ("size", "vectors", "unread")}
+
+
+def attempt(value: Attempt) -> View:
+    return {
+        "engine": value.engine,
+        "mode": value.mode,
+        "command": list(value.command),
+        "error": value.error,
+        "skipped": value.skipped,
+        "seconds": round(value.seconds, 3),
+        "hits": value.hits,
+    }
+
+
+def index(value: IndexState) -> View:
+    return {
+        "sessions": value.sessions,
+        "turns": value.turns,
+        "age_s": round(value.age_s, 1) if value.age_s is not None else None,
+        "complete": value.complete,
+        "behind": value.behind,
+        "size": value.size,
+        "vectors": value.vectors,
+        "unread": value.unread,
+        "busy": value.busy,
+        "kept": value.kept,
+    }
+
+
+def hit(value: Hit, rank: int, *, snippet: bool = True) -> View:
+    session, turn, ref = value.session, value.turn, value.ref
+    return {
+        "rank": rank,
+        "ref": place(ref, turn),
+        "session": str(ref) if ref else None,
+        "agent": ref.agent if ref else None,
+        "session_id": ref.id if ref else None,
+        "title": session.title if session else None,
+        "turn": turn.index if turn else None,
+        "turn_id": turn.id if turn else None,
+        "score": round(value.score, 4),
+        "engine": value.engine,
+        "snippet": value.passage.text if snippet else None,
+        "marks": [list(mark) for mark in value.passage.marks] if snippet else [],
+        "prompt": turn.prompt if turn else None,
+        "cwd": value.cwd,
+        "date": json.time(value.date),
+        "path": session.file if session else None,
+        "source_path": value.source,
+        "also": [str(one) if at is None else f"{one}@{at}" for one, at in value.also],
+        "more": value.more,
+        "snapshot": turn.snapshot if turn else None,
+        "diffstat": json.diffstat(turn.changes) if turn else None,
+        "can_fork": value.can_fork,
+        "warning": value.warning,
+    }
+
+
+def place(ref: SessionRef | None, turn: Turn | None) -> str | None:
+    """What to type for it: `claude:<id>@<turn>`; a turn that a rewind left has only its id."""
+    if ref is None or turn is None:
+        return str(ref) if ref else None
+    return f"{ref}@{turn.index if turn.index is not None else turn.id}"

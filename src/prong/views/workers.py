@@ -1,0 +1,106 @@
+"""The JSON of workers. Fields are added, never renamed (docs/reference/json.md)."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from prong.model.workers import WorkerState, WorkerStatus
+from prong.views import json
+from prong.views.json import View
+
+if TYPE_CHECKING:
+    from prong.workers.launch.plan import WorkerPlan
+
+
+def worker(value: WorkerStatus, now: datetime | None = None) -> View:
+    """A worker as `prong ps` has it."""
+    info, evidence = value.worker, value.evidence
+    return {
+        "name": info.name,
+        "worker": info.name,
+        "agent": info.agent,
+        "state": value.state.value,
+        "evidence": evidence.source,
+        "detail": evidence.detail,
+        "age_s": age(value, now),
+        "session": f"{info.agent}:{info.session}" if info.session else None,
+        "turn": value.turn,
+        "workspace": str(info.workspace),
+        "worktree": str(info.worktree) if info.worktree else None,
+        "branch": info.branch,
+        "pane": {"terminal": info.pane.terminal, "id": info.pane.id} if info.pane else None,
+        "headless": info.headless,
+        "pid": info.process.pid if info.process else None,
+        "command": words(info.command),
+        "created": json.time(info.created),
+        "started": json.time(info.started),
+        "stopped": json.time(info.stopped),
+        "last_line": value.last_line,
+        "last_input": value.last_input,
+        "fork": info.fork,
+        "forked_from": info.forked_from,
+        "version": info.version,
+        "exit_code": value.exit_code,
+        "log": str(info.log) if info.log else None,
+        "commit_turns": info.commit_turns,
+        "push": info.push,
+        "push_failure": value.push_failure,
+    }
+
+
+def status(value: WorkerStatus, now: datetime | None = None) -> View:
+    """The answer to: is it idle? Then all that `prong ps` tells of it."""
+    view = worker(value, now)
+    first = {
+        "worker": value.worker.name,
+        "idle": value.state is WorkerState.IDLE,
+        **{name: view[name] for name in ("state", "evidence", "age_s")},
+    }
+    return {**first, **view}
+
+
+def plan(value: WorkerPlan) -> View:
+    """What would be started. Of the environment only the names: values may be keys."""
+    options, trust = value.options, value.trust
+    fork = json.plan(value.fork) if value.fork else None
+    if fork is not None:
+        fork["env"] = sorted(fork["env"])
+    return {
+        "name": value.name,
+        "agent": value.agent,
+        "session": f"{value.agent}:{value.session}" if value.session else None,
+        "workspace": str(value.workspace),
+        "worktree": str(value.worktree.path) if value.worktree else None,
+        "branch": value.worktree.branch if value.worktree else None,
+        "terminal": options.terminal,
+        "place": options.place.value if options.place else None,
+        "headless": options.headless,
+        "trusted": value.trusted,
+        "trust_file": str(trust.path) if trust else None,
+        "command": list(value.launch.argv) if value.launch else words(value.command),
+        "env": sorted(options.env),
+        "prompt": options.prompt,
+        "fork": fork,
+        "warnings": list(value.warnings),
+    }
+
+
+def age(value: WorkerStatus, now: datetime | None = None) -> float | None:
+    """For how many seconds it has been so, to the millisecond; None when nobody knows."""
+    if value.evidence.time is None:
+        return None
+    passed = (now or datetime.now(UTC)) - value.evidence.time
+    # A clock that was set back must not make a claim come from the future.
+    return max(round(passed.total_seconds(), 3), 0.0)
+
+
+def words(command: str | tuple[str, ...]) -> list[str]:
+    """A command as the program gets it, also when a person configured it as one text."""
+    if isinstance(command, tuple):
+        return list(command)
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return [command]

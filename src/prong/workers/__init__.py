@@ -1,0 +1,1 @@
+"""Workers: agents that run under a name."""

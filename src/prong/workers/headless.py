@@ -1,0 +1,154 @@
+"""Headless workers: one process for each turn, detached, its output in a file.
+
+Nothing supervises them, so nothing is lost when prong ends. Whether a turn is over is told by the
+process; how it ended, by the last event that it printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.agents import command
+from prong.agents.base import capable
+from prong.agents.run import environment
+from prong.agents.worker_base import CanWork, HeadlessEvents, NewSession, Route
+from prong.errors import Busy, NotFound, Unavailable
+from prong.model.record import replace
+from prong.model.workers import WorkerInfo
+from prong.paths import private_dir
+from prong.processes.process import is_alive, process_of
+from prong.workers import lock
+from prong.workers.launch import environment as worker_environment
+from prong.workers.send import literal
+from prong.workers.state import Lookout
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+_TURN = "prong.turn"
+"""The type of the line that we write before each turn."""
+_children: list[subprocess.Popen[bytes]] = []
+"""Nobody waits for them, but Python wants to be told of those that ended."""
+
+
+def log_file(app: App, name: str) -> Path:
+    """Where a new worker's output goes; a later one of the same name gets another file."""
+    now = f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+    return private_dir(app.state_dir / "workers") / f"{name}-{now}.jsonl"
+
+
+def turn(
+    app: App,
+    worker: WorkerInfo,
+    text: str,
+    env: Mapping[str, str] | None = None,
+    *,
+    as_command: bool = False,
+) -> WorkerInfo:
+    """Start the next turn; returns when its process runs. Raises `Busy` while another one does.
+
+    `env` is what a person gave for this turn only.
+    """
+    text = text if as_command else literal(app, worker, text, Route.STDIN)
+    with lock.alone(app, worker.name):
+        # Somebody else may have been faster; and only its output may tell which session it has.
+        worker = Lookout(app).look([app.workers.named(worker.name)])[0].worker
+        if worker.process is not None and is_alive(worker.process):
+            raise Busy(f"{worker.name} is busy", hint=f"prong wait {worker.name}")
+        return _started(app, worker, text, env)
+
+
+def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | None) -> WorkerInfo:
+    if not worker.workspace.is_dir():
+        hint = f"prong fork {worker.name} --into DIR uses another folder"
+        raise NotFound(
+            f"the folder of {worker.name} no longer exists: {worker.workspace}", hint=hint
+        )
+    store = command.commanded(app.store(worker.agent), worker.command)
+    session = NewSession(worker.session, worker.workspace)
+    resume = worker.session is not None and app.path_of(worker.agent, worker.session) is not None
+    launch = capable(store, CanWork, "be a worker").headless(session, resume=resume)
+    marks = worker_environment.marked(
+        worker.name, commit_turns=worker.commit_turns, push=worker.push
+    )
+    shell = worker_environment.carried(os.environ)
+    both = {**shell, **worker.env, **launch.env, **(env or {}), **marks}
+    launch = replace(launch, env=both)
+    launch = app.hooked(worker.agent, launch)
+    log = worker.log or log_file(app, worker.name)
+    now = datetime.now(UTC)
+    mark = json.dumps({"type": _TURN, "time": now.isoformat()})
+    _children[:] = [process for process in _children if process.poll() is None]
+    with (
+        tempfile.TemporaryFile() as prompt,
+        os.fdopen(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "ab") as output,
+    ):
+        prompt.write(text.encode("utf-8", "surrogateescape"))
+        prompt.seek(0)
+        output.write(f"{mark}\n".encode())
+        output.flush()
+        try:
+            started = subprocess.Popen(
+                launch.argv,
+                cwd=launch.cwd,
+                env=environment(launch),
+                stdin=prompt,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            message = f"{launch.argv[0]} does not start: {error.strerror}"
+            raise Unavailable(message, hint="prong doctor") from None
+    _children.append(started)
+    try:
+        return app.workers.records.change(
+            worker.name,
+            process=process_of(started.pid),
+            log=log,
+            started=now,
+            prompted=now,
+            stopped=None,
+        )
+    except BaseException:
+        started.kill()  # nobody would know of it
+        raise
+
+
+def run_of(worker: WorkerInfo) -> str | None:
+    """What tells the last recorded turn of a worker from others in its output."""
+    return worker.started.astimezone(UTC).isoformat() if worker.started else None
+
+
+def events(app: App, worker: WorkerInfo, run: str | None = None) -> HeadlessEvents:
+    """What the turn that was started at that time has printed so far; without one, the last."""
+    store = capable(app.store(worker.agent), CanWork, "be a worker")
+    return store.headless_events(_turn(worker.log, run))
+
+
+def complaints(worker: WorkerInfo) -> str:
+    """What the program of the last turn said that is no event."""
+    lines = [line for line in _turn(worker.log) if not line.startswith("{")]
+    return "\n".join(lines[-20:])
+
+
+def _turn(log: Path | None, run: str | None = None) -> Iterator[str]:
+    """The lines of the turn that was started at that time, else of the last one."""
+    try:
+        content = log.read_bytes() if log else b""
+    except OSError:
+        return
+    mark = f'{{"type": "{_TURN}"'
+    at = content.rfind(f'{mark}, "time": "{run}"'.encode()) if run else -1
+    at = at if at >= 0 else content.rfind(mark.encode())
+    end = content.find(mark.encode(), at + 1) if at >= 0 else -1
+    for line in content[max(0, at) : end if end >= 0 else None].split(b"\n")[at >= 0 :]:
+        if line:
+            yield line.decode("utf-8", "replace")

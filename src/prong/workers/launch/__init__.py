@@ -1,0 +1,1 @@
+"""Starting workers: new ones, forks and clones."""

@@ -1,0 +1,299 @@
+"""A worker, or a session that anybody started, copied as it is: workspace, conversation, settings.
+
+The source is waited for until it is idle, and only read. The workspace is copied first and the
+session then; right before the copy of the session appears, it is looked whether a prompt came in
+between. If so, all of it is taken back and done again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from math import inf
+from typing import TYPE_CHECKING, TypedDict
+from uuid import uuid4
+
+from prong.agents import command as worker_launching
+from prong.agents.base import AgentStore, capable
+from prong.agents.worker_base import CanWork, HasTrust, NewSession
+from prong.code.ignored import IgnoredFiles
+from prong.code.worktrees import workspace_copy, worktree
+from prong.code.worktrees.journal import Undo
+from prong.code.worktrees.status import is_used
+from prong.code.worktrees.workspace_copy import WorkspaceCopy
+from prong.errors import Busy, External, ProngError, Taken
+from prong.forks import make
+from prong.forks import plan as planning
+from prong.forks.plan import ForkOptions
+from prong.forks.workspace_names import WorkspaceNames, name_of, without_fork
+from prong.model.forks import Code, Fork, Launch
+from prong.model.record import Record, replace
+from prong.model.workers import Placement, WorkerInfo
+from prong.workers import names
+from prong.workers.launch import environment, start
+from prong.workers.launch.clone_source import Moment, Origin, Prompted, Rest
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+_ATTEMPTS = 5
+
+
+class CloneArguments(TypedDict, total=False):
+    """How a clone is made."""
+
+    ignored: bool
+    """Copy what git ignores, too."""
+    timeout: float
+    """Seconds to wait until the source is idle."""
+    waiting: Callable[[str], None]
+    """Called once, when the source is waited for."""
+    trust: bool
+    """Record that the agent may work in the copy, as the agent itself would."""
+    terminal: str | None
+    place: Placement | None
+
+
+def _nobody(_: str) -> None:
+    """Is told why the source is waited for."""
+
+
+def clone(  # noqa: PLR0913 -- all but the first three by name
+    app: App,
+    source: str,
+    new: str | None = None,
+    *,
+    ignored: bool = True,
+    timeout: float = inf,
+    waiting: Callable[[str], None] = _nobody,
+    trust: bool = False,
+    terminal: str | None = None,
+    place: Placement | None = None,
+) -> WorkerInfo:
+    """Copy a worker or a session when it is idle, and run the copy.
+
+    Raises `Busy` when that takes longer than so many seconds; then nothing was made.
+    """
+    origin = Origin.find(app, source)
+    check_name(app, new)
+    if not origin.headless:
+        app.terminals.for_worker(terminal)  # a reason not to begin, when there is none
+    rest = Rest(app, timeout, waiting)
+    taken: Taken | None = None
+    for _ in range(_ATTEMPTS):
+        origin = rest.wait_for(origin)
+        try:
+            made = _made(app, origin, _called(app, origin, new), ignored=ignored)
+        except Prompted:
+            continue
+        except Taken as error:
+            taken = error  # somebody else has just made a workspace of that name
+            continue
+        if trust:
+            _trust(app, origin, made)
+        return _started(app, origin, made, new, terminal, place)
+    if taken is not None:
+        raise taken
+    raise Busy(
+        f"{origin.label} got a new prompt during every attempt to copy it",
+        hint=f"prong clone {source} when it is idle, or: prong fork {source}",
+    )
+
+
+# -- the copy -------------------------------------------------------------------------------------
+
+
+class _Made(Record, frozen=True):
+    """The copy of a workspace, and of the session when there was one."""
+
+    copy: WorkspaceCopy
+    launch: Launch
+    command: str | tuple[str, ...]
+    session: str | None
+    fork: Fork | None = None
+
+
+def _called(app: App, origin: Origin, new: str | None) -> str:
+    """What the workspace of a clone is named after: the clone, or the session of no worker."""
+    if new is None and origin.worker is not None:
+        return names.after(origin.worker.name, {one.name for one in app.workers.records.all()})
+    return name_of(new, without_fork(origin.session.title) if origin.session else None)
+
+
+def _made(app: App, origin: Origin, called: str, *, ignored: bool) -> _Made:
+    before = Moment.of(app, origin)
+    with _workspace(app, origin, called, ignored=ignored) as (copy, undo):
+        if before.last is None:
+            made = _begun(app, origin, copy)
+            before.refuse_prompt(app, origin)
+            undo.keep()
+            return made
+        made = _forked(app, origin, copy, before)
+        if copy.worktree is not None:
+            assert made.fork is not None
+            worktree.belongs_to(copy.worktree, str(made.fork.child))
+        undo.keep()
+        return made
+
+
+@contextmanager
+def _workspace(
+    app: App, origin: Origin, called: str, *, ignored: bool
+) -> Generator[tuple[WorkspaceCopy, Undo]]:
+    settings = app.settings.workspace
+    path, branch = WorkspaceNames(app, workspace_copy.top_of(origin.folder)).free(called)
+    with Undo(app.worktrees_root) as undo:
+        try:
+            copy = workspace_copy.copy(
+                origin.folder,
+                path.name,
+                undo,
+                branch=branch,
+                ignored=ignored,
+                brought=IgnoredFiles(copy=settings.copy, link=settings.link),
+                limit=app.settings.snapshots.limit,
+            )
+        except OSError as error:
+            where = f": {error.filename}" if error.filename else ""
+            raise External(f"cannot copy the workspace: {error.strerror}{where}") from error
+        try:
+            yield copy, undo
+        except (ProngError, Prompted):
+            raise  # there is no session in it
+        except BaseException:
+            # Somebody was impatient. When the session is there already, it needs its folder.
+            if is_used(app, copy.path):
+                undo.keep()
+            raise
+
+
+def _forked(app: App, origin: Origin, copy: WorkspaceCopy, before: Moment) -> _Made:
+    worker = origin.worker
+    options = ForkOptions(
+        into=copy.folder,
+        command=worker.command if worker else None,
+        env=worker.env if worker else {},
+    )
+    assert before.session is not None
+    try:
+        plan = app.plan_fork(origin.path or str(before.session.ref), options)
+        planning.require_program(app, plan)
+        if plan.point.turn_id != before.last:
+            raise Prompted
+        fork = make.fork(app, plan, lambda: before.refuse_prompt(app, origin))
+    except Busy as error:
+        raise Prompted from error
+    branch = copy.worktree.branch if copy.worktree else None
+    fork = replace(fork, code=Code.NOW, branch=branch)
+    assert fork.launch is not None
+    store = app.store(fork.child.agent)
+    return _Made(copy, fork.launch, plan.command or _command(store), fork.child.id, fork)
+
+
+def _begun(app: App, origin: Origin, copy: WorkspaceCopy) -> _Made:
+    """Nothing was said in the source yet: its copy begins with nothing as well."""
+    worker = origin.worker
+    command = (worker.command if worker else None) or None
+    store = worker_launching.commanded(app.store(origin.agent), command)
+    working = capable(store, CanWork, "be a worker")
+    id_ = None if working.chooses_ids else str(uuid4())
+    launch = working.begin(NewSession(id_, copy.folder))
+    return _Made(copy, launch, command or _command(store), id_)
+
+
+def _command(store: AgentStore) -> str | tuple[str, ...]:
+    """The configured one."""
+    return getattr(store, "command", ())
+
+
+# -- the clone ------------------------------------------------------------------------------------
+
+
+def _started(
+    app: App,
+    origin: Origin,
+    made: _Made,
+    new: str | None,
+    terminal: str | None,
+    place: Placement | None,
+) -> WorkerInfo:
+    while True:
+        draft = _draft(app, origin, made, new)
+        try:
+            started = start.open_copy(app, draft, made.launch, terminal, place)
+        except ProngError as error:
+            if isinstance(error, Taken) and new is None:
+                continue  # somebody was faster, and had the same idea
+            raise _with_copy(error, made) from None
+        told = (*made.copy.warnings, *_differences(origin, started))
+        fork = made.fork.warnings if made.fork else ()
+        return replace(started, warnings=(*fork, *told))
+
+
+def _trust(app: App, origin: Origin, made: _Made) -> None:
+    store = app.store(origin.agent)
+    if isinstance(store, HasTrust) and not store.is_trusted(made.copy.folder):
+        try:
+            start.record_trust(store, made.copy.folder)
+        except ProngError as error:
+            raise _with_copy(error, made) from None
+
+
+def _draft(app: App, origin: Origin, made: _Made, new: str | None) -> WorkerInfo:
+    worker, copy = origin.worker, made.copy
+    taken = {one.name for one in app.workers.records.all()}
+    after = names.after(worker.name, taken) if worker else names.made_up(taken)
+    draft = WorkerInfo(
+        name=new or after,
+        agent=origin.agent,
+        workspace=copy.folder,
+        command=made.command,
+        created=datetime.now(UTC),
+        session=made.session,
+        env=environment.stored(worker.env if worker else {}, os.environ),
+        worktree=copy.worktree.path if copy.worktree else None,
+        branch=copy.worktree.branch if copy.worktree else None,
+        fork=made.fork.id if made.fork else None,
+        forked_from=worker.name if worker else str(made.fork.parent) if made.fork else None,
+    )
+    if worker is None:
+        return draft
+    return replace(
+        draft, headless=worker.headless, commit_turns=worker.commit_turns, push=worker.push
+    )
+
+
+def check_name(app: App, new: str | None) -> None:
+    """Raise before anything is made for a name that cannot be, or is not free."""
+    if new is not None:
+        taken = {one.name for one in app.workers.records.all()}
+        names.free(new, app.stores, taken)
+
+
+def _with_copy(error: ProngError, made: _Made) -> ProngError:
+    """Where the copy is that could not be started."""
+    if made.fork is not None:
+        error.message += f"; the copy is there: {made.fork.child}"
+        error.hint = f"prong run --resume {made.fork.child}"
+    else:
+        error.message += f"; the copy is in {made.copy.folder}"
+    error.details["workspace"] = str(made.copy.folder)
+    return error
+
+
+def _differences(origin: Origin, started: WorkerInfo) -> list[str]:
+    """What is not as it was when the source was started."""
+    worker = origin.worker
+    if worker is None:
+        return []
+    told: list[str] = []
+    if worker.version and started.version and worker.version != started.version:
+        told.append(
+            f"{worker.name} was started with {worker.agent} {worker.version}, "
+            f"the clone with {started.version}"
+        )
+    if worker.settings_hash and started.settings_hash != worker.settings_hash:
+        told.append(f"the settings of {worker.agent} have changed since {worker.name} was started")
+    return told

@@ -1,0 +1,187 @@
+"""What is cloned, and how it is seen that nobody is at work on it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.agents.base import HasActivity
+from prong.errors import Busy, NotFound, UsageError
+from prong.forks import plan
+from prong.model.record import Record
+from prong.model.sessions import Activity, Session
+from prong.model.workers import WorkerInfo, WorkerState
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+_LOOK_EVERY = 0.2
+_PIECE = 1.0
+"""Seconds after which it is looked at again why a worker is not idle."""
+_AT_REST = frozenset({WorkerState.IDLE, WorkerState.GONE, WorkerState.UNKNOWN})
+"""What nobody knows is asked of the session itself."""
+
+
+class Prompted(Exception):
+    """A prompt came while the source was copied."""
+
+
+class Origin(Record, frozen=True):
+    """What is cloned."""
+
+    agent: str
+    folder: Path
+    worker: WorkerInfo | None = None
+    """None for a session that prong did not start."""
+    session: Session | None = None
+    """None where nothing was said yet."""
+    path: str | None = None
+    """The file that was named instead of a session."""
+
+    @classmethod
+    def find(cls, app: App, text: str) -> Origin:
+        worker = app.workers.current(text)
+        if worker is not None:
+            return cls.of_worker(app, worker)
+        found = app.resolve(text)
+        if found.turn is not None:
+            raise UsageError("a clone has all turns", hint=f"prong fork {text}")
+        session = found.session
+        worker = plan.worker_of(app, session)
+        if worker is not None:
+            return cls.of_worker(app, worker)
+        if not session.cwd or not Path(session.cwd).is_dir():
+            raise NotFound(
+                f"the folder of {session.ref} no longer exists: {session.cwd}",
+                hint=f"prong fork {text}",
+            )
+        path = text if os.path.isfile(text) else None  # noqa: PTH113 (it may be anything)
+        return cls(session.agent, Path(session.cwd), None, session, path)
+
+    @classmethod
+    def of_worker(cls, app: App, worker: WorkerInfo) -> Origin:
+        fitting = (one for one in app.sessions(worker.agent) if one.id == worker.session)
+        return cls(worker.agent, worker.workspace, worker, next(fitting, None))
+
+    def now(self, app: App) -> Origin:
+        """The same, with the session that it has open by now."""
+        if self.worker is None:
+            return self
+        worker = app.workers.current(self.worker.name)
+        return self.of_worker(app, worker) if worker is not None else self
+
+    @property
+    def label(self) -> str:
+        if self.worker is not None:
+            return self.worker.name
+        return str(self.session.ref) if self.session else self.agent
+
+    @property
+    def headless(self) -> bool:
+        return self.worker is not None and self.worker.headless
+
+    def is_at_work(self, app: App) -> bool:
+        if self.worker is not None:
+            state = app.workers.status(self.worker.name).state
+            if state is not WorkerState.UNKNOWN:
+                return state not in _AT_REST
+        return self.is_at_work_on_session(app)
+
+    def is_at_work_on_session(self, app: App) -> bool:
+        store = app.store(self.agent)
+        if self.session is None or not isinstance(store, HasActivity):
+            return False
+        return store.activity(self.session) is Activity.BUSY
+
+
+class Rest:
+    """Waits until a source is idle, as long as there is time."""
+
+    def __init__(self, app: App, timeout: float, waiting: Callable[[str], None]) -> None:
+        self._app = app
+        self._timeout = timeout
+        self._end = time.monotonic() + timeout
+        self._waiting = waiting
+        self._told = ""
+
+    def wait_for(self, origin: Origin) -> Origin:
+        while True:
+            if origin.worker is not None:
+                self._wait_for_worker(origin.worker.name)
+                origin = origin.now(self._app)
+            if not origin.is_at_work(self._app):
+                return origin
+            self._tell(f"{origin.label} is busy")
+            if time.monotonic() >= self._end:
+                raise self._too_long(origin.label)
+            time.sleep(min(_LOOK_EVERY, max(0.0, self._end - time.monotonic())))
+
+    def _wait_for_worker(self, name: str) -> None:
+        piece = 0.0
+        while True:
+            try:
+                self._app.workers.wait([name], timeout=piece, until=_AT_REST)
+            except Busy:
+                # One that was at work may want a person by now.
+                status = self._app.workers.status(name)
+                wants_a_person = status.state is WorkerState.WAITING
+                about = f" ({status.evidence.detail})" if status.evidence.detail else ""
+                self._tell(
+                    f"{name} is waiting for input{about}" if wants_a_person else f"{name} is busy"
+                )
+                piece = min(_PIECE, self._end - time.monotonic())
+                if piece <= 0:
+                    raise self._too_long(name, wants_a_person=wants_a_person) from None
+            else:
+                return
+
+    def _tell(self, reason: str) -> None:
+        if reason != self._told:
+            self._told = reason
+            self._waiting(reason)
+
+    def _too_long(self, label: str, *, wants_a_person: bool = False) -> Busy:
+        hint = f"prong attach {label}" if wants_a_person else "a longer --timeout"
+        return Busy(
+            f"{self._told}, still after {self._timeout:g} s",
+            hint=f"{hint}, or: prong fork {label}",
+            reason=self._told,
+            wants_a_person=wants_a_person,
+        )
+
+
+class Moment(Record, frozen=True):
+    """How far the conversation of a source is."""
+
+    session: Session | None
+    signature: tuple[int, int, int] | None
+    last: str | None
+    """The id of the last turn."""
+
+    @classmethod
+    def of(cls, app: App, origin: Origin) -> Moment:
+        session = origin.session
+        # Looked at before the file is read: what is added while we read shows as a change.
+        signature = _signature(session)
+        turns = app.store(origin.agent).conversation(session).turns if session else ()
+        return cls(session, signature, turns[-1].id if turns else None)
+
+    def refuse_prompt(self, app: App, origin: Origin) -> None:
+        """Raise `Prompted` when the source is not at rest any more, or no longer where it was."""
+        now = origin.now(app)
+        same = (now.session and now.session.ref) == (self.session and self.session.ref)
+        if not same or now.is_at_work(app):
+            raise Prompted
+        if _signature(now.session) != self.signature and Moment.of(app, now).last != self.last:
+            raise Prompted
+
+
+def _signature(session: Session | None) -> tuple[int, int, int] | None:
+    try:
+        found = session.path.stat() if session else None
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns, found.st_ino) if found else None

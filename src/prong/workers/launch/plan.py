@@ -1,0 +1,386 @@
+"""What starting a worker would do: reads, checks and warns, and writes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from prong.agents import command as worker_launching
+from prong.agents.base import AgentStore, CanLaunch, HasProgram, capable
+from prong.agents.worker_base import CanWork, HasTrust, NewSession
+from prong.code.branch_names import refuse_unfit
+from prong.code.git import Git
+from prong.code.repository import Repository
+from prong.code.worktrees import worktree as worktrees
+from prong.errors import NotFound, Taken, Unsupported, UsageError
+from prong.forks import plan as planning
+from prong.forks import workspace as workspaces
+from prong.forks.plan import ForkOptions
+from prong.forks.workspace_names import WorkspaceNames, name_of
+from prong.model.forks import Code, ForkPlan, Launch, WorktreePlan
+from prong.model.record import Record, field, replace
+from prong.model.sessions import Session
+from prong.model.workers import Placement, RunOptions
+from prong.sessions.listing import Project, SessionFilter
+from prong.workers import names
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+
+_LONGEST_ARGUMENT = 100_000
+"""Bytes of a prompt that stands in a command line; the system takes some more in one word."""
+
+
+class WorkerOptions(Record, frozen=True):
+    """What a person may say about a worker."""
+
+    prompt: str | None = None
+    agent: str | None = None
+    """None: that of the session it goes on with, else `claude`."""
+    name: str | None = None
+    id: str | None = None
+    """The id of the new session."""
+    project: Path | None = None
+    """The folder to work in, or to take the code from; None: where one is."""
+    worktree: bool | None = None
+    """Whether it gets a worktree of its own; None: in a git repository it does."""
+    branch: str | None = None
+    base: str | None = None
+    """The commit that its branch begins at; None: the last one."""
+    run: RunOptions = field(default_factory=RunOptions)
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    command: str | tuple[str, ...] | None = None
+    """The base command; None: the configured one."""
+    commit_turns: bool = False
+    push: str | None = None
+    """The remote that each turn's commit is pushed to."""
+    headless: bool = False
+    trust: bool = False
+    """Record that the agent may work in the folder, as the agent itself would."""
+    terminal: str | None = None
+    place: Placement | None = None
+    resume: str | None = None
+    """The session to go on with."""
+    fork: str | None = None
+    """The session, and turn, to fork."""
+    continue_: bool = False
+    """Go on with the newest session of the folder."""
+
+
+class TrustPlan(Record, frozen=True):
+    """The change to a file of the agent by which it trusts a folder."""
+
+    folder: Path
+    path: Path
+    before: bytes | None
+    after: bytes
+
+
+class WorkerPlan(Record, frozen=True):
+    """What a start would do. A pure value: making it wrote nothing."""
+
+    options: WorkerOptions
+    name: str
+    agent: str
+    command: str | tuple[str, ...]
+    workspace: Path
+    launch: Launch | None
+    """None for a headless worker, whose first turn is started by its prompt."""
+    session: str | None = None
+    resumed: Session | None = None
+    worktree: WorktreePlan | None = None
+    fork: ForkPlan | None = None
+    pasted: str | None = None
+    """A prompt that is too long for a command line: it is pasted when the agent is ready."""
+    trusted: bool = True
+    trust: TrustPlan | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def plan(app: App, options: WorkerOptions) -> WorkerPlan:
+    options = _understood(options)
+    if options.fork is not None:
+        return _of_fork(app, options)
+    session = _continued(app, options)
+    agent = _agent(app, options, session)
+    store = worker_launching.commanded(app.store(agent), options.command)
+    working = capable(store, CanWork, "be a worker")
+    given = working.session_in(getattr(store, "command", ()))
+    command = working.command_with(options.run)
+    store = worker_launching.commanded(store, command)
+    if isinstance(store, HasProgram):
+        app.programs.require(store.program)
+    name = _name(app, options)
+    if session is not None:
+        return _of_session(app, options, store, session, name, command)
+    project = _folder(options.project)
+    id_ = _new_id(app, working, options.id or given, agent)
+    worktree = _worktree(app, project, name, options)
+    workspace = worktree.folder if worktree else project
+    prompt, pasted = short(options.prompt)
+    # Also of a headless one: what the agent would not take is refused before anything is made.
+    new = NewSession(id_, workspace)
+    launch = capable(store, CanWork, "be a worker").begin(new, prompt)
+    draft = WorkerPlan(
+        options=options,
+        name=name,
+        agent=agent,
+        command=command,
+        workspace=workspace,
+        launch=None if options.headless else launch,
+        session=id_,
+        worktree=worktree,
+        pasted=pasted,
+        warnings=tuple(workspaces.warnings(worktree, "--no-worktree")),
+    )
+    return _with_trust(store, draft)
+
+
+def _understood(options: WorkerOptions) -> WorkerOptions:
+    """Raise `UsageError` for words that do not go together."""
+    said = {"--resume": options.resume, "--fork": options.fork, "--continue": options.continue_}
+    ways = [flag for flag, value in said.items() if value]
+    if len(ways) > 1:
+        raise UsageError(f"{ways[0]} and {ways[1]} exclude each other", hint=f"leave {ways[1]} out")
+    goes_on = bool(options.resume or options.continue_)
+    if goes_on and options.id:
+        raise UsageError(f"{ways[0]} uses the id of its session", hint="leave --id out, or --fork")
+    if goes_on and (options.worktree or options.branch or options.base):
+        raise UsageError(
+            f"{ways[0]} runs in the folder of the session",
+            hint="--fork SESSION gets a worktree of its own",
+        )
+    if options.worktree is False and (options.branch or options.base):
+        raise UsageError("--branch and --base need a worktree", hint="leave --no-worktree out")
+    if options.fork and options.base:
+        raise UsageError("a fork starts from the code of its turn", hint="leave --base out")
+    if options.headless and not options.prompt:
+        raise UsageError("a headless worker needs a prompt", hint='prong run --headless "..."')
+    if options.headless and (options.terminal or options.place):
+        raise UsageError("a headless worker has no pane", hint="leave --headless or the pane out")
+    for variable, value in options.env.items():
+        if not variable or "=" in variable or "\0" in f"{variable}{value}":
+            raise UsageError(f"{variable!r} cannot be set for a program", hint="--env KEY=VALUE")
+    if options.push and not options.commit_turns:
+        options = replace(options, commit_turns=True)
+    if options.commit_turns and (goes_on or options.worktree is False):
+        raise UsageError(
+            "--commit-turns commits in a worktree of the worker's own",
+            hint="leave --no-worktree out" if not goes_on else "--fork SESSION",
+        )
+    return options
+
+
+def _agent(app: App, options: WorkerOptions, session: Session | None) -> str:
+    if session is None:
+        return options.agent or next(iter(app.stores))
+    if options.agent not in (None, session.agent):
+        raise UsageError(
+            f"{session.ref} is a session of {session.agent}", hint=f"--fork {session.ref}"
+        )
+    return session.agent
+
+
+def _name(app: App, options: WorkerOptions) -> str:
+    taken = {one.name for one in app.workers.records.all()}
+    if options.name is None:
+        return names.made_up(taken)
+    return names.free(options.name, app.stores, taken)
+
+
+def _continued(app: App, options: WorkerOptions) -> Session | None:
+    if options.resume is not None:
+        found = app.resolve(options.resume)
+        if found.turn is not None:
+            hint = f"--fork {options.resume}"
+            raise UsageError("a session can only be resumed at its end", hint=hint)
+        return found.session
+    if not options.continue_:
+        return None
+    project = _folder(options.project)
+    listing = app.list_sessions(SessionFilter(options.agent, project=project))
+    if not listing.sessions:
+        raise NotFound(f"no session to continue in {project}", hint="leave --continue out")
+    return listing.sessions[0]
+
+
+def _folder(given: Path | None) -> Path:
+    folder = Path(os.path.expanduser(given) if given else Path.cwd())  # noqa: PTH111
+    if not folder.is_dir():
+        raise NotFound(f"folder {folder} does not exist", hint="--project DIR")
+    return Path(os.path.realpath(folder))
+
+
+def _new_id(app: App, store: CanWork, wanted: str | None, agent: str) -> str | None:
+    if store.chooses_ids:
+        if wanted is not None:
+            hint = f"leave --id out: {agent} says its id when it has started"
+            raise Unsupported(f"{agent} chooses the ids of its sessions itself", hint=hint)
+        return None
+    if wanted is None:
+        return str(uuid4())
+    if app.path_of(agent, wanted) is not None:
+        raise Taken(f"there is a session {agent}:{wanted} already", hint=f"--resume {wanted}")
+    return wanted
+
+
+def short(prompt: str | None) -> tuple[str | None, str | None]:
+    """The prompt for a command line, or the one that is too long for it."""
+    if prompt is not None and len(os.fsencode(prompt)) > _LONGEST_ARGUMENT:
+        return None, prompt
+    return prompt, None
+
+
+def _worktree(app: App, project: Path, name: str, options: WorkerOptions) -> WorktreePlan | None:
+    if options.worktree is False:
+        return None
+    repository = Repository.find(project)
+    if repository is None or repository.head is None:
+        if options.worktree or options.branch or options.base or options.commit_turns:
+            what = "has no commit yet" if repository else "is not in a git repository"
+            raise UsageError(f"cannot create a worktree: {project} {what}", hint="--no-worktree")
+        return None
+    called = name_of(options.branch, name)
+    path, branch = WorkspaceNames(app, repository.top).free(called, options.branch)
+    refuse_unfit(repository.top, [branch])
+    _refuse_no_remote(repository.top, options.push)
+    commit = worktrees.commit_of(repository.top, options.base or "HEAD")
+    return WorktreePlan(
+        code=Code.HEAD,
+        repo=repository.top,
+        path=path,
+        branch=branch,
+        folder=path / project.relative_to(os.path.realpath(repository.top)),
+        commit=commit,
+        name=called,
+        is_chosen=options.branch is not None,
+    )
+
+
+def settled(app: App, plan: WorkerPlan) -> WorkerPlan:
+    """The plan itself, unless somebody has taken the names of its worktree since it was made."""
+    if plan.worktree is None or plan.fork is not None:
+        return plan  # making the fork looks after its own
+    worktree = workspaces.settled(app, plan.worktree)
+    if worktree == plan.worktree:
+        return plan
+    plan = replace(plan, worktree=worktree, workspace=worktree.folder)
+    if plan.launch is None:
+        return plan
+    store = worker_launching.commanded(app.store(plan.agent), plan.command)
+    new = NewSession(plan.session, plan.workspace)
+    prompt, _ = short(plan.options.prompt)
+    return replace(plan, launch=capable(store, CanWork, "be a worker").begin(new, prompt))
+
+
+def _refuse_no_remote(repo: Path, remote: str | None) -> None:
+    """A push that can never work is said now: later, nobody looks.
+
+    Nothing is pushed to an address: it may have a key in it, and the name is kept.
+    """
+    known = Git(repo).run("remote").decode(errors="replace").split() if remote else []
+    if remote and remote not in known:
+        hint = f"--push {known[0]}" if known else f"git remote add {remote} URL"
+        raise UsageError(f"{repo} has no remote {remote}", hint=hint)
+
+
+def _of_session(
+    app: App,
+    options: WorkerOptions,
+    store: AgentStore,
+    session: Session,
+    name: str,
+    command: str | tuple[str, ...],
+) -> WorkerPlan:
+    from prong.sessions import resume as resuming
+
+    prompt, pasted = short(options.prompt)
+    checked = resuming.launch(app, session, None if options.headless else prompt)
+    launch = None
+    if not options.headless:
+        launcher = capable(store, CanLaunch, "be started")
+        launch = launcher.resume(session, checked.cwd, prompt)
+    draft = WorkerPlan(
+        options=options,
+        name=name,
+        agent=session.agent,
+        command=command,
+        workspace=checked.cwd,
+        launch=launch,
+        session=session.id,
+        resumed=session,
+        pasted=pasted,
+    )
+    return _with_trust(store, draft)
+
+
+def _of_fork(app: App, options: WorkerOptions) -> WorkerPlan:
+    assert options.fork is not None
+    name = _name(app, options)
+    prompt, pasted = short(options.prompt)
+    into = _elsewhere(app, options)
+    fork = app.plan_fork(
+        options.fork,
+        ForkOptions(
+            agent=options.agent,
+            into=into,
+            id=options.id,
+            prompt=None if options.headless else prompt,
+            code=Code.NONE if options.worktree is False else None,
+            branch=options.branch if into is None else None,
+            name=options.name,
+            command=options.command,
+            run=options.run,
+            env=options.env,
+        ),
+    )
+    if into is not None and (worktree := _worktree(app, fork.workspace, name, options)) is not None:
+        fork = planning.moved(app, fork, worktree)
+    if options.worktree and fork.worktree is None:
+        raise UsageError(
+            f"cannot create a worktree: {fork.unopened or fork.workspace}", hint="--no-worktree"
+        )
+    planning.require_program(app, fork)
+    if options.commit_turns and fork.worktree is None:
+        raise UsageError("--commit-turns needs a worktree", hint="leave --commit-turns out")
+    if fork.worktree is not None:
+        _refuse_no_remote(fork.worktree.repo, options.push)
+    store = app.store(fork.agent)
+    draft = WorkerPlan(
+        options=options,
+        name=name,
+        agent=fork.agent,
+        command=fork.command or getattr(store, "command", ()),
+        workspace=fork.workspace,
+        launch=fork.launch,
+        session=fork.new_id,
+        worktree=fork.worktree,
+        fork=fork,
+        pasted=pasted,
+        warnings=fork.warnings,
+    )
+    return _with_trust(store, draft)
+
+
+def _elsewhere(app: App, options: WorkerOptions) -> Path | None:
+    """The folder of another project; in its own one a fork gets its code as usual."""
+    assert options.fork is not None
+    if options.project is None or options.worktree is False:
+        return options.project
+    folder = _folder(options.project)
+    return None if Project(folder).had(app.session(options.fork)) else folder
+
+
+def _with_trust(store: AgentStore, draft: WorkerPlan) -> WorkerPlan:
+    if draft.options.headless or not isinstance(store, HasTrust):
+        return draft
+    # A worktree is not there yet; agents trust it with its repository.
+    folder = draft.worktree.repo if draft.worktree else draft.workspace
+    if store.is_trusted(folder):
+        return draft
+    trust = TrustPlan(folder, *store.trusting(folder)) if draft.options.trust else None
+    return replace(draft, trusted=False, trust=trust)

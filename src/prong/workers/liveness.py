@@ -1,0 +1,121 @@
+"""Whether workers run: their processes are looked at, and each terminal is asked once for all.
+
+What ended is gone, whatever else is said of it. A number of a process, or of a pane, that is in use
+again after a restart of the machine or of the terminal is nobody's.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from prong.errors import ProngError
+from prong.log import debug
+from prong.model.record import Record
+from prong.model.workers import Evidence, LivePane, Pane, WorkerInfo, WorkerState
+from prong.processes.process import is_alive
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+_RESERVED = timedelta(seconds=60)
+"""So long a name is held for a worker that is being started."""
+
+
+class Life(Record, frozen=True):
+    """Whether a worker runs."""
+
+    certain: Evidence | None
+    """What is to be said of it, where nothing else need be looked at."""
+    pid: int | None = None
+    """Of its living process, where that is known."""
+
+
+def lives(app: App, workers: Sequence[WorkerInfo]) -> dict[str, Life]:
+    """Whether each worker runs, by name."""
+    found = {worker.name: _without_terminal(app, worker) for worker in workers}
+    panes: dict[str, list[Pane]] = defaultdict(list)
+    for worker in workers:
+        # One whose process has ended needs no question.
+        if found[worker.name].certain is None and worker.pane is not None and worker.pane.id:
+            panes[worker.pane.terminal].append(worker.pane)
+    alive: dict[Pane, LivePane] = {}
+    silent: set[str] = set()
+    for terminal, wanted in panes.items():
+        try:
+            alive.update(app.terminals.of(wanted[0]).alive(wanted))
+        except ProngError as error:
+            # Then the process alone must tell.
+            debug(__name__, "%s does not tell of its panes: %s", terminal, error)
+            silent.add(terminal)
+    for worker in workers:
+        pane = worker.pane
+        if found[worker.name].certain is not None or pane is None or not pane.id:
+            continue  # a command that a person types somewhere has no pane that is known
+        if pane.terminal not in silent:
+            found[worker.name] = _in_pane(worker, alive.get(pane))
+    return found
+
+
+def is_left_behind(app: App, worker: WorkerInfo) -> bool:
+    """True for a pane that only shows how its program ended.
+
+    After a restart of the terminal a pane of that number may be anybody's.
+    """
+    assert worker.pane is not None
+    try:
+        live = app.terminals.of(worker.pane).alive([worker.pane]).get(worker.pane)
+    except ProngError:
+        return False
+    return live is None and (worker.process is None or not is_alive(worker.process))
+
+
+def _without_terminal(app: App, worker: WorkerInfo) -> Life:
+    if worker.stopped is not None:
+        return Life(Evidence(WorkerState.GONE, "record", worker.stopped, "stopped"))
+    process = worker.process
+    if worker.headless and process is None and worker.started is not None:
+        # A fork or a clone that was not asked anything yet.
+        return Life(Evidence(WorkerState.IDLE, "record", worker.started))
+    if process is None and worker.pane is None:
+        is_new = datetime.now(UTC) - worker.created < _RESERVED
+        state = WorkerState.STARTING if is_new else WorkerState.GONE
+        return Life(Evidence(state, "record", worker.created))
+    if process is None:
+        return Life(None)
+    if is_alive(process):
+        running = Evidence(WorkerState.BUSY, "process", worker.started)
+        return Life(running if worker.headless else None, process.pid)
+    if worker.headless:
+        return Life(_headless_end(app, worker))
+    return Life(Evidence(WorkerState.GONE, "process"))
+
+
+def _in_pane(worker: WorkerInfo, live: LivePane | None) -> Life:
+    process = worker.process
+    if live is None:
+        return Life(Evidence(WorkerState.GONE, "pane"))
+    if process is not None and live.pid not in (None, process.pid):
+        # The terminal was started anew and counts its panes from the beginning.
+        return Life(Evidence(WorkerState.GONE, "pane", None, "the pane has another program"))
+    return Life(None, process.pid if process is not None else live.pid)
+
+
+def _headless_end(app: App, worker: WorkerInfo) -> Evidence:
+    """How the last turn ended: one that says nothing of its end was cut off."""
+    from prong.workers import headless
+
+    try:
+        # Of the run that ended: the next one may have begun since this record was read.
+        events = headless.events(app, worker, headless.run_of(worker))
+    except ProngError as error:
+        # Its agent was a plug-in that is not there any more.
+        debug(__name__, "cannot read the output of %s: %s", worker.name, error)
+        return Evidence(WorkerState.UNKNOWN, "log")
+    state = WorkerState.IDLE if events.is_over else WorkerState.GONE
+    written = None
+    if worker.log is not None and worker.log.exists():
+        written = datetime.fromtimestamp(worker.log.stat().st_mtime, UTC)
+    return Evidence(state, "log", written, events.error)

@@ -1,0 +1,34 @@
+"""One at a time gives a worker its next prompt, or starts it again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prong.errors import Busy
+from prong.files.lock import locked
+from prong.paths import private_dir
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+_PATIENCE = 90.0
+"""Seconds: somebody else may wait a minute for the agent to start, and paste then."""
+
+
+@contextmanager
+def alone(app: App, name: str) -> Generator[None]:
+    """Nobody else types into the pane of a worker, or starts a program for it.
+
+    Two texts that are pasted at once would be one prompt; two programs would write one session.
+    """
+    folder = private_dir(app.state_dir / "workers")
+    descriptor = os.open(folder / f"{name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        if not locked(descriptor, _PATIENCE):
+            raise Busy(f"another process is talking to {name}", hint=f"prong status {name}")
+        yield
+    finally:
+        os.close(descriptor)

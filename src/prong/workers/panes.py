@@ -1,0 +1,74 @@
+"""Which terminal a pane is opened in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from prong.config import TerminalSettings
+from prong.errors import Unavailable
+from prong.model.workers import Pane, Placement
+from prong.plugins import Registry
+from prong.terminals import detect
+from prong.terminals.base import Terminal
+
+_HINT = "install tmux, or say --headless, --terminal exec (in this window) or --terminal print"
+
+
+class Terminals:
+    """All terminals by name. Each is made when it is asked for, once."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        settings: TerminalSettings | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._registry = registry
+        self._settings = settings or TerminalSettings()
+        self._environ = self._with_sockets(os.environ if environ is None else environ)
+        self._made: dict[str, Terminal] = {}
+
+    def names(self) -> list[str]:
+        return self._registry.terminal_names()
+
+    def named(self, name: str) -> Terminal:
+        """Raises `NotFound`, which lists those that there are."""
+        if name not in self._made:
+            self._made[name] = self._registry.terminal(name, self._environ)
+        return self._made[name]
+
+    def of(self, pane: Pane) -> Terminal:
+        return self.named(pane.terminal)
+
+    def here(self) -> Terminal | None:
+        """The innermost terminal around this process that can open panes."""
+        around = map(self.named, detect.inside(self._environ))
+        return next((one for one in around if one.is_here and one.problem() is None), None)
+
+    def for_worker(self, wanted: str | None = None) -> Terminal:
+        """The one that is wanted, else the configured one, else this one, else a detached tmux."""
+        if name := wanted or self._settings.default:
+            terminal = self.named(name)
+            if problem := terminal.problem():
+                raise Unavailable(f"no pane can be opened in {name}: {problem}", hint=_HINT)
+            return terminal
+        if terminal := self.here():
+            return terminal
+        tmux = self.named("tmux")
+        if tmux.problem() is not None:
+            raise Unavailable("no terminal found to open a pane in", hint=_HINT)
+        return tmux
+
+    def place(self, wanted: Placement | None = None) -> Placement:
+        return wanted or Placement(self._settings.place)
+
+    def _with_sockets(self, environ: Mapping[str, str]) -> Mapping[str, str]:
+        """The environment with the configured sockets, for who is outside of these terminals."""
+        tmux, kitty = self._settings.tmux_socket, self._settings.kitty_socket
+        configured: dict[str, str] = {}
+        if tmux is not None and not environ.get("TMUX"):
+            configured["PRONG_TMUX_SOCKET"] = str(tmux)
+        if kitty is not None and not environ.get("KITTY_LISTEN_ON"):
+            configured["PRONG_KITTY_SOCKET"] = kitty
+        return {**configured, **environ}

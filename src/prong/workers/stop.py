@@ -1,0 +1,109 @@
+"""Ending workers, and what is left of them: a session and a workspace always stay.
+
+`prong ps` does not grow for ever: a worker that has been gone for a week is left out unless all are
+wanted, and `forget` takes one from the list. Only records are removed here, never a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from prong.errors import Busy, NotFound, Unsupported
+from prong.model.forks import Launch
+from prong.model.workers import WorkerInfo, WorkerState, WorkerStatus
+from prong.processes.process import end
+from prong.terminals.base import CanAttach, CanFocus, HasExitCodes, Terminal
+from prong.workers import liveness, names
+from prong.workers.state import Lookout
+
+if TYPE_CHECKING:
+    from prong.app import App
+
+
+SHOWN_FOR = timedelta(days=7)
+"""So long `prong ps` shows a worker that is gone."""
+_PATIENCE = 5.0
+"""Seconds in which an agent ends that is asked to."""
+_AT_WORK = {
+    WorkerState.BUSY: "is busy",
+    WorkerState.WAITING: "is waiting for input",
+    WorkerState.UNKNOWN: "may be busy",
+}
+
+
+def stop(app: App, worker: WorkerInfo, *, force: bool = False) -> WorkerInfo:
+    """End a worker. Raises `Busy` when it is at work, unless it is forced.
+
+    Its process is asked to end first, so that it writes down what it has to; then its pane is
+    closed. One that is gone already only counts as stopped afterwards.
+    """
+    status = Lookout(app).look([worker])[0]
+    if status.state in _AT_WORK and not force:
+        raise Busy(
+            f"{worker.name} {_AT_WORK[status.state]}", hint=f"prong stop --force {worker.name}"
+        )
+    worker = status.worker
+    runs_in_pane = liveness.lives(app, [worker])[worker.name].certain is None
+    if worker.process is not None:
+        end(worker.process, _PATIENCE)
+    if worker.pane is not None and (runs_in_pane or liveness.is_left_behind(app, worker)):
+        with suppress(NotFound):
+            app.terminals.of(worker.pane).close(worker.pane)
+    return app.workers.records.change(worker.name, stopped=datetime.now(UTC))
+
+
+def rename(app: App, worker: WorkerInfo, new: str) -> WorkerInfo:
+    """Give a worker another name; it runs on."""
+    new = names.checked(new, app.stores)
+    return worker if new == worker.name else app.workers.records.rename(worker.name, new)
+
+
+def forget(app: App, worker: WorkerInfo) -> None:
+    """Take a worker from the list. Raises `Busy` when it runs."""
+    if Lookout(app).look([worker])[0].state is not WorkerState.GONE:
+        raise Busy(f"{worker.name} still runs", hint=f"prong stop {worker.name}")
+    app.workers.records.remove(worker.name)
+
+
+def recent(found: Iterable[WorkerStatus], now: datetime | None = None) -> list[WorkerStatus]:
+    """Those that `prong ps` shows: that run, or ran not long ago."""
+    since = (now or datetime.now(UTC)) - SHOWN_FOR
+    return [one for one in found if one.state is not WorkerState.GONE or _last_sign(one) > since]
+
+
+def _last_sign(status: WorkerStatus) -> datetime:
+    worker = status.worker
+    times = (status.evidence.time, worker.stopped, worker.started, worker.prompted)
+    return max((one for one in times if one is not None), default=worker.created)
+
+
+def attach(app: App, worker: WorkerInfo) -> Launch | None:
+    """Focus the pane where one is in the same terminal; else the command that shows it."""
+    if worker.headless:
+        hint = f"prong log -f {worker.name}"
+        raise Unsupported(f"{worker.name} is headless and has no pane", hint=hint)
+    if worker.pane is None:
+        raise NotFound(f"{worker.name} has no pane", hint=f"prong restart {worker.name}")
+    terminal = app.terminals.of(worker.pane)
+    is_over = liveness.lives(app, [worker])[worker.name].certain is not None
+    if is_over and not _shows_its_end(terminal, worker):
+        # Its number may be that of another pane by now.
+        raise NotFound(f"the pane of {worker.name} was closed", hint=f"prong restart {worker.name}")
+    if terminal.is_here and isinstance(terminal, CanFocus):
+        terminal.focus(worker.pane)
+        return None
+    if isinstance(terminal, CanAttach):
+        return terminal.attaching(worker.pane)
+    if isinstance(terminal, CanFocus):
+        terminal.focus(worker.pane)
+        return None
+    raise Unsupported(f"{terminal.name} cannot show a pane", hint=f"look for {worker.name} there")
+
+
+def _shows_its_end(terminal: Terminal, worker: WorkerInfo) -> bool:
+    """True for a pane that still has the last words of a program that ended."""
+    assert worker.pane is not None
+    return isinstance(terminal, HasExitCodes) and terminal.exit_code(worker.pane) is not None

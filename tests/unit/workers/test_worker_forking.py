@@ -1,0 +1,188 @@
+"""Forks of workers: with the source's command and settings, in panes beside it."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from prong.app import App
+from prong.errors import Busy, NotFound, ProngError, Taken, UsageError
+from prong.forks.plan import ForkOptions
+from prong.model.forks import Code
+from prong.model.workers import RunOptions
+from prong.testing.home import IsolatedHome
+from prong.workers.launch import fork as worker_forking
+from prong.workers.launch.fork import ForkRuns
+from tests.cli.worker_lab import WorkerLab
+from tests.code.worktrees.worktree_story import git
+from tests.unit.workers.worker_story import asked, at_rest, held, opened_lab, prompts, started
+
+
+@pytest.fixture
+def lab(isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch) -> Generator[WorkerLab]:
+    yield from opened_lab(isolated_home, monkeypatch)
+
+
+@pytest.fixture
+def app(lab: WorkerLab) -> Generator[App]:
+    with App() as app:
+        yield app
+
+
+def test_a_fork_keeps_what_the_source_was_started_with(app: App, lab: WorkerLab) -> None:
+    source = started(
+        app,
+        lab,
+        prompt="first",
+        run=RunOptions(model="opus", skip_permissions=True),
+        env={"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"},
+    )
+    (source.workspace / "new").write_text("new\n")
+    file = app.session("source").path
+    before = file.read_bytes()
+    fork = app.workers.fork("source", "other", prompt="Do it another way.")
+    assert file.read_bytes() == before
+    assert (fork.name, fork.forked_from) == ("other", "source")
+    assert fork.command == source.command
+    assert "--dangerously-skip-permissions" in fork.command
+    assert fork.env["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:1"
+    assert fork.session != source.session
+    assert fork.pane != source.pane
+    assert fork.workspace != source.workspace
+    assert (fork.workspace / "new").read_text() == "new\n"
+    assert fork.fork in {one.id for one in app.recorded_forks()}
+    at_rest(app, "other")
+    assert prompts(app, fork) == ["first", "Do it another way."]
+    assert prompts(app, source) == ["first"]
+    # A fork of the fork keeps it, too, and is named after it.
+    again = app.workers.fork("other")
+    assert (again.name, again.forked_from) == ("other-2", "other")
+    assert again.command == source.command
+
+
+def test_the_plan_shows_it(app: App, lab: WorkerLab) -> None:
+    source = started(app, lab, prompt="first", run=RunOptions(model="opus"), env={"A": "b"})
+    for text in ("source", f"claude:{source.session}", "source@1", source.session or ""):
+        plan = app.plan_fork(text)
+        assert plan.worker == "source"
+        assert "opus" in plan.launch.argv
+        assert plan.launch.env["A"] == "b"
+    plan = app.plan_fork("source", ForkOptions(run=RunOptions(model="haiku"), env={"A": "c"}))
+    assert "haiku" in plan.launch.argv
+    assert "opus" not in plan.launch.argv
+    assert plan.launch.env["A"] == "c"
+    plan = app.plan_fork("source", ForkOptions(command=("claude", "--verbose")))
+    assert "--verbose" in plan.launch.argv
+    assert "opus" not in plan.launch.argv
+
+
+def test_another_agent_has_a_command_of_its_own(app: App, lab: WorkerLab) -> None:
+    started(app, lab, prompt="first", run=RunOptions(model="opus"), env={"A": "b"})
+    plan = app.plan_fork("source", ForkOptions(agent="codex"))
+    assert plan.launch.argv[0] == "codex"
+    assert "A" not in plan.launch.env
+
+
+def test_turns_and_work_under_way(app: App, lab: WorkerLab) -> None:
+    source = started(app, lab, prompt="first")
+    asked(app, "source", "second")
+    hold = held(app, source, "third")
+    with pytest.raises(Busy):
+        app.workers.fork("source")
+    fork = app.workers.fork("source@1", "early")
+    assert prompts(app, fork) == ["first"]
+    hold.unlink()
+    with pytest.raises(NotFound):
+        app.workers.fork("source@9")
+
+
+def test_several_prompts(app: App, lab: WorkerLab) -> None:
+    started(app, lab, prompt="first")
+    texts = ("by hand", "with a table", "x" * 200_000)
+    plan, count = worker_forking.plan(app, "source", ForkOptions(), texts)
+    assert count == 3
+    made = list(worker_forking.start(app, plan, ForkRuns(prompts=texts), count))
+    workers = [one.worker for one in made if one.worker]
+    assert [one.error for one in made] == [None] * 3
+    assert [one.name for one in workers] == ["source-2", "source-3", "source-4"]
+    for field in ("session", "workspace", "branch", "pane", "fork"):
+        assert len({getattr(one, field) for one in workers}) == 3
+    for worker, text in zip(workers, texts, strict=True):
+        at_rest(app, worker.name)
+        assert prompts(app, worker) == ["first", text]
+
+
+def test_several_with_one_prompt(app: App, lab: WorkerLab) -> None:
+    started(app, lab, prompt="first")
+    plan, count = worker_forking.plan(app, "source", ForkOptions(), ("again",), 2)
+    runs = ForkRuns(prompts=("again",), names=("one",))
+    made = list(worker_forking.start(app, plan, runs, count))
+    assert [one.worker.name for one in made if one.worker] == ["one", "source-2"]
+    for one in made:
+        assert one.worker is not None
+        at_rest(app, one.worker.name)
+        assert prompts(app, one.worker) == ["first", "again"]
+
+
+def test_one_of_several_fails(app: App, lab: WorkerLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are not lost, and its fork is there."""
+    started(app, lab, prompt="first")
+    tmux = app.terminals.for_worker()
+    really = type(tmux).open
+    opened: list[object] = []
+
+    def open_(*given: object) -> object:
+        opened.append(given)
+        if len(opened) == 2:
+            raise ProngError("no more panes")
+        return really(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(tmux), "open", open_)
+    plan, _ = worker_forking.plan(app, "source", ForkOptions(), count=3)
+    made = list(worker_forking.start(app, plan, ForkRuns(), 3))
+    assert [one.worker.name if one.worker else None for one in made] == [
+        "source-2",
+        None,
+        "source-3",
+    ]
+    failed = made[1]
+    assert failed.error is not None
+    assert failed.fork is not None
+    assert failed.error.message == f"no more panes; the fork is there: {failed.fork.child}"
+    assert failed.error.hint == f"prong run --resume {failed.fork.child}"
+    assert app.session(str(failed.fork.child)).turn_count == 1
+
+
+def test_nothing_is_made_for_wrong_words(app: App, lab: WorkerLab) -> None:
+    started(app, lab, prompt="first")
+    plan, _ = worker_forking.plan(app, "source", ForkOptions(), count=2)
+    for names, error in (
+        (("source",), Taken),
+        (("one", "one"), Taken),
+        (("One",), UsageError),
+        (("one", "two", "three"), UsageError),
+    ):
+        with pytest.raises(error):
+            list(worker_forking.start(app, plan, ForkRuns(names=names), 2))
+    with pytest.raises(UsageError):
+        worker_forking.plan(app, "source", ForkOptions(), ("a", "b"), 3)
+    assert len(app.sessions()) == 1
+    assert git(lab.project, "worktree", "list").count(b"\n") == 2
+
+
+def test_a_fork_commits_its_turns_as_the_source_does(app: App, lab: WorkerLab) -> None:
+    started(app, lab, prompt="first", commit_turns=True)
+    fork = app.workers.fork("source")
+    assert fork.commit_turns
+    plan, _ = worker_forking.plan(app, "source", ForkOptions(code=Code.NONE))
+    (one,) = worker_forking.start(app, plan, ForkRuns())
+    assert one.worker is not None
+    assert not one.worker.commit_turns
+
+
+def test_a_session_of_an_unknown_id(app: App, lab: WorkerLab, tmp_path: Path) -> None:
+    started(app, lab)
+    with pytest.raises(NotFound, match="no conversation yet") as caught:
+        app.workers.fork("source")
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith('prong send source "..." first')
