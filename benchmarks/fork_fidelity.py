@@ -4,7 +4,7 @@
 
 The real programs build each session and resume each fork, against a fake model on 127.0.0.1, in
 throw-away homes. A fork is faithful when the model gets exactly the turns up to its point; what
-may differ is listed with how often it did. tests/e2e/fidelity/test_fork_fidelity.py holds the same in CI;
+may differ is listed with how often it did. CI holds the same (tests/e2e/fidelity);
 this does the retries of every turn, too. The exit status is 1 when a fork was not faithful.
 """
 

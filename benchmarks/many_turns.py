@@ -18,7 +18,7 @@ from pathlib import Path
 from prong.model.search import Query
 from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.search.analyzers import STOP_WORDS
-from prong.search.builtin import BuiltIn, Shelf, Standing
+from prong.search.builtin import BuiltIn, SearchScope, Standing
 from prong.search.index import SearchIndex
 
 _WORDS = 50_000
@@ -111,7 +111,7 @@ def measure(index: SearchIndex, queries: int, seed: int = 2) -> Latency:
     """Ask so many different questions, after a few that do not count."""
     text = _Text(seed)
     asked = [text.query() for _ in range(queries)]
-    engine = BuiltIn(index, lambda _: Shelf(Standing), None)
+    engine = BuiltIn(index, lambda _: SearchScope(Standing), None)
     for query in asked[:20]:
         engine.search(Query(query, fast=True))
     cpu: list[float] = []

@@ -40,7 +40,7 @@ from benchmarks.mcp import environment, percentile, prong_program
 from benchmarks.store import MANIFEST
 from prong.app import App
 from prong.tui.screens import sessions_screen
-from prong.tui.screens.view import View
+from prong.tui.screens.view import MainScreen
 from prong.tui.ui import ProngUi
 from prong.tui.widgets.page import Page
 from prong.tui.widgets.rows import Rows
@@ -164,8 +164,8 @@ class Screen:
         self._pilot = pilot
 
     @property
-    def view(self) -> View:
-        assert isinstance(self._ui.screen, View)
+    def view(self) -> MainScreen:
+        assert isinstance(self._ui.screen, MainScreen)
         return self._ui.screen
 
     def widget(self, kind: type[Any]) -> Any:

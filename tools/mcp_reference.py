@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from prong.mcp.schemas import input_schema, output_schema
-from prong.mcp.tool import Effect, Tool
+from prong.mcp.tool import Effect, McpTool
 from prong.mcp.tools import TOOLS
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference" / "mcp.md"
@@ -47,7 +47,7 @@ def reference() -> str:
     return "\n".join([_HEAD, *map(_section, TOOLS)])
 
 
-def _section(tool: Tool) -> str:
+def _section(tool: McpTool) -> str:
     rows = "\n".join(_rows(input_schema(tool.arguments)))
     table = f"| argument | type | default | meaning |\n|---|---|---|---|\n{rows}\n\n"
     return (

@@ -195,7 +195,7 @@ class App:
         """Every session of one agent, or of all, newest first."""
         return list(self.list_sessions(SessionFilter(agent, everything=True)).sessions)
 
-    def resolve(self, text: str) -> resolve.Found:
+    def resolve(self, text: str) -> resolve.ResolvedSession:
         """The session, and the turn if one is named, behind `claude:60309e1e@12` and the like."""
         from prong.sessions import resolve
 

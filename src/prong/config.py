@@ -76,13 +76,13 @@ class Workspace(Record, frozen=True):
 
 
 class Snapshots(Record, frozen=True):
-    """What goes into them. Hooks read it with `prong.limits`."""
+    """What goes into them. Hooks read it with `prong.files.size_limit`."""
 
     limit: int = SNAPSHOT_LIMIT
     """In bytes. Larger files are left out and listed."""
 
 
-class Search(Record, frozen=True):
+class SearchSettings(Record, frozen=True):
     """How sessions are searched."""
 
     engines: tuple[str, ...] = ("builtin",)
@@ -131,7 +131,7 @@ class Config(Record, frozen=True):
     picker: str = _PICKERS[0]
     """What turns are picked with."""
     snapshots: Snapshots = field(default_factory=Snapshots)
-    search: Search = field(default_factory=Search)
+    search: SearchSettings = field(default_factory=SearchSettings)
     terminal: TerminalSettings = field(default_factory=TerminalSettings)
     mcp: McpSettings = field(default_factory=McpSettings)
     ui: UiSettings = field(default_factory=UiSettings)
@@ -221,17 +221,17 @@ class _Checker:
             table.get("kitty_socket"),
         )
 
-    def _search(self, value: Any) -> Search:
+    def _search(self, value: Any) -> SearchSettings:
         table = self._table(value, "search")
         self._only(table, {"engines", "tool_output"}, "search")
         output = table.get("tool_output", True)
         if not isinstance(output, bool):
             raise self._wrong("search.tool_output must be true or false")
-        given = table.get("engines", list(Search().engines))
+        given = table.get("engines", list(SearchSettings().engines))
         engines = cast(list[Any], given) if isinstance(given, list) else []
         if not engines or any(engine not in _ENGINES for engine in engines):
             raise self._wrong(f"search.engines must be a list of {' and '.join(_ENGINES)}")
-        return Search(tuple(dict.fromkeys(map(str, engines))), output)
+        return SearchSettings(tuple(dict.fromkeys(map(str, engines))), output)
 
     def _snapshots(self, value: Any) -> Snapshots:
         table = self._table(value, "snapshots")

@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 
 from prong.code import files
-from prong.code.files import Content, Refusal, read
+from prong.code.files import FileContent, Refusal, read
 
 
 def test_a_file_a_program_a_link_and_nothing(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"one\r\n")
     found = read(os.fsencode(path), 100)
-    assert isinstance(found, Content)
+    assert isinstance(found, FileContent)
     assert (found.mode, found.data, found.steady) == (b"100644", b"one\r\n", True)
     path.chmod(0o700)
     found = read(os.fsencode(path), 100)
-    assert isinstance(found, Content)
+    assert isinstance(found, FileContent)
     assert found.mode == b"100755"
     link = tmp_path / "link"
     link.symlink_to(".//file")
     found = read(os.fsencode(link), 100)
-    assert isinstance(found, Content)
+    assert isinstance(found, FileContent)
     assert (found.mode, found.data) == (b"120000", b".//file")
     assert read(os.fsencode(tmp_path), 100) is None
     assert read(os.fsencode(tmp_path / "missing"), 100) is None
@@ -53,7 +53,7 @@ def test_a_file_that_grows_once_is_read_again(
     path.write_bytes(b"half")
     while_reading(monkeypatch, lambda: path.write_bytes(b"whole\n"), 1)
     found = read(os.fsencode(path), 100)
-    assert isinstance(found, Content)
+    assert isinstance(found, FileContent)
     assert (found.data, found.steady) == (b"whole\n", True)
 
 
@@ -67,7 +67,7 @@ def test_a_file_that_never_rests_is_marked(tmp_path: Path, monkeypatch: pytest.M
 
     while_reading(monkeypatch, append, 1000)
     found = read(os.fsencode(path), 100_000)
-    assert isinstance(found, Content)
+    assert isinstance(found, FileContent)
     assert not found.steady
     assert set(found.data.split(b"\n")) == {b"line", b""}
 
@@ -93,7 +93,7 @@ def test_a_file_that_becomes_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(files.os, "open", opening)
     found = read(os.fsencode(path), 100)
-    assert isinstance(found, Content)
+    assert isinstance(found, FileContent)
     assert (found.mode, found.data) == (b"120000", os.fsencode(secret))
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from prong.agents.base import HasSamples, SearchEngine
-from prong.config import Search
+from prong.config import SearchSettings
 from prong.plugins import Registry
-from prong.search.builtin import BuiltIn, Shelf, Standing
+from prong.search.builtin import BuiltIn, SearchScope, Standing
 from prong.search.service import engines
 from prong.testing.contract import MemoryCache
 from prong.testing.engine_contract import SearchEngineContract
@@ -23,9 +23,9 @@ class TestBuiltIn(SearchEngineContract):
         store = Registry().make("claude", [tmp_path / "root"])
         assert isinstance(store, HasSamples)
         store.write_samples(str(tmp_path / "project"), datetime(2026, 11, 15, 12, tzinfo=UTC))
-        made = engines(tmp_path / "index", {store.name: store}, MemoryCache(), Search())
+        made = engines(tmp_path / "index", {store.name: store}, MemoryCache(), SearchSettings())
         made.indexing.refresh()
-        yield BuiltIn(made.index, lambda _: Shelf(Standing), None)
+        yield BuiltIn(made.index, lambda _: SearchScope(Standing), None)
         made.close()
 
     @pytest.fixture

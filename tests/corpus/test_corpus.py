@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from prong.agents import jsonl
-from prong.agents.claude.records import Line as ClaudeLine
+from prong.agents.claude.records import SessionLine as ClaudeLine
 from prong.agents.claude.store import ClaudeStore
-from prong.agents.codex.records import Line as CodexLine
+from prong.agents.codex.records import RolloutLine as CodexLine
 from prong.app import App
 from prong.model.forks import Cut
 from prong.model.sessions import TurnKind, View

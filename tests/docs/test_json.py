@@ -26,7 +26,7 @@ from prong.model.sessions import (
     TurnKind,
 )
 from prong.model.workers import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
-from prong.sessions.lineage import Forest, Node
+from prong.sessions.lineage import Forest, LineageNode
 from prong.sessions.listing import Listing
 from prong.setup.doctor import Finding
 from prong.setup.mcp import McpPlan, plan_view
@@ -98,7 +98,7 @@ def test_show() -> None:
 
 
 def test_tree() -> None:
-    real = views.forest(Forest([Node(REF, SESSION, None)]))
+    real = views.forest(Forest([LineageNode(REF, SESSION, None)]))
     assert list(example("tree")["roots"][0]) == list(real["roots"][0])
 
 

@@ -1,4 +1,4 @@
-"""The tested versions of the agents: `prong.agents.versions` names them, and all else follows it."""
+"""The tested versions of the agents: `prong.agents.versions` names them, all else follows it."""
 
 import json
 import re

@@ -10,7 +10,7 @@ from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.requests import Item, anthropic_items
 from prong.testing.script import Fail, Hold, Reply, Text, ToolCall, call, say
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from tests.drivers.claude_cli import ClaudeCli, read_lines
 from tests.drivers.claude_terminal import ClaudeTerminal
 
@@ -89,7 +89,7 @@ def test_a_subagents_requests_are_told_apart(
     env = {"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"}
     assert claude_cli.run("go", isolated_home.project(), env=env).result == "finished"
     assert [item.prompt for item in fake_anthropic.conversation_requests()] == ["go", ""]
-    assert [item.prompt for item in fake_anthropic.requests(Kind.SUBAGENT)] == ["SUBTASK"]
+    assert [item.prompt for item in fake_anthropic.requests(RequestKind.SUBAGENT)] == ["SUBTASK"]
 
 
 class TestTerminal:
@@ -135,7 +135,7 @@ class TestTerminal:
             assert "hi2" in fake_anthropic.conversation_requests()[-1].prompt
             terminal.compact()
             terminal.prompt("four")
-        assert fake_anthropic.requests(Kind.COMPACT)
+        assert fake_anthropic.requests(RequestKind.COMPACT)
         texts = [item.text for item in anthropic_items(fake_anthropic.last_prompted("four").body)]
         assert "SUMMARY: the story so far." in texts[0]
 

@@ -10,7 +10,7 @@ from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.requests import Item, openai_items
 from prong.testing.script import Fail, Hold, Reply, Text, Thinking, ToolCall, say
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from tests.drivers.codex_cli import CodexCli
 from tests.drivers.codex_server import CodexServer, RpcError
 from tests.drivers.codex_terminal import CodexTerminal
@@ -107,7 +107,7 @@ class TestAppServer:
             assert len(codex_cli.rollouts(thread)) == 2
             server.compact(thread)
             server.turn(thread, "six")
-        assert fake_openai.requests(Kind.COMPACT)
+        assert fake_openai.requests(RequestKind.COMPACT)
         assert any("SUMMARY" in text for text in users(fake_openai, "six"))
 
     def test_interrupt(
@@ -137,7 +137,7 @@ class TestAppServer:
         fake_openai.enqueue(Reply(spawn), say("started"))
         with CodexServer(codex_cli, isolated_home.project()) as server:
             server.turn(server.start_thread(), "go")
-            request = fake_openai.wait_for(lambda request: request.kind is Kind.SUBAGENT)
+            request = fake_openai.wait_for(lambda request: request.kind is RequestKind.SUBAGENT)
         assert request.prompt == "SUBTASK"
         assert prompts(fake_openai)[0] == "go"
 

@@ -9,7 +9,7 @@ import pytest
 from prong import errors
 from prong.cli.main import COMMANDS, main
 from prong.mcp.schemas import input_schema, output_schema
-from prong.mcp.tool import Tool
+from prong.mcp.tool import McpTool
 from prong.mcp.tools import TOOLS
 from tests.cli.code_lab import CodeLab
 from tests.cli.shell import API, PARSER, Shell
@@ -74,7 +74,7 @@ def test_json(shop: Shell, words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_mcp(tool: Tool) -> None:
+def test_mcp(tool: McpTool) -> None:
     schemas = {
         "title": tool.title,
         "description": tool.description,

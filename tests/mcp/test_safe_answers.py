@@ -12,7 +12,7 @@ from mcp.types import CallToolRequestParams, CallToolResult
 
 from prong.errors import NotFound
 from prong.mcp import server
-from prong.mcp.tool import Call, Tool
+from prong.mcp.tool import Call, McpTool
 from prong.mcp.tools import TOOLS
 from prong.model.record import Record, replace
 from tests.cli.shell import Shell
@@ -77,7 +77,7 @@ def filled(type_: Any) -> Any:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
-def test_every_field_of_every_answer(tool: Tool) -> None:
+def test_every_field_of_every_answer(tool: McpTool) -> None:
     """The tool answers with keys in each field that it has; the boundary is the real one."""
 
     async def run(_: Call, __: Record) -> Record:
@@ -87,7 +87,7 @@ def test_every_field_of_every_answer(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
-def test_every_field_of_every_problem(tool: Tool) -> None:
+def test_every_field_of_every_problem(tool: McpTool) -> None:
     async def run(_: Call, __: Record) -> Record:
         details = {PLANTED: PLANTED, "list": [PLANTED, {"path": Path(IN_PATHS)}]}
         raise NotFound(PLANTED, hint=PLANTED, **details)
@@ -100,7 +100,7 @@ def test_every_field_of_every_problem(tool: Tool) -> None:
     look(answered(replace(tool, run=fail)))
 
 
-def answered(tool: Tool) -> CallToolResult:
+def answered(tool: McpTool) -> CallToolResult:
     needed: dict[str, Any] = {
         "intent": "x",
         "session": "x",

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from prong.tui import ui
 from prong.tui.widgets import page as page_module
 from prong.tui.widgets.drawing import Drawing
-from prong.tui.widgets.lines import Line, Row
+from prong.tui.widgets.lines import Line, ScreenRow
 from prong.tui.widgets.page import Page
 from prong.tui.widgets.rows import Rows
 
@@ -129,7 +129,7 @@ def test_what_is_still_being_broken_is_not_drawn_yet(monkeypatch: pytest.MonkeyP
     gate = threading.Event()
     made = page_module.rows_of
 
-    def slow(lines: Sequence[Line], columns: int) -> list[Row]:
+    def slow(lines: Sequence[Line], columns: int) -> list[ScreenRow]:
         if len(lines) > 1_000:
             gate.wait(30)
         return made(lines, columns)

@@ -9,7 +9,7 @@ from typing import Any
 from prong import App
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
-from prong.config import Config, Search
+from prong.config import Config, SearchSettings
 from prong.model.search import Hit, Query, SearchResult
 from prong.testing.home import IsolatedHome
 from tests.samples.claude import ClaudeSample
@@ -32,7 +32,9 @@ class SearchLab:
             "claude": ClaudeStore([self.home.claude]),
             "codex": CodexStore([self.home.codex]),
         }
-        return App(Config(search=Search(output=self.output)), stores=stores, needs_programs=False)
+        return App(
+            Config(search=SearchSettings(output=self.output)), stores=stores, needs_programs=False
+        )
 
     def claude(self, *turns: tuple[str, str], cwd: str | None = None) -> ClaudeSample:
         """A written session of prompts and answers."""

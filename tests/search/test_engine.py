@@ -8,7 +8,7 @@ import pytest
 
 from prong.model.search import Found, Query
 from prong.model.turn_text import FileTexts, Stamp, TurnText
-from prong.search.builtin import BuiltIn, Name, Shelf, Standing
+from prong.search.builtin import BuiltIn, Name, SearchScope, Standing
 from prong.search.index import SearchIndex
 from prong.search.lexical import Scope, words_of
 
@@ -32,7 +32,7 @@ class Engine:
             update.add(agent, texts, None)
 
     def find(self, text: str, *, ids: set[str] | None = None, limit: int = 10) -> list[Found]:
-        shelf = Shelf(
+        shelf = SearchScope(
             lambda name: Standing(self.family(name), folders=self.folders(name)), turn_ids=ids
         )
         query = Query(text, fast=True, limit=limit, has_snapshot=ids is not None)

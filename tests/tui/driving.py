@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from prong.app import App
 from prong.tui import ui as program
-from prong.tui.screens.view import View, Wish
+from prong.tui.screens.view import MainScreen, Wish
 from prong.tui.ui import ProngUi
 
 PATIENCE = 60.0
@@ -30,12 +30,12 @@ class Driven(ProngUi):
             super().__init__(app.settings, agents=list(app.stores), query=query)
         self.wishes: list[Wish] = []
 
-    def on_view_wished(self, event: View.Wished) -> None:
+    def on_view_wished(self, event: MainScreen.Wished) -> None:
         self.wishes.append(event.wish)
 
     @property
-    def looked_at(self) -> View:
-        assert isinstance(self.screen, View)
+    def looked_at(self) -> MainScreen:
+        assert isinstance(self.screen, MainScreen)
         return self.screen
 
 

@@ -13,7 +13,7 @@ from prong.errors import Busy, External
 from prong.model.forks import Launch
 from prong.setup.demo import Demo
 from prong.tui.content import forking
-from prong.tui.content.forking import Made, Planned, Wish
+from prong.tui.content.forking import NewFork, Planned, Wish
 from prong.tui.screens.fork_dialog import ForkDialog
 from prong.tui.screens.turns_screen import TurnsScreen
 from prong.tui.widgets.choice import Choice
@@ -379,7 +379,7 @@ def test_a_field_that_is_emptied_stays_empty_while_somebody_types(demo: Demo) ->
 def test_while_a_fork_is_made_the_dialog_stays(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     gate, made = threading.Event(), forking.make
 
-    def slow(*given: Any, **named: Any) -> Made:
+    def slow(*given: Any, **named: Any) -> NewFork:
         gate.wait(60)
         return made(*given, **named)
 

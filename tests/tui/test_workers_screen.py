@@ -16,7 +16,7 @@ from prong.model.workers import WorkerStatus
 from prong.paths import state_dir
 from prong.storage.workers import WorkerRecords
 from prong.tui import workers_watch
-from prong.tui.content.worker_preview import LastTurn
+from prong.tui.content.worker_preview import LastExchange
 from prong.tui.screens import workers_screen
 from prong.tui.widgets.page import Page
 from prong.workers.service import Workers
@@ -168,7 +168,7 @@ def test_a_long_read_is_not_begun_again(
     monkeypatch.setattr(workers_watch, "_EVERY", 0.02)
     gate, reads, last_turn = threading.Event(), list[str](), workers_screen.last_turn
 
-    def slow(app: App, status: WorkerStatus) -> LastTurn:
+    def slow(app: App, status: WorkerStatus) -> LastExchange:
         reads.append(status.worker.name)
         gate.wait(60)
         return last_turn(app, status)

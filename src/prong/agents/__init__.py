@@ -1,1 +1,1 @@
-"""The built-in agents. Each is a package with a `store` module; see `prong.registry`."""
+"""The built-in agents. Each is a package with a `store` module; see `prong.plugins`."""

@@ -1,8 +1,6 @@
-"""The seams. An agent, built in or from a plug-in, is anything that fits `AgentStore`.
+"""What an agent is: `AgentStore`, and the protocols of what only some agents can do.
 
-The core protocol is small; what only some agents can do is a protocol of its own, and callers
-ask `isinstance(store, HasProgram)` before they use it. `prong.testing.contract` has the suite
-that every store must pass.
+Callers ask `isinstance(store, CanFork)`, or `capable`, which raises `Unsupported`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ NOTHING_SAID = "it ended without an answer"
 _COMPLAINT = re.compile(r"(?:Error|error|ERROR)\b.*|No conversation found.*")
 
 
-class Answer(Record, frozen=True):
+class ProgramAnswer(Record, frozen=True):
     """What came back from a program that was given a prompt."""
 
     session_id: str | None

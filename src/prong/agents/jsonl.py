@@ -53,7 +53,7 @@ class Bad(Record, frozen=True):
     reason: str
 
 
-class Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Location(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Where a record stands in its file."""
 
     offset: int
@@ -328,7 +328,7 @@ def decoded(decode: Callable[[bytes], V], raw: msgspec.Raw | bytes) -> V | None:
         return None
 
 
-def read_at(file: BinaryIO, place: Place) -> dict[str, Any] | None:
+def read_at(file: BinaryIO, place: Location) -> dict[str, Any] | None:
     """The whole object at a place found before, or None when the file has changed under us."""
     if place.length > _LONG:
         _make_sure_of(2 * place.length)

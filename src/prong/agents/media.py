@@ -17,7 +17,7 @@ Key = str | int
 
 def stored(
     open_file: Callable[[], BinaryIO],
-    place: jsonl.Place,
+    place: jsonl.Location,
     path: tuple[Key, ...],
     value: Any,
     type_: str | None = None,

@@ -24,7 +24,7 @@ def environment(launch: Launch) -> dict[str, str]:
     return clean_environment(launch.env)
 
 
-_alive: WeakSet[Running] = WeakSet()
+_alive: WeakSet[RunningProgram] = WeakSet()
 _is_over = Event()
 
 
@@ -38,7 +38,7 @@ def end_all() -> None:
         running.end()
 
 
-class Running:
+class RunningProgram:
     """The process, fed and drained at the same time. Leaving the block ends it."""
 
     def __init__(self, launch: Launch, text: str) -> None:

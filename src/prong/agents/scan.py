@@ -53,7 +53,7 @@ class Reading(Record, Generic[S, F], frozen=True):
     summarise: Callable[[S, str, os.stat_result], F]
 
 
-class Kind(Record, Generic[S, F], frozen=True):
+class SessionFiles(Record, Generic[S, F], frozen=True):
     """The session files of one agent."""
 
     agent: str
@@ -63,7 +63,7 @@ class Kind(Record, Generic[S, F], frozen=True):
     """Asked for when a file changed: most scans find that none did, and load nothing for it."""
 
 
-class Listener(Protocol[S, F_co]):
+class ScanListener(Protocol[S, F_co]):
     """Reads files instead of the kind, as the kind would, and hears what is said in them."""
 
     def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
@@ -93,11 +93,11 @@ class _Result(msgspec.Struct, array_like=True):
 class FileScan(Record, Generic[S, F], dict=True):
     """One scan over the files of an agent."""
 
-    kind: Kind[S, F]
+    kind: SessionFiles[S, F]
     cache: ScanCache
     roots: Sequence[Path]
     """Only files below these can be found gone: a cache may know other roots too."""
-    listening: Callable[[], Listener[S, F]] | None = None
+    listening: Callable[[], ScanListener[S, F]] | None = None
     """Asked for when a file changed, too."""
     facts: dict[str, F] = field(default_factory=dict[str, F])
     changed: dict[str, KnownFile] = field(default_factory=dict[str, KnownFile])
@@ -116,7 +116,7 @@ class FileScan(Record, Generic[S, F], dict=True):
         return msgspec.msgpack.Decoder(self._reading.facts).decode
 
     @cached_property
-    def _listener(self) -> Listener[S, F] | None:
+    def _listener(self) -> ScanListener[S, F] | None:
         return self.listening() if self.listening is not None else None
 
     @cached_property
@@ -243,7 +243,7 @@ class FileScan(Record, Generic[S, F], dict=True):
         file: BinaryIO,
         stat: os.stat_result,
         known: KnownFile | None,
-        listener: Listener[S, F] | None,
+        listener: ScanListener[S, F] | None,
     ) -> tuple[S, bytes | None]:
         if stat.st_size <= CONTINUED_FROM or path.endswith(".zst"):
             return listener.read(file) if listener else self._reading.read(file, None), None
@@ -274,7 +274,7 @@ class FileScan(Record, Generic[S, F], dict=True):
         return _state(self.kind, bookmark)
 
 
-def recall(kind: Kind[S, F], cache: ScanCache, path: str, stat: os.stat_result) -> S | None:
+def recall(kind: SessionFiles[S, F], cache: ScanCache, path: str, stat: os.stat_result) -> S | None:
     """What a scan read of a large file, if it is still the same; None for others."""
     known = cache.file(kind.agent, path) if stat.st_size > CONTINUED_FROM else None
     if known is None or not _is_same(known, stat):
@@ -283,7 +283,7 @@ def recall(kind: Kind[S, F], cache: ScanCache, path: str, stat: os.stat_result) 
     return _state(kind, bookmark) if bookmark else None
 
 
-def _bookmark(kind: Kind[S, F], known: KnownFile | None) -> _Bookmark | None:
+def _bookmark(kind: SessionFiles[S, F], known: KnownFile | None) -> _Bookmark | None:
     if known is None or known.state is None or known.state[:1] != bytes([kind.version]):
         return None
     try:
@@ -292,7 +292,7 @@ def _bookmark(kind: Kind[S, F], known: KnownFile | None) -> _Bookmark | None:
         return None
 
 
-def _state(kind: Kind[S, F], bookmark: _Bookmark) -> S | None:
+def _state(kind: SessionFiles[S, F], bookmark: _Bookmark) -> S | None:
     try:
         return msgspec.msgpack.decode(bookmark.state, type=kind.reading().state)
     except ValueError:

@@ -120,7 +120,7 @@ def lines(texts: Iterable[str]) -> str:
     return "\n".join(text for text in texts if text)
 
 
-class Kept:
+class KeptTexts:
     """A sink that wants one file and keeps what it is given."""
 
     def __init__(self, *, output: bool) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prong.model.workers import RunOptions
 
 
-class Working(Protocol):
+class WorkerModule(Protocol):
     """The module `working` of an agent."""
 
     def command_with(self, command: "Command", options: "RunOptions") -> tuple[str, ...]: ...
@@ -66,7 +66,7 @@ class WorkerStore:
     """Behind the sign of the line and a space."""
 
     @property
-    def _working(self) -> Working:
+    def _working(self) -> WorkerModule:
         raise NotImplementedError
 
     @property

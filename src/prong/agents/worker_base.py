@@ -1,7 +1,6 @@
-"""The seams that workers need: what an agent's program can do, and terminals.
+"""What workers need of an agent: launching, headless turns, trust, its input line.
 
-They are apart from `prong.ports` because most commands start nothing. As there, the core protocols
-are small, and what only some can do is a protocol of its own: `isinstance(terminal, CanSend)`.
+Apart from `prong.agents.base`, because most commands start nothing.
 """
 
 from __future__ import annotations

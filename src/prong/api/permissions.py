@@ -15,7 +15,7 @@ from prong.paths import config_file
 from prong.terminals.base import TakesOver
 from prong.views.workers import words
 from prong.workers.launch import clone
-from prong.workers.launch.clone_source import Origin, Rest
+from prong.workers.launch.clone_source import CloneOrigin, Rest
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -89,7 +89,7 @@ def plan(app: App, source: str, new: str | None, *, trust: bool) -> ClonePlan:
     """Raises `UsageError` for what the person has not allowed."""
     refuse_unallowed(app, trust=trust)
     clone.check_name(app, new)
-    origin = Origin.find(app, source)
+    origin = CloneOrigin.find(app, source)
     worker = origin.worker
     refuse_inherited(app, origin.agent, worker.command if worker else None)
     status = app.workers.status(worker.name) if worker else None
@@ -114,4 +114,4 @@ def _warnings(status: WorkerStatus) -> Iterator[str]:
 
 def wait(app: App, source: str, timeout: float) -> None:
     """Until the source is idle. Raises `Busy` when that takes longer than so many seconds."""
-    Rest(app, timeout, lambda _: None).wait_for(Origin.find(app, source))
+    Rest(app, timeout, lambda _: None).wait_for(CloneOrigin.find(app, source))

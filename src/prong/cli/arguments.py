@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
+from prong.errors import NotFound, ProngError
 from prong.model.times import EXAMPLES, moment
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ class SessionArgument(click.ParamType[str]):
         from click.shell_completion import CompletionItem
 
         from prong.cli.output import open_app
-        from prong.errors import ProngError
         from prong.views.text import clean, cut
 
         try:
@@ -62,8 +62,6 @@ class SessionArgument(click.ParamType[str]):
 
 def _hits(app: "App", titles: Mapping[tuple[str, str], str]) -> Iterator[tuple[int, str]]:
     """The hits of the last search whose sessions are there, with the titles of these."""
-    from prong.errors import NotFound
-
     for number in range(1, _MOST_COMPLETIONS + 1):
         try:
             place = app.last_search.hit(number)
@@ -82,7 +80,6 @@ class WorkerArgument(click.ParamType[str]):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
         from prong.cli.output import open_app
-        from prong.errors import ProngError
 
         try:
             return _workers(open_app(), incomplete)
@@ -119,7 +116,6 @@ class TerminalArgument(click.ParamType[str]):
         from click.shell_completion import CompletionItem
 
         from prong.cli.output import open_app
-        from prong.errors import ProngError
 
         try:
             names = open_app().terminals.names()
@@ -139,7 +135,6 @@ class AgentArgument(click.ParamType[str]):
         from click.shell_completion import CompletionItem
 
         from prong.cli.output import open_app
-        from prong.errors import ProngError
 
         try:
             names = list(open_app().stores)

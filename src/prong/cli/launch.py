@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
+from prong.errors import Unavailable
+
 if TYPE_CHECKING:
     from prong.app import App
     from prong.model.forks import Launch
@@ -18,7 +20,6 @@ def run_here(launch: "Launch") -> NoReturn:
     import sys
 
     from prong.agents.run import environment
-    from prong.errors import Unavailable
 
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # `prong >&-`

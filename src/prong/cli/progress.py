@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from threading import Lock
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,7 +29,7 @@ _UNKNOWN_WIDTH = 80
 _PATIENCE_SECONDS = 1.0
 
 
-class Progress:
+class ProgressBar:
     """Draws a bar with the rate and the time left."""
 
     def __init__(
@@ -124,21 +124,19 @@ def progress(
     if stderr is None or not stderr.isatty():
         yield lambda _: None
         return
-    from threading import Timer
-
-    line = Line()
+    line = StatusLine()
     timer = Timer(_PATIENCE_SECONDS, line.begin, [text])
     timer.daemon = True
     timer.start()
     try:
-        yield Progress(line.draw, delay=delay)
+        yield ProgressBar(line.draw, delay=delay)
     finally:
         timer.cancel()
         timer.join()
         line.clear()
 
 
-class Line:
+class StatusLine:
     """The line of a terminal that the cursor is in."""
 
     def __init__(self) -> None:

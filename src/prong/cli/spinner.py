@@ -27,9 +27,9 @@ def spinner(text: str) -> Generator[Callable[[str], None]]:
         return
     from threading import Event, Thread
 
-    from prong.cli.progress import Line
+    from prong.cli.progress import StatusLine
 
-    line, over = Line(), Event()
+    line, over = StatusLine(), Event()
     begun = time.monotonic()
 
     def say(other: str) -> None:

@@ -117,17 +117,17 @@ class Capture:
             found |= self._records.of_turns(origin, [TurnKey.BASELINE], more)
         return found
 
-    def _search(self, conversation: Conversation) -> locate.Search:
+    def _search(self, conversation: Conversation) -> locate.SnapshotSearch:
         """Look for the refs of a session near where it ran; further away if that is lost."""
         forks = {fork.child: fork for fork in self._forks()}
-        search = locate.Search(locate.lineage(conversation, forks))
+        search = locate.SnapshotSearch(locate.lineage(conversation, forks))
         near = locate.near(conversation, forks)
         search.everywhere(near)
         if any(map(locate.is_lost, near)):
             self._search_further(search, near)
         return search
 
-    def _search_further(self, search: locate.Search, lost: Iterable[Path]) -> None:
+    def _search_further(self, search: locate.SnapshotSearch, lost: Iterable[Path]) -> None:
         search.somewhere(locate.around(lost))
         search.somewhere(self._records.repositories())
         search.somewhere(self._folders())
@@ -295,7 +295,7 @@ class Capture:
         """The snapshots in the session of a turn that were taken in a working tree, gone or not."""
         if not locate.is_lost(repo):
             return snapshots.find(repo, beside)
-        search = locate.Search([SessionRef(beside.agent, beside.session)])
+        search = locate.SnapshotSearch([SessionRef(beside.agent, beside.session)])
         search.somewhere([repo])  # a folder above it may be one of the repository
         self._search_further(search, [repo])
         return [one._replace(repo=repo) for one in search.found]

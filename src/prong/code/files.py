@@ -16,7 +16,7 @@ PLAIN = b"100644"
 PROGRAM = b"100755"
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     """What a file held at one moment."""
 
     mode: bytes
@@ -55,9 +55,9 @@ def signature(status: os.stat_result) -> tuple[int, ...]:
     )
 
 
-def read(path: bytes, limit: int) -> Content | Refusal | None:
+def read(path: bytes, limit: int) -> FileContent | Refusal | None:
     """The content of a file or the target of a link; None when nothing is there (any more)."""
-    last: Content | None = None
+    last: FileContent | None = None
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE * 2**attempt)
@@ -69,17 +69,17 @@ def read(path: bytes, limit: int) -> Content | Refusal | None:
             if error.errno in {errno.ELOOP, errno.EINVAL}:
                 continue  # a file became a link, or the other way round
             return Refusal(0, f"not readable: {error.strerror}")
-        if not isinstance(found, Content) or found.steady:
+        if not isinstance(found, FileContent) or found.steady:
             return found
         last = found
     return last or Refusal(0, "not readable: it changed all the time")
 
 
-def _read_once(path: bytes, limit: int) -> Content | Refusal | None:
+def _read_once(path: bytes, limit: int) -> FileContent | Refusal | None:
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
         target = os.readlink(path)  # noqa: PTH115 (a Path would tidy it)
-        return Content(LINK, target, status)
+        return FileContent(LINK, target, status)
     if stat.S_ISDIR(status.st_mode):
         return None
     if not stat.S_ISREG(status.st_mode):
@@ -98,7 +98,7 @@ def _read_once(path: bytes, limit: int) -> Content | Refusal | None:
     if len(data) > limit:
         return Refusal(after.st_size, _too_large(limit))
     steady = len(data) == before.st_size and same(before, after)
-    return Content(mode_of(before), data, before, steady)
+    return FileContent(mode_of(before), data, before, steady)
 
 
 def _too_large(limit: int) -> str:

@@ -140,7 +140,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.kill()
 
 
-class Answer(NamedTuple):
+class GitResult(NamedTuple):
     """What a run of git gave."""
 
     arguments: tuple[str, ...]
@@ -165,7 +165,7 @@ class Answer(NamedTuple):
         )
 
 
-class Running:
+class RunningGit:
     """A git that was started."""
 
     def __init__(
@@ -195,7 +195,7 @@ class Running:
             self.stdin.flush()
         return self._process.stdout.readline()
 
-    def answer(self, given: bytes | None = None) -> Answer:
+    def answer(self, given: bytes | None = None) -> GitResult:
         """Give it the rest of its input and wait until it ends."""
         try:
             if given is not None:
@@ -215,7 +215,7 @@ class Running:
         if self._output is not None:
             output = self._output.read_bytes()
         text = complaint[-_TAIL:].decode(errors="replace")
-        return Answer(self._arguments, self._process.returncode, output, text)
+        return GitResult(self._arguments, self._process.returncode, output, text)
 
     def _flushed(self, rest: bytes) -> bytes | None:
         """The rest of the input, or nothing when git no longer reads: `communicate` then fails."""
@@ -268,7 +268,7 @@ class Git:
         self._filters = filters
         self._as_user = as_user
 
-    def start(self, *arguments: str, feed: bool = False, output: Path | None = None) -> Running:
+    def start(self, *arguments: str, feed: bool = False, output: Path | None = None) -> RunningGit:
         """Start git. `feed`: it will be given input. `output`: a file for what it prints."""
         writing = None if output is None else output.open("wb")
         settings = () if self._as_user else _OPTIONS
@@ -294,12 +294,12 @@ class Git:
                 writing.close()
         is_free = self.deadline.is_set or self._as_user or self._filters
         looks = not is_free and arguments[0] in (*_PLAIN, "status", "diff-files")
-        return Running(process, arguments, self.deadline, output, _PATIENCE if looks else None)
+        return RunningGit(process, arguments, self.deadline, output, _PATIENCE if looks else None)
 
     def _is_way(self, name: str) -> bool:
         return self._as_user and name.startswith(_WAYS)
 
-    def ask(self, *arguments: str, stdin: bytes | None = None) -> Answer:
+    def ask(self, *arguments: str, stdin: bytes | None = None) -> GitResult:
         """Run git; the caller looks at how it ended."""
         return self.start(*arguments, feed=stdin is not None).answer(stdin)
 

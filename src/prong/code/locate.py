@@ -28,7 +28,7 @@ _MOST = 1000
 """So many folders are looked at there."""
 
 
-class Search:
+class SnapshotSearch:
     """Looks for the snapshots of some sessions in one repository after the other, in each once."""
 
     def __init__(self, sessions: Iterable[SessionRef]) -> None:

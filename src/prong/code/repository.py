@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from prong.code.git import Answer, Git, Running
+from prong.code.git import Git, GitResult, RunningGit
 from prong.errors import External, ProngError, Unavailable, Unsupported
 
 _PATHS = ("--show-toplevel", "--git-dir", "--git-common-dir", "--git-path", "index")
@@ -34,14 +34,14 @@ class Repository(NamedTuple):
         return cls.found(git, cls.ask(git).answer())
 
     @staticmethod
-    def ask(git: Git) -> Running:
+    def ask(git: Git) -> RunningGit:
         """Begin to look; `found` reads the answer."""
         # What may fail comes last: the lines before it, and what failed, are printed all the same.
         head = ("HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD")
         return git.start("rev-parse", "--path-format=absolute", *_PATHS, *head)
 
     @classmethod
-    def found(cls, git: Git, answer: Answer) -> "Repository | None":
+    def found(cls, git: Git, answer: GitResult) -> "Repository | None":
         lines = answer.output.split(b"\n")[:-1]
         if len(lines) < 4:
             if any(words in answer.complaint for words in _NOWHERE):
@@ -104,7 +104,7 @@ def _branch(ref: bytes) -> str | None:
     return os.fsdecode(ref.removeprefix(prefix)) if ref.startswith(prefix) else None
 
 
-def _refused(answer: Answer) -> External:
+def _refused(answer: GitResult) -> External:
     dubious = "dubious ownership" in answer.complaint
     return External(
         f"git does not open this repository: {answer.complaint.strip().splitlines()[0]}"

@@ -4,7 +4,7 @@ import re
 
 # By an alias, so that it counts as a part of this module: how full a window is.
 # ruff: noqa: PLC0414
-from prong.transcripts.budget import Level as Level
+from prong.transcripts.budget import BudgetLevel as BudgetLevel
 from prong.transcripts.budget import level as level
 
 _MILLION = 1_000_000

@@ -13,7 +13,7 @@ from prong.files.publication import Publication
 from prong.forks import plan as planning
 from prong.forks import seed, workspace
 from prong.forks.launch import is_started, launch_of_plan, store_of
-from prong.forks.seed import Made
+from prong.forks.seed import ForkOutcome
 from prong.model.forks import Fork, ForkPlan, Method
 from prong.model.record import replace
 from prong.model.sessions import Session, SessionRef
@@ -85,7 +85,7 @@ def _forked(app: App, plan: ForkPlan, check: Callable[[], None]) -> Fork:
     )
 
 
-def _warnings(plan: ForkPlan, made: Made) -> list[str]:
+def _warnings(plan: ForkPlan, made: ForkOutcome) -> list[str]:
     """Those of the plan. That of a missing program also says how to run the fork later."""
     resume = f"prong resume {SessionRef(plan.agent, made.id)}"
     later = f"{plan.missing}; then: {resume}{' --prompt TEXT' if plan.prompt else ''}"
@@ -110,7 +110,7 @@ def several(app: App, plan: ForkPlan, count: int) -> Iterator[Fork]:
         yield done
 
 
-def _made(app: App, plan: ForkPlan, check: Callable[[], None]) -> Made:
+def _made(app: App, plan: ForkPlan, check: Callable[[], None]) -> ForkOutcome:
     for _ in range(_ATTEMPTS):
         source = app.reading(plan.source)
         _refuse_running(source, plan)
@@ -141,20 +141,22 @@ def _refuse_running(source: ForkSource, plan: ForkPlan) -> None:
     planning.refuse_running(conversation, turn)
 
 
-def _native(app: App, plan: ForkPlan) -> Made:
+def _native(app: App, plan: ForkPlan) -> ForkOutcome:
     if plan.new_id is not None:
         # The agent writes the file with the first prompt, under the id that the launch gives.
-        return Made(plan.new_id)
+        return ForkOutcome(plan.new_id)
     store = capable(store_of(app, plan), CanForkNatively, "be forked by its own program")
     id_ = store.fork_natively(plan.source, plan.child)
-    return Made(id_, app.path_of(plan.agent, id_))
+    return ForkOutcome(id_, app.path_of(plan.agent, id_))
 
 
-def _copied(app: App, plan: ForkPlan, source: ForkSource, last_check: Callable[[], None]) -> Made:
+def _copied(
+    app: App, plan: ForkPlan, source: ForkSource, last_check: Callable[[], None]
+) -> ForkOutcome:
     store = app.store(plan.agent)
     if is_started(store, plan.point, plan.method):
         assert plan.new_id is not None
-        return Made(plan.new_id)
+        return ForkOutcome(plan.new_id)
     before = source.extent(plan.cut)
 
     def check() -> None:
@@ -183,4 +185,4 @@ def _copied(app: App, plan: ForkPlan, source: ForkSource, last_check: Callable[[
         if app.is_current(source):
             raise
         raise _Grew from None
-    return Made(session.id, session.path)
+    return ForkOutcome(session.id, session.path)

@@ -349,7 +349,7 @@ def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPla
     media: Counter[str] = Counter()
     made = seed_of(source, store, draft, media)
     tokens = made.tokens
-    over = window is not None and budget.level(tokens, window) is budget.Level.OVER
+    over = window is not None and budget.level(tokens, window) is budget.BudgetLevel.OVER
     longest = capable(store, CanSeed, "be seeded").longest_seed
     if over or made.characters > longest:
         most = window if over else budget.estimate(longest)
@@ -407,9 +407,9 @@ def _warnings(
 ) -> list[str]:
     found = list(draft.warnings)
     match budget.level(draft.tokens, draft.window):
-        case budget.Level.OVER:
+        case budget.BudgetLevel.OVER:
             found.append(f"about {draft.tokens:,} tokens: more than the window of {draft.window:,}")
-        case budget.Level.NEAR:
+        case budget.BudgetLevel.NEAR:
             found.append(f"about {draft.tokens:,} tokens: near the window of {draft.window:,}")
         case _:
             pass

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong.agents.base import CanSeed, ForkSource, SeedReply, capable
-from prong.agents.run import Running
+from prong.agents.run import RunningProgram
 from prong.errors import External
 from prong.forks import plan as planning
 from prong.forks.launch import store_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prong.app import App
 
 
-class Made(Record, frozen=True):
+class ForkOutcome(Record, frozen=True):
     id: str
     path: Path | None = None
     """None when the agent writes the file itself, with the first prompt."""
@@ -32,7 +32,7 @@ class Made(Record, frozen=True):
 _SAID = 300
 
 
-def seeded(app: App, plan: ForkPlan, source: ForkSource) -> Made:
+def seeded(app: App, plan: ForkPlan, source: ForkSource) -> ForkOutcome:
     """Submit the seed; the agent makes a session of it and says that it is ready."""
     agent = store_of(app, plan)
     store = capable(agent, CanSeed, "be seeded")
@@ -40,7 +40,7 @@ def seeded(app: App, plan: ForkPlan, source: ForkSource) -> Made:
     launch = store.seed(plan.child)
     launch = replace(launch, env={**plan.env, **launch.env})
     try:
-        with Running(launch, made.text) as running:
+        with RunningProgram(launch, made.text) as running:
             reply = store.seeded(plan.child, running.lines())
             status = running.wait()
     except BaseException:
@@ -57,7 +57,7 @@ def seeded(app: App, plan: ForkPlan, source: ForkSource) -> Made:
             session=kept or None,
         )
     ready = is_ready(reply.text)
-    return Made(
+    return ForkOutcome(
         reply.session_id,
         app.path_of(plan.agent, reply.session_id),
         seed_hash=made.digest,
@@ -66,7 +66,7 @@ def seeded(app: App, plan: ForkPlan, source: ForkSource) -> Made:
     )
 
 
-def _last_line(running: Running) -> str:
+def _last_line(running: RunningProgram) -> str:
     said = running.complaints.strip()
     return said.splitlines()[-1] if said else "no session was made"
 

@@ -71,7 +71,7 @@ class _OutOfTime(BaseException):
     """The time is over. Not an `Exception`, so that nobody on the way takes it for one."""
 
 
-class Call:
+class HookEvent:
     """One event of an agent."""
 
     def __init__(self, agent: str, payload: dict[str, Any], deadline: float) -> None:
@@ -145,7 +145,7 @@ class Wanted(NamedTuple):
     prompt: str = ""
 
 
-class Result:
+class HookResult:
     """What came of an event."""
 
     def __init__(self) -> None:
@@ -175,10 +175,10 @@ def _run(words: list[str]) -> None:
     signal.setitimer(signal.ITIMER_REAL, budget, 1.0)
     deadline = time.monotonic() + budget - _RESERVE
     payload = _payload(words[-1].encode() if len(words) > 2 else _input())
-    handle(Call(words[0], payload, deadline))
+    handle(HookEvent(words[0], payload, deadline))
 
 
-def handle(call: Call) -> None:
+def handle(call: HookEvent) -> None:
     """Take the snapshot that the event asks for, and write down what happened."""
     if not _ID.fullmatch(call.agent) or not _ID.fullmatch(call.session or ""):
         return  # nothing that a snapshot could be kept under
@@ -186,7 +186,7 @@ def handle(call: Call) -> None:
         return  # an event of a sub-agent
     if call.event == "agent-turn-complete" and call.transcript is None:
         return  # Codex asks the model for a title in a thread of its own, which is never written
-    result = Result()
+    result = HookResult()
     try:
         _capture(call, result)
     except _OutOfTime:
@@ -199,7 +199,7 @@ def handle(call: Call) -> None:
     spool.append(_line(call, result))
 
 
-def _capture(call: Call, result: Result) -> None:
+def _capture(call: HookEvent, result: HookResult) -> None:
     if call.event == "SessionEnd":
         call.deadline = min(call.deadline, call.began + _AT_THE_END)
     wanted = _wanted(call)
@@ -216,7 +216,7 @@ def _capture(call: Call, result: Result) -> None:
         result.degraded = "the turn is not in the session file yet"
 
 
-def _keep_start(call: Call, before: Wanted, result: Result) -> None:
+def _keep_start(call: HookEvent, before: Wanted, result: HookResult) -> None:
     """Keep what the turn begins with, so that what a person changed since is not counted to it.
 
     All of it or nothing: a file that is missing would be counted as well.
@@ -235,7 +235,7 @@ def _keep_start(call: Call, before: Wanted, result: Result) -> None:
         result.degraded = f"the code at the prompt was not kept: {error}"
 
 
-def _wanted(call: Call) -> Wanted | None:
+def _wanted(call: HookEvent) -> Wanted | None:
     """Which turn the code belongs to that lies there now."""
     path = call.transcript
     match call.event:
@@ -251,7 +251,7 @@ def _wanted(call: Call) -> Wanted | None:
             return None
 
 
-def _ended(call: Call, path: Path) -> Wanted | None:
+def _ended(call: HookEvent, path: Path) -> Wanted | None:
     """The turn that has just ended. Its last lines come to the file in these very moments."""
     said, prompt = call.said, call.text("prompt_id")
     deadline = time.monotonic() + _WAIT
@@ -278,7 +278,7 @@ def _is_same(written: str, said: str | None) -> bool:
     return written == said or (bool(written) and said.endswith(written))
 
 
-def _before(call: Call, path: Path | None) -> Wanted | None:
+def _before(call: HookEvent, path: Path | None) -> Wanted | None:
     """The turn before a prompt, when nobody has seen its end; before the first, the baseline."""
     last: last_turn.LastTurn | None = None
     if path:
@@ -295,7 +295,7 @@ def _before(call: Call, path: Path | None) -> Wanted | None:
     return Wanted(last.id, last.message, last.number, late=True)
 
 
-def _taken(call: Call, wanted: Wanted, deadline: float | None = None) -> "Snapshot | None":
+def _taken(call: HookEvent, wanted: Wanted, deadline: float | None = None) -> "Snapshot | None":
     """The snapshot, unless the turn has one that is as good; None without git.
 
     Until the deadline of the call it may be a part. If there is an earlier one, it is whole.
@@ -331,7 +331,7 @@ def _taken(call: Call, wanted: Wanted, deadline: float | None = None) -> "Snapsh
     return None
 
 
-def _commit(call: Call, result: Result) -> None:
+def _commit(call: HookEvent, result: HookResult) -> None:
     """Make the turn a commit on the worker's own branch. Says what came of it."""
     shot, wanted = result.snapshot, result.wanted
     if shot is None or wanted is None:
@@ -345,7 +345,7 @@ def _commit(call: Call, result: Result) -> None:
         result.commit = turn_commit.make(shot, _prompt(call, wanted), wanted.number, remote)
 
 
-def _prompt(call: Call, wanted: Wanted) -> str:
+def _prompt(call: HookEvent, wanted: Wanted) -> str:
     given: Any = call.payload.get("input-messages")
     if isinstance(given, list) and given:
         return "\n".join(str(one) for one in cast(list[Any], given))
@@ -370,7 +370,7 @@ def _went_on(kept: "Snapshot", wanted: Wanted) -> bool:
     return known and not kept.late and kept.message_id != wanted.message
 
 
-def _folders(call: Call) -> list[Path]:
+def _folders(call: HookEvent) -> list[Path]:
     """Where the agent is now; where it began, should there be no code now.
 
     The other way round when it is in a repository inside the one where it began.
@@ -389,7 +389,7 @@ def _folders(call: Call) -> list[Path]:
     return folders
 
 
-def _line(call: Call, result: Result) -> dict[str, Any]:
+def _line(call: HookEvent, result: HookResult) -> dict[str, Any]:
     about = call.turn
     if about is None and result.wanted and not result.wanted.late:
         about = result.wanted.turn if call.event != "UserPromptSubmit" else None
@@ -412,7 +412,7 @@ def _line(call: Call, result: Result) -> dict[str, Any]:
     }
 
 
-def _told(result: Result) -> dict[str, Any] | None:
+def _told(result: HookResult) -> dict[str, Any] | None:
     shot = result.snapshot
     if shot is None:
         return None

@@ -32,7 +32,7 @@ from prong.mcp.problems import problem_of
 from prong.mcp.progress import Progress
 from prong.mcp.quoted import fenced
 from prong.mcp.schemas import checked, plain
-from prong.mcp.tool import Call, Tool
+from prong.mcp.tool import Call, McpTool
 from prong.mcp.tools import TOOLS
 from prong.paths import state_dir
 from prong.redaction.visible import safe_value
@@ -88,7 +88,7 @@ def build(opened: Callable[[], App] = App, *, read_only: bool = False) -> Server
 
 
 async def _answer(
-    call: Call, tools: Mapping[str, Tool], params: CallToolRequestParams
+    call: Call, tools: Mapping[str, McpTool], params: CallToolRequestParams
 ) -> CallToolResult:
     try:
         tool = _named(tools, params.name)
@@ -104,7 +104,7 @@ async def _answer(
     return CallToolResult(content=content, structured_content=found)
 
 
-def _named(tools: Mapping[str, Tool], name: str) -> Tool:
+def _named(tools: Mapping[str, McpTool], name: str) -> McpTool:
     if name not in tools:
         raise NotFound(f"unknown tool {name}", hint=f"one of {', '.join(tools)}")
     return tools[name]

@@ -12,7 +12,7 @@ class Quoting(Record, frozen=True, kw_only=True):
     notice: str = NOTICE
 
 
-class Attempt(Record, frozen=True):
+class EngineAttempt(Record, frozen=True):
     """One thing that was tried to get an answer."""
 
     engine: str
@@ -24,7 +24,7 @@ class Attempt(Record, frozen=True):
     hits: int | None
 
 
-class Found(Record, frozen=True):
+class SessionMatch(Record, frozen=True):
     """A turn of a past session."""
 
     rank: int
@@ -103,7 +103,7 @@ class MadeFork(Record, frozen=True):
     warnings: list[str]
 
 
-class Worker(Record, frozen=True):
+class WorkerRow(Record, frozen=True):
     """An agent that runs under a name, or ran."""
 
     name: str
@@ -150,11 +150,11 @@ class SessionFacts(Record, frozen=True):
 
 class SmartForkResult(Quoting, frozen=True, kw_only=True):
     query: str
-    results: list[Found]
+    results: list[SessionMatch]
     total: int
     engine: str | None
     fallback_used: bool
-    attempts: list[Attempt]
+    attempts: list[EngineAttempt]
     qmd_error: str | None
     forked_session: ForkedSession | None = None
     plan: PlannedFork | None = None
@@ -169,21 +169,21 @@ class SmartForkResult(Quoting, frozen=True, kw_only=True):
 
 class FoundSessions(Quoting, frozen=True, kw_only=True):
     query: str | None
-    results: tuple[Found, ...] = ()
+    results: tuple[SessionMatch, ...] = ()
     """The best turn of each session that fits, when there was an intent."""
     sessions: tuple[SessionFacts, ...] = ()
     """The newest sessions, when there was none."""
     total: int
     engine: str | None = None
     fallback_used: bool = False
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[EngineAttempt, ...] = ()
     qmd_error: str | None = None
     index_complete: bool = True
     notes: tuple[str, ...] = ()
     own_session: str | None
 
 
-class DiffStat(Record, frozen=True):
+class ChangeStat(Record, frozen=True):
     files: int
     added: int
     removed: int
@@ -200,7 +200,7 @@ class TurnFacts(Record, frozen=True):
     state: str
     files: list[str]
     snapshot: str | None
-    diffstat: DiffStat | None
+    diffstat: ChangeStat | None
     code_gaps: str | None = None
     """What the captured code lacks."""
 
@@ -245,11 +245,11 @@ class SessionFork(Quoting, frozen=True, kw_only=True):
 
 
 class WorkerList(Quoting, frozen=True, kw_only=True):
-    workers: list[Worker]
+    workers: list[WorkerRow]
 
 
 class OneWorker(Quoting, frozen=True, kw_only=True):
-    worker: Worker
+    worker: WorkerRow
     idle: bool
 
 
@@ -257,12 +257,12 @@ class Waited(Quoting, frozen=True, kw_only=True):
     done: bool
     """All of them, or with `any` one of them, need nothing more: idle, gone, or want a person."""
     timed_out: bool
-    workers: list[Worker]
+    workers: list[WorkerRow]
     hint: str | None
 
 
 class Sent(Quoting, frozen=True, kw_only=True):
-    worker: Worker
+    worker: WorkerRow
     sent: bool
     reply: str | None
     """The answer, when it was waited for."""
@@ -270,8 +270,8 @@ class Sent(Quoting, frozen=True, kw_only=True):
 
 
 class Cloned(Quoting, frozen=True, kw_only=True):
-    source: Worker | None
-    clone: Worker | None
+    source: WorkerRow | None
+    clone: WorkerRow | None
     """null with `dry_run`."""
     workspace: str
     """Of the clone; with `dry_run`, that of the source, which would be copied."""
@@ -279,7 +279,7 @@ class Cloned(Quoting, frozen=True, kw_only=True):
 
 
 class Stopped(Quoting, frozen=True, kw_only=True):
-    worker: Worker
+    worker: WorkerRow
     stopped: bool
     hint: str | None
 
@@ -312,7 +312,7 @@ class Spawned(Record, frozen=True, kw_only=True):
     """Which of those that were asked for, counted from 1."""
     started: bool
     name: str | None
-    worker: Worker | None = None
+    worker: WorkerRow | None = None
     plan: PlannedWorker | None = None
     problem: Problem | None = None
     awaiting_task: bool
@@ -330,7 +330,7 @@ class SpawnedWorkers(Quoting, frozen=True, kw_only=True):
     hint: str | None
 
 
-class Finding(Record, frozen=True):
+class DoctorFinding(Record, frozen=True):
     topic: str
     level: str
     message: str
@@ -340,5 +340,5 @@ class Finding(Record, frozen=True):
 class Diagnosis(Record, frozen=True):
     version: str
     warnings: int
-    findings: list[Finding]
+    findings: list[DoctorFinding]
     own_session: str | None

@@ -50,7 +50,7 @@ class Call:
         return self._caller.session(app)
 
 
-class Tool(Record, frozen=True, dict=True):
+class McpTool(Record, frozen=True, dict=True):
     name: str
     title: str
     description: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prong.mcp.schemas import Arguments
-from prong.mcp.shapes import Diagnosis, Finding
-from prong.mcp.tool import Call, Effect, Tool
+from prong.mcp.shapes import Diagnosis, DoctorFinding
+from prong.mcp.tool import Call, Effect, McpTool
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -26,7 +26,7 @@ async def prong_doctor(call: Call, _: Doctor) -> Diagnosis:
             version=__version__,
             warnings=report.warnings,
             findings=[
-                Finding(one.topic, one.level.value, one.message, one.hint)
+                DoctorFinding(one.topic, one.level.value, one.message, one.hint)
                 for one in report.findings
             ],
             own_session=str(own) if own else None,
@@ -36,7 +36,7 @@ async def prong_doctor(call: Call, _: Doctor) -> Diagnosis:
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         "prong_doctor",
         "Check the installation",
         "Show which parts of prong and of the agents are installed, what is missing, and what the "

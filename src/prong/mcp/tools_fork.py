@@ -10,7 +10,7 @@ from prong.mcp import names
 from prong.mcp.forked import CODES, forked_session, made_fork, planned_fork
 from prong.mcp.schemas import Arguments
 from prong.mcp.shapes import SessionFork
-from prong.mcp.tool import Call, Effect, Tool
+from prong.mcp.tool import Call, Effect, McpTool
 
 if TYPE_CHECKING:
     from prong.api.smart_fork import ForkWish
@@ -105,7 +105,7 @@ def _wish(given: ForkSession) -> ForkWish:
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         "fork_session",
         "Fork a session",
         "Fork a session at a turn, with the code as of that turn in a new worktree, and run the "

@@ -9,7 +9,7 @@ from msgspec import Meta
 from prong.mcp import names
 from prong.mcp.schemas import Arguments, shaped
 from prong.mcp.shapes import MessageText, SessionText, TurnFacts, TurnList
-from prong.mcp.tool import Call, Effect, Tool
+from prong.mcp.tool import Call, Effect, McpTool
 from prong.mcp.tools_search import session_facts
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ async def list_turns(call: Call, given: ListTurns) -> TurnList:
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         "read_session",
         "Read a session",
         "Read the transcript of a session in pages of about max_tokens. Secrets are masked. For "
@@ -125,7 +125,7 @@ TOOLS = (
         Effect.READS,
         read_session,
     ),
-    Tool(
+    McpTool(
         "list_turns",
         "List the turns of a session",
         "List the turns of a session: prompt, time, files, and whether the code was captured. "

@@ -10,8 +10,14 @@ from msgspec import Meta
 from prong.mcp import names
 from prong.mcp.forked import CODES, forked_session, planned_fork
 from prong.mcp.schemas import Arguments, shaped
-from prong.mcp.shapes import Attempt, Found, FoundSessions, SessionFacts, SmartForkResult
-from prong.mcp.tool import Call, Effect, Tool
+from prong.mcp.shapes import (
+    EngineAttempt,
+    FoundSessions,
+    SessionFacts,
+    SessionMatch,
+    SmartForkResult,
+)
+from prong.mcp.tool import Call, Effect, McpTool
 
 if TYPE_CHECKING:
     from prong.api.smart_fork import ForkWish
@@ -238,16 +244,16 @@ def _answer(
         **view,
         "results": [_found(one) for one in view["hits"]],
         # How it went is of interest when something did not.
-        "attempts": [shaped(Attempt, one) for one in view["attempts"] if result.failures],
+        "attempts": [shaped(EngineAttempt, one) for one in view["attempts"] if result.failures],
         "index_complete": view["index"]["complete"],
         "next_steps": guidance.get("next_steps", []),
         "own_session": str(own) if own else None,
     }
 
 
-def _found(hit: dict[str, Any]) -> Found:
+def _found(hit: dict[str, Any]) -> SessionMatch:
     return shaped(
-        Found,
+        SessionMatch,
         {
             **hit,
             "title": _cut(hit["title"]),
@@ -299,7 +305,7 @@ def _fitting(text: str, room: int) -> int:
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         "smart_fork",
         "Search past sessions and fork one",
         "Search past Claude Code and Codex sessions for what you want to do. Returns ranked turns. "
@@ -312,7 +318,7 @@ TOOLS = (
         smart_fork,
         shown=True,
     ),
-    Tool(
+    McpTool(
         "find_sessions",
         "Find past sessions",
         "Search past Claude Code and Codex sessions. Returns the best turn of each session; "

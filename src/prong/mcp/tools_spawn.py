@@ -11,7 +11,7 @@ from prong.mcp import names
 from prong.mcp.hints import BY_USER
 from prong.mcp.schemas import Arguments, shaped
 from prong.mcp.shapes import PlannedWorker, Problem, Spawned, SpawnedWorkers
-from prong.mcp.tool import Call, Effect, Tool
+from prong.mcp.tool import Call, Effect, McpTool
 from prong.mcp.workers import worker
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _wish(given: WorkerConfig) -> WorkerWish:
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         "spawn_workers",
         "Start workers",
         "Start agents as workers, each in a terminal pane and, in a git repository, in its own "

@@ -14,7 +14,7 @@ from prong.mcp import names
 from prong.mcp.hints import BY_USER
 from prong.mcp.schemas import Arguments
 from prong.mcp.shapes import Cloned, OneWorker, Sent, Stopped, Waited, WorkerList
-from prong.mcp.tool import Call, Effect, Tool
+from prong.mcp.tool import Call, Effect, McpTool
 from prong.mcp.workers import what_to_do, worker
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ async def stop_worker(call: Call, given: StopWorker) -> Stopped:
 
 
 TOOLS = (
-    Tool(
+    McpTool(
         "list_workers",
         "List workers",
         "List workers (agents that prong started) and their state.",
@@ -277,7 +277,7 @@ TOOLS = (
         Effect.READS,
         list_workers,
     ),
-    Tool(
+    McpTool(
         "worker_status",
         "Show worker status",
         "Show whether a worker is busy, idle, waiting for input or gone, with the evidence.",
@@ -286,7 +286,7 @@ TOOLS = (
         Effect.READS,
         worker_status,
     ),
-    Tool(
+    McpTool(
         "wait_workers",
         "Wait for workers",
         "Wait until workers are idle. Does not wait for one that needs user input or is gone. If "
@@ -296,7 +296,7 @@ TOOLS = (
         Effect.READS,
         wait_workers,
     ),
-    Tool(
+    McpTool(
         "send_to_worker",
         "Prompt a worker",
         "Send a prompt to a worker; with wait, return its answer.",
@@ -305,7 +305,7 @@ TOOLS = (
         Effect.WRITES,
         send_to_worker,
     ),
-    Tool(
+    McpTool(
         "clone_worker",
         "Clone a worker",
         "Clone a worker or a session once it is idle: conversation, whole workspace and settings. "
@@ -315,7 +315,7 @@ TOOLS = (
         Effect.WRITES,
         clone_worker,
     ),
-    Tool(
+    McpTool(
         "stop_worker",
         "Stop a worker",
         "Stop a worker. A busy one needs force. Its session and workspace are kept.",

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from prong.mcp.hints import BY_USER
 from prong.mcp.schemas import shaped
-from prong.mcp.shapes import Worker
+from prong.mcp.shapes import WorkerRow
 
 if TYPE_CHECKING:
     from prong.model.workers import WorkerStatus
 
 
-def worker(status: WorkerStatus) -> Worker:
+def worker(status: WorkerStatus) -> WorkerRow:
     from prong.views import workers
     from prong.workers.launch import environment
 
     info = status.worker
     view = workers.worker(status)
     return shaped(
-        Worker,
+        WorkerRow,
         {
             **view,
             "terminal_id": str(info.pane) if info.pane else None,

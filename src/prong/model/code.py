@@ -1,8 +1,7 @@
-"""The part of the vocabulary that a snapshot of code needs. The rest is in `prong.model`.
+"""Snapshots of code, as values.
 
-`prong-hook` takes snapshots inside somebody's turn, and to load the whole vocabulary takes as long
-as git takes for the snapshot. Everybody else imports these from `prong.model`, as the rest. They
-are named tuples because data classes are a sixth of the time that the hook takes.
+`prong-hook` loads this module inside somebody's turn, so it needs no other of ours, and its
+values are named tuples: data classes take a sixth of the time that the hook has.
 """
 
 from datetime import datetime

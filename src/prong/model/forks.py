@@ -1,7 +1,4 @@
-"""The vocabulary: frozen values that every layer shares.
-
-Words are those of docs/concepts.md. Nothing here reads a file.
-"""
+"""Forks as values: the point, the plan, and what was made."""
 
 import re
 from collections.abc import Mapping
@@ -12,9 +9,6 @@ from typing import ClassVar
 
 from prong.model.code import Snapshot
 from prong.model.record import Record, field
-
-# By an alias, so that it counts as a part of this module.
-# ruff: noqa: PLC0414
 from prong.model.sessions import CodeGap, Session, SessionRef
 
 

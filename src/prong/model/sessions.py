@@ -1,7 +1,4 @@
-"""The vocabulary: frozen values that every layer shares.
-
-Words are those of docs/concepts.md. Nothing here reads a file.
-"""
+"""Sessions, turns and messages, as values. The words are those of docs/concepts.md."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -11,9 +8,6 @@ from typing import Literal, NamedTuple
 
 from prong.model.code import DiffStat
 from prong.model.record import Record, field
-
-# By an alias, so that it counts as a part of this module.
-# ruff: noqa: PLC0414
 
 
 class SessionRef(Record, frozen=True, order=True):

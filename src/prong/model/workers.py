@@ -1,4 +1,4 @@
-"""The words for running agents. Apart from `prong.model`, because most commands start nothing."""
+"""Workers and panes, as values."""
 
 from __future__ import annotations
 

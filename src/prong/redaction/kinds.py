@@ -1,4 +1,4 @@
-"""The kinds of keys and tokens that `prong.secrets` knows, as vendors document them.
+"""The kinds of keys and tokens that `prong.redaction.secrets` knows, as vendors document them.
 
 Two tables. A key with a beginning of its own is known wherever it stands. A key that is only so
 many letters and digits is known by the name before it: `datadog_app: 3f...`.

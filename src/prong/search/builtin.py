@@ -19,8 +19,8 @@ from prong.search.candidates import (
     NUMBERED,
     FoundTurn,
     Name,
-    Place,
     Standing,
+    TurnPlace,
     number_of,
     place_of,
     together,
@@ -29,13 +29,13 @@ from prong.search.catalogue import ORDINAL_BITS, IndexedTurn
 from prong.search.index import SearchIndex
 from prong.search.lexical import (
     Coverage,
+    QueryTerms,
     Scope,
-    Words,
     query_text,
     words_of,
 )
 from prong.search.passages import Marker
-from prong.search.query_terms import FileName
+from prong.search.query_terms import FileNameFilter
 from prong.search.turn_words import milliseconds
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _PER_SESSION = 3
 """How many turns of one session a list has."""
 
 
-class Shelf(Record, frozen=True):
+class SearchScope(Record, frozen=True):
     """The sessions that may be found."""
 
     standing: Callable[[Name], Standing | None]
@@ -78,7 +78,7 @@ class BuiltIn:
     name = "builtin"
 
     def __init__(
-        self, index: SearchIndex, shelf: Callable[[Query], Shelf], meaning: "Meaning | None"
+        self, index: SearchIndex, shelf: Callable[[Query], SearchScope], meaning: "Meaning | None"
     ) -> None:
         """`shelf` tells which sessions a query is about; `meaning` is None without the model."""
         self._index = index
@@ -143,15 +143,17 @@ class BuiltIn:
 class _Candidate(NamedTuple):
     """A turn that has some of the words, with all of its copies."""
 
-    place: Place
-    copies: tuple[Place, ...]
+    place: TurnPlace
+    copies: tuple[TurnPlace, ...]
     numbers: ranking.Candidate
 
 
 class _Search:
     """One query over the index."""
 
-    def __init__(self, index: SearchIndex, words: Words, query: Query, shelf: Shelf) -> None:
+    def __init__(
+        self, index: SearchIndex, words: QueryTerms, query: Query, shelf: SearchScope
+    ) -> None:
         self._catalogue = index.catalogue
         self._lexical = index.words
         self._words = words
@@ -272,19 +274,19 @@ class _Search:
             found.append(_Candidate(first, tuple(copies), numbers))
         return found
 
-    def _places(self, turns: Collection[FoundTurn]) -> list[Place]:
+    def _places(self, turns: Collection[FoundTurn]) -> list[TurnPlace]:
         """The turns that may be found."""
         marks = {turn.key >> ORDINAL_BITS for turn in turns}
         names = self._catalogue.names_of(marks)
         standing = self._shelf.standing
         standings = {mark: standing(names[mark]) for mark in marks if mark in names}
         wanted = self._wanted(turns)
-        places: list[Place] = []
+        places: list[TurnPlace] = []
         for turn in turns:
             mark = turn.key >> ORDINAL_BITS
             known = standings.get(mark)
             if known is not None and (wanted is None or turn.key in wanted):
-                places.append(Place(turn, names[mark], known))
+                places.append(TurnPlace(turn, names[mark], known))
         return places
 
     def _wanted(self, turns: Iterable[FoundTurn]) -> AbstractSet[int] | None:
@@ -295,7 +297,7 @@ class _Search:
         keys = [turn.key for turn in turns]
         wanted: set[int] | None = None
         if self._query.files:
-            names = [FileName(name) for name in self._query.files]
+            names = [FileNameFilter(name) for name in self._query.files]
             touched = self._catalogue.files_touched(keys)
             wanted = {key for key, files in touched.items() if all(n.fits(files) for n in names)}
         if ids is not None:
@@ -368,7 +370,7 @@ class _Search:
         if not ranked or not candidates[ranked[0].place].place.standing.folders:
             return ranked
         works = [
-            ranking.Work(candidate.place.session, candidate.place.standing.folders)
+            ranking.WorkContext(candidate.place.session, candidate.place.standing.folders)
             for candidate in candidates
         ]
         places = {

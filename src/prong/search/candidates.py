@@ -74,7 +74,7 @@ class Standing(NamedTuple):
     """All that it was in."""
 
 
-class Place(NamedTuple):
+class TurnPlace(NamedTuple):
     """A turn in a session."""
 
     turn: FoundTurn
@@ -83,8 +83,8 @@ class Place(NamedTuple):
 
 
 def together(
-    places: Sequence[Place], catalogue: Catalogue
-) -> tuple[list[Place], list[list[Place]]]:
+    places: Sequence[TurnPlace], catalogue: Catalogue
+) -> tuple[list[TurnPlace], list[list[TurnPlace]]]:
     """The turns that have no copy among these, and those that have some, the original first."""
     # Copies have the same words or the same id. Most turns share neither with any other.
     words = Counter([place.turn.fingerprint for place in places])
@@ -93,7 +93,7 @@ def together(
         return list(places), []
     maybe = [p for p in places if words[p.turn.fingerprint] > 1 or ids[p.turn.id] > 1]
     alone = [p for p in places if words[p.turn.fingerprint] == ids[p.turn.id] == 1]
-    groups: list[list[Place]] = []
+    groups: list[list[TurnPlace]] = []
     for group in _groups(maybe, catalogue.turns(place.turn.key for place in maybe)):
         if len(group) == 1:
             alone += group
@@ -102,14 +102,14 @@ def together(
     return alone, groups
 
 
-def _by_age(copies: list[Place], catalogue: Catalogue) -> list[Place]:
+def _by_age(copies: list[TurnPlace], catalogue: Catalogue) -> list[TurnPlace]:
     """The original first: it is in the session at the root, or in the oldest file.
 
     The path decides between files of one time, so that the order is always the same.
     """
     files = catalogue.files_of(place.turn.mark for place in copies)
 
-    def age(place: Place) -> tuple[bool, bool, int, str]:
+    def age(place: TurnPlace) -> tuple[bool, bool, int, str]:
         file = files.get(place.turn.mark)
         return (
             place.turn.number is None,
@@ -121,7 +121,7 @@ def _by_age(copies: list[Place], catalogue: Catalogue) -> list[Place]:
     return sorted(copies, key=age)
 
 
-def _groups(places: Sequence[Place], turns: Mapping[int, IndexedTurn]) -> list[list[Place]]:
+def _groups(places: Sequence[TurnPlace], turns: Mapping[int, IndexedTurn]) -> list[list[TurnPlace]]:
     """Copies of one turn together; also those that only a third one shows to be copies."""
     leaders = list(range(len(places)))
 
@@ -137,13 +137,13 @@ def _groups(places: Sequence[Place], turns: Mapping[int, IndexedTurn]) -> list[l
             other = known.setdefault(sign, number)
             if other != number:
                 leaders[leader(number)] = leader(other)
-    groups: dict[int, list[Place]] = defaultdict(list)
+    groups: dict[int, list[TurnPlace]] = defaultdict(list)
     for number, place in enumerate(places):
         groups[leader(number)].append(place)
     return list(groups.values())
 
 
-def _signs(place: Place, turn: IndexedTurn) -> Iterable[object]:
+def _signs(place: TurnPlace, turn: IndexedTurn) -> Iterable[object]:
     """Turns that share one of these are copies of each other.
 
     They have the same id, and the same words or the same origin: some agents number their turns.

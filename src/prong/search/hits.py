@@ -11,10 +11,10 @@ from prong.errors import ProngError
 from prong.model.search import Answer, Found, Hit, Passage, Query
 from prong.model.sessions import Session, SessionRef, Turn
 from prong.redaction.secrets import mask
-from prong.search.builtin import BuiltIn, Name, Shelf
+from prong.search.builtin import BuiltIn, Name, SearchScope
 from prong.search.lexical import words_of
 from prong.search.passages import Marker
-from prong.search.query_terms import FileName
+from prong.search.query_terms import FileNameFilter
 from prong.sessions.lineage import family_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Lookup:
         query: Query,
         engine: str,
         sessions: Mapping[Name, Session],
-        shelf: Shelf,
+        shelf: SearchScope,
     ) -> None:
         self._app = app
         self._query = query
@@ -82,7 +82,7 @@ class Lookup:
         turns = [hit.turn] if hit.turn else self._turns(hit.session)
         if query.has_snapshot and not (hit.session and self._kept(hit.session, turns)):
             return False
-        names = [FileName(name) for name in query.files]
+        names = [FileNameFilter(name) for name in query.files]
         return any(all(name.fits(turn.files) for name in names) for turn in turns)
 
     def _turns(self, session: Session | None) -> Sequence[Turn]:

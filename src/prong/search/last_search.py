@@ -32,7 +32,7 @@ _LONGEST_NUMBER = 9
 _HINT = 'prong find "what it was about"'
 
 
-class Place(NamedTuple):
+class HitPlace(NamedTuple):
     """A session, and the turn if the hit has one."""
 
     agent: str
@@ -72,7 +72,7 @@ class LastSearch:
             return False
         return True
 
-    def hit(self, number: int) -> Place:
+    def hit(self, number: int) -> HitPlace:
         """Where hit N is. Raises `NotFound` when there is no such hit."""
         places = self._read()
         if places is None:
@@ -95,7 +95,7 @@ class LastSearch:
         name = terminal.encode("utf-8", "surrogateescape")
         return self._folder / f"{zlib.crc32(name):08x}{zlib.adler32(name):08x}.json"
 
-    def _read(self) -> list[Place | None] | None:
+    def _read(self) -> list[HitPlace | None] | None:
         try:
             known: Any = json.loads(read_regular(self._path()))
             return [_kept(hit) for hit in known["hits"]]
@@ -137,26 +137,26 @@ def _begun(process: int) -> str:
     return stat.rpartition(")")[2].split()[19]
 
 
-def place_of(hit: Hit) -> Place | None:
+def place_of(hit: Hit) -> HitPlace | None:
     """Where a hit is; None when its session is gone."""
     if hit.ref is None or hit.session is None:
         return None
     turn = hit.turn
     if turn is None:
-        return Place(hit.ref.agent, hit.ref.id, None)
+        return HitPlace(hit.ref.agent, hit.ref.id, None)
     # An id stays what it is when the session is rewound; one of few digits would be a number.
     is_number = turn.id.isdecimal() and len(turn.id) <= _LONGEST_NUMBER
     name = str(turn.index) if is_number and turn.index else turn.id
-    return Place(hit.ref.agent, hit.ref.id, name)
+    return HitPlace(hit.ref.agent, hit.ref.id, name)
 
 
-def _kept(value: Any) -> Place | None:
+def _kept(value: Any) -> HitPlace | None:
     if value is None:
         return None
     agent, session, turn = cast(list[Any], value)
     if not (isinstance(agent, str) and isinstance(session, str)):
         raise TypeError
-    return Place(agent, session, turn if isinstance(turn, str) else None)
+    return HitPlace(agent, session, turn if isinstance(turn, str) else None)
 
 
 def _forget(path: Path) -> None:

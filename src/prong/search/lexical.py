@@ -20,7 +20,7 @@ from prong.search.documents import Documents, DocumentWriter
 
 # By an alias, so that it counts as a part of this module.
 # ruff: noqa: PLC0414
-from prong.search.query_terms import Words as Words
+from prong.search.query_terms import QueryTerms as QueryTerms
 from prong.search.query_terms import beginning_in
 from prong.search.query_terms import query_text as query_text
 from prong.search.query_terms import words_of as words_of
@@ -134,7 +134,7 @@ class Lexical:
 
     # -- asking ------------------------------------------------------------------------------
 
-    def completed(self, words: Words, text: str) -> Words:
+    def completed(self, words: QueryTerms, text: str) -> QueryTerms:
         """The words, and those that the last one of the text may become, the most frequent ones."""
         start = beginning_in(text)
         if start is None:
@@ -151,12 +151,12 @@ class Lexical:
             counts.update(dict(self._turns.beginning(name, start, _MOST_COMPLETED)))
         return [word for word, _ in counts.most_common(_MOST_COMPLETED)]
 
-    def turns(self, words: Words, scope: Scope, limit: int) -> list[FoundTurn]:
+    def turns(self, words: QueryTerms, scope: Scope, limit: int) -> list[FoundTurn]:
         """The turns that have some of the words, the best first."""
         found = self._search(self._terms(words), scope, limit, _FOUND)
         return list(map(FoundTurn._make, found))
 
-    def _terms(self, words: Words) -> list[tantivy.Query]:
+    def _terms(self, words: QueryTerms) -> list[tantivy.Query]:
         """Any of the words in any field of a turn.
 
         What tools printed counts least and has most words: there only the rare ones are looked for.
@@ -173,7 +173,7 @@ class Lexical:
                 break
         return terms
 
-    def typed(self, words: Words, scope: Scope, limit: int) -> list[FoundTurn]:
+    def typed(self, words: QueryTerms, scope: Scope, limit: int) -> list[FoundTurn]:
         """The turns that have the whole query in a command, which counts besides its words.
 
         They are asked for alone: a query of nothing but words takes a quarter less time.
@@ -188,13 +188,13 @@ class Lexical:
         found = self._search([tantivy.Query.boolean_query(both)], scope, limit, _FOUND)
         return list(map(FoundTurn._make, found))
 
-    def sessions(self, words: Words, scope: Scope, limit: int) -> dict[int, float]:
+    def sessions(self, words: QueryTerms, scope: Scope, limit: int) -> dict[int, float]:
         """The marks of session files that have some of the words, and how well they fit."""
         wanted = _terms(self._sessions, SESSION_FIELDS, words)
         found = _found(self._sessions, wanted, Scope(scope.marks), limit, ("mark",))
         return {mark: score for score, mark in found}
 
-    def titles(self, words: Words, scope: Scope, limit: int) -> dict[int, float]:
+    def titles(self, words: QueryTerms, scope: Scope, limit: int) -> dict[int, float]:
         """The same by title."""
         # A session's files and time are those of its turns.
         wanted = _terms(self._turns, {"title": 1.0}, words)
@@ -202,7 +202,7 @@ class Lexical:
         return {mark: score for score, mark in found}
 
     def coverage(
-        self, words: Words, scope: Scope, worth: Callable[[int, int], float]
+        self, words: QueryTerms, scope: Scope, worth: Callable[[int, int], float]
     ) -> "Coverage":
         """How much of the query turns have: the share of its words, each as much as it is worth.
 
@@ -353,7 +353,7 @@ def _session_schema() -> tantivy.Schema:
 
 
 def _terms(
-    documents: Documents, fields: Mapping[str, float], words: Words, without: str = ""
+    documents: Documents, fields: Mapping[str, float], words: QueryTerms, without: str = ""
 ) -> list[tantivy.Query]:
     """Any of the words in any of the fields, where there is one."""
     return [

@@ -8,7 +8,7 @@ from itertools import islice
 
 from prong.model.search import Passage
 from prong.search.analyzers import spaced, stem, unspaced_in
-from prong.search.lexical import Words
+from prong.search.lexical import QueryTerms
 from prong.search.query_terms import beginning_in, words_of
 
 WIDTH = 240
@@ -25,7 +25,7 @@ _LETTERS = re.compile(r"[^\W_]*")
 class Marker:
     """Finds the words of a query in texts."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: QueryTerms) -> None:
         self._stems = set(words.stems)
         self._plain = set(words.plain)
         starts = {_start(word) for word in (*words.typed, *words.plain, *words.stems)}

@@ -23,7 +23,7 @@ _LEAST_BEGINNING = 2
 _Any = TypeVar("_Any")
 
 
-class Words(NamedTuple):
+class QueryTerms(NamedTuple):
     """The words of a query, as the fields have them."""
 
     stems: tuple[str, ...]
@@ -41,7 +41,7 @@ class Words(NamedTuple):
         return bool(self.stems or self.plain)
 
 
-def words_of(text: str) -> Words:
+def words_of(text: str) -> QueryTerms:
     """The words of a query that say something; all of them when none does.
 
     Of a very long text the first ones: each word costs time, and nobody means so many.
@@ -52,7 +52,7 @@ def words_of(text: str) -> Words:
     telling = telling[:_MOST_WORDS]
     pairs = _once(pair for word in telling for pair in _pairs(word))[:_MOST_WORDS]
     sentence = plain_words(text)
-    return Words(
+    return QueryTerms(
         stems=_once(stem for stem, _ in pairs),
         plain=_once((*(plain for _, plain in pairs), *names_in(spelled(text))[:_MOST_WORDS])),
         typed=telling,
@@ -87,7 +87,7 @@ def _once(words: Iterable[_Any]) -> tuple[_Any, ...]:
     return tuple(dict.fromkeys(words))
 
 
-class FileName:
+class FileNameFilter:
     """Fits a file that ends in it, and every file below a folder that does."""
 
     def __init__(self, text: str) -> None:

@@ -156,7 +156,7 @@ _REACH = 24 * 60 * 60 * 1000
 """Milliseconds after which sessions have nothing to do with each other."""
 
 
-class Work(NamedTuple):
+class WorkContext(NamedTuple):
     """Whose work a turn is part of, and where that was done."""
 
     session: tuple[str, str]
@@ -165,7 +165,7 @@ class Work(NamedTuple):
     """All in which its session was."""
 
 
-def beside(ranked: Sequence[Ranked], works: Sequence[Work]) -> list[int]:
+def beside(ranked: Sequence[Ranked], works: Sequence[WorkContext]) -> list[int]:
     """The places of turns: the best one, and the best of each session that shares a folder with it.
 
     None when there is no such session.
@@ -181,7 +181,7 @@ def beside(ranked: Sequence[Ranked], works: Sequence[Work]) -> list[int]:
 
 
 def lifted(
-    ranked: Sequence[Ranked], works: Sequence[Work], times: Mapping[int, int]
+    ranked: Sequence[Ranked], works: Sequence[WorkContext], times: Mapping[int, int]
 ) -> list[Ranked]:
     """The same turns, those of sessions beside the best one nearer to it.
 

@@ -20,7 +20,7 @@ from prong.model.search import Answer, Hit, IndexProgress, IndexState, Query, Se
 from prong.model.sessions import Session
 from prong.redaction.secrets import mask_passage
 from prong.redaction.visible import safe
-from prong.search.builtin import BuiltIn, Name, Shelf, Standing
+from prong.search.builtin import BuiltIn, Name, SearchScope, Standing
 from prong.search.chain import Chain
 from prong.search.hits import Lookup
 from prong.search.index import SearchIndex, has_no_room, is_damage, unavailable
@@ -31,7 +31,7 @@ from prong.sessions.listing import Project
 if TYPE_CHECKING:
     from prong.agents.base import AgentStore, ScanCache, SearchEngine
     from prong.app import App
-    from prong.config import Search
+    from prong.config import SearchSettings
     from prong.search.embedder import Embedder
     from prong.search.vectors import Meaning, VectorCache
 
@@ -117,7 +117,10 @@ class Engines(Record, frozen=True, dict=True):
 
 
 def engines(
-    folder: Path | None, stores: Mapping[str, AgentStore], cache: ScanCache, settings: Search
+    folder: Path | None,
+    stores: Mapping[str, AgentStore],
+    cache: ScanCache,
+    settings: SearchSettings,
 ) -> Engines:
     """Open the index in a folder; in a throw-away one when there is none that can be written to."""
     scratch: Path | None = None
@@ -322,7 +325,7 @@ def _order(app: App, engine: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys((engine or "", "builtin")))
 
 
-def _engine(name: str, made: Engines, shelf: Shelf, query: Query) -> SearchEngine:
+def _engine(name: str, made: Engines, shelf: SearchScope, query: Query) -> SearchEngine:
     if name == "qmd":
         from prong.search.qmd.engine import QmdEngine
 
@@ -352,7 +355,7 @@ class _Shelves:
         self._app = app
         self._sessions = sessions
 
-    def of(self, query: Query) -> Shelf:
+    def of(self, query: Query) -> SearchScope:
         only: set[Name] | None = None
         if query.agent is not None or query.project is not None:
             project = Project(query.project) if query.project is not None else None
@@ -364,7 +367,7 @@ class _Shelves:
             }
         here = self._here(query)
         without = {(ref.agent, ref.id) for ref in query.without}
-        return Shelf(
+        return SearchScope(
             standing=partial(self._standing, only=only, here=here, without=without),
             only=only,
             here=here,

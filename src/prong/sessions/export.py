@@ -19,7 +19,7 @@ from prong.model.record import Record, replace
 from prong.model.search import IndexProgress
 from prong.model.sessions import Session, SessionRef
 from prong.redaction.secrets import mask
-from prong.sessions.export_folder import Entry, ExportFolder
+from prong.sessions.export_folder import ExportEntry, ExportFolder
 from prong.sessions.folder_names import pure_path
 from prong.sessions.listing import Listing, SessionFilter
 from prong.sessions.transcript import paired
@@ -140,7 +140,7 @@ def export(
 
 def _read(
     app: App, folder: ExportFolder, one: Export, *, masked: bool
-) -> tuple[ExportState | Entry, str]:
+) -> tuple[ExportState | ExportEntry, str]:
     """Where the export goes and its text, or what is in the way and why."""
     session = one.session
     file = folder.place(session)
@@ -162,7 +162,7 @@ def _read(
         return ExportState.FAILED, error.message
     except OSError as error:
         return ExportState.FAILED, error.strerror or str(error)
-    return Entry(file, stamp, session.file), text
+    return ExportEntry(file, stamp, session.file), text
 
 
 class _Writer:
@@ -172,9 +172,9 @@ class _Writer:
         self.done: dict[SessionRef, Export] = {}
         self._folder = folder
         self._pool = ThreadPoolExecutor(_WRITERS)
-        self._waiting: deque[tuple[Export, Entry, Future[bool]]] = deque()
+        self._waiting: deque[tuple[Export, ExportEntry, Future[bool]]] = deque()
 
-    def add(self, one: Export, found: ExportState | Entry, text: str) -> None:
+    def add(self, one: Export, found: ExportState | ExportEntry, text: str) -> None:
         if isinstance(found, ExportState):
             self.done[one.session.ref] = replace(one, state=found, reason=text)
             return

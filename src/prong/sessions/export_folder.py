@@ -39,7 +39,7 @@ _HEAD = 4096
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
-class Entry(Record, frozen=True):
+class ExportEntry(Record, frozen=True):
     """What is known of an export."""
 
     file: str
@@ -158,7 +158,7 @@ class ExportFolder:
         text = json.dumps({"version": _VERSION, "sessions": known}, indent=1)
         write_private(self.path / MANIFEST, text.encode())
 
-    def _read(self) -> dict[str, Entry]:
+    def _read(self) -> dict[str, ExportEntry]:
         try:
             content: Any = json.loads(read_regular(self.path / MANIFEST))
             if content["version"] == _VERSION:
@@ -169,7 +169,7 @@ class ExportFolder:
             pass  # damaged: the files themselves tell the rest
         return dict(self._found())
 
-    def _found(self) -> Iterator[tuple[str, Entry]]:
+    def _found(self) -> Iterator[tuple[str, ExportEntry]]:
         """Our files as they lie there; what the sessions were like is not known."""
         for path in sorted(self.path.glob("*/*.md")):
             with suppress(OSError):
@@ -180,7 +180,7 @@ class ExportFolder:
                 fields = dict(_HEADER.findall(head)[:2])
                 if len(fields) == 2:
                     ref = f"{fields['Agent']}:{fields['Session ID']}"
-                    yield ref, Entry(str(path.relative_to(self.path)), "", "")
+                    yield ref, ExportEntry(str(path.relative_to(self.path)), "", "")
 
     def _is_ours(self, path: Path) -> bool:
         content = read_regular(path)
@@ -190,10 +190,10 @@ class ExportFolder:
         return _digest(content[: found.start() - 1]).encode() == found[1]
 
 
-def _entries(sessions: dict[str, Any]) -> Iterator[tuple[str, Entry]]:
+def _entries(sessions: dict[str, Any]) -> Iterator[tuple[str, ExportEntry]]:
     for ref, value in sessions.items():
         fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
-        entry = Entry(*(str(fields.get(name, "")) for name in ("file", "stamp", "source")))
+        entry = ExportEntry(*(str(fields.get(name, "")) for name in ("file", "stamp", "source")))
         # A name that leads out of the folder is none that we wrote down.
         parts = entry.file.split("/")
         if len(parts) == 2 and parts[1].endswith(".md") and not {"", ".", ".."} & set(parts):

@@ -16,18 +16,18 @@ from prong.model.sessions import Session, SessionRef
 _NOBODY_KNOWS = datetime.fromtimestamp(0, UTC)
 
 
-class Node(Record):
+class LineageNode(Record):
     """A session in a tree. `session` is None when the agent has deleted it."""
 
     ref: SessionRef
     session: Session | None
     turn: int | None
     """The turn of its parent that it was forked at; None for a root, or when it has no number."""
-    children: list["Node"] = field(default_factory=list["Node"])
+    children: list["LineageNode"] = field(default_factory=list["LineageNode"])
 
 
 class Forest(Record):
-    roots: list[Node]
+    roots: list[LineageNode]
     refs: tuple[SessionRef, ...] = ()
     """All sessions, drawn or not: a short name must fit but one."""
 
@@ -51,7 +51,7 @@ def forest(
     links = _links(known, recorded)
     _add_recorded(links, recorded)
     nodes = {ref: _node(ref, session, links) for ref, session in known.items()}
-    roots: list[Node] = []
+    roots: list[LineageNode] = []
     for node in list(nodes.values()):
         root = _hang(node, nodes, links)
         if root is not None:
@@ -140,12 +140,14 @@ def _add_recorded(links: _Links, recorded: Iterable[Fork]) -> None:
         links[fork.child] = _Link(parent, turn)
 
 
-def _node(ref: SessionRef, session: Session | None, links: _Links) -> Node:
+def _node(ref: SessionRef, session: Session | None, links: _Links) -> LineageNode:
     link = links.get(ref)
-    return Node(ref, session, link.turn if link else None)
+    return LineageNode(ref, session, link.turn if link else None)
 
 
-def _hang(node: Node, nodes: dict[SessionRef, Node], links: _Links) -> Node | None:
+def _hang(
+    node: LineageNode, nodes: dict[SessionRef, LineageNode], links: _Links
+) -> LineageNode | None:
     """Put a node under its parent. Gives a root back: itself, or an ancestor that is gone."""
     while (link := links.get(node.ref)) is not None:
         parent = nodes.get(link.parent)
@@ -176,7 +178,7 @@ def _top(ref: SessionRef, links: _Links) -> SessionRef:
     return ref
 
 
-def _started(node: Node) -> str:
+def _started(node: LineageNode) -> str:
     started = node.session.started if node.session else None
     return started.isoformat() if started else ""
 

@@ -16,7 +16,7 @@ from prong.errors import Ambiguous, Corrupt, NotFound, UsageError
 from prong.model.record import Record
 from prong.model.sessions import Conversation, Session, Turn
 from prong.plugins import BUILT_IN
-from prong.search.last_search import Place
+from prong.search.last_search import HitPlace
 from prong.sessions.listing import Project
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _WORKER = re.compile(r"(?![0-9a-f-]+$)(?!last$)[a-z0-9][a-z0-9-]*")
 """What may be the name of a worker: never what may be the beginning of an id."""
 
 
-class Found(Record, frozen=True):
+class ResolvedSession(Record, frozen=True):
     """A session, and the text behind `@` when there was one."""
 
     session: Session
@@ -42,7 +42,7 @@ class Resolver:
         self,
         stores: Mapping[str, AgentStore],
         sessions: Callable[[str | None], list[Session]],
-        hit: Callable[[int], Place],
+        hit: Callable[[int], HitPlace],
         worker: Callable[[str], WorkerInfo | None],
     ) -> None:
         """`sessions` gives those of one agent, or of all, newest first; `hit` one of a search.
@@ -54,12 +54,12 @@ class Resolver:
         self._hit = hit
         self._worker = worker
 
-    def find(self, text: str) -> Found:
+    def find(self, text: str) -> ResolvedSession:
         if not text:
             raise UsageError("a session is missing", hint="prong list")
         # A path may hold an `@` of its own.
         if ("/" in text or "@" in text) and _is_file(text):
-            return Found(self._at_path(Path(text)), None)
+            return ResolvedSession(self._at_path(Path(text)), None)
         name, at, turn = text.rpartition("@")
         if not at:
             name, turn = text, ""
@@ -69,8 +69,8 @@ class Resolver:
             return self._found_by_search(name, turn or None)
         worker = self._worker(name) if _WORKER.fullmatch(name) else None
         if worker is not None:
-            return Found(self._of_worker(worker), turn or None, worker)
-        return Found(self._session(name), turn or None)
+            return ResolvedSession(self._of_worker(worker), turn or None, worker)
+        return ResolvedSession(self._session(name), turn or None)
 
     def _of_worker(self, worker: WorkerInfo) -> Session:
         name = worker.name
@@ -87,7 +87,7 @@ class Resolver:
             hint=f'prong send {name} "..." first, or see what it does: prong status {name}',
         )
 
-    def _found_by_search(self, name: str, turn: str | None) -> Found:
+    def _found_by_search(self, name: str, turn: str | None) -> ResolvedSession:
         """`%2` is the turn that the second hit is about, `%2@5` another one of its session."""
         number = name[1:]
         if not re.fullmatch(r"[0-9]{1,9}", number):
@@ -103,7 +103,7 @@ class Resolver:
             raise NotFound(
                 f"{name} is gone since the search: {error.message}", hint=error.hint
             ) from None
-        return Found(session, turn or place.turn)
+        return ResolvedSession(session, turn or place.turn)
 
     def _session(self, name: str) -> Session:
         agent, colon, id_ = name.partition(":")

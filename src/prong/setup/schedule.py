@@ -16,7 +16,7 @@ from prong.files.edits import Edit
 from prong.model.record import Record
 from prong.search.qmd.setup import INSTALL
 from prong.setup.schedulers.cron import Cron
-from prong.setup.schedulers.job import Entry, Job, Scheduler
+from prong.setup.schedulers.job import Job, ScheduledJob, Scheduler
 from prong.setup.schedulers.launchd import Launchd
 from prong.setup.schedulers.systemd import Systemd
 from prong.views import json
@@ -96,7 +96,7 @@ def _status(scheduler: Scheduler) -> ScheduleStatus:
     )
 
 
-def _is_current(scheduler: Scheduler, entry: Entry) -> bool:
+def _is_current(scheduler: Scheduler, entry: ScheduledJob) -> bool:
     program = scheduler.written(prong_command())
     return any(program in command for command in entry.commands)
 
@@ -219,7 +219,7 @@ def _chosen(app: App, name: str | None) -> Scheduler:
     )
 
 
-def _entry(scheduler: Scheduler) -> Entry | None:
+def _entry(scheduler: Scheduler) -> ScheduledJob | None:
     try:
         return scheduler.entry()
     except ProngError:

@@ -31,7 +31,7 @@ _ABOUT = """
 """
 
 
-class Activity(Record, frozen=True):
+class RecordedActivity(Record, frozen=True):
     """What an agent has been doing in a session since a moment."""
 
     session: SessionRef
@@ -52,24 +52,28 @@ class ActivityRecords:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def add(self, *activities: Activity) -> None:
+    def add(self, *activities: RecordedActivity) -> None:
         """Record what was heard, all or none. What is older than what is known changes nothing."""
         if not activities:
             return
         rows = [_row(one) for one in activities]
         write(self._path, lambda connection: connection.executemany(_ADD, rows))
 
-    def all(self) -> dict[SessionRef, Activity]:
+    def all(self) -> dict[SessionRef, RecordedActivity]:
         """The last activity of each session that was ever heard of, the newest last."""
         return self._found(f"{_SELECT} ORDER BY time, rowid")
 
-    def about(self, sessions: Iterable[str], workers: Iterable[str]) -> dict[SessionRef, Activity]:
+    def about(
+        self, sessions: Iterable[str], workers: Iterable[str]
+    ) -> dict[SessionRef, RecordedActivity]:
         """The last activity of these sessions, and of all that these workers ever had."""
         wanted = (json.dumps(list(sessions)), json.dumps(list(workers)))
         return self._found(f"{_SELECT} {_ABOUT} ORDER BY time, rowid", wanted)
 
-    def _found(self, query: str, values: tuple[str, ...] = ()) -> dict[SessionRef, Activity]:
-        found: dict[SessionRef, Activity] = {}
+    def _found(
+        self, query: str, values: tuple[str, ...] = ()
+    ) -> dict[SessionRef, RecordedActivity]:
+        found: dict[SessionRef, RecordedActivity] = {}
         for row in read(self._path, query, values):
             try:
                 activity = _activity(dict(zip(_COLUMNS, row, strict=True)))
@@ -80,9 +84,9 @@ class ActivityRecords:
         return found
 
 
-def told(events: Iterable[dict[str, Any]]) -> list[Activity]:
+def told(events: Iterable[dict[str, Any]]) -> list[RecordedActivity]:
     """What the lines of the spool tell of what agents do."""
-    found: list[Activity] = []
+    found: list[RecordedActivity] = []
     for event in events:
         match event:
             case {
@@ -95,7 +99,7 @@ def told(events: Iterable[dict[str, Any]]) -> list[Activity]:
                 if time is not None and f"{ref} {state}".isprintable():
                     detail, cwd = _word(event.get("detail")), _path(event.get("cwd"))
                     worker = _word(event.get("worker"))
-                    found.append(Activity(ref, state, time, detail, cwd, worker))
+                    found.append(RecordedActivity(ref, state, time, detail, cwd, worker))
             case _:
                 pass
     return found
@@ -121,7 +125,7 @@ def _time(text: str) -> datetime | None:
         return None
 
 
-def _row(activity: Activity) -> dict[str, Any]:
+def _row(activity: RecordedActivity) -> dict[str, Any]:
     return {
         "agent": activity.session.agent,
         "session": activity.session.id,
@@ -134,8 +138,8 @@ def _row(activity: Activity) -> dict[str, Any]:
     }
 
 
-def _activity(row: dict[str, Any]) -> Activity:
-    return Activity(
+def _activity(row: dict[str, Any]) -> RecordedActivity:
+    return RecordedActivity(
         SessionRef(row["agent"], row["session"]),
         row["state"],
         datetime.fromisoformat(row["time"]),

@@ -1,8 +1,4 @@
-"""The seams that workers need: what an agent's program can do, and terminals.
-
-They are apart from `prong.ports` because most commands start nothing. As there, the core protocols
-are small, and what only some can do is a protocol of its own: `isinstance(terminal, CanSend)`.
-"""
+"""What a terminal is: `Terminal`, and the protocols of what only some terminals can do."""
 
 from __future__ import annotations
 

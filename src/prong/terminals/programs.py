@@ -12,7 +12,7 @@ PATIENCE = 10
 """How many seconds a terminal may take to answer: one that is stopped never does."""
 
 
-class Answer(NamedTuple):
+class ProgramResult(NamedTuple):
     """What a run of the program gave."""
 
     argv: tuple[str, ...]
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
         )
 
 
-def run(argv: Sequence[str], environ: Mapping[str, str], given: str = "") -> Answer:
+def run(argv: Sequence[str], environ: Mapping[str, str], given: str = "") -> ProgramResult:
     """Run it to its end, with a text on its standard input."""
     try:
         done = subprocess.run(
@@ -57,4 +57,4 @@ def run(argv: Sequence[str], environ: Mapping[str, str], given: str = "") -> Ans
             argv=list(argv),
         ) from None
     output, complaint = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
-    return Answer(tuple(argv), done.returncode, output, complaint)
+    return ProgramResult(tuple(argv), done.returncode, output, complaint)

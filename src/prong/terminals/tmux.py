@@ -16,7 +16,7 @@ from prong.model.forks import Launch
 from prong.model.workers import LivePane, Pane, Placement
 from prong.terminals import detect, keys
 from prong.terminals.handover import handed_over
-from prong.terminals.programs import Answer, run
+from prong.terminals.programs import ProgramResult, run
 
 SOCKET = "PRONG_TMUX_SOCKET"
 SESSION = "prong"
@@ -138,7 +138,7 @@ class Tmux:
 
     # -- opening ----------------------------------------------------------------------------------
 
-    def _split(self, launch: Launch, words: Sequence[str]) -> Answer:
+    def _split(self, launch: Launch, words: Sequence[str]) -> ProgramResult:
         # The new pane can only be named while it is the current one; then the person gets back.
         beside = self._environ["TMUX_PANE"]
         return self._run(
@@ -149,7 +149,7 @@ class Tmux:
             *(";", "last-pane"),
         )
 
-    def _window(self, session: str, launch: Launch, words: Sequence[str]) -> Answer:
+    def _window(self, session: str, launch: Launch, words: Sequence[str]) -> ProgramResult:
         """A window behind the others. It has a name of its own until its options are set."""
         mark = f"prong-{uuid.uuid4().hex}"
         window = f"{session}:={mark}"
@@ -162,7 +162,7 @@ class Tmux:
             *(";", "rename-window", "-t", window, _title(launch)),
         )
 
-    def _detached(self, launch: Launch, words: Sequence[str]) -> Answer:
+    def _detached(self, launch: Launch, words: Sequence[str]) -> ProgramResult:
         session = f"={SESSION}"
         answer = self._window(session, launch, words)
         if answer.ok or not _says(answer, _NO_SESSION):
@@ -176,7 +176,7 @@ class Tmux:
         # Somebody else was faster.
         return self._window(session, launch, words) if _says(answer, ("duplicate",)) else answer
 
-    def _opened(self, answer: Answer) -> Pane:
+    def _opened(self, answer: ProgramResult) -> Pane:
         name, _, server = answer.output.rstrip("\n").partition(" ")
         if not answer.ok or not name:
             raise answer.error(_HINT)
@@ -210,12 +210,12 @@ class Tmux:
             raise self._failed(answer, pane)
         return answer.output
 
-    def _failed(self, answer: Answer, pane: Pane) -> NotFound | External:
+    def _failed(self, answer: ProgramResult, pane: Pane) -> NotFound | External:
         if _says(answer, _NO_PANE):
             return NotFound(f"pane {pane} no longer exists", hint="prong ps")
         return answer.error(_HINT)
 
-    def _run(self, server: str | None, *arguments: str, given: str = "") -> Answer:
+    def _run(self, server: str | None, *arguments: str, given: str = "") -> ProgramResult:
         left_out = () if server == self._socket and self._is_here else ("TMUX", "TMUX_PANE")
         environ = {
             name: value
@@ -256,7 +256,7 @@ def _word(text: str) -> str:
     return f"{text[:-1]}\\;" if text.endswith(";") else text
 
 
-def _says(answer: Answer, messages: Iterable[str]) -> bool:
+def _says(answer: ProgramResult, messages: Iterable[str]) -> bool:
     return any(message in answer.complaint for message in messages)
 
 

@@ -12,7 +12,7 @@ from prong.model.forks import Launch
 from prong.model.workers import LivePane, Pane, Placement
 from prong.terminals import detect, keys
 from prong.terminals.handover import handed_over
-from prong.terminals.programs import Answer, run
+from prong.terminals.programs import ProgramResult, run
 
 _SOCKET = "WEZTERM_UNIX_SOCKET"
 _HINT = "`wezterm cli list` tells whether a WezTerm answers; start one, or choose --terminal tmux"
@@ -105,14 +105,14 @@ class WezTerm:
             raise self._failed(answer)
         return answer.output
 
-    def _failed(self, answer: Answer) -> NotFound | Unavailable | External:
+    def _failed(self, answer: ProgramResult) -> NotFound | Unavailable | External:
         if any(message in answer.complaint for message in _NO_PANE):
             return NotFound("the WezTerm pane no longer exists", hint="prong ps")
         if any(message in answer.complaint for message in _NO_SERVER):
             return Unavailable("no WezTerm answers", hint=_HINT)
         return answer.error(_HINT)
 
-    def _run(self, server: str | None, *arguments: str, given: str = "") -> Answer:
+    def _run(self, server: str | None, *arguments: str, given: str = "") -> ProgramResult:
         environ = {**self._environ, **({_SOCKET: server} if server else {})}
         return run(("wezterm", "cli", *arguments), environ, given)
 

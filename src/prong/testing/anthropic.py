@@ -9,7 +9,7 @@ from typing import Any
 
 from prong.testing.requests import anthropic_items
 from prong.testing.script import Delay, Hold, RedactedThinking, Reply, Text, Thinking, ToolCall
-from prong.testing.server import FakeModelServer, Kind, Request, Sink
+from prong.testing.server import FakeModelServer, Request, RequestKind, Sink
 
 COMPACT_SIGN = "Your task is to create a detailed summary of"
 
@@ -23,15 +23,15 @@ class FakeAnthropic(FakeModelServer):
     def prompt_of(self, body: dict[str, Any]) -> str:
         return last_prompt(body)
 
-    def classify(self, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
+    def classify(self, headers: Mapping[str, str], body: dict[str, Any]) -> RequestKind:
         if COMPACT_SIGN in last_prompt(body):
-            return Kind.COMPACT
+            return RequestKind.COMPACT
         if headers.get("x-claude-code-agent-id"):
-            return Kind.SUBAGENT
+            return RequestKind.SUBAGENT
         # Titles and the like are asked without tools; the conversation always brings its tools.
         if not body.get("tools"):
-            return Kind.TITLE
-        return Kind.MAIN
+            return RequestKind.TITLE
+        return RequestKind.MAIN
 
     def stream(self, sink: Sink, request: Request, reply: Reply) -> None:
         start = self.document(request, Reply(usage=reply.usage)) | {"stop_reason": None}

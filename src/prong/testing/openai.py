@@ -19,7 +19,7 @@ from prong.testing.script import (
     ToolCall,
     say,
 )
-from prong.testing.server import FakeModelServer, Kind, Request, Sink
+from prong.testing.server import FakeModelServer, Request, RequestKind, Sink
 
 COMPACT_SIGN = "You are performing a CONTEXT CHECKPOINT COMPACTION"
 
@@ -33,18 +33,18 @@ class FakeOpenAI(FakeModelServer):
     def prompt_of(self, body: dict[str, Any]) -> str:
         return last_prompt(body)
 
-    def classify(self, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
+    def classify(self, headers: Mapping[str, str], body: dict[str, Any]) -> RequestKind:
         if '"thread_title"' in headers.get("x-codex-turn-metadata", ""):
-            return Kind.TITLE
+            return RequestKind.TITLE
         if COMPACT_SIGN in last_prompt(body):
-            return Kind.COMPACT
+            return RequestKind.COMPACT
         if headers.get("x-openai-subagent"):
-            return Kind.SUBAGENT
-        return Kind.MAIN
+            return RequestKind.SUBAGENT
+        return RequestKind.MAIN
 
     def default_answer(self, request: Request) -> Answer:
         # The TUI repeats the title request until the answer fits its schema.
-        if request.kind is Kind.TITLE:
+        if request.kind is RequestKind.TITLE:
             return say('{"title": "A test session"}')
         return super().default_answer(request)
 

@@ -20,7 +20,7 @@ from prong.testing.wait import PATIENCE
 SUMMARY = "SUMMARY: the story so far."
 
 
-class Kind(StrEnum):
+class RequestKind(StrEnum):
     """Who asked. Only MAIN requests belong to the conversation that a person sees."""
 
     MAIN = "main"
@@ -35,7 +35,7 @@ class Request:
     """One request as it arrived. `number` counts all requests of the server from 1."""
 
     number: int
-    kind: Kind
+    kind: RequestKind
     method: str
     path: str
     headers: Mapping[str, str]
@@ -66,7 +66,7 @@ class FakeModelServer:
 
     def __init__(self) -> None:
         self.respond: Responder | None = None
-        self._queues: dict[Kind, deque[Answer]] = {kind: deque() for kind in Kind}
+        self._queues: dict[RequestKind, deque[Answer]] = {kind: deque() for kind in RequestKind}
         self._log: list[Request] = []
         self._arrived = threading.Condition()
         self._closing = threading.Event()
@@ -111,7 +111,7 @@ class FakeModelServer:
 
     # -- script -------------------------------------------------------------------------------
 
-    def enqueue(self, *answers: Answer, kind: Kind = Kind.MAIN) -> None:
+    def enqueue(self, *answers: Answer, kind: RequestKind = RequestKind.MAIN) -> None:
         """Give these answers, in this order, to the next requests of this kind."""
         self._queues[kind].extend(answers)
 
@@ -130,20 +130,20 @@ class FakeModelServer:
 
     def default_answer(self, request: Request) -> Answer:
         """Echo the prompt; after tool results, say that the work is done."""
-        if request.kind is Kind.COMPACT:
+        if request.kind is RequestKind.COMPACT:
             return say(SUMMARY)
         return say(f"ECHO: {request.prompt}" if request.prompt else f"DONE {request.number}")
 
     # -- log ----------------------------------------------------------------------------------
 
-    def requests(self, kind: Kind | None = None) -> list[Request]:
+    def requests(self, kind: RequestKind | None = None) -> list[Request]:
         """The logged requests, all or of one kind, in order of arrival."""
         with self._arrived:
             return [item for item in self._log if kind is None or item.kind is kind]
 
     def conversation_requests(self) -> list[Request]:
         """The requests of the main conversation only: no titles, summaries or sub-agents."""
-        return self.requests(Kind.MAIN)
+        return self.requests(RequestKind.MAIN)
 
     def last_prompted(self, prompt: str) -> Request:
         """The newest main request whose last user message contains `prompt`."""
@@ -171,14 +171,14 @@ class FakeModelServer:
     def wait_for_prompt(self, prompt: str, *, since: int = 0, timeout: float = PATIENCE) -> Request:
         """Wait until a main request ends with a user message that contains `prompt`."""
         return self.wait_for(
-            lambda request: request.kind is Kind.MAIN and prompt in request.prompt,
+            lambda request: request.kind is RequestKind.MAIN and prompt in request.prompt,
             since=since,
             timeout=timeout,
         )
 
     # -- for the protocols ----------------------------------------------------------------------
 
-    def classify(self, headers: Mapping[str, str], body: dict[str, Any]) -> Kind:
+    def classify(self, headers: Mapping[str, str], body: dict[str, Any]) -> RequestKind:
         """Who asked. Each protocol knows its own signs."""
         raise NotImplementedError
 
@@ -215,7 +215,7 @@ class FakeModelServer:
     ) -> Request:
         """Note a request and wake up who waits for it."""
         wanted = self.accepts(method, path)
-        kind = self.classify(headers, body) if wanted else Kind.OTHER
+        kind = self.classify(headers, body) if wanted else RequestKind.OTHER
         with self._arrived:
             request = Request(
                 number=len(self._log) + 1,

@@ -7,7 +7,7 @@ _NEAR = 80
 """Per cent of the window from which on there is a warning."""
 
 
-class Level(StrEnum):
+class BudgetLevel(StrEnum):
     """How a number of tokens compares with a window."""
 
     OK = "ok"
@@ -26,13 +26,13 @@ def characters(tokens: int) -> int:
     return tokens * _CHARACTERS_PER_TOKEN
 
 
-def level(tokens: int, window: int | None) -> Level:
+def level(tokens: int, window: int | None) -> BudgetLevel:
     """A full window counts as over: there would be no room for the next prompt."""
     if window is None or window <= 0:
-        return Level.UNKNOWN
+        return BudgetLevel.UNKNOWN
     if tokens >= window:
-        return Level.OVER
-    return Level.NEAR if tokens * 100 >= window * _NEAR else Level.OK
+        return BudgetLevel.OVER
+    return BudgetLevel.NEAR if tokens * 100 >= window * _NEAR else BudgetLevel.OK
 
 
 def room(window: int) -> int:

@@ -7,7 +7,7 @@ from functools import partial
 from prong.threads import Lane, Newest
 from prong.tui.content import preview
 from prong.tui.content.preview import Preview, Reader
-from prong.tui.widgets.rows import Entry
+from prong.tui.widgets.rows import ListEntry
 
 RESTED = 0.06
 """Seconds that the cursor stays on an entry before it is read."""
@@ -16,7 +16,7 @@ RESTED = 0.06
 class Looking:
     """Only what the cursor is on now is read, and none that it was on before is shown."""
 
-    def __init__(self, lane: Lane, chosen: Callable[[], Entry | None]) -> None:
+    def __init__(self, lane: Lane, chosen: Callable[[], ListEntry | None]) -> None:
         """`chosen` gives the entry that the cursor is on."""
         self._newest = Newest(lane)
         self._chosen = chosen

@@ -24,7 +24,7 @@ from prong.tui.screens.page_screen import PageScreen
 from prong.tui.screens.sessions_screen import SessionsScreen
 from prong.tui.screens.tree_screen import TreeScreen
 from prong.tui.screens.turns_screen import TurnsScreen
-from prong.tui.screens.view import View, Wish, tell_bug
+from prong.tui.screens.view import MainScreen, Wish, tell_bug
 from prong.tui.screens.workers_screen import WorkersScreen
 from prong.tui.worker_acts import WorkerActs
 from prong.views.text import clean
@@ -105,7 +105,7 @@ class ProngUi(TextualApp[Launch]):
     def on_mount(self) -> None:
         if self._settings.ui.theme in self.available_themes:
             self.theme = self._settings.ui.theme
-        self._places: dict[str, View] = {
+        self._places: dict[str, MainScreen] = {
             "sessions": SessionsScreen(self._lanes, self._agents, query=self._query),
             "tree": TreeScreen(self._lanes),
             "workers": WorkersScreen(self._lanes),
@@ -125,11 +125,11 @@ class ProngUi(TextualApp[Launch]):
     # -- what screens ask for ------------------------------------------------------------------
 
     @property
-    def view(self) -> View | None:
+    def view(self) -> MainScreen | None:
         """The screen that is looked at; None while a dialog is open."""
-        return self.screen if isinstance(self.screen, View) else None
+        return self.screen if isinstance(self.screen, MainScreen) else None
 
-    def on_view_wished(self, event: View.Wished) -> None:
+    def on_view_wished(self, event: MainScreen.Wished) -> None:
         # Somebody may have gone elsewhere since: there the cursor is on another place.
         if event.view is self.screen:
             self.action_wish(event.wish)
@@ -166,7 +166,7 @@ class ProngUi(TextualApp[Launch]):
         else:
             self._open_turns(session, _turn_id(point))
 
-    def _open(self, screen: View) -> None:
+    def _open(self, screen: MainScreen) -> None:
         self.push_screen(screen)
 
     def _open_turns(
@@ -174,7 +174,7 @@ class ProngUi(TextualApp[Launch]):
     ) -> None:
         self._open(TurnsScreen(self._lanes, session, turn_id, without_answer=without_answer))
 
-    def _open_transcript(self, view: View, session: Session, point: str) -> None:
+    def _open_transcript(self, view: MainScreen, session: Session, point: str) -> None:
         read = partial(documents.transcript, session=session, turn=view.turn_number)
         title = f"Transcript  {session.title}"
         self._open(
@@ -189,7 +189,7 @@ class ProngUi(TextualApp[Launch]):
             )
         )
 
-    async def _resume(self, view: View, session: Session) -> None:
+    async def _resume(self, view: MainScreen, session: Session) -> None:
         """Leave the screen to the agent."""
 
         def launch(app: App) -> Launch:
@@ -213,14 +213,14 @@ class ProngUi(TextualApp[Launch]):
             case _:
                 self.run_worker(partial(self._see_fork, view, wanted), exit_on_error=False)
 
-    async def _see_fork(self, view: View, wanted: Next) -> None:
+    async def _see_fork(self, view: MainScreen, wanted: Next) -> None:
         """The turns of a fork. What the agent answered to a seed is not shown this once."""
         ref = str(wanted.fork.child)
         session = await view.told(self._lanes.reading.do(lambda app: app.session(ref)))
         if session is not None:
             self._open_turns(session, None, without_answer=wanted.fork.seed_ack_filtered)
 
-    async def _attach_to(self, view: View, name: str) -> None:
+    async def _attach_to(self, view: MainScreen, name: str) -> None:
         await view.told(WorkerActs(view, self._lanes).attach(name))
 
     def action_go(self, name: str) -> None:

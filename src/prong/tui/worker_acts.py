@@ -14,7 +14,7 @@ from prong.tui.attaching import shown_here
 from prong.tui.lanes import Lanes
 from prong.tui.screens.question_dialog import QuestionDialog
 from prong.tui.screens.text_dialog import TextDialog
-from prong.tui.screens.view import View
+from prong.tui.screens.view import MainScreen
 from prong.views.command_line import command_line
 from prong.views.text import clean
 
@@ -29,7 +29,7 @@ _LONG = 30.0
 class WorkerActs:
     """Those that make another worker, or another name, give that name."""
 
-    def __init__(self, view: View, lanes: Lanes) -> None:
+    def __init__(self, view: MainScreen, lanes: Lanes) -> None:
         self._view = view
         self._lanes = lanes
 

@@ -12,7 +12,7 @@ from prong.model.sessions import Conversation, Message, Session, Skipped, Turn
 if TYPE_CHECKING:  # each is loaded by who has one; the others need not wait for it
     from prong.code.diff import CodeDiff
     from prong.code.worktrees.status import WorktreeStatus
-    from prong.sessions.lineage import Forest, Node
+    from prong.sessions.lineage import Forest, LineageNode
     from prong.sessions.listing import Listing
     from prong.setup.demo import Demo
 
@@ -151,7 +151,7 @@ def forest(value: Forest) -> View:
     return {"roots": [_node(root) for root in value.roots]}
 
 
-def _node(value: Node) -> View:
+def _node(value: LineageNode) -> View:
     return {
         "ref": str(value.ref),
         "turn": value.turn,

@@ -8,7 +8,7 @@ from prong.model.amounts import counted
 from prong.views.text import age, cells, clean, cut, short_refs
 
 if TYPE_CHECKING:
-    from prong.sessions.lineage import Forest, Node
+    from prong.sessions.lineage import Forest, LineageNode
 
 _GAP = 2
 
@@ -16,7 +16,7 @@ _GAP = 2
 class LineageRow(NamedTuple):
     """A session in a drawing of trees."""
 
-    node: Node
+    node: LineageNode
     lead: str
     """The branches before it."""
     at: str
@@ -42,7 +42,7 @@ def rows_of(forest: Forest) -> list[LineageRow]:
     short = short_refs(forest.refs)
     rows: list[LineageRow] = []
     # With what is drawn before it, what before the lines below it, and the title above it.
-    left: list[tuple[Node, str, str, str | None]]
+    left: list[tuple[LineageNode, str, str, str | None]]
     left = [(root, "", "", None) for root in reversed(forest.roots)]
     while left:
         node, lead, below, above = left.pop()
@@ -55,7 +55,7 @@ def rows_of(forest: Forest) -> list[LineageRow]:
     return rows
 
 
-def _described(node: Node, parent_title: str | None) -> tuple[str, str]:
+def _described(node: LineageNode, parent_title: str | None) -> tuple[str, str]:
     """The title, and what stands behind it."""
     session = node.session
     if session is None:

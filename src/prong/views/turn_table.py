@@ -14,7 +14,7 @@ _WIDE = 100
 _MEDIUM = 66
 
 
-class Row(NamedTuple):
+class TurnTableRow(NamedTuple):
     """What is told of a turn."""
 
     label: str
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     prompt: str
 
 
-def row(turn: "Turn", label: str) -> Row:
+def row(turn: "Turn", label: str) -> TurnTableRow:
     failed = sum(command.exit_code not in (0, None) for command in turn.commands)
     prompt = clean(turn.prompt) or "(no prompt)"
     if turn.kind.value != "human":
@@ -36,7 +36,7 @@ def row(turn: "Turn", label: str) -> Row:
     commands = counted(len(turn.commands), "cmd") if turn.commands else ""
     # What git saw counts, when it looked: commands change files as well.
     files = turn.changes.files if turn.changes else len(turn.files)
-    return Row(
+    return TurnTableRow(
         label=clean(label) + _STATE_MARKS[turn.state.value],
         when=age(turn.started),
         code=_code(turn),
@@ -60,7 +60,9 @@ def _code(turn: "Turn") -> str:
 class Layout:
     """Columns as wide as what stands in them. Where there is less room there are fewer."""
 
-    def __init__(self, rows: Sequence[Row], room: int | None, *, effort: bool = True) -> None:
+    def __init__(
+        self, rows: Sequence[TurnTableRow], room: int | None, *, effort: bool = True
+    ) -> None:
         """`effort`: how many commands and tokens there were, where there is room."""
         self.room = room
         self.label = max(_widest(row.label for row in rows), 4)
@@ -72,7 +74,7 @@ class Layout:
         self.commands = _widest(row.commands for row in rows) if wide and effort else 0
         self.tokens = _widest(row.tokens for row in rows) if (wide or medium) and effort else 0
 
-    def parts(self, row: Row) -> tuple[str, str]:
+    def parts(self, row: TurnTableRow) -> tuple[str, str]:
         """The columns before the prompt, and what fits of the prompt."""
         start = f"{row.label:>{self.label}} {row.when:>{self.when}}  "
         start += f"{row.code:>{self.code}}  " if self.code else ""

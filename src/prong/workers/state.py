@@ -22,7 +22,7 @@ from prong.model.record import replace
 from prong.model.sessions import Activity as Doing
 from prong.model.sessions import Session, SessionRef, Turn, TurnState
 from prong.model.workers import Evidence, WorkerInfo, WorkerState, WorkerStatus
-from prong.storage.activity import Activity, ActivityRecords, told
+from prong.storage.activity import ActivityRecords, RecordedActivity, told
 from prong.terminals.base import HasExitCodes
 from prong.transcripts.acknowledgement import acknowledges_seed
 from prong.workers import liveness, push
@@ -110,7 +110,7 @@ class Lookout:
 
     # -- what was heard ----------------------------------------------------------------------
 
-    def _heard(self, workers: Iterable[WorkerInfo]) -> dict[SessionRef, Activity]:
+    def _heard(self, workers: Iterable[WorkerInfo]) -> dict[SessionRef, RecordedActivity]:
         """What hooks told of these workers: taken in already, or still in the spool."""
         names = {one.name for one in workers}
         ids = {one.session for one in workers if one.session is not None}
@@ -127,7 +127,7 @@ class Lookout:
         self,
         worker: WorkerInfo,
         live: OpenSession | None,
-        heard: Mapping[SessionRef, Activity],
+        heard: Mapping[SessionRef, RecordedActivity],
     ) -> WorkerInfo:
         """The worker with the session that it has open now."""
         if live is not None:
@@ -157,7 +157,7 @@ class Lookout:
     # -- claims ------------------------------------------------------------------------------
 
     def _claims(
-        self, worker: WorkerInfo, live: OpenSession | None, heard: Activity | None
+        self, worker: WorkerInfo, live: OpenSession | None, heard: RecordedActivity | None
     ) -> list[Evidence]:
         if worker.headless:
             return [Evidence(WorkerState.BUSY, "process", worker.started)]
@@ -246,7 +246,7 @@ def _headless_session(app: App, worker: WorkerInfo) -> str | None:
         return None
 
 
-def _spoken_of(worker: WorkerInfo, heard: Mapping[SessionRef, Activity]) -> list[str]:
+def _spoken_of(worker: WorkerInfo, heard: Mapping[SessionRef, RecordedActivity]) -> list[str]:
     """The sessions that the hooks of a worker spoke of since its own, the last one first.
 
     An agent that works may have started another one, which has the name of the worker as well.
@@ -263,7 +263,7 @@ def _spoken_of(worker: WorkerInfo, heard: Mapping[SessionRef, Activity]) -> list
     return [one.session.id for one in sorted(others, key=lambda one: one.time, reverse=True)]
 
 
-def _hook_claim(worker: WorkerInfo, heard: Activity | None) -> Evidence | None:
+def _hook_claim(worker: WorkerInfo, heard: RecordedActivity | None) -> Evidence | None:
     """What a hook told, unless that was of an earlier run."""
     if heard is None or (worker.started and heard.time < worker.started - _TELL_APART):
         return None

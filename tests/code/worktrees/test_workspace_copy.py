@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from prong.code.ignored import IgnoredFiles
 from prong.code.worktrees import workspace_copy, worktree
 from prong.code.worktrees.journal import Undo, leftovers, sweep
-from prong.code.worktrees.state import Work, work_in
+from prong.code.worktrees.state import WorktreeWork, work_in
 from prong.code.worktrees.workspace_copy import WorkspaceCopy
 from prong.errors import ProngError, UsageError
 from prong.testing.home import IsolatedHome
@@ -101,7 +101,7 @@ def test_all_that_is_there(repo: UserRepository, root: Path) -> None:
     assert touched == before
     assert (repo.top / ".git/index").stat().st_ino == index
     # What was given is nobody's work: the copy can be pruned.
-    assert work_in(worktree.listed(root)[0]) == Work()
+    assert work_in(worktree.listed(root)[0]) == WorktreeWork()
     worktree.remove(worktree.listed(root)[0], root=root)
     assert tree(root) == [".prong"]
     assert repo.branches() == ["main"]
@@ -476,4 +476,4 @@ def test_any_workspace(
     root = folder / "root"
     made = copied(repo.top, root)
     assert_copied(repo.top, made.path)
-    assert work_in(worktree.listed(root)[0]) == Work()
+    assert work_in(worktree.listed(root)[0]) == WorktreeWork()

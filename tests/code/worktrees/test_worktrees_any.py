@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from prong.code.worktrees import worktree as worktrees
 from prong.code.worktrees.record import Worktree
-from prong.code.worktrees.state import Work, work_in
+from prong.code.worktrees.state import WorktreeWork, work_in
 from prong.testing.home import IsolatedHome
 from tests.code.worktrees.worktree_story import UserRepository, assert_same
 
@@ -88,7 +88,7 @@ def test_any_working_tree(isolated_home: IsolatedHome, acts: list[tuple[str, str
     root = folder / "root"
     made = worktrees.create(repo.take(), root / "w", "prong/x", root=root)
     assert_same(repo.top, made.path)
-    assert work_in(worktrees.listed(root)[0]) == Work()
+    assert work_in(worktrees.listed(root)[0]) == WorktreeWork()
 
 
 def test_many_at_once(isolated_home: IsolatedHome) -> None:

@@ -13,7 +13,7 @@ from prong.code.worktrees import record, worktree
 from prong.code.worktrees.journal import Undo, leftovers, sweep
 from prong.code.worktrees.record import Worktree
 from prong.code.worktrees.refs import snapshot_for
-from prong.code.worktrees.state import Work, work_in
+from prong.code.worktrees.state import WorktreeWork, work_in
 from prong.errors import Dirty
 from prong.model.code import Snapshot, TurnKey
 from prong.testing.home import IsolatedHome
@@ -68,7 +68,7 @@ class TestInASnapshot:
         (made.path / "given").write_text("work\n")
         return made.path
 
-    def work(self, path: Path) -> Work:
+    def work(self, path: Path) -> WorktreeWork:
         return work_in(record.read(path))
 
     def take(self, path: Path, turn: str = "t1") -> Snapshot:
@@ -82,7 +82,7 @@ class TestInASnapshot:
         snapshot.take(made, TurnKey("claude", "another", "t1"))
         assert self.work(made) == before
         taken = self.take(made)
-        assert self.work(made) == Work(in_snapshot=before.files)
+        assert self.work(made) == WorktreeWork(in_snapshot=before.files)
         git(made, "update-ref", "-d", taken.ref)
         assert self.work(made) == before
 
@@ -136,7 +136,7 @@ class TestInASnapshot:
         (made.path / "inner/file").write_text("two\n")
         assert self.work(made.path).files == ("inner/file",)
         self.take(made.path)
-        assert self.work(made.path) == Work(in_snapshot=("inner/file",))
+        assert self.work(made.path) == WorktreeWork(in_snapshot=("inner/file",))
         worktree.remove(made)
         assert b"refs/prong/claude/own/" in inner.git(*LOG)
 
@@ -145,7 +145,7 @@ class TestDeletedSnapshots:
     def test_what_was_given_is_only_here(self, repo: UserRepository, root: Path) -> None:
         taken = repo.take()
         made = worktree.create(taken, root / "w", BRANCH)
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
         repo.git("update-ref", "-d", taken.ref)
         assert work_in(made).files == ("new",)
         assert_stays(made)
@@ -160,7 +160,7 @@ class TestDeletedSnapshots:
         inner.commit()
         inner.write("y", "y\n")
         made = worktree.create(repo.take(), root / "w", BRANCH)
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
         for ref in inner.git(*LOG).decode().split():
             inner.git("update-ref", "-d", ref)
         assert work_in(made).files == ("inner/y",)
@@ -171,7 +171,7 @@ class TestDeletedSnapshots:
         repo.write("new", "edited\n")
         repo.take("t2")
         repo.git("update-ref", "-d", first.ref)
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
 
 
 class TestHiddenFiles:
@@ -184,7 +184,7 @@ class TestHiddenFiles:
         repo.git("update-index", mark, "hidden")
         made = worktree.create(repo.take(), root / "w", BRANCH)
         index = git(made.path, "ls-files", "-v")
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
         (made.path / "hidden").write_text("work\n")
         assert work_in(made).files == ("hidden",)
         assert_stays(made)
@@ -196,14 +196,14 @@ class TestHiddenFiles:
         repo.write("hidden", "mine\n")
         made = worktree.create(repo.take(), root / "w", BRANCH)
         assert (made.path / "hidden").read_text() == "mine\n"
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
         (made.path / "hidden").write_text("work\n")
         assert work_in(made).files == ("hidden",)
 
     def test_hidden_later(self, repo: UserRepository, root: Path) -> None:
         made = worktree.create_at(repo.top, "HEAD", root / "w", BRANCH)
         git(made.path, "update-index", "--skip-worktree", "hidden", "a")
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
         (made.path / "hidden").write_text("work\n")
         assert work_in(made).files == ("hidden",)
 
@@ -213,7 +213,7 @@ class TestHiddenFiles:
         repo.git("sparse-checkout", "set", "--cone", "near")
         made = worktree.create(repo.take(), root / "w", BRANCH)
         assert not (made.path / "far").exists()
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
 
 
 class TestIgnoredRepositories:
@@ -223,7 +223,7 @@ class TestIgnoredRepositories:
 
     def test_commits(self, made: Worktree) -> None:
         inner = UserRepository(made.path / "cache" / "deep" / "tool")
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
         inner.write("file")
         inner.commit()
         assert work_in(made).files == ("cache/deep/tool",)
@@ -244,7 +244,7 @@ class TestIgnoredRepositories:
         clone = made.path / "cache" / "clone"
         git(made.path, "clone", "--quiet", str(repo.top), str(clone))
         git(clone, "checkout", "--quiet", "v1")
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
         (clone / "a").write_text("work\n")
         assert work_in(made).files == ("cache/clone",)
         git(clone, "commit", "--quiet", "--all", "--message", "work")
@@ -257,7 +257,7 @@ class TestIgnoredRepositories:
         (there / "a").write_text("work\n")
         assert work_in(made).files == ("cache/tree",)
         git(there, "commit", "--quiet", "--all", "--message", "work")
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
         git(there, "checkout", "--quiet", "--detach")
         git(there, "commit", "--quiet", "--allow-empty", "--message", "work")
         assert work_in(made).files == ("cache/tree",)
@@ -270,7 +270,7 @@ class TestIgnoredRepositories:
         wanted = IgnoredFiles(copy=("cache/",))
         made = worktree.create(repo.take(), root / "w", BRANCH, ignored=wanted)
         assert (made.path / "cache/tool/file").read_text() == "edited\n"
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
         (made.path / "cache/tool/file").write_text("work\n")
         assert work_in(made).files == ("cache/tool",)
         git(made.path / "cache/tool", "commit", "--quiet", "--all", "--message", "work")
@@ -283,7 +283,7 @@ class TestIgnoredRepositories:
         (made.path / "cache/odd").mkdir()
         (made.path / "cache/odd/.git").write_text("odd\n")
         (made.path / "cache/link").symlink_to(repo.top)
-        assert work_in(made) == Work()
+        assert work_in(made) == WorktreeWork()
 
     def test_one_that_git_cannot_open(self, made: Worktree) -> None:
         inner = UserRepository(made.path / "cache" / "tool")

@@ -15,7 +15,7 @@ from prong.code.snapshots import snapshot
 from prong.code.worktrees import worktree
 from prong.code.worktrees.journal import leftovers, sweep
 from prong.code.worktrees.refs import snapshot_for
-from prong.code.worktrees.state import Work, work_in
+from prong.code.worktrees.state import WorktreeWork, work_in
 from prong.errors import External
 from prong.testing.home import IsolatedHome
 from tests.code.worktrees.worktree_story import STATUS, UserRepository, assert_same, files, git
@@ -138,7 +138,7 @@ def test_the_removal_is_killed(repo: UserRepository, root: Path) -> None:
         if made.path.exists():
             there += 1
             assert_whole(repo, made.path)
-            assert work_in(made) == Work()
+            assert work_in(made) == WorktreeWork()
             worktree.remove(made, force=True)
         else:
             gone += 1

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prong.code.worktrees import worktree
-from prong.code.worktrees.state import Work, work_in
+from prong.code.worktrees.state import WorktreeWork, work_in
 from prong.testing.home import IsolatedHome
 from tests.code.worktrees.worktree_story import STATUS, UserRepository, assert_same, files, git
 
@@ -109,7 +109,7 @@ def test_all_is_removed(repo: UserRepository, root: Path) -> None:
     taken = repo.take()
     before = files(repo.top / ".git" / "modules")
     made = worktree.create(taken, root / "w", BRANCH)
-    assert work_in(made) == Work()
+    assert work_in(made) == WorktreeWork()
     assert worktree.remove(made) is None
     after = files(repo.top / ".git" / "modules")
     assert {name for name in after if b"/objects/" not in name} == {
@@ -119,6 +119,6 @@ def test_all_is_removed(repo: UserRepository, root: Path) -> None:
 
 def test_work_inside_counts(repo: UserRepository, root: Path) -> None:
     made = worktree.create(repo.take(), root / "w", BRANCH)
-    assert work_in(made) == Work()
+    assert work_in(made) == WorktreeWork()
     (made.path / "vendor/clean/deeper/deep").write_text("work\n")
     assert work_in(made).files == ("vendor/clean/deeper/deep",)

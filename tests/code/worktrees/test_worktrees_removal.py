@@ -10,7 +10,7 @@ import pytest
 
 from prong.code.worktrees import worktree
 from prong.code.worktrees.journal import Undo
-from prong.code.worktrees.state import Work, work_in
+from prong.code.worktrees.state import WorktreeWork, work_in
 from prong.errors import Busy, Dirty, NotFound, UsageError
 from prong.testing.home import IsolatedHome
 from tests.code.worktrees.worktree_story import UserRepository, git
@@ -260,7 +260,7 @@ def test_what_is_part_of_something_larger_is_taken_back(repo: UserRepository, ro
 
 def test_which_files(repo: UserRepository, root: Path) -> None:
     made = worktree.create(repo.take(), root / "w", BRANCH)
-    assert work_in(made) == Work()
+    assert work_in(made) == WorktreeWork()
     (made.path / "c").write_text("work\n")
     git(made.path, "mv", "a", "new")
     assert sorted(work_in(made).files) == ["a", "c", "new"]

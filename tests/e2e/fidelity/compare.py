@@ -36,7 +36,7 @@ from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.requests import Item
-from prong.testing.server import FakeModelServer, Kind, Request
+from prong.testing.server import FakeModelServer, Request, RequestKind
 from prong.testing.wait import PATIENCE
 from tests.drivers.claude_cli import ClaudeCli, read_lines
 from tests.drivers.codex_cli import CodexCli, native_program
@@ -237,8 +237,10 @@ class Bench(ABC):
     def sent_by(self, session_id: str) -> list[Item]:
         """What the model got first from a session."""
         first, *_ = requests = self.requests_of(session_id)
-        items = self.native.items(next(one for one in requests if one.kind is Kind.MAIN).body)
-        if first.kind is Kind.MAIN:
+        items = self.native.items(
+            next(one for one in requests if one.kind is RequestKind.MAIN).body
+        )
+        if first.kind is RequestKind.MAIN:
             return items
         # The fork's last answer said that the window was full, so its history was summarised
         # before the prompt was sent. Answers that stand behind the summary were left out of it
@@ -264,7 +266,8 @@ class Bench(ABC):
         return [
             request
             for request in self.server.requests()
-            if request.kind in (Kind.MAIN, Kind.COMPACT) and session_id in request.headers.values()
+            if request.kind in (RequestKind.MAIN, RequestKind.COMPACT)
+            and session_id in request.headers.values()
         ]
 
 

@@ -7,7 +7,7 @@ requests are told apart, and the side of a turn on which a compaction stands.
 
 A running agent and one that resumes need not send the same: the results of parallel tools may
 have another order, and the thoughts of another model are left out. Where that may be, Claude Code
-is asked what it sends when it resumes at the turn (`Bench.history` in tests/e2e/fidelity/compare.py).
+is asked what it sends when it resumes at the turn (`Bench.history` in compare.py).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from prong.forks.plan import ForkOptions
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.requests import records
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from tests.drivers.claude_cli import ClaudeCli, ClaudeRun
 from tests.e2e.fidelity.real_sessions import (
     NotResumable,
@@ -250,7 +250,7 @@ class ClaudeJudge:
         probe = f"{PROBE} {uuid4()}"
         done = run(probe)
         for request in self.server.requests():
-            if request.kind is Kind.MAIN and request.prompt == probe:
+            if request.kind is RequestKind.MAIN and request.prompt == probe:
                 history = self._normalised(request.body, probe, session_id)
                 return Sent(str(request.body.get("model")), history)
         raise NotResumable((done.stderr or done.result).strip()[:300])

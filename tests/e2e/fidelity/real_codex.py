@@ -18,7 +18,7 @@ from prong.forks.plan import ForkOptions
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.requests import records
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from tests.drivers.codex_cli import CodexCli
 from tests.drivers.codex_server import CodexServer, RpcError
 from tests.e2e.fidelity.real_sessions import (
@@ -197,7 +197,7 @@ class CodexJudge:
         probe = f"{PROBE} {uuid4()}"
         done = cli.resume(thread, probe, cli.home.project("forks"))
         for request in self.server.requests():
-            if request.kind is Kind.MAIN and request.prompt == probe:
+            if request.kind is RequestKind.MAIN and request.prompt == probe:
                 if done.thread_id != thread:
                     raise NotResumable(f"Codex began another thread: {done.stderr[:200]}")
                 text = json.dumps(request.body.get("input"), ensure_ascii=False)

@@ -2,7 +2,7 @@
 
 Every messy session that the real agents built is forked at every turn, into another folder. The
 real agent resumes the fork, and what reaches the fake model is held against what the agent itself
-sent when the session was built (tests/e2e/fidelity/native.py). What may differ is listed and explained in
+sent when the session was built (native.py). What may differ is listed and explained in
 `Normalisation`. The source's files have the same bytes afterwards.
 """
 

@@ -15,7 +15,7 @@ import pytest
 
 from prong.forks.plan import ForkOptions
 from prong.model.forks import Code
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from tests.e2e.fidelity.compare import ClaudeBench
 from tests.e2e.labs.cache import ScenarioCache
 from tests.e2e.scenario import PROBE
@@ -76,7 +76,7 @@ def fork_of_prong(claude: ClaudeBench, options: ForkOptions) -> tuple[Prompt, Pa
 
 
 def prompt_of(claude: ClaudeBench, session_id: str) -> Prompt:
-    (request,) = [one for one in claude.requests_of(session_id) if one.kind is Kind.MAIN]
+    (request,) = [one for one in claude.requests_of(session_id) if one.kind is RequestKind.MAIN]
     return Prompt(request.body)
 
 

@@ -14,7 +14,7 @@ from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Reply, ToolCall, say
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from tests.cli.shell import prong
 from tests.drivers.claude_cli import ClaudeCli
 from tests.drivers.codex_cli import CodexCli
@@ -154,7 +154,7 @@ def test_what_was_typed_as_a_reminder_travels(bench: Bench, prompt: str) -> None
 
 def test_what_was_typed_as_a_reminder_is_in_a_seed(bench: Bench) -> None:
     session = bench.claude.run(TYPED, bench.cwd).session_id
-    bench.anthropic.enqueue(say("Ready."), kind=Kind.TITLE)
+    bench.anthropic.enqueue(say("Ready."), kind=RequestKind.TITLE)
     bench.fork(f"claude:{session}", "--method", "seed")
     bodies = [request.body for request in bench.anthropic.requests()]
     (seeded,) = [body for body in bodies if is_sent("[PRONG_FORK_SEED]", body)]

@@ -1,6 +1,6 @@
 """The proof: every turn has its code, and a fork starts from it.
 
-The real agents work at a repository while the user does, too (tests/e2e/labs/code_day.py). The hooks are
+The real agents work at a repository while the user does (tests/e2e/labs/code_day.py). The hooks are
 installed by `prong hooks install`, once and for all. What prong has afterwards is held against what
 was written down at the end of each turn.
 """

@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from prong.agents.codex.store import CodexStore
-from prong.agents.run import Running
+from prong.agents.run import RunningProgram
 from prong.errors import Busy, Taken, Unsupported, UsageError
 from prong.files.publication import Publication
 from prong.model.forks import Child, Cut, ForkPoint, Method
@@ -335,7 +335,7 @@ def test_the_title_of_a_native_fork(bench: Bench) -> None:
 def test_the_title_of_a_seed(bench: Bench) -> None:
     session = bench.turns("alpha one")
     child = child_of(bench, session, "The other way")
-    with Running(bench.store.seed(child), "seed") as running:
+    with RunningProgram(bench.store.seed(child), "seed") as running:
         reply = bench.store.seeded(child, running.lines())
         assert running.wait() == 0
     assert reply.session_id

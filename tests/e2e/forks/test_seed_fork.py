@@ -17,7 +17,7 @@ from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Fail, Hold, Reply, Text, Thinking, say
-from prong.testing.server import Answer, FakeModelServer, Kind
+from prong.testing.server import Answer, FakeModelServer, RequestKind
 from prong.testing.wait import PATIENCE
 from tests.cli.shell import prong
 from tests.drivers.claude_cli import ClaudeCli
@@ -37,7 +37,7 @@ class Bench:
     home: IsolatedHome
     env: dict[str, str]
     server: FakeModelServer
-    seed_kind: Kind
+    seed_kind: RequestKind
     cwd: Path
     session: str
 
@@ -75,7 +75,9 @@ def claude(
     claude_cli.run("second prompt", cwd, resume=first.session_id)
     env = environment(isolated_home, claude_cli.env(), claude_cli.program)
     # To this server a request without tools is one for a title.
-    return Bench("claude", isolated_home, env, fake_anthropic, Kind.TITLE, cwd, first.session_id)
+    return Bench(
+        "claude", isolated_home, env, fake_anthropic, RequestKind.TITLE, cwd, first.session_id
+    )
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def codex(isolated_home: IsolatedHome, codex_cli: CodexCli, fake_openai: FakeOpe
     thread = codex_cli.run("first prompt", cwd).thread_id
     codex_cli.resume(thread, "second prompt", cwd)
     env = environment(isolated_home, codex_cli.env(), codex_cli.program)
-    return Bench("codex", isolated_home, env, fake_openai, Kind.MAIN, cwd, thread)
+    return Bench("codex", isolated_home, env, fake_openai, RequestKind.MAIN, cwd, thread)
 
 
 @pytest.fixture(params=["claude", "codex"])

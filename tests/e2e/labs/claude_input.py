@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from prong.testing.script import Hold, Reply, Text, ToolCall, say
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from tests.e2e.labs.claude_lab import ClaudeLab, bash, scenario
 
 # -- input that is no plain prompt ----------------------------------------------------------------
@@ -175,7 +175,7 @@ def _agent(background: bool) -> ToolCall:
 def subagent_foreground(lab: ClaudeLab) -> str:
     """A sub-agent that the turn waits for; it runs a tool itself."""
     lab.server.enqueue(
-        Reply(bash("echo from the helper")), say("one two three"), kind=Kind.SUBAGENT
+        Reply(bash("echo from the helper")), say("one two three"), kind=RequestKind.SUBAGENT
     )
     lab.server.enqueue(
         say("hello"), Reply(Text("I ask."), _agent(background=False)), say("it counted")
@@ -194,7 +194,7 @@ def subagent_with_tool(lab: ClaudeLab) -> str:
     lab.server.enqueue(
         Reply(bash("echo from the helper")),
         Reply(Hold(gate), Text("one two three")),
-        kind=Kind.SUBAGENT,
+        kind=RequestKind.SUBAGENT,
     )
     with lab.terminal() as terminal:
         terminal.prompt("alpha one")
@@ -215,7 +215,7 @@ def subagent_with_tool(lab: ClaudeLab) -> str:
 def subagent_background(lab: ClaudeLab) -> str:
     """A sub-agent in the background: its end comes as a task notification, a turn of its own."""
     gate = threading.Event()
-    lab.server.enqueue(Reply(Hold(gate), Text("one two three")), kind=Kind.SUBAGENT)
+    lab.server.enqueue(Reply(Hold(gate), Text("one two three")), kind=RequestKind.SUBAGENT)
     with lab.terminal() as terminal:
         terminal.prompt("alpha one")
         lab.server.enqueue(Reply(Text("I start it."), _agent(background=True)), say("it runs"))

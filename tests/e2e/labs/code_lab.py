@@ -26,7 +26,7 @@ from prong.model.sessions import Conversation
 from prong.testing.home import IsolatedHome
 from prong.testing.requests import Item
 from prong.testing.script import Hold, Reply, Text, call, say
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from prong.testing.wait import PATIENCE, wait_until
 from tests.cli.shell import prong
 from tests.code.lab import Lab
@@ -226,7 +226,7 @@ class Desk(ABC):
 
     def sent_after(self, number: int, native: Native) -> list[Item]:
         """The first main request behind this one, as items."""
-        request = self.server.wait_for(lambda one: one.kind is Kind.MAIN, since=number)
+        request = self.server.wait_for(lambda one: one.kind is RequestKind.MAIN, since=number)
         return native.items(request.body)
 
 

@@ -15,7 +15,7 @@ from prong.testing.script import (
     ToolCall,
     say,
 )
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from tests.e2e.fidelity.pictures import BLUE, RED
 from tests.e2e.labs.codex_lab import CodexLab, command, scenario
 from tests.e2e.scenario import ROOT, TINY_MCP
@@ -273,7 +273,7 @@ def steered(lab: CodexLab) -> str:
 def subagent(lab: CodexLab) -> str:
     """multi_agent_v1/spawn_agent; the child's thread is not this one. It ends within the turn."""
     gate = threading.Event()
-    lab.server.enqueue(say("one two three"), kind=Kind.SUBAGENT)
+    lab.server.enqueue(say("one two three"), kind=RequestKind.SUBAGENT)
     with lab.app_server() as server:
         thread = server.start_thread()
         server.turn(thread, "alpha one")
@@ -290,7 +290,7 @@ def subagent(lab: CodexLab) -> str:
 def subagent_late(lab: CodexLab) -> str:
     """The child ends when the turn that started it is over: its notice is between two turns."""
     gate = threading.Event()
-    lab.server.enqueue(Reply(Hold(gate), Text("one two three")), kind=Kind.SUBAGENT)
+    lab.server.enqueue(Reply(Hold(gate), Text("one two three")), kind=RequestKind.SUBAGENT)
     with lab.app_server() as server:
         thread = server.start_thread()
         server.turn(thread, "alpha one")

@@ -9,7 +9,7 @@ from typing import Any
 from prong.model.record import Record
 from prong.testing.requests import Item, anthropic_items, openai_items, records
 from prong.testing.script import Answer, Reply, ToolCall, say
-from prong.testing.server import Kind, Request
+from prong.testing.server import Request, RequestKind
 from tests.drivers.claude_cli import ClaudeCli, ClaudeRun
 from tests.drivers.codex_cli import CodexRun
 from tests.e2e.workers.typed_workers import WorkerLab
@@ -115,7 +115,7 @@ class _Script:
 
     def answer(self, request: Request) -> Answer | None:
         """The next call of the turn; nothing for anybody else, who gets what is usual."""
-        if request.kind is not Kind.MAIN or not self._lab.is_of(request, self._prompt):
+        if request.kind is not RequestKind.MAIN or not self._lab.is_of(request, self._prompt):
             return None
         done = self._lab.results_so_far(request, self._prompt)
         return self._lab.call(*self._calls[done]) if done < len(self._calls) else say("that is all")

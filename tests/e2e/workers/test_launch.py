@@ -25,7 +25,7 @@ from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.requests import anthropic_items, openai_items
 from prong.testing.script import Fail, Reply, Text, Thinking, ToolCall, say
-from prong.testing.server import FakeModelServer, Kind, Request
+from prong.testing.server import FakeModelServer, Request, RequestKind
 from prong.testing.wait import wait_until
 from tests.drivers.claude_cli import ClaudeCli, read_lines
 from tests.drivers.claude_terminal import ClaudeTerminal
@@ -210,7 +210,7 @@ class TestClaude:
         fake_anthropic.enqueue(
             Reply(Thinking("hm"), ToolCall("Bash", {"command": f"touch {ran}"})),
             Reply(Thinking("hm"), Text("Rea"), Text("dy.")),
-            kind=Kind.TITLE,  # the server takes a request without tools for that
+            kind=RequestKind.TITLE,  # the server takes a request without tools for that
         )
         base = [str(claude_cli.program), "--dangerously-skip-permissions", "--model", "opus"]
         done = run(claude_seeding.launch(base, store.roots, child), claude_cli.env(), BIG)

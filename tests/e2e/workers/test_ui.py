@@ -11,7 +11,7 @@ import pytest
 
 from prong.testing.home import IsolatedHome
 from prong.testing.script import Hold, Reply, Text, say
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from prong.testing.wait import PATIENCE, POLL, wait_until
 from tests.e2e.workers.typed_workers import WorkerLab, digest, ended, opened
 from tests.interrupts import unmeasured
@@ -142,7 +142,7 @@ def test_a_fork_by_seed(lab: WorkerLab) -> None:
     # From the button up to how it is handed over: count, run, prompt, branch, folder, code.
     screen.press(*["Up"] * 7, "Right", "Right")
     screen.sees("how <seed: as a prompt>")
-    kind = Kind.TITLE if lab.agent == "claude" else Kind.MAIN
+    kind = RequestKind.TITLE if lab.agent == "claude" else RequestKind.MAIN
     lab.server.enqueue(say("Ready."), kind=kind)
     screen.press("Enter")
     screen.sees("Fork created; context injected; waiting for your next prompt", "Show turns")

@@ -8,7 +8,7 @@ import pytest
 
 from prong.testing.home import IsolatedHome
 from prong.testing.script import say
-from prong.testing.server import Kind
+from prong.testing.server import RequestKind
 from tests.e2e.workers.typed_workers import WorkerLab, ended, opened
 
 
@@ -22,7 +22,7 @@ def test_a_seed_is_not_shown_until_something_was_asked(lab: WorkerLab) -> None:
     lab.run("first prompt", "--name", "tess", "--no-worktree", "--skip-permissions")
     lab.ok("wait", "tess")
     # To the server of Claude Code a request without tools is one for a title.
-    kind = Kind.TITLE if lab.agent == "claude" else Kind.MAIN
+    kind = RequestKind.TITLE if lab.agent == "claude" else RequestKind.MAIN
     lab.server.enqueue(say("Ready."), kind=kind)
     words = ("--method", "seed", "--no-worktree", "--name", "seedling", "--terminal", "tmux")
     lab.ok("fork", "tess", *words, "--yes")

@@ -231,16 +231,16 @@ def test_an_archive_that_is_none(tmp_path: Path) -> None:
 
 def test_a_place_whose_bytes_have_changed_gives_nothing() -> None:
     file = io.BytesIO(b'{"type":"a"}\nno object here\n[1]')
-    assert jsonl.read_at(file, jsonl.Place(0, 13)) == {"type": "a"}
-    assert jsonl.read_at(file, jsonl.Place(13, 14)) is None
-    assert jsonl.read_at(file, jsonl.Place(28, 3)) is None
-    assert jsonl.read_at(file, jsonl.Place(500, 3)) is None
+    assert jsonl.read_at(file, jsonl.Location(0, 13)) == {"type": "a"}
+    assert jsonl.read_at(file, jsonl.Location(13, 14)) is None
+    assert jsonl.read_at(file, jsonl.Location(28, 3)) is None
+    assert jsonl.read_at(file, jsonl.Location(500, 3)) is None
 
 
 @pytest.mark.parametrize("wrong", [b"caf\xe9", b"\\udce9"])
 def test_a_line_with_a_wrong_byte_is_read_as_text_that_can_be_printed(wrong: bytes) -> None:
     data = b'{"text":"' + wrong + b'"}\n'
-    line = jsonl.read_at(io.BytesIO(data), jsonl.Place(0, len(data)))
+    line = jsonl.read_at(io.BytesIO(data), jsonl.Location(0, len(data)))
     assert line is not None
     assert line["text"].endswith("\ufffd")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from prong.cli.progress import Progress, duration, progress
+from prong.cli.progress import ProgressBar, duration, progress
 from prong.model.search import IndexProgress
 
 MB = 1_000_000
@@ -19,7 +19,7 @@ class Watch:
     drawn: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
-        self.tell = Progress(self.drawn.append, delay=self.delay, clock=lambda: self.seconds)
+        self.tell = ProgressBar(self.drawn.append, delay=self.delay, clock=lambda: self.seconds)
 
 
 def sessions(done: int, total: int = 100) -> IndexProgress:

@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.search.ranking import Ranked, Work, beside, lifted
+from prong.search.ranking import Ranked, WorkContext, beside, lifted
 
 HOUR = 3_600_000
 NOON = 20_000 * 24 * HOUR + 12 * HOUR
 NEXT_DAY = NOON + 25 * HOUR
 
-Timed = tuple[Work, int]
+Timed = tuple[WorkContext, int]
 
 
 def work(session: str, folder: str = "/shop", time: int = NOON) -> Timed:
-    return Work(("claude", session), (folder,)), time
+    return WorkContext(("claude", session), (folder,)), time
 
 
 def lift(ranked: list[Ranked], works: list[Timed]) -> list[Ranked]:
@@ -78,7 +78,7 @@ def test_the_nearer_in_time_the_more() -> None:
 
 def test_without_a_time_or_a_folder_nothing_is_beside_it() -> None:
     ranked = [Ranked(0, 0.8), Ranked(1, 0.3), Ranked(2, 0.2)]
-    nowhere = Work(("claude", "b"), ()), NOON
+    nowhere = WorkContext(("claude", "b"), ()), NOON
     assert lift(ranked, [work("a"), nowhere, work("c", time=0)]) == ranked
 
 

@@ -13,7 +13,7 @@ import pytest
 from prong.errors import NotFound
 from prong.model.search import Hit, Passage
 from prong.model.sessions import Session, SessionRef, Turn, TurnKind
-from prong.search.last_search import LastSearch, Place, place_of, terminal_name
+from prong.search.last_search import HitPlace, LastSearch, place_of, terminal_name
 
 
 def hit(number: int, turn: str | None = "t", *, index: int | None = 2, gone: bool = False) -> Hit:
@@ -30,7 +30,7 @@ def search(tmp_path: Path) -> LastSearch:
 
 def test_hits_are_named_by_their_numbers(search: LastSearch) -> None:
     assert search.keep([hit(1), hit(2, "u")])
-    assert search.hit(1) == Place("claude", "s1", "t")
+    assert search.hit(1) == HitPlace("claude", "s1", "t")
     assert str(search.hit(2)) == "claude:s2@u"
 
 

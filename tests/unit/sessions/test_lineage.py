@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prong.model.forks import Fork, ForkPoint, Method
 from prong.model.sessions import Session, SessionRef
-from prong.sessions.lineage import Forest, Node, forest, rebuild
+from prong.sessions.lineage import Forest, LineageNode, forest, rebuild
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -33,7 +33,7 @@ def record(child: SessionRef, parent: SessionRef, turn: int | None = 7) -> Fork:
 
 
 def drawn(trees: Forest) -> list[object]:
-    def one(node: Node) -> object:
+    def one(node: LineageNode) -> object:
         name = node.ref.id + ("" if node.session else "?")
         at = "" if node.turn is None else f"@{node.turn}"
         below = [one(child) for child in node.children]
@@ -205,7 +205,7 @@ SESSIONS = st.lists(
 RECORDS = st.lists(st.builds(record, REFS, REFS, NUMBERS))
 
 
-def nodes(trees: Forest) -> Iterator[Node]:
+def nodes(trees: Forest) -> Iterator[LineageNode]:
     waiting = list(trees.roots)
     while waiting:
         node = waiting.pop()

@@ -8,15 +8,15 @@ import pytest
 
 from prong.model.sessions import SessionRef
 from prong.storage import activity
-from prong.storage.activity import Activity, ActivityRecords
+from prong.storage.activity import ActivityRecords, RecordedActivity
 
 SESSION = SessionRef("claude", "s1")
 OTHER = SessionRef("codex", "s1")
 START = datetime(2026, 11, 16, 4, 44, tzinfo=UTC)
 
 
-def at(second: int, state: str, session: SessionRef = SESSION) -> Activity:
-    return Activity(session, state, START + timedelta(seconds=second))
+def at(second: int, state: str, session: SessionRef = SESSION) -> RecordedActivity:
+    return RecordedActivity(session, state, START + timedelta(seconds=second))
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_what_was_told_last_counts(records: ActivityRecords) -> None:
 
 
 def test_all_of_it_is_kept(records: ActivityRecords) -> None:
-    whole = Activity(SESSION, "waiting", START, "permission_prompt", "/code/\udcff")
+    whole = RecordedActivity(SESSION, "waiting", START, "permission_prompt", "/code/\udcff")
     records.add(whole)
     assert records.all() == {SESSION: whole}
 
@@ -64,7 +64,7 @@ def line(**changes: Any) -> dict[str, Any]:
 
 def test_lines_of_the_spool(records: ActivityRecords) -> None:
     when = START + timedelta(milliseconds=120)
-    expected = Activity(SESSION, "waiting", when, "permission_prompt", "/code/shop")
+    expected = RecordedActivity(SESSION, "waiting", when, "permission_prompt", "/code/shop")
     assert activity.told([line()]) == [expected]
     odd = [line(detail="\ud800", cwd="\ud800"), line(detail=1, cwd=None)]
     assert [(one.detail, one.cwd) for one in activity.told(odd)] == [(None, None)] * 2

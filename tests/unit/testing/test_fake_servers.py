@@ -25,7 +25,7 @@ from prong.testing.script import (
     call,
     say,
 )
-from prong.testing.server import FakeModelServer, Kind
+from prong.testing.server import FakeModelServer, RequestKind
 
 TOOLS = [{"name": "Bash"}]
 
@@ -107,7 +107,7 @@ class TestScript:
             with pytest.raises(urllib.error.HTTPError) as caught:
                 post(server, "/v1/messages/count_tokens", b"not json")
             caught.value.close()
-            assert [request.kind for request in server.requests()] == [Kind.OTHER]
+            assert [request.kind for request in server.requests()] == [RequestKind.OTHER]
             assert server.conversation_requests() == []
 
     def test_shorthands(self) -> None:
@@ -150,7 +150,12 @@ class TestAnthropic:
             ask_claude(server, "Your task is to create a detailed summary of the conversation")
             ask_claude(server, "sub", headers={"x-claude-code-agent-id": "a1"})
             kinds = [request.kind for request in server.requests()]
-            assert kinds == [Kind.MAIN, Kind.TITLE, Kind.COMPACT, Kind.SUBAGENT]
+            assert kinds == [
+                RequestKind.MAIN,
+                RequestKind.TITLE,
+                RequestKind.COMPACT,
+                RequestKind.SUBAGENT,
+            ]
             assert [request.prompt for request in server.conversation_requests()] == ["hello"]
 
     def test_reminders_are_no_prompt(self) -> None:
@@ -181,7 +186,12 @@ class TestOpenAI:
             ask_codex(server, "You are performing a CONTEXT CHECKPOINT COMPACTION. Do it.")
             ask_codex(server, "sub", {"x-openai-subagent": "collab_spawn"})
             kinds = [request.kind for request in server.requests()]
-        assert kinds == [Kind.MAIN, Kind.TITLE, Kind.COMPACT, Kind.SUBAGENT]
+        assert kinds == [
+            RequestKind.MAIN,
+            RequestKind.TITLE,
+            RequestKind.COMPACT,
+            RequestKind.SUBAGENT,
+        ]
         assert "title" in json.loads(answer["output"][0]["content"][0]["text"])
 
 

@@ -4,12 +4,12 @@ import json
 
 from prong.model.sessions import Message, Tool
 from prong.search.passages import highlighter
-from prong.tui.content.transcript import Transcript
+from prong.tui.content.transcript import TranscriptLines
 from prong.tui.widgets.markup import marks_in, prose
 
 
 def shown(message: Message, query: str = "", *, everything: bool = False) -> list[tuple[str, str]]:
-    lines = Transcript(highlighter(query), everything=everything).message(message)
+    lines = TranscriptLines(highlighter(query), everything=everything).message(message)
     return [(one.style, one.text) for one in lines]
 
 
@@ -66,7 +66,7 @@ def test_a_patch_of_codex_is_a_diff() -> None:
 
 
 def test_a_tool_that_failed() -> None:
-    lines = list(Transcript().message(tool(output="no", failed=True, exit_code=2)))
+    lines = list(TranscriptLines().message(tool(output="no", failed=True, exit_code=2)))
     assert lines[0].text == "● Bash pytest -q  failed (2)"
     assert lines[0].marks[0].style == "failed"
 

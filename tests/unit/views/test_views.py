@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 from prong.model.sessions import Conversation, Message, Session, SessionRef, Skipped, Turn, TurnKind
-from prong.sessions.lineage import Forest, Node
+from prong.sessions.lineage import Forest, LineageNode
 from prong.sessions.listing import Listing
 from prong.views import json as views
 
@@ -40,7 +40,7 @@ def test_everything_is_plain_json() -> None:
         views.conversation(Conversation(BARE, (turn,), (turn,))),
         views.listing(Listing((BARE,), (Skipped(Path("/y"), "why", 3),), 1, 0, 0)),
         views.message(Message("user", "hello")),
-        views.forest(Forest([Node(REF, None, None)])),
+        views.forest(Forest([LineageNode(REF, None, None)])),
     ):
         assert json.loads(json.dumps(view)) == view
 

@@ -282,7 +282,7 @@ def test_one_that_prong_did_not_start(app: App, lab: WorkerLab) -> None:
 
 
 def _is_busy(app: App, session: str) -> bool:
-    origin = clone_source.Origin.find(app, session)
+    origin = clone_source.CloneOrigin.find(app, session)
     return origin.is_at_work(app)
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from prong.agents import jsonl
 from prong.agents.claude.prompts import prompt_of, text_of
-from prong.agents.claude.records import Body, Line
+from prong.agents.claude.records import ApiMessage, SessionLine
 from prong.agents.worker_base import LastWords
 from prong.files.regular import read_regular
 from prong.model.sessions import Activity
@@ -55,7 +55,7 @@ class _LastPrompt(msgspec.Struct, rename="camel"):
     last_prompt: str | None = None
 
 
-_line = msgspec.json.Decoder(Line).decode
+_line = msgspec.json.Decoder(SessionLine).decode
 _last_prompt = msgspec.json.Decoder(_LastPrompt).decode
 _MARKS = (b'"type":"user"', b'"type":"assistant"')
 
@@ -87,7 +87,7 @@ def _words(lines: Iterable[bytes]) -> LastWords:
     return LastWords(noted, said)
 
 
-def _said(body: Body) -> str:
+def _said(body: ApiMessage) -> str:
     if isinstance(body.content, str):
         return body.content
     texts = (text_of(block.text) for block in body.content if block.type == "text")

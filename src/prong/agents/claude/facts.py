@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from prong.agents.claude.prompts import is_program
-from prong.agents.claude.transcript import Node, Transcript
+from prong.agents.claude.transcript import ClaudeTranscript, TranscriptNode
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import Span, is_opener, spans
+from prong.agents.claude.turns import ClaudeSpan, is_opener, spans
 from prong.agents.common import first_line, parse_time
 from prong.model.forks import SeedHeader
 from prong.model.sessions import Session, SessionRef, TurnKind
 from prong.redaction.visible import safe
 
 
-class Facts(Struct, array_like=True, gc=False):
+class ClaudeFacts(Struct, array_like=True, gc=False):
     session: Session
     """As this file alone tells it: with a title of its own at best, a parent only of a seed."""
     conversation: bool
@@ -68,8 +68,8 @@ def summarise(
     ref: SessionRef,
     file: str,
     stat: os.stat_result,
-    active: list[Span] | None = None,
-) -> Facts:
+    active: list[ClaudeSpan] | None = None,
+) -> ClaudeFacts:
     """`active`: the conversation cut into turns, where that was done already."""
     transcript = tree.transcript
     cut = spans(tree.history, transcript) if active is None else active
@@ -96,7 +96,7 @@ def summarise(
         forked_at=seed.parent.turn if seed else None,
         headless=bool(entrypoints) and all(map(is_program, entrypoints)),
     )
-    return Facts(
+    return ClaudeFacts(
         session=session,
         conversation=_is_conversation(transcript),
         titled=bool(title),
@@ -115,14 +115,14 @@ def _milliseconds(time: str | None) -> int:
     return max(int(parsed.timestamp() * 1000), 0) if parsed else 0
 
 
-def _uniform(openers: Sequence[Node]) -> int:
+def _uniform(openers: Sequence[TranscriptNode]) -> int:
     ids = [opener.prompt.id if opener.prompt else None for opener in openers]
     if not ids or ids[0] is None:
         return 0
     return next((count for count, id_ in enumerate(ids) if id_ != ids[0]), len(ids))
 
 
-def _ends(span: Span) -> Iterator[str]:
+def _ends(span: ClaudeSpan) -> Iterator[str]:
     """The lines at which the session may have ended with this turn: last word and last line."""
     if span.nodes:
         words = (node for node in reversed(span.nodes) if node.type in ("user", "assistant"))
@@ -133,14 +133,14 @@ def _ends(span: Span) -> Iterator[str]:
             yield span.nodes[-1].uuid
 
 
-def _first_prompt(openers: Sequence[Node]) -> str:
+def _first_prompt(openers: Sequence[TranscriptNode]) -> str:
     """What a person would remember the session by: a prompt rather than a command."""
     prompts = [opener.prompt for opener in openers if opener.prompt]
     asked = [prompt for prompt in prompts if prompt.kind in (TurnKind.HUMAN, TurnKind.SDK)]
     return first_line((asked or prompts)[0].text) if prompts else ""
 
 
-def _is_conversation(transcript: Transcript) -> bool:
+def _is_conversation(transcript: ClaudeTranscript) -> bool:
     """True when somebody asked something or the model said something; a lone /exit is neither."""
     return any(
         (node.type == "assistant" and not node.synthetic) or is_opener(node, transcript)

@@ -7,13 +7,13 @@ on damaged copies of real sessions, and on files that were built for it.
 
 from collections.abc import Iterator, Mapping
 
-from prong.agents.claude.transcript import LastPrompt, Node, Transcript
+from prong.agents.claude.transcript import ClaudeTranscript, LastPrompt, TranscriptNode
 from prong.agents.common import parse_time
 
-Nodes = Mapping[str, Node]
+Nodes = Mapping[str, TranscriptNode]
 
 
-def find_leaf(transcript: Transcript) -> Node | None:
+def find_leaf(transcript: ClaudeTranscript) -> TranscriptNode | None:
     """The line from which Claude Code follows the parents; None in a file without a conversation.
 
     Missing parents have no stand-in here: Claude Code looks for one after it has chosen the leaf.
@@ -36,44 +36,44 @@ def find_leaf(transcript: Transcript) -> Node | None:
     return leaf if speaker(nodes, leaf) is not None else _latest_end(nodes)
 
 
-def is_note(node: Node) -> bool:
+def is_note(node: TranscriptNode) -> bool:
     """True for a line that goes along with what was said: it never ends a conversation."""
     if node.type == "user":
         return node.meta and not node.results
     return node.type == "attachment" or (node.type == "system" and node.boundary is None)
 
 
-def belongs(node: Node, message_id: str) -> bool:
+def belongs(node: TranscriptNode, message_id: str) -> bool:
     """True for a line of a message, and for what may stand between its lines."""
     if node.type == "assistant":
         return node.message_id == message_id
     return node.type == "progress" or bool(node.results) or is_note(node)
 
 
-def speaker(nodes: Nodes, node: Node) -> Node | None:
+def speaker(nodes: Nodes, node: TranscriptNode) -> TranscriptNode | None:
     """The nearest line at or above one in which a person or the model speaks."""
     return next((line for line in ancestors(nodes, node) if _is_spoken(line)), None)
 
 
-def ancestors(nodes: Nodes, node: Node) -> Iterator[Node]:
+def ancestors(nodes: Nodes, node: TranscriptNode) -> Iterator[TranscriptNode]:
     """A line and those above it, as far as all parents are in the file."""
     seen: set[str] = set()
-    line: Node | None = node
+    line: TranscriptNode | None = node
     while line is not None and line.uuid not in seen:
         yield line
         seen.add(line.uuid)
         line = nodes.get(line.parent or "")
 
 
-def _is_main(node: Node) -> bool:
+def _is_main(node: TranscriptNode) -> bool:
     return not node.sidechain and node.type != "progress"
 
 
-def _is_spoken(node: Node) -> bool:
+def _is_spoken(node: TranscriptNode) -> bool:
     return node.type in ("user", "assistant")
 
 
-def _last_prompt(transcript: Transcript) -> LastPrompt | None:
+def _last_prompt(transcript: ClaudeTranscript) -> LastPrompt | None:
     """The last `last-prompt` line; a compaction makes Claude Code forget those before it."""
     last = transcript.last_prompt
     if last is None or last.leaf is None:
@@ -82,14 +82,14 @@ def _last_prompt(transcript: Transcript) -> LastPrompt | None:
     return None if any(node.boundary for node in later) else last
 
 
-def _goes_on(nodes: Nodes, tip: Node, named: Node, *, explicit: bool) -> bool:
+def _goes_on(nodes: Nodes, tip: TranscriptNode, named: TranscriptNode, *, explicit: bool) -> bool:
     """True when the tip is a later line of the conversation in which the named line stands."""
     if any(line is named for line in ancestors(nodes, tip)):
         return True
     return not explicit and _is_in_batch(nodes, tip, named)
 
 
-def _is_in_batch(nodes: Nodes, tip: Node, named: Node) -> bool:
+def _is_in_batch(nodes: Nodes, tip: TranscriptNode, named: TranscriptNode) -> bool:
     """True when the tip continues from another of the parallel calls.
 
     Each call is a line of one message, and its result hangs to it: the named line may be the
@@ -106,7 +106,7 @@ def _is_in_batch(nodes: Nodes, tip: Node, named: Node) -> bool:
     calls = {one.id for one in call.calls}
     earlier = set(_same_message(nodes, call, call.message_id))
     is_below = False
-    child: Node | None = None
+    child: TranscriptNode | None = None
     for line in ancestors(nodes, tip):
         if line is call:
             others = {one.id for one in child.results} & calls if child else set[str]()
@@ -122,7 +122,7 @@ def _is_in_batch(nodes: Nodes, tip: Node, named: Node) -> bool:
     return False
 
 
-def _same_message(nodes: Nodes, call: Node, message_id: str) -> Iterator[str]:
+def _same_message(nodes: Nodes, call: TranscriptNode, message_id: str) -> Iterator[str]:
     """The lines above a call that belong to the same message."""
     for line in ancestors(nodes, call):
         if not belongs(line, message_id):
@@ -130,11 +130,11 @@ def _same_message(nodes: Nodes, call: Node, message_id: str) -> Iterator[str]:
         yield line.uuid
 
 
-def _newest_below(nodes: Nodes, tip: Node) -> Node:
+def _newest_below(nodes: Nodes, tip: TranscriptNode) -> TranscriptNode:
     """The latest of the lines that hang below the tip though they stand before it in the file."""
     if not any(node.parent == tip.uuid for node in nodes.values()):
         return tip
-    children: dict[str, list[Node]] = {}
+    children: dict[str, list[TranscriptNode]] = {}
     for node in nodes.values():
         children.setdefault(node.parent or "", []).append(node)
     below = {tip.uuid: tip}
@@ -147,7 +147,7 @@ def _newest_below(nodes: Nodes, tip: Node) -> Node:
     return max(newest, key=lambda node: (node.time or "", node.order), default=tip)
 
 
-def _latest_end(nodes: Nodes) -> Node | None:
+def _latest_end(nodes: Nodes) -> TranscriptNode | None:
     """The latest end of a branch, where the tip is a stray line that hangs to nothing."""
     parents = {node.parent for node in nodes.values() if node.type != "progress"}
     answered = {node.parent for node in nodes.values() if _is_spoken(node)}

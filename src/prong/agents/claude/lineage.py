@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from prong.agents.claude.facts import Facts, keys_in
+from prong.agents.claude.facts import ClaudeFacts, keys_in
 from prong.agents.common import parse_time
 
 _LARGEST = 1 << 20
 """Bytes of a state that is read; real ones have about a thousand."""
 
 
-class Job(NamedTuple):
+class ClaudeJob(NamedTuple):
     """The folder of a job. The inode tells apart two that had the same name."""
 
     folder: str
@@ -45,23 +45,23 @@ class _State(msgspec.Struct, rename="camel"):
     session_id: str | None = None
 
 
-def listed(roots: Iterable[Path]) -> list[Job]:
+def listed(roots: Iterable[Path]) -> list[ClaudeJob]:
     """The jobs of all roots. One listing for each: no file is opened, or even looked at.
 
     What is read of a state is written when its folder is made and stays the same, so a scan may
     rely on this list to tell whether anything is new.
     """
-    found: list[Job] = []
+    found: list[ClaudeJob] = []
     for root in roots:
         try:
             with os.scandir(root / "jobs") as entries:
-                found += (Job(entry.path, entry.inode()) for entry in entries)
+                found += (ClaudeJob(entry.path, entry.inode()) for entry in entries)
         except OSError:
             continue  # no jobs, as before 2.1.212, or nothing that may be read
     return sorted(found)
 
 
-def forks(jobs: Iterable[Job]) -> list[JobFork]:
+def forks(jobs: Iterable[ClaudeJob]) -> list[JobFork]:
     """The forks among some jobs. What cannot be read is passed over."""
     return [fork for job in jobs if (fork := _fork(f"{job.folder}/state.json"))]
 
@@ -92,7 +92,9 @@ class Parent(NamedTuple):
     inherited: int
 
 
-def parents(sessions: Mapping[str, Facts], forks: Iterable[JobFork] = ()) -> dict[str, Parent]:
+def parents(
+    sessions: Mapping[str, ClaudeFacts], forks: Iterable[JobFork] = ()
+) -> dict[str, Parent]:
     """The parent of every session that has one, by session id."""
     found = {
         id_: Parent(facts.forked_from, facts.forked)
@@ -120,7 +122,7 @@ def parents(sessions: Mapping[str, Facts], forks: Iterable[JobFork] = ()) -> dic
     return found
 
 
-def _related(sessions: Mapping[str, Facts]) -> list[str]:
+def _related(sessions: Mapping[str, ClaudeFacts]) -> list[str]:
     """The sessions that share a turn with another one. Few do, so the rest stays packed."""
     first: dict[bytes, str] = {}
     related: dict[str, None] = {}
@@ -135,7 +137,7 @@ def _related(sessions: Mapping[str, Facts]) -> list[str]:
 class _Family:
     """Sessions that have turns in common."""
 
-    def __init__(self, members: Mapping[str, Facts]) -> None:
+    def __init__(self, members: Mapping[str, ClaudeFacts]) -> None:
         self.members = members
         self.places: dict[bytes, list[tuple[str, int]]] = {}
         for id_, facts in members.items():

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from prong.agents import jsonl, media
 from prong.agents.claude.prompts import readable
-from prong.agents.claude.transcript import Node, Result, Transcript
+from prong.agents.claude.transcript import ClaudeTranscript, ToolResult, TranscriptNode
 from prong.agents.common import parse_time
 from prong.agents.last_turn import unwrapped
 from prong.agents.media import DOCUMENT, IMAGE, Key
@@ -21,11 +21,11 @@ class _Piece(NamedTuple):
     media: tuple[Media, ...] = ()
 
 
-class Renderer:
+class ClaudeRenderer:
     """Turns the nodes of one file into messages, reading each line when it is asked for."""
 
     def __init__(
-        self, file: BinaryIO, transcript: Transcript, view: View, *, text_only: bool = False
+        self, file: BinaryIO, transcript: ClaudeTranscript, view: View, *, text_only: bool = False
     ) -> None:
         """`text_only`: without images, for who reads on when the file is closed."""
         self.file = file
@@ -35,7 +35,7 @@ class Renderer:
             call.id: call.name for node in transcript.nodes.values() for call in node.calls
         }
 
-    def render(self, nodes: Iterable[Node], turn: int | None) -> Iterator[Message]:
+    def render(self, nodes: Iterable[TranscriptNode], turn: int | None) -> Iterator[Message]:
         for node in nodes:
             if self._is_left_out(node):
                 continue
@@ -47,7 +47,7 @@ class Renderer:
                 media = () if self.text_only else piece.media
                 yield Message(piece.role, piece.text, turn, piece.tool, time, media)
 
-    def _is_left_out(self, node: Node) -> bool:
+    def _is_left_out(self, node: TranscriptNode) -> bool:
         if node.type in ("progress", "system"):
             return not (node.local and self.view is View.CONTEXT)
         if node.type == "attachment":
@@ -56,7 +56,7 @@ class Renderer:
             return node.error or (node.meta and node.synthetic)
         return node.meta
 
-    def _pieces(self, node: Node, line: dict[str, Any]) -> Iterator[_Piece]:
+    def _pieces(self, node: TranscriptNode, line: dict[str, Any]) -> Iterator[_Piece]:
         if node.type == "attachment":
             yield from self._queued(node, line)
             return
@@ -77,7 +77,7 @@ class Renderer:
             else:
                 yield from self._block(node, _dict(block), results, (*path, number))
 
-    def _queued(self, node: Node, line: dict[str, Any]) -> Iterator[_Piece]:
+    def _queued(self, node: TranscriptNode, line: dict[str, Any]) -> Iterator[_Piece]:
         """A prompt that was typed while the agent was busy."""
         prompt = _dict(line.get("attachment")).get("prompt")
         if self.text_only or not any(self._images(node, prompt, ())):
@@ -91,9 +91,9 @@ class Renderer:
 
     def _block(
         self,
-        node: Node,
+        node: TranscriptNode,
         block: dict[str, Any],
-        results: dict[str, Result],
+        results: dict[str, ToolResult],
         path: tuple[Key, ...],
     ) -> Iterator[_Piece]:
         match block.get("type"):
@@ -125,14 +125,14 @@ class Renderer:
             case _:
                 pass
 
-    def _images(self, node: Node, blocks: Any, path: tuple[Key, ...]) -> Iterator[Media]:
+    def _images(self, node: TranscriptNode, blocks: Any, path: tuple[Key, ...]) -> Iterator[Media]:
         if not isinstance(blocks, list):
             return
         for number, block in enumerate(cast(list[Any], blocks)):
             if _dict(block).get("type") in ("image", "document"):
                 yield self._media(node, block, (*path, number))
 
-    def _media(self, node: Node, block: dict[str, Any], path: tuple[Key, ...]) -> Media:
+    def _media(self, node: TranscriptNode, block: dict[str, Any], path: tuple[Key, ...]) -> Media:
         source = _dict(block.get("source"))
         type_ = str(source.get("media_type") or "")
         if source.get("type") != "base64":
@@ -142,7 +142,7 @@ class Renderer:
             lambda: self.file, node.place, (*path, "source", "data"), source.get("data"), type_
         )
 
-    def _user_text(self, node: Node, text: str, entrypoint: Any) -> Iterator[_Piece]:
+    def _user_text(self, node: TranscriptNode, text: str, entrypoint: Any) -> Iterator[_Piece]:
         if self.view is View.CONTEXT or node.type == "assistant":
             yield _Piece("assistant" if node.type == "assistant" else "user", text)
             return

@@ -3,25 +3,25 @@
 import msgspec
 
 
-class Block(msgspec.Struct):
+class PrintedBlock(msgspec.Struct):
     type: str = ""
     text: str = ""
 
 
-class Message(msgspec.Struct):
+class PrintedMessage(msgspec.Struct):
     id: str | None = None
     model: str | None = None
-    content: list[Block] = []
+    content: list[PrintedBlock] = []
 
 
-class Event(msgspec.Struct):
+class ClaudeEvent(msgspec.Struct):
     """One line. That of a sub-agent has the call that launched it."""
 
     type: str = ""
     subtype: str | None = None
     session_id: str | None = None
     parent_tool_use_id: str | None = None
-    message: Message | None = None
+    message: PrintedMessage | None = None
     is_error: bool = False
     result: str | None = None
     errors: list[str] = []

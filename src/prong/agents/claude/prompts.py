@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from prong.agents import jsonl
-from prong.agents.claude.records import Block, Line
+from prong.agents.claude.records import ContentBlock, SessionLine
 from prong.agents.last_turn import INTERRUPTED, MACHINE_TEXT, NOTICES, unwrapped
 from prong.agents.media import DOCUMENT, IMAGE
 from prong.model.sessions import TurnKind
@@ -39,7 +39,7 @@ class Prompt(Struct, array_like=True, gc=False):
     version: str | None = None
 
 
-def prompt_of(line: Line) -> Prompt | None:
+def prompt_of(line: SessionLine) -> Prompt | None:
     """The prompt in a user line, or None when it holds none."""
     if (
         line.message is None
@@ -70,13 +70,13 @@ def prompt_of(line: Line) -> Prompt | None:
     )
 
 
-def _is_typed(line: Line, text: str) -> bool:
+def _is_typed(line: SessionLine, text: str) -> bool:
     if line.origin is not None and line.origin.kind not in (None, "human"):
         return False
     return bool(text) and not text.startswith(MACHINE_TEXT)
 
 
-def _kind_of(line: Line, text: str) -> TurnKind:
+def _kind_of(line: SessionLine, text: str) -> TurnKind:
     if line.turn_origin == "task_notification":
         return TurnKind.NOTIFICATION
     if text.startswith(("<task-notification>", *NOTICES)):
@@ -114,7 +114,7 @@ def readable(text: str) -> str:
     return text
 
 
-def steering(blocks: list[Block]) -> str | None:
+def steering(blocks: list[ContentBlock]) -> str | None:
     """Text that a person sent along with tool results, in CLIs that had no attachment for it."""
     text = _prompt_text([block for block in blocks if block.type == "text"])
     if not text or text == _TOOL_LOADED or text.startswith((*MACHINE_TEXT, *NOTICES)):
@@ -122,7 +122,7 @@ def steering(blocks: list[Block]) -> str | None:
     return text
 
 
-def _prompt_text(content: str | list[Block], entrypoint: str | None = None) -> str:
+def _prompt_text(content: str | list[ContentBlock], entrypoint: str | None = None) -> str:
     if isinstance(content, str):
         return unwrapped(content, entrypoint).strip()
     parts: list[str] = []

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct, field
 NO_RAW = Raw(b"")
 
 
-class Usage(Struct, gc=False):
+class ApiUsage(Struct, gc=False):
     input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
@@ -26,7 +26,7 @@ class Usage(Struct, gc=False):
         )
 
 
-class Block(Struct, gc=False):
+class ContentBlock(Struct, gc=False):
     """One content block; which fields it has depends on `type`."""
 
     type: str = ""
@@ -40,14 +40,14 @@ class Block(Struct, gc=False):
     content: Raw = NO_RAW
 
 
-class Body(Struct, gc=False):
+class ApiMessage(Struct, gc=False):
     """The API message inside a user or assistant line."""
 
     id: str | None = None
     model: str | None = None
-    content: str | list[Block] = ""
+    content: str | list[ContentBlock] = ""
     stop_reason: str | None = None
-    usage: Usage | None = None
+    usage: ApiUsage | None = None
 
 
 class Attachment(Struct, gc=False):
@@ -63,7 +63,7 @@ class Details(Struct, gc=False):
     agent_id: Raw = field(default=NO_RAW, name="agentId")
 
 
-class Origin(Struct, gc=False):
+class PromptOrigin(Struct, gc=False):
     kind: str | None = None
 
 
@@ -71,7 +71,7 @@ class ForkedFrom(Struct, gc=False, rename="camel"):
     session_id: str | None = None
 
 
-class Segment(Struct, gc=False, rename="camel"):
+class PreservedSegment(Struct, gc=False, rename="camel"):
     head_uuid: str | None = None
     anchor_uuid: str | None = None
     tail_uuid: str | None = None
@@ -85,11 +85,11 @@ class Preserved(Struct, gc=False, rename="camel"):
 
 class CompactMetadata(Struct, gc=False, rename="camel"):
     messages_summarized: int | None = None
-    preserved_segment: Segment | None = None
+    preserved_segment: PreservedSegment | None = None
     preserved_messages: Preserved | None = None
 
 
-class Line(Struct, gc=False, rename="camel"):
+class SessionLine(Struct, gc=False, rename="camel"):
     """Any line. The order of the fields is roughly the order in the file, which decodes faster."""
 
     parent_uuid: str | None = None
@@ -98,7 +98,7 @@ class Line(Struct, gc=False, rename="camel"):
     prompt_id: str | None = None
     type: str = ""
     subtype: str | None = None
-    message: Body | None = None
+    message: ApiMessage | None = None
     is_meta: bool = False
     is_compact_summary: bool = False
     is_visible_in_transcript_only: bool = False
@@ -113,7 +113,7 @@ class Line(Struct, gc=False, rename="camel"):
     turn_position: Raw = NO_RAW
     turn_origin: str | None = None
     prompt_source: str | None = None
-    origin: Origin | None = None
+    origin: PromptOrigin | None = None
     entrypoint: str | None = None
     cwd: str | None = None
     session_id: str | None = None
@@ -139,7 +139,7 @@ _PICTURE_SIZE = 6_000
 """What a picture costs the model, in characters; its file may have a million."""
 
 
-def size_of(content: str | list[Block]) -> int:
+def size_of(content: str | list[ContentBlock]) -> int:
     """The characters of a message, where each picture counts as much as it costs the model."""
     if isinstance(content, str):
         return len(content)
@@ -156,7 +156,7 @@ def size_of(content: str | list[Block]) -> int:
     return size if 0 < size < _PICTURE_SIZE else _size_with_pictures(content, size)
 
 
-def _size_with_pictures(content: list[Block], size: int) -> int:
+def _size_with_pictures(content: list[ContentBlock], size: int) -> int:
     for block in content:
         if block.type in ("image", "document"):
             size += _PICTURE_SIZE

@@ -10,8 +10,8 @@ from pathlib import Path
 from prong.agents import argv
 from prong.agents.argv import Command, flags
 from prong.agents.claude.launch import GRAMMAR, PROGRAM, environment
-from prong.agents.claude.printed import Event
-from prong.agents.headless import NOTHING_SAID, Answer, events
+from prong.agents.claude.printed import ClaudeEvent
+from prong.agents.headless import NOTHING_SAID, ProgramAnswer, events
 from prong.agents.shell import Word
 from prong.model.forks import Child, Launch
 
@@ -54,12 +54,12 @@ def _changed(words: Sequence[Word], own: Sequence[str]) -> Sequence[Word]:
     return argv.with_prompt(kept, [*own, *quiet], None)
 
 
-def answer(output: Iterable[str]) -> Answer:
+def answer(output: Iterable[str]) -> ProgramAnswer:
     """What the lines of `--output-format stream-json` say."""
     session_id: str | None = None
-    end: Event | None = None
+    end: ClaudeEvent | None = None
     messages: dict[str | None, str] = {}
-    for event in events(output, Event):
+    for event in events(output, ClaudeEvent):
         session_id = session_id or event.session_id
         if event.type == "result":
             end = event
@@ -69,10 +69,10 @@ def answer(output: Iterable[str]) -> Answer:
             said = "".join(block.text for block in message.content if block.type == "text")
             messages[message.id] = messages.get(message.id, "") + said
     text = "\n".join(filter(None, messages.values()))
-    return Answer(session_id, text, _error(end, text))
+    return ProgramAnswer(session_id, text, _error(end, text))
 
 
-def _error(end: Event | None, text: str) -> str | None:
+def _error(end: ClaudeEvent | None, text: str) -> str | None:
     if end is None:
         return NOTHING_SAID
     if end.is_error:

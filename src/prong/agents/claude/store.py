@@ -12,8 +12,8 @@ import msgspec
 from prong.agents import jsonl, versions
 from prong.agents.base import ForkSource, ScanCache, TurnOver
 from prong.agents.claude.folders import SUBAGENT, default_root, project_folder
-from prong.agents.scan import FileScan, Kind, Reading, no_conversation, recall
-from prong.agents.worker import Trust, WorkerStore, Working
+from prong.agents.scan import FileScan, Reading, SessionFiles, no_conversation, recall
+from prong.agents.worker import Trust, WorkerModule, WorkerStore
 from prong.errors import Corrupt, NotFound
 from prong.files.regular import read_regular
 from prong.model.forks import Child, Cut, Launch, Method
@@ -34,29 +34,29 @@ from prong.model.sessions import (
 # What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
 if TYPE_CHECKING:
     from prong.agents.argv import Command
-    from prong.agents.claude.facts import Facts
+    from prong.agents.claude.facts import ClaudeFacts
     from prong.agents.claude.fork.source import ClaudeSource
-    from prong.agents.claude.lineage import Job, Parent
+    from prong.agents.claude.lineage import ClaudeJob, Parent
     from prong.agents.claude.settings.hooks import ClaudeHooks
     from prong.agents.claude.settings.mcp_servers import ClaudeMcp
-    from prong.agents.claude.transcript import Transcript
+    from prong.agents.claude.transcript import ClaudeTranscript
     from prong.agents.claude.tree import Tree
-    from prong.agents.claude.turns import Span
-    from prong.agents.claude.words import Listening
-    from prong.agents.headless import Answer
+    from prong.agents.claude.turns import ClaudeSpan
+    from prong.agents.claude.words import ClaudeListener
+    from prong.agents.headless import ProgramAnswer
     from prong.files.publication import Publication
     from prong.model.turn_text import FileTexts, TextSink
 
 
-def _reading() -> "Reading[Transcript, Facts]":
+def _reading() -> "Reading[ClaudeTranscript, ClaudeFacts]":
     from prong.agents.claude import transcript, words
-    from prong.agents.claude.facts import Facts, summarise
-    from prong.agents.claude.transcript import Transcript
+    from prong.agents.claude.facts import ClaudeFacts, summarise
+    from prong.agents.claude.transcript import ClaudeTranscript
     from prong.agents.claude.tree import Tree
 
     return Reading(
-        state=Transcript,
-        facts=Facts,
+        state=ClaudeTranscript,
+        facts=ClaudeFacts,
         read=lambda file, previous: transcript.read(file, previous=previous),
         summarise=lambda read, path, stat: summarise(
             Tree(read), SessionRef("claude", words.session_id(path)), path, stat
@@ -64,7 +64,7 @@ def _reading() -> "Reading[Transcript, Facts]":
     )
 
 
-_KIND = Kind(agent="claude", version=11, reading=_reading)
+_KIND = SessionFiles(agent="claude", version=11, reading=_reading)
 
 _DEFAULT_RETENTION_DAYS = 30
 
@@ -83,14 +83,14 @@ class ClaudeStore(WorkerStore):
         return self._scan(FileScan(_KIND, cache, self.roots))
 
     def scan_texts(self, cache: ScanCache, sink: "TextSink") -> Scan:
-        def listening() -> "Listening":
-            from prong.agents.claude.words import Listening
+        def listening() -> "ClaudeListener":
+            from prong.agents.claude.words import ClaudeListener
 
-            return Listening(sink)
+            return ClaudeListener(sink)
 
         return self._scan(FileScan(_KIND, cache, self.roots, listening))
 
-    def _scan(self, files: "FileScan[Transcript, Facts]") -> Scan:
+    def _scan(self, files: "FileScan[ClaudeTranscript, ClaudeFacts]") -> Scan:
         from prong.agents.claude import lineage as jobs
 
         complete = True
@@ -105,7 +105,7 @@ class ClaudeStore(WorkerStore):
         )
 
     def _assemble(
-        self, files: "FileScan[Transcript, Facts]", background: "list[Job]"
+        self, files: "FileScan[ClaudeTranscript, ClaudeFacts]", background: "list[ClaudeJob]"
     ) -> tuple[list[Session], list[Skipped]]:
         from prong.agents.claude import lineage
         from prong.agents.claude import lineage as jobs
@@ -137,15 +137,15 @@ class ClaudeStore(WorkerStore):
         return _session(ref, path, Tree(read), stat)
 
     def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
-        from prong.agents.claude.words import Listening
-        from prong.agents.words import Kept
+        from prong.agents.claude.words import ClaudeListener
+        from prong.agents.words import KeptTexts
 
         try:
             file = jsonl.open_named(Path(path))
         except NotFound:
             return None
-        kept = Kept(output=output)
-        listening = Listening(kept)
+        kept = KeptTexts(output=output)
+        listening = ClaudeListener(kept)
         with file:
             stat = os.fstat(file.fileno())
             read = listening.read(file)
@@ -164,13 +164,13 @@ class ClaudeStore(WorkerStore):
     def messages(
         self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
     ) -> Iterator[Message]:
-        from prong.agents.claude.messages import Renderer
+        from prong.agents.claude.messages import ClaudeRenderer
         from prong.agents.claude.tree import Tree
 
         with jsonl.opened(session.path) as file:
             read = _read(file, session.path)
             tree = Tree(read)
-            renderer = Renderer(file, read, view, text_only=True)
+            renderer = ClaudeRenderer(file, read, view, text_only=True)
             for span in _parts(tree, view, turn):
                 yield from renderer.render(span.nodes, span.number)
                 for text in span.absorbed:
@@ -288,7 +288,7 @@ class ClaudeStore(WorkerStore):
 
         return seeding.launch(self.command, self.roots, child)
 
-    def seeded(self, child: Child, output: Iterable[str]) -> "Answer":
+    def seeded(self, child: Child, output: Iterable[str]) -> "ProgramAnswer":
         from prong.agents.claude import seed as seeding
 
         return seeding.answer(output)
@@ -298,7 +298,7 @@ class ClaudeStore(WorkerStore):
     chooses_ids = False
 
     @property
-    def _working(self) -> Working:
+    def _working(self) -> WorkerModule:
         from prong.agents.claude import worker
 
         return worker
@@ -390,13 +390,13 @@ class _Listing:
         return []
 
 
-def _parts(tree: "Tree", view: View, turn: str | None) -> "list[Span]":
+def _parts(tree: "Tree", view: View, turn: str | None) -> "list[ClaudeSpan]":
     """The lines to show, cut into turns."""
     from prong.agents.claude import turns
-    from prong.agents.claude.turns import Span
+    from prong.agents.claude.turns import ClaudeSpan
 
     if turn is None and view is View.CONTEXT:
-        return [Span(None, tree.context())]
+        return [ClaudeSpan(None, tree.context())]
     cut = turns.cut(tree)
     if turn is None:
         return cut.active
@@ -404,7 +404,7 @@ def _parts(tree: "Tree", view: View, turn: str | None) -> "list[Span]":
     return [span for span in everywhere if span.opener and span.opener.uuid == turn]
 
 
-def _read(file: BinaryIO, path: Path) -> "Transcript":
+def _read(file: BinaryIO, path: Path) -> "ClaudeTranscript":
     from prong.agents.claude import transcript
 
     read = transcript.read(file)
@@ -428,7 +428,7 @@ Titles = dict[str, dict[bytes, str]]
 """Project folder -> key of the line at which a session ended -> its title."""
 
 
-def _titles_by_folder(files: "Iterable[Facts]") -> Titles:
+def _titles_by_folder(files: "Iterable[ClaudeFacts]") -> Titles:
     """The titles that stand in `summary` lines, perhaps in another file of the project."""
     from prong.agents.claude.facts import key_of
 
@@ -439,7 +439,7 @@ def _titles_by_folder(files: "Iterable[Facts]") -> Titles:
     return titles
 
 
-def _finished(facts: "Facts", parents: "dict[str, Parent]", titles: Titles) -> Session:
+def _finished(facts: "ClaudeFacts", parents: "dict[str, Parent]", titles: Titles) -> Session:
     """The session with what only the other files tell."""
     from prong.agents.claude.facts import keys_in
 

@@ -6,7 +6,7 @@ import msgspec
 
 from prong.agents import jsonl
 from prong.agents.claude.folders import SUBAGENT
-from prong.agents.claude.transcript import LAUNCHERS, Transcript
+from prong.agents.claude.transcript import LAUNCHERS, ClaudeTranscript
 from prong.files.regular import read_regular
 from prong.model.sessions import SubAgent
 
@@ -19,7 +19,7 @@ class _Meta(msgspec.Struct, rename="camel"):
 _meta = msgspec.json.Decoder(_Meta).decode
 
 
-def find(session_file: Path, transcript: Transcript) -> tuple[SubAgent, ...]:
+def find(session_file: Path, transcript: ClaudeTranscript) -> tuple[SubAgent, ...]:
     """New CLIs keep them in `<id>/subagents/`, older ones beside the session file."""
     kinds: dict[str, str | None] = {}
     calls: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """One pass over a session file: the nodes of its tree and the side facts, nothing decoded twice.
 
-A `Transcript` is small (a few hundred bytes for each line of the file) and can be stored, so that
-a large file that only grew is continued instead of read again.
+A `ClaudeTranscript` is small (a few hundred bytes for each line of the file) and can be stored,
+so that a large file that only grew is continued instead of read again.
 """
 
 import re
@@ -15,13 +15,20 @@ from msgspec import Struct, field
 
 from prong.agents import jsonl
 from prong.agents.claude.prompts import Prompt, prompt_of, steering, text_of
-from prong.agents.claude.records import CHAIN_TYPES, Block, Body, Details, Line, size_of
+from prong.agents.claude.records import (
+    CHAIN_TYPES,
+    ApiMessage,
+    ContentBlock,
+    Details,
+    SessionLine,
+    size_of,
+)
 from prong.agents.common import move
 
 ZERO = "00000000-0000-0000-0000-000000000000"
 
 
-class Call(Struct, array_like=True, gc=False):
+class TranscriptCall(Struct, array_like=True, gc=False):
     """A tool call. `what` is the file it edits, the command it runs, the agent it starts."""
 
     id: str
@@ -29,7 +36,7 @@ class Call(Struct, array_like=True, gc=False):
     what: str | None = None
 
 
-class Result(Struct, array_like=True, gc=False):
+class ToolResult(Struct, array_like=True, gc=False):
     """A tool's answer."""
 
     id: str
@@ -51,7 +58,7 @@ class Boundary(Struct, array_like=True, gc=False):
     """Only a part was summarised, from the rewind menu; the rest was kept in words."""
 
 
-class Node(Struct, array_like=True, gc=False):
+class TranscriptNode(Struct, array_like=True, gc=False):
     """A line that has a uuid and a parent."""
 
     uuid: str
@@ -82,14 +89,14 @@ class Node(Struct, array_like=True, gc=False):
     prompt: Prompt | None = None
     queued: str | None = None
     """A prompt typed while the agent was busy, taken up in the middle of a turn."""
-    calls: tuple[Call, ...] = ()
-    results: tuple[Result, ...] = ()
+    calls: tuple[TranscriptCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
     boundary: Boundary | None = None
 
     @property
-    def place(self) -> jsonl.Place:
+    def place(self) -> jsonl.Location:
         """Where the line stands in its file."""
-        return jsonl.Place(self.offset, self.length)
+        return jsonl.Location(self.offset, self.length)
 
 
 class QueueOperation(Struct, array_like=True, gc=False):
@@ -105,10 +112,10 @@ class LastPrompt(Struct, array_like=True, gc=False):
     order: int
 
 
-class Transcript(Struct, array_like=True):
+class ClaudeTranscript(Struct, array_like=True):
     """All that one file says, short of the texts."""
 
-    nodes: dict[str, Node] = field(default_factory=dict[str, Node])
+    nodes: dict[str, TranscriptNode] = field(default_factory=dict[str, TranscriptNode])
     queue: list[QueueOperation] = []
     last_prompt: LastPrompt | None = None
     custom_title: str | None = None
@@ -134,7 +141,7 @@ class Transcript(Struct, array_like=True):
     repeated: str | None = None
     """The last line of the conversation, where that one is written a second time."""
 
-    def cwd_at(self, node: Node) -> str | None:
+    def cwd_at(self, node: TranscriptNode) -> str | None:
         """The folder that the agent was in."""
         number = bisect_right(self.moves, node.order, key=itemgetter(0))
         return self.moves[number - 1][1] if number else None
@@ -166,19 +173,19 @@ class _ToolInput(Struct, gc=False):
 _tool_input = msgspec.json.Decoder(_ToolInput).decode
 
 
-_NOBODY = Body()
+_NOBODY = ApiMessage()
 
-Hear = Callable[[Line], None]
+Hear = Callable[[SessionLine], None]
 """Is given every line in which somebody may say something, decoded as it is here."""
 
 
 def read(
-    file: BinaryIO, *, previous: Transcript | None = None, hear: Hear | None = None
-) -> Transcript:
+    file: BinaryIO, *, previous: ClaudeTranscript | None = None, hear: Hear | None = None
+) -> ClaudeTranscript:
     """Read a whole file, or what was added behind `previous`, which must be its beginning."""
-    transcript = previous or Transcript()
+    transcript = previous or ClaudeTranscript()
     transcript.bad = [bad for bad in transcript.bad if bad[0] < transcript.read_to]
-    reader = jsonl.Reader(Line)
+    reader = jsonl.Reader(SessionLine)
     taker = _Taker(transcript)
     take = taker.take
     for offset, data, line in reader.records(file, start=transcript.read_to):
@@ -199,7 +206,7 @@ class _Taker:
     makes each node in one go: to set a field of a struct takes longer than to give it.
     """
 
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: ClaudeTranscript) -> None:
         self.transcript = transcript
         self.nodes = transcript.nodes
         self.started, self.updated = transcript.started, transcript.updated
@@ -212,7 +219,7 @@ class _Taker:
             call.id: call.name for node in transcript.nodes.values() for call in node.calls
         }
 
-    def take(self, line: Line, offset: int, length: int) -> bool:
+    def take(self, line: SessionLine, offset: int, length: int) -> bool:
         """True when the agent or a tool says something in it, or may have where it stood before."""
         uuid, kind = line.uuid, line.type
         if not uuid or kind not in CHAIN_TYPES:
@@ -242,7 +249,7 @@ class _Taker:
         transcript.branch, transcript.model = self.branch, self.model
         transcript.repeated = self.repeated
 
-    def _take_side_line(self, line: Line) -> None:
+    def _take_side_line(self, line: SessionLine) -> None:
         transcript = self.transcript
         match line.type:
             case "last-prompt" if line.leaf_uuid is None and not line.explicit:
@@ -270,7 +277,7 @@ class _Taker:
             case _:
                 pass
 
-    def _take_metadata(self, line: Line, uuid: str) -> None:
+    def _take_metadata(self, line: SessionLine, uuid: str) -> None:
         time = line.timestamp
         if time:
             self.updated = time
@@ -291,14 +298,16 @@ class _Taker:
             if self.nodes[uuid].prompt:
                 self.transcript.forked_uuids.append(uuid)
 
-    def _take_assistant(self, line: Line, uuid: str, order: int, at: int, length: int) -> bool:
+    def _take_assistant(
+        self, line: SessionLine, uuid: str, order: int, at: int, length: int
+    ) -> bool:
         body = line.message or _NOBODY
         content, model, usage = body.content, body.model, body.usage
         synthetic = model == "<synthetic>"
         if model and not synthetic and not line.is_sidechain:
             self.model = model
         said = True
-        calls: tuple[Call, ...] = ()
+        calls: tuple[TranscriptCall, ...] = ()
         unfinished = False
         if isinstance(content, list):
             said = False
@@ -315,7 +324,7 @@ class _Taker:
                 # A thought is never the last block of a message.
                 thought = not content or "thinking" in content[-1].type
                 unfinished = thought or body.stop_reason == "tool_use"
-        self.nodes[uuid] = Node(
+        self.nodes[uuid] = TranscriptNode(
             uuid,
             line.parent_uuid,
             "assistant",
@@ -336,9 +345,9 @@ class _Taker:
         )
         return said and body is not _NOBODY
 
-    def _take_user(self, line: Line, uuid: str, order: int, at: int, length: int) -> bool:
+    def _take_user(self, line: SessionLine, uuid: str, order: int, at: int, length: int) -> bool:
         content = line.message.content if line.message else ""
-        results: tuple[Result, ...] = ()
+        results: tuple[ToolResult, ...] = ()
         queued: str | None = None
         prompt: Prompt | None = None
         if isinstance(content, list):
@@ -350,7 +359,7 @@ class _Taker:
         if not results and line.message:
             prompt = prompt_of(line)
             self._take_ids(line, prompt)
-        self.nodes[uuid] = Node(
+        self.nodes[uuid] = TranscriptNode(
             uuid,
             line.parent_uuid,
             "user",
@@ -368,7 +377,7 @@ class _Taker:
         )
         return bool(results)
 
-    def _take_ids(self, line: Line, prompt: Prompt | None) -> None:
+    def _take_ids(self, line: SessionLine, prompt: Prompt | None) -> None:
         if line.session_id and not line.is_sidechain:
             ids = self.transcript.session_ids
             ids[line.session_id] = ids.get(line.session_id, 0) + 1
@@ -377,24 +386,26 @@ class _Taker:
             if line.version not in versions:
                 versions.append(line.version)
 
-    def _result_of(self, block: Block, details: object) -> Result:
+    def _result_of(self, block: ContentBlock, details: object) -> ToolResult:
         id_, failed = block.tool_use_id or "", bool(block.is_error)
         tool = self.tools.get(id_)
         if tool == SHELL:
             if not failed:
                 started = isinstance(details, Details) and details.background_task_id
-                return Result(id_, failed, None if started else 0)
+                return ToolResult(id_, failed, None if started else 0)
             found = _EXIT_CODE.match(memoryview(block.content)[:200])
-            return Result(id_, failed, int(found[1]) if found else None)
+            return ToolResult(id_, failed, int(found[1]) if found else None)
         if tool in LAUNCHERS and isinstance(details, Details):
             named = _AGENT_ID.fullmatch(bytes(details.agent_id))
-            return Result(id_, failed, None, named[1].decode() if named else None)
-        return Result(id_, failed)
+            return ToolResult(id_, failed, None, named[1].decode() if named else None)
+        return ToolResult(id_, failed)
 
 
-def _node_beside(line: Line, uuid: str, order: int, offset: int, length: int) -> Node:
+def _node_beside(
+    line: SessionLine, uuid: str, order: int, offset: int, length: int
+) -> TranscriptNode:
     """A line in which neither person nor agent speak."""
-    node = Node(
+    node = TranscriptNode(
         uuid,
         line.parent_uuid,
         line.type,
@@ -422,16 +433,16 @@ def _node_beside(line: Line, uuid: str, order: int, offset: int, length: int) ->
     return node
 
 
-def _call_of(block: Block) -> Call:
+def _call_of(block: ContentBlock) -> TranscriptCall:
     name = block.name or ""
     telling = _TELLING.get(name)
     if telling is None:
-        return Call(block.id or "", name)
+        return TranscriptCall(block.id or "", name)
     given = jsonl.decoded(_tool_input, block.input) or _ToolInput()
-    return Call(block.id or "", name, getattr(given, telling))
+    return TranscriptCall(block.id or "", name, getattr(given, telling))
 
 
-def _boundary_of(line: Line) -> Boundary:
+def _boundary_of(line: SessionLine) -> Boundary:
     metadata = line.compact_metadata
     segment = metadata.preserved_segment if metadata else None
     kept = metadata.preserved_messages if metadata else None

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from prong.agents.claude.leaf import belongs, find_leaf, is_note, speaker
-from prong.agents.claude.transcript import Boundary, Node, Transcript
+from prong.agents.claude.transcript import Boundary, ClaudeTranscript, TranscriptNode
 from prong.agents.common import parse_time
 
 _NEARBY = timedelta(seconds=5)
@@ -23,11 +23,11 @@ _NEARBY = timedelta(seconds=5)
 class _Segment(NamedTuple):
     """Lines that a compaction preserved: they stand before the boundary, and are sent after it."""
 
-    boundary: Node
-    anchor: Node
+    boundary: TranscriptNode
+    anchor: TranscriptNode
     """The summary, behind which they are sent."""
 
-    def is_below(self, chain: list[Node]) -> bool:
+    def is_below(self, chain: list[TranscriptNode]) -> bool:
         """True when a chain goes on behind the compaction and has not come to its summary yet."""
         return any(node.order > self.boundary.order for node in chain) and not any(
             node is self.boundary for node in chain
@@ -37,7 +37,7 @@ class _Segment(NamedTuple):
 class Tree:
     """The active conversation of one transcript, or the one that ends at a given leaf."""
 
-    def __init__(self, transcript: Transcript, leaf: Node | None = None) -> None:
+    def __init__(self, transcript: ClaudeTranscript, leaf: TranscriptNode | None = None) -> None:
         self.transcript = transcript
         self.nodes = transcript.nodes
         self.leaf = leaf or find_leaf(transcript)
@@ -45,10 +45,10 @@ class Tree:
         chain.reverse()
         self.depths = {node.uuid: depth for depth, node in enumerate(chain)}
         """The lines that the walk passes, without the siblings of parallel tool calls."""
-        self.history: list[Node] = self._with_notes(self._with_siblings(chain))
+        self.history: list[TranscriptNode] = self._with_notes(self._with_siblings(chain))
         """The active branch from its first line on, across compactions."""
 
-    def context(self, history: list[Node] | None = None) -> list[Node]:
+    def context(self, history: list[TranscriptNode] | None = None) -> list[TranscriptNode]:
         """What the model would get: from the last compaction on, with what that one preserved.
 
         Of the whole conversation, or of a part of it that begins where it begins.
@@ -72,23 +72,23 @@ class Tree:
             at = (anchors or summaries or [-1])[0] + 1
         return after[:at] + kept + after[at:]
 
-    def _preserved(self, boundary: Boundary) -> list[Node]:
+    def _preserved(self, boundary: Boundary) -> list[TranscriptNode]:
         """The messages that a compaction kept in words, in order."""
         if boundary.preserved or boundary.head is None or boundary.tail is None:
             return [self.nodes[uuid] for uuid in boundary.preserved if uuid in self.nodes]
         # Older CLIs name only the two ends.
-        segment: list[Node] = []
+        segment: list[TranscriptNode] = []
         for node in self._walk(self.nodes.get(boundary.tail)):
             segment.insert(0, node)
             if node.uuid == boundary.head:
                 return segment
         return []
 
-    def abandoned(self) -> list[Node]:
+    def abandoned(self) -> list[TranscriptNode]:
         """The lines of dead branches, in file order."""
         return self._others(self.history)
 
-    def _others(self, chosen: list[Node]) -> list[Node]:
+    def _others(self, chosen: list[TranscriptNode]) -> list[TranscriptNode]:
         """The lines that are not among the chosen ones, in file order."""
         if len(chosen) == len(self.nodes):
             return []
@@ -98,8 +98,8 @@ class Tree:
         ]
 
     def parent_of(
-        self, node: Node, passed: Container[str], speaker: Node | None = None
-    ) -> Node | None:
+        self, node: TranscriptNode, passed: Container[str], speaker: TranscriptNode | None = None
+    ) -> TranscriptNode | None:
         """The line before this one in the conversation, also across a compaction.
 
         `passed` are the lines that led here, `speaker` the one at which a run of progress lines
@@ -114,7 +114,7 @@ class Tree:
             return parent
         return self._nearby(speaker or node, passed)
 
-    def _nearby(self, node: Node, passed: Container[str]) -> Node | None:
+    def _nearby(self, node: TranscriptNode, passed: Container[str]) -> TranscriptNode | None:
         """The line that the CLI takes for a parent that is missing, or that it came from.
 
         It is the latest line within the five seconds before; the first one if timestamps are equal.
@@ -131,7 +131,7 @@ class Tree:
         return None
 
     @cached_property
-    def _by_time(self) -> list[tuple[datetime, Node]]:
+    def _by_time(self) -> list[tuple[datetime, TranscriptNode]]:
         """The lines in the order of time; of those with the same time the last one first."""
         timed = [
             (time, node)
@@ -142,7 +142,7 @@ class Tree:
         ]
         return sorted(timed, key=itemgetter(0))
 
-    def _before(self, start: Node, boundary: Boundary) -> Node | None:
+    def _before(self, start: TranscriptNode, boundary: Boundary) -> TranscriptNode | None:
         """Where the conversation stood when it was compacted."""
         logical = self.nodes.get(boundary.logical_parent or "")
         if boundary.partial and logical is not None:
@@ -158,7 +158,7 @@ class Tree:
             return tail
         return next(self._earlier(start), None)
 
-    def _earlier(self, start: Node) -> Iterator[Node]:
+    def _earlier(self, start: TranscriptNode) -> Iterator[TranscriptNode]:
         """The lines before this one in the file, the nearest first."""
         return (
             node
@@ -166,10 +166,10 @@ class Tree:
             if node.order < start.order and not node.sidechain
         )
 
-    def descends(self, node: Node, ancestor: Node) -> bool:
+    def descends(self, node: TranscriptNode, ancestor: TranscriptNode) -> bool:
         """True when a chain of parents leads from one line to another, or to itself."""
         seen: set[str] = set()
-        current: Node | None = node
+        current: TranscriptNode | None = node
         while current is not None and current.uuid not in seen:
             if current is ancestor:
                 return True
@@ -177,8 +177,8 @@ class Tree:
             current = self.nodes.get(current.parent or "")
         return False
 
-    def _walk(self, leaf: Node | None) -> list[Node]:
-        chain: list[Node] = []
+    def _walk(self, leaf: TranscriptNode | None) -> list[TranscriptNode]:
+        chain: list[TranscriptNode] = []
         find, append = self.nodes.get, chain.append
         preserved = self._preserved_heads
         passed: set[str] = set()
@@ -211,7 +211,7 @@ class Tree:
             and anchor.order >= node.order
         }
 
-    def _with_siblings(self, chain: list[Node]) -> list[Node]:
+    def _with_siblings(self, chain: list[TranscriptNode]) -> list[TranscriptNode]:
         """Put back what parallel tool calls hung beside the chain.
 
         One API message is written as one line for each block. The lines of parallel calls and
@@ -220,7 +220,7 @@ class Tree:
         messages, strays = self._beside(chain)
         if not messages and not strays:
             return chain
-        whole: list[Node] = []
+        whole: list[TranscriptNode] = []
         placed: set[str] = set()
         for node in chain:
             if node.uuid in placed:
@@ -235,13 +235,13 @@ class Tree:
                     whole.append(member)
         return whole
 
-    def _with_notes(self, history: list[Node]) -> list[Node]:
+    def _with_notes(self, history: list[TranscriptNode]) -> list[TranscriptNode]:
         """Put back notes that hang beside the conversation, which the CLI sends all the same.
 
         Such as the text of a skill that hangs to a result while the conversation continues below
         another one, and what hooks wrote behind the last answer.
         """
-        children: dict[str, list[Node]] = {}
+        children: dict[str, list[TranscriptNode]] = {}
         for node in self._others(history):
             if node.type != "progress":
                 children.setdefault(self._bridged(node) or "", []).append(node)
@@ -250,8 +250,8 @@ class Tree:
         end = speaker(self.nodes, self.leaf) if self.leaf else None
         calling = {node.message_id for node in history if node.calls}
         message: str | None = None
-        whole: list[Node] = []
-        ended: list[Node] = []
+        whole: list[TranscriptNode] = []
+        ended: list[TranscriptNode] = []
         for node in history:
             whole.append(node)
             if node.type == "assistant":
@@ -266,14 +266,16 @@ class Tree:
         placed = {node.uuid for node in whole}
         return whole + [node for node in _notes_below(ended, children) if node.uuid not in placed]
 
-    def _bridged(self, node: Node) -> str | None:
+    def _bridged(self, node: TranscriptNode) -> str | None:
         """The parent of a line, past the progress lines between them."""
         parent = self.nodes.get(node.parent or "")
         while parent is not None and parent.type == "progress" and parent.parent != node.uuid:
             node, parent = parent, self.nodes.get(parent.parent or "")
         return node.parent
 
-    def _beside(self, chain: list[Node]) -> tuple[dict[str, list[Node]], dict[str, Node]]:
+    def _beside(
+        self, chain: list[TranscriptNode]
+    ) -> tuple[dict[str, list[TranscriptNode]], dict[str, TranscriptNode]]:
         """The lines of messages that do not stand whole in the chain; results beside it by call."""
         beside = self._others(chain)
         strays = {result.id: node for node in reversed(beside) for result in node.results}
@@ -283,7 +285,7 @@ class Tree:
                     strays.pop(result.id, None)
         split, seen = _split(chain, strays)
         split.update(node.message_id or "" for node in beside if node.message_id in seen)
-        messages: dict[str, list[Node]] = {id_: [] for id_ in split}
+        messages: dict[str, list[TranscriptNode]] = {id_: [] for id_ in split}
         if split:
             for node in self.nodes.values():
                 if node.message_id in split and not node.sidechain:
@@ -291,7 +293,9 @@ class Tree:
         return messages, strays
 
 
-def _split(chain: list[Node], strays: dict[str, Node]) -> tuple[set[str], set[str]]:
+def _split(
+    chain: list[TranscriptNode], strays: dict[str, TranscriptNode]
+) -> tuple[set[str], set[str]]:
     """Which messages do not stand whole in the chain, and all that are in it."""
     split: set[str] = set()
     seen: set[str] = set()
@@ -312,16 +316,20 @@ def _split(chain: list[Node], strays: dict[str, Node]) -> tuple[set[str], set[st
     return split, seen
 
 
-def _results_for(group: list[Node], results: dict[str, Node]) -> Iterator[Node]:
+def _results_for(
+    group: list[TranscriptNode], results: dict[str, TranscriptNode]
+) -> Iterator[TranscriptNode]:
     for node in group:
         for call in node.calls:
             if call.id in results:
                 yield results[call.id]
 
 
-def _run_of_notes(first: Node, children: Mapping[str, list[Node]]) -> list[Node]:
+def _run_of_notes(
+    first: TranscriptNode, children: Mapping[str, list[TranscriptNode]]
+) -> list[TranscriptNode]:
     """A line and those below it, if all are notes and each has one below it at most."""
-    run: list[Node] = []
+    run: list[TranscriptNode] = []
     below = [first]
     while below:
         if len(below) > 1 or not is_note(below[0]) or below[0] in run:
@@ -331,9 +339,11 @@ def _run_of_notes(first: Node, children: Mapping[str, list[Node]]) -> list[Node]
     return run
 
 
-def _notes_below(nodes: list[Node], children: Mapping[str, list[Node]]) -> list[Node]:
+def _notes_below(
+    nodes: list[TranscriptNode], children: Mapping[str, list[TranscriptNode]]
+) -> list[TranscriptNode]:
     """The attachments and system lines that hang below some lines."""
-    below: dict[str, Node] = {}
+    below: dict[str, TranscriptNode] = {}
     waiting = list(nodes)
     while waiting:
         for child in children.get(waiting.pop(0).uuid, ()):

@@ -11,11 +11,11 @@ from prong.agents.claude.prompts import Prompt
 from prong.agents.claude.transcript import (
     EDITORS,
     SHELL,
-    Call,
-    Node,
+    ClaudeTranscript,
     QueueOperation,
-    Result,
-    Transcript,
+    ToolResult,
+    TranscriptCall,
+    TranscriptNode,
 )
 from prong.agents.claude.tree import Tree
 from prong.agents.common import parse_time
@@ -25,7 +25,7 @@ from prong.model.sessions import Command, Turn, TurnKind, TurnState
 _MACHINE = ("<task-notification>", "<bash-notification>", '{"task_id"')
 
 
-def absorbed(transcript: Transcript, openers: Sequence[int]) -> list[tuple[int, str]]:
+def absorbed(transcript: ClaudeTranscript, openers: Sequence[int]) -> list[tuple[int, str]]:
     """Such prompts, each with the number of nodes that stood before it was removed.
 
     `openers` are the places of all prompts, in order: a text that the running turn repeats before
@@ -58,22 +58,22 @@ def absorbed(transcript: Transcript, openers: Sequence[int]) -> list[tuple[int, 
     return found
 
 
-def _text(node: Node) -> str | None:
+def _text(node: TranscriptNode) -> str | None:
     return node.queued or (node.prompt.text if node.prompt else None)
 
 
-class Span(Record):
+class ClaudeSpan(Record):
     """The lines of one turn. The first span of a conversation may have no opener."""
 
-    opener: Node | None
-    nodes: list[Node]
+    opener: TranscriptNode | None
+    nodes: list[TranscriptNode]
     number: int | None = None
     """In the active conversation, from 1."""
     absorbed: list[str] = field(default_factory=list[str])
     """Prompts that landed in it and that no line repeats."""
 
 
-def is_opener(node: Node, transcript: Transcript) -> bool:
+def is_opener(node: TranscriptNode, transcript: ClaudeTranscript) -> bool:
     """True when this line begins a turn."""
     prompt = node.prompt
     if prompt is None or node.sidechain:
@@ -84,9 +84,9 @@ def is_opener(node: Node, transcript: Transcript) -> bool:
     return prompt.worded and prompt.version not in transcript.positioned_versions
 
 
-def spans(nodes: Iterable[Node], transcript: Transcript) -> list[Span]:
+def spans(nodes: Iterable[TranscriptNode], transcript: ClaudeTranscript) -> list[ClaudeSpan]:
     """Cut the active conversation into turns; `[0]` is what stands before the first prompt."""
-    cut = [Span(None, [])]
+    cut = [ClaudeSpan(None, [])]
     append = cut[-1].nodes.append
     for node in nodes:
         if node.prompt is None or not is_opener(node, transcript) or _goes_along(node, cut[-1]):
@@ -94,7 +94,7 @@ def spans(nodes: Iterable[Node], transcript: Transcript) -> list[Span]:
             continue
         # Bash mode writes its input, and commands a caveat, just before the opener.
         before = cut[-1].nodes
-        lead: list[Node] = []
+        lead: list[TranscriptNode] = []
         while before and before[-1].type == "user" and before[-1] is not cut[-1].opener:
             previous = before[-1]
             if not (previous.meta or (previous.prompt and previous.prompt.shell)):
@@ -102,12 +102,12 @@ def spans(nodes: Iterable[Node], transcript: Transcript) -> list[Span]:
             if previous.summary or previous.results:
                 break
             lead.insert(0, before.pop())
-        cut.append(Span(node, [*lead, node]))
+        cut.append(ClaudeSpan(node, [*lead, node]))
         append = cut[-1].nodes.append
     return cut if len(cut) > 1 else _without_prompt(cut[0].nodes)
 
 
-def _without_prompt(nodes: list[Node]) -> list[Span]:
+def _without_prompt(nodes: list[TranscriptNode]) -> list[ClaudeSpan]:
     """One turn for a conversation that begins in the middle, behind its first prompt.
 
     Such a file begins with the summary of another one, or lost its first lines. Claude Code
@@ -115,13 +115,13 @@ def _without_prompt(nodes: list[Node]) -> list[Span]:
     """
     first = next((i for i, node in enumerate(nodes) if node.type in ("user", "assistant")), None)
     if first is None or not any(node.type == "assistant" and not node.synthetic for node in nodes):
-        return [Span(None, nodes)]
+        return [ClaudeSpan(None, nodes)]
     prompt = Prompt("", TurnKind.NOTIFICATION)
     opener = structs.replace(nodes[first], prompt=prompt)
-    return [Span(None, nodes[:first]), Span(opener, [opener, *nodes[first + 1 :]])]
+    return [ClaudeSpan(None, nodes[:first]), ClaudeSpan(opener, [opener, *nodes[first + 1 :]])]
 
 
-def _goes_along(node: Node, span: Span) -> bool:
+def _goes_along(node: TranscriptNode, span: ClaudeSpan) -> bool:
     """Prompts queued together are sent together: one turn, and the CLI gives them one position."""
     opener = span.opener
     if opener is None or opener.prompt is None or node.prompt is None or not node.prompt.position:
@@ -131,20 +131,20 @@ def _goes_along(node: Node, span: Span) -> bool:
     )
 
 
-def abandoned_spans(tree: Tree) -> list[Span]:
+def abandoned_spans(tree: Tree) -> list[ClaudeSpan]:
     """The turns of dead branches: each opener there with the lines that hang below it."""
     transcript = tree.transcript
-    found: dict[str, Span] = {}
+    found: dict[str, ClaudeSpan] = {}
     owners: dict[str, str | None] = {}
     dead = tree.abandoned()
     if not dead:
         return []
     dead_uuids = {node.uuid for node in dead}
 
-    def owner_of(node: Node) -> str | None:
+    def owner_of(node: TranscriptNode) -> str | None:
         path: dict[str, None] = {}
         owner: str | None = None
-        current: Node | None = node
+        current: TranscriptNode | None = node
         while current is not None and current.uuid in dead_uuids:
             if current.uuid in owners:
                 owner = owners[current.uuid]
@@ -161,7 +161,7 @@ def abandoned_spans(tree: Tree) -> list[Span]:
 
     for node in dead:
         if is_opener(node, transcript):
-            found[node.uuid] = Span(node, [])
+            found[node.uuid] = ClaudeSpan(node, [])
     for node in dead:
         owner = owner_of(node)
         if owner is not None:
@@ -169,14 +169,14 @@ def abandoned_spans(tree: Tree) -> list[Span]:
     return list(found.values())
 
 
-class Cut(Record, frozen=True):
+class ClaudeTurnCut(Record, frozen=True):
     """A conversation cut into turns: `active[0]` is what stands before the first prompt."""
 
-    active: list[Span]
-    abandoned: list[Span]
+    active: list[ClaudeSpan]
+    abandoned: list[ClaudeSpan]
 
 
-def cut(tree: Tree) -> Cut:
+def cut(tree: Tree) -> ClaudeTurnCut:
     """All turns, the active ones numbered, with the prompts that landed in them."""
     active = spans(tree.history, tree.transcript)
     for number, span in enumerate(active):
@@ -190,11 +190,11 @@ def cut(tree: Tree) -> Cut:
         begun = [span for start, span in openers if start < order]
         if begun:
             begun[-1].absorbed.append(text)
-    return Cut(active, abandoned)
+    return ClaudeTurnCut(active, abandoned)
 
 
 def build(
-    whole: Cut, transcript: Transcript, *, live: bool = False
+    whole: ClaudeTurnCut, transcript: ClaudeTranscript, *, live: bool = False
 ) -> tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[int, ...]]:
     """The active turns, the abandoned ones, and after how many turns each compaction stood."""
     last = whole.active[-1]
@@ -210,23 +210,23 @@ def build(
     return turns, dead, compactions
 
 
-class Work(NamedTuple):
+class ClaudeTurnWork(NamedTuple):
     """What was asked in a turn, and done."""
 
     prompt: str
     queued: list[str]
     """Typed while the agent was at work."""
-    calls: list[Call]
+    calls: list[TranscriptCall]
     files: tuple[str, ...]
     commands: list[Command]
 
 
-def work(span: Span) -> Work:
+def work(span: ClaudeSpan) -> ClaudeTurnWork:
     opener = span.opener
     assert opener is not None
     assert opener.prompt is not None
-    calls: dict[str, Call] = {}
-    results: dict[str, Result] = {}
+    calls: dict[str, TranscriptCall] = {}
+    results: dict[str, ToolResult] = {}
     queued: list[str] = []
     prompt = opener.prompt.text
     opened = False
@@ -253,10 +253,10 @@ def work(span: Span) -> Work:
         elif call.name in EDITORS and call.what and result and not result.failed:
             files[call.what] = None
     queued.extend(text for text in span.absorbed if text not in queued)
-    return Work(prompt, queued, list(calls.values()), tuple(files), commands)
+    return ClaudeTurnWork(prompt, queued, list(calls.values()), tuple(files), commands)
 
 
-def _turn(span: Span, transcript: Transcript, *, is_last: bool, live: bool) -> Turn:
+def _turn(span: ClaudeSpan, transcript: ClaudeTranscript, *, is_last: bool, live: bool) -> Turn:
     opener = span.opener
     assert opener is not None
     assert opener.prompt is not None
@@ -278,20 +278,20 @@ def _turn(span: Span, transcript: Transcript, *, is_last: bool, live: bool) -> T
     )
 
 
-def _is_spoken(node: Node) -> bool:
+def _is_spoken(node: TranscriptNode) -> bool:
     """True for what the model, a tool or an interrupt said: the turn itself, not its trimmings."""
     if node.type == "assistant":
         return node.error or not node.synthetic
     return bool(node.results) or (node.prompt is not None and node.prompt.interrupt)
 
 
-def _ended(nodes: Sequence[Node]) -> str | None:
+def _ended(nodes: Sequence[TranscriptNode]) -> str | None:
     """When the last word was said; what the person did afterwards is not part of the turn."""
     told = (node.time for node in reversed(nodes) if node.closing or _is_spoken(node))
     return next(told, None)
 
 
-def _state(nodes: Sequence[Node], *, is_last: bool, live: bool) -> TurnState:
+def _state(nodes: Sequence[TranscriptNode], *, is_last: bool, live: bool) -> TurnState:
     if live and is_last and not any(node.closing for node in nodes):
         return TurnState.RUNNING
     last = next((node for node in reversed(nodes) if _is_spoken(node)), None)

@@ -12,11 +12,11 @@ from msgspec import Raw, Struct
 from prong.agents import jsonl
 from prong.agents import words as texts
 from prong.agents.claude import subagents, transcript, turns
-from prong.agents.claude.facts import Facts, summarise
-from prong.agents.claude.records import NO_RAW, Block, Line
-from prong.agents.claude.transcript import LAUNCHERS, Transcript
+from prong.agents.claude.facts import ClaudeFacts, summarise
+from prong.agents.claude.records import NO_RAW, ContentBlock, SessionLine
+from prong.agents.claude.transcript import LAUNCHERS, ClaudeTranscript
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import Cut, Span
+from prong.agents.claude.turns import ClaudeSpan, ClaudeTurnCut
 from prong.model.sessions import SessionRef, SubAgent
 from prong.model.turn_text import FileTexts, Stamp, TextSink, TurnText
 
@@ -29,7 +29,7 @@ class _Task(Struct, gc=False):
 _task = msgspec.json.Decoder(_Task).decode
 
 
-class Words:
+class SessionWords:
     """What the lines of one file say, still as JSON: most of it is decoded a turn at a time."""
 
     def __init__(self, *, output: bool) -> None:
@@ -41,7 +41,7 @@ class Words:
         self.tasks: dict[str, str] = {}
         """What sub-agents were asked, by the call that launched them."""
 
-    def hear(self, line: Line) -> None:
+    def hear(self, line: SessionLine) -> None:
         kind, body, uuid = line.type, line.message, line.uuid
         if body is None or not uuid:
             return
@@ -59,7 +59,7 @@ class Words:
             if results or uuid in self.results:
                 self.results[uuid] = results
 
-    def _heard(self, content: str | list[Block]) -> list[bytes]:
+    def _heard(self, content: str | list[ContentBlock]) -> list[bytes]:
         if isinstance(content, str):
             return [msgspec.json.encode(content)[1:-1]] if content else []
         said: list[bytes] = []
@@ -75,12 +75,12 @@ class Words:
         return said
 
 
-class Listening:
+class ClaudeListener:
     """Reads files for a scan, and gives what is said in them to a sink."""
 
     def __init__(self, sink: TextSink) -> None:
         self.sink = sink
-        self._words = Words(output=sink.output)
+        self._words = SessionWords(output=sink.output)
 
     def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
         self.sink.expect({path: Stamp.of(stat) for path, stat in files})
@@ -88,11 +88,11 @@ class Listening:
     def wants(self, path: str, stat: os.stat_result) -> bool:
         return self.sink.wants(path, Stamp.of(stat))
 
-    def read(self, file: BinaryIO) -> Transcript:
-        self._words = Words(output=self.sink.output)
+    def read(self, file: BinaryIO) -> ClaudeTranscript:
+        self._words = SessionWords(output=self.sink.output)
         return transcript.read(file, hear=self._words.hear)
 
-    def summarise(self, read: Transcript, path: str, stat: os.stat_result) -> Facts:
+    def summarise(self, read: ClaudeTranscript, path: str, stat: os.stat_result) -> ClaudeFacts:
         tree = Tree(read)
         cut = turns.cut(tree)
         ref = SessionRef("claude", session_id(path))
@@ -107,7 +107,9 @@ def session_id(path: str) -> str:
     return os.path.basename(path).removesuffix(".jsonl")
 
 
-def spoken(cut: Cut, read: Transcript, words: Words, path: str) -> Iterator[TurnText]:
+def spoken(
+    cut: ClaudeTurnCut, read: ClaudeTranscript, words: SessionWords, path: str
+) -> Iterator[TurnText]:
     """The turns of a file, the active ones first."""
     spans = [span for span in cut.active if span.opener is not None] + cut.abandoned
     beside = _beside(spans, read, words)
@@ -117,7 +119,10 @@ def spoken(cut: Cut, read: Transcript, words: Words, path: str) -> Iterator[Turn
 
 
 def _text(
-    span: Span, words: Words, sent: dict[str, list[SubAgent]], beside: dict[str, list[bytes]]
+    span: ClaudeSpan,
+    words: SessionWords,
+    sent: dict[str, list[SubAgent]],
+    beside: dict[str, list[bytes]],
 ) -> TurnText:
     opener = span.opener
     assert opener is not None
@@ -155,7 +160,9 @@ def _text(
     )
 
 
-def _beside(spans: list[Span], read: Transcript, words: Words) -> dict[str, list[bytes]]:
+def _beside(
+    spans: list[ClaudeSpan], read: ClaudeTranscript, words: SessionWords
+) -> dict[str, list[bytes]]:
     """What sub-agents said in older files, where their lines stand between those of the turn."""
     found: dict[str, list[bytes]] = {}
     openers = sorted((span.opener.order, span.opener.uuid) for span in spans if span.opener)
@@ -167,7 +174,7 @@ def _beside(spans: list[Span], read: Transcript, words: Words) -> dict[str, list
     return found
 
 
-def _sent(session_file: Path, read: Transcript) -> dict[str, list[SubAgent]]:
+def _sent(session_file: Path, read: ClaudeTranscript) -> dict[str, list[SubAgent]]:
     """The sub-agents that have files of their own, by the call that launched them."""
     found: dict[str, list[SubAgent]] = {}
     for agent in subagents.find(session_file, read):

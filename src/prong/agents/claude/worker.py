@@ -16,9 +16,9 @@ import msgspec
 from prong.agents import argv, headless, jsonl
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.claude.activity import last_words as last_words  # noqa: PLC0414 -- a part of this module
-from prong.agents.claude.launch import GRAMMAR, PROGRAM, SESSION_FLAGS, environment
+from prong.agents.claude.launch import GRAMMAR, PROGRAM, SESSION_FLAGS, environment, operand
 from prong.agents.claude.launch import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
-from prong.agents.claude.printed import Event
+from prong.agents.claude.printed import ClaudeEvent
 from prong.agents.common import checked_id, foot, is_uuid
 from prong.agents.headless import TurnOutput, events
 from prong.agents.shell import Word
@@ -124,8 +124,6 @@ def _kept(words: Iterable[Word]) -> list[Argument]:
 def _rebuilt(
     command: Command, own: Sequence[str], prompt: str | None, *, renamed: bool
 ) -> tuple[str, ...]:
-    from prong.agents.claude.launch import operand
-
     def change(words: Sequence[Word]) -> Sequence[Word]:
         kept = [one for one in _kept(words) if one.flag is not None]
         if renamed:
@@ -148,7 +146,7 @@ def turn_output(output: Iterable[str]) -> TurnOutput:
         if not headless.is_event(line):
             error = headless.complaint(line) or error
             continue
-        for event in events([line], Event):
+        for event in events([line], ClaudeEvent):
             session = event.session_id or session
             message = event.message if event.type == "assistant" else None
             if event.type == "system" and event.subtype == "init":
@@ -166,7 +164,7 @@ def turn_output(output: Iterable[str]) -> TurnOutput:
     return TurnOutput(session, over, said[1], error)
 
 
-def _error(end: Event) -> str | None:
+def _error(end: ClaudeEvent) -> str | None:
     """An error of the API is a success to the program, but for one field."""
     if not end.is_error:
         return None

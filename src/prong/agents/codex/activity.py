@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from prong.agents import jsonl
-from prong.agents.codex.records import Line
+from prong.agents.codex.records import RolloutLine
 from prong.agents.common import parse_time
 from prong.files.regular import open_regular
 from prong.model.sessions import Activity
@@ -24,7 +24,7 @@ _MARKS = {"task_started": Activity.BUSY, "task_complete": Activity.IDLE}
 _MARKS["turn_aborted"] = Activity.IDLE
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _SOUGHT = tuple(name.encode() for name in (*_MARKS, *_RESULTS))
-_line = msgspec.json.Decoder(Line).decode
+_line = msgspec.json.Decoder(RolloutLine).decode
 _DAY = timedelta(days=1)
 
 

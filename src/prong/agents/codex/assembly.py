@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from prong.agents.codex.facts import Facts, TurnMark
-from prong.agents.codex.library import FileName, Library, rollout_id
+from prong.agents.codex.facts import CodexFacts, TurnMark
+from prong.agents.codex.library import Library, RolloutName, rollout_id
 from prong.agents.common import parse_time
 from prong.agents.scan import no_conversation
 from prong.model.forks import SeedHeader
@@ -18,7 +18,7 @@ class Assembly(Record, dict=True):
 
     agent: str
     library: Library
-    facts: Mapping[str, Facts]
+    facts: Mapping[str, CodexFacts]
     names: Mapping[str, str]
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Assembly(Record, dict=True):
 
     def numbers(self, path: str) -> dict[str, int]:
         """The numbers in their session of the turns that stand in a file and are active, by id."""
-        name = FileName.parse(os.path.basename(path))
+        name = RolloutName.parse(os.path.basename(path))
         paths = self.library.thread(name.thread, beside=path) if name else []
         own = [p for p in paths if p in self.facts and not self.facts[p].header.subagent]
         chain = self._chain(self._live(own) if path in own else path)
@@ -95,7 +95,7 @@ class Assembly(Record, dict=True):
         )
 
     def _parent(
-        self, thread: str, own: Facts, chain: list[Facts]
+        self, thread: str, own: CodexFacts, chain: list[CodexFacts]
     ) -> tuple[SessionRef | None, int | None]:
         """The session that this is a fork of, and for a seed the turn, where it is known."""
         # After a rewind the live file is a segment; the fork is named in the first one.
@@ -109,7 +109,7 @@ class Assembly(Record, dict=True):
             return None, None
         return seed.parent.session, seed.parent.turn
 
-    def _chain(self, path: str) -> list[Facts]:
+    def _chain(self, path: str) -> list[CodexFacts]:
         """The facts of the files that this one continues, oldest first, itself last."""
         chain = [self.facts[path]]
         seen = {path}
@@ -121,7 +121,7 @@ class Assembly(Record, dict=True):
             chain.insert(0, self.facts[before])
         return chain
 
-    def _turns(self, chain: list[Facts]) -> tuple[list[TurnMark], int]:
+    def _turns(self, chain: list[CodexFacts]) -> tuple[list[TurnMark], int]:
         """The turns of a chain, and how many of them come from another thread."""
         if len(chain) == 1:
             return chain[0].turns, 0
@@ -137,7 +137,7 @@ class Assembly(Record, dict=True):
                 inherited = len(marks)
         return marks, min(inherited, len(marks))
 
-    def _copied(self, own: Facts, path: str, parent: SessionRef) -> int:
+    def _copied(self, own: CodexFacts, path: str, parent: SessionRef) -> int:
         """A fork that is a full copy: count the first turns that it shares with its parent.
 
         Old forks may have the same prompts under other ids.

@@ -6,8 +6,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from prong.agents.codex.history import Segment
-from prong.agents.codex.rollout import Header, Kind, Rollout
-from prong.agents.codex.turns import Cut, cut
+from prong.agents.codex.rollout import EntryKind, Rollout, RolloutHeader
+from prong.agents.codex.turns import CodexTurnCut, cut
 from prong.agents.common import first_line
 from prong.model.forks import SeedHeader
 from prong.redaction.visible import safe
@@ -22,9 +22,9 @@ class TurnMark(Struct, array_like=True, gc=False):
     """Tells which turns an old-style fork, which is a full copy, has in common with its parent."""
 
 
-class Facts(Struct, array_like=True, gc=False):
+class CodexFacts(Struct, array_like=True, gc=False):
     conversation: bool
-    header: Header
+    header: RolloutHeader
     turns: list[TurnMark]
     first_prompt: str
     name: str | None
@@ -37,20 +37,20 @@ class Facts(Struct, array_like=True, gc=False):
     """The header of the seed prompt that the thread began with."""
 
 
-def own_turns(rollout: Rollout) -> Cut:
+def own_turns(rollout: Rollout) -> CodexTurnCut:
     """The turns that stand in this very file."""
     return cut([Segment(Path(), rollout, rollout.entries)])
 
 
-def summarise(rollout: Rollout, own: Cut | None = None) -> Facts:
+def summarise(rollout: Rollout, own: CodexTurnCut | None = None) -> CodexFacts:
     """`own`: its turns, where they were cut already."""
     whole = own_turns(rollout) if own is None else own
     spans = [span for span in whole.active if span.prompt is not None]
-    header = rollout.header or Header()
-    said = any(entry.kind in (Kind.ITEM, Kind.SAID) for entry in rollout.entries)
+    header = rollout.header or RolloutHeader()
+    said = any(entry.kind in (EntryKind.ITEM, EntryKind.SAID) for entry in rollout.entries)
     first = spans[0].prompt.text if spans and spans[0].prompt else ""
     seed = SeedHeader.parse(first)
-    return Facts(
+    return CodexFacts(
         # A fork that nobody has continued has no turn of its own, but inherits some.
         conversation=bool(spans) or header.base is not None or (said and _answers(rollout)),
         header=header,
@@ -76,4 +76,4 @@ def summarise(rollout: Rollout, own: Cut | None = None) -> Facts:
 
 def _answers(rollout: Rollout) -> bool:
     """True when the model called a tool or said something, though no prompt was found."""
-    return any(entry.name or entry.kind is Kind.SAID for entry in rollout.entries)
+    return any(entry.name or entry.kind is EntryKind.SAID for entry in rollout.entries)

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from prong.agents import jsonl
 from prong.agents.codex import rollout
 from prong.agents.codex.library import Library
-from prong.agents.codex.rollout import PROMPTS, Entry, Kind, Rollout
+from prong.agents.codex.rollout import PROMPTS, EntryKind, Rollout, RolloutEntry
 from prong.errors import Corrupt
 from prong.model.record import Record
 from prong.model.sessions import Skipped
@@ -23,23 +23,23 @@ class Segment(Record, dict=True):
 
     path: Path
     rollout: Rollout
-    entries: list[Entry]
+    entries: list[RolloutEntry]
     end: int | None = None
     """Only lines with ordinals below this one belong to the session; None: all of them."""
 
     @cached_property
-    def prompt_kind(self) -> Kind:
+    def prompt_kind(self) -> EntryKind:
         """How this file writes prompts down: newer CLIs repeat them in several forms."""
         kinds = {entry.kind for entry in self.rollout.entries}
-        return next((kind for kind in PROMPTS if kind in kinds), Kind.USER_TEXT)
+        return next((kind for kind in PROMPTS if kind in kinds), EntryKind.USER_TEXT)
 
     @cached_property
     def has_items(self) -> bool:
         """True when it has what was sent to and came from the model, not only events about it."""
-        return any(entry.kind is Kind.ITEM for entry in self.rollout.entries)
+        return any(entry.kind is EntryKind.ITEM for entry in self.rollout.entries)
 
 
-Piece = tuple[Segment, Entry]
+Piece = tuple[Segment, RolloutEntry]
 
 
 Recall = Callable[[Path, BinaryIO], Rollout | None]

@@ -7,10 +7,10 @@ import msgspec
 
 from prong.agents import jsonl
 from prong.agents.codex.prompts import text_of, typed
-from prong.agents.codex.records import Line
+from prong.agents.codex.records import RolloutLine
 from prong.agents.worker_base import LastWords
 
-_line = msgspec.json.Decoder(Line).decode
+_line = msgspec.json.Decoder(RolloutLine).decode
 _MARKS = (b'"UserMessage"', b'"user_message"', b'"assistant"')
 
 

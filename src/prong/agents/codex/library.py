@@ -17,7 +17,7 @@ _NAME = re.compile(
 )
 
 
-class FileName(Record, frozen=True):
+class RolloutName(Record, frozen=True):
     """What the name of a rollout file says."""
 
     time: str
@@ -27,7 +27,7 @@ class FileName(Record, frozen=True):
     packed: bool
 
     @classmethod
-    def parse(cls, name: str) -> "FileName | None":
+    def parse(cls, name: str) -> "RolloutName | None":
         found = _NAME.fullmatch(name)
         if found is None:
             return None
@@ -43,7 +43,7 @@ class Library:
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self.complete = True
-        self.shelves = {root: Shelf(root) for root in roots}
+        self.shelves = {root: RolloutLibrary(root) for root in roots}
         for shelf in self.shelves.values():
             self.complete = shelf.complete and self.complete
 
@@ -51,7 +51,7 @@ class Library:
         for shelf in self.shelves.values():
             yield from shelf.stats.items()
 
-    def shelf_of(self, path: str) -> "Shelf | None":
+    def shelf_of(self, path: str) -> "RolloutLibrary | None":
         return next((shelf for shelf in self.shelves.values() if path in shelf.stats), None)
 
     def find(self, rollout: str, beside: str) -> str | None:
@@ -66,7 +66,7 @@ class Library:
         return shelf.by_thread.get(thread, []) if shelf else []
 
 
-class Shelf:
+class RolloutLibrary:
     """The rollout files of one root."""
 
     def __init__(self, root: Path) -> None:
@@ -78,7 +78,7 @@ class Shelf:
         for folder in ("sessions", "archived_sessions"):
             self._walk(str(root / folder))
 
-    def add(self, path: str, name: FileName, stat: os.stat_result) -> None:
+    def add(self, path: str, name: RolloutName, stat: os.stat_result) -> None:
         twin = path.removesuffix(".zst") if name.packed else f"{path}.zst"
         if twin in self.stats:
             # Codex unpacks an archive beside it and then removes it; the plain file is the truth.
@@ -105,7 +105,7 @@ class Shelf:
             try:
                 if entry.is_dir():
                     self._walk(entry.path)
-                elif name := FileName.parse(entry.name):
+                elif name := RolloutName.parse(entry.name):
                     self.add(entry.path, name, entry.stat())
             except FileNotFoundError:
                 continue
@@ -115,7 +115,7 @@ class Shelf:
 
 def rollout_id(path: str) -> str:
     """The rollout id in a file's name; the name itself when it is of another kind."""
-    name = FileName.parse(os.path.basename(path))
+    name = RolloutName.parse(os.path.basename(path))
     return name.rollout if name else os.path.basename(path)
 
 

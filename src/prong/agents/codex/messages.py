@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 from prong.agents import jsonl, media
 from prong.agents.codex import prompts
 from prong.agents.codex.history import OpenFiles, Segment
-from prong.agents.codex.rollout import PROMPTS, Entry, Kind
-from prong.agents.codex.turns import Span
+from prong.agents.codex.rollout import PROMPTS, EntryKind, RolloutEntry
+from prong.agents.codex.turns import CodexSpan
 from prong.agents.common import parse_time
 from prong.agents.media import IMAGE, Key
 from prong.agents.tool_summary import gist
@@ -17,7 +17,7 @@ from prong.model.record import replace
 from prong.model.sessions import Media, Message, Role, Tool, View
 
 
-class Content(NamedTuple):
+class MessageContent(NamedTuple):
     """What is left of a message without its turn and time."""
 
     role: Role
@@ -30,14 +30,14 @@ class _Place(NamedTuple):
     """Where an item stands in the files of a thread."""
 
     segment: Segment
-    entry: Entry
+    entry: RolloutEntry
     path: tuple[Key, ...]
 
     def below(self, *keys: Key) -> "_Place":
         return self._replace(path=(*self.path, *keys))
 
 
-class Renderer:
+class CodexRenderer:
     """Turns entries into messages."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Renderer:
         self.text_only = text_only
         self.names: dict[str, str] = {}
 
-    def render(self, span: Span, number: int | None) -> Iterator[Message]:
+    def render(self, span: CodexSpan, number: int | None) -> Iterator[Message]:
         exit_codes = {
             entry.call: entry.exit_code for entry in span.entries if entry.exit_code is not None
         }
@@ -66,13 +66,13 @@ class Renderer:
                     continue
                 contents = self._contents(segment, entry)
             time = parse_time(entry.time)
-            turn = None if self.replaced and entry.kind is Kind.COMPACTED else number
+            turn = None if self.replaced and entry.kind is EntryKind.COMPACTED else number
             for role, text, tool, images in contents:
                 known = tool is not None and role == "tool" and tool.id in exit_codes
                 outcome = _with_exit_code(tool, exit_codes[tool.id]) if tool and known else tool
                 yield Message(role, text, turn, outcome, time, () if self.text_only else images)
 
-    def _prompts_with_images(self, span: Span) -> dict[int, list[Content]]:
+    def _prompts_with_images(self, span: CodexSpan) -> dict[int, list[MessageContent]]:
         """The parts of each prompt that has images, by the entry that stands for the prompt.
 
         A prompt is written down as an item for the model, which has the images, and then as an
@@ -81,14 +81,14 @@ class Renderer:
         """
         if self.view is not View.HISTORY:
             return {}
-        found: dict[int, list[Content]] = {}
+        found: dict[int, list[MessageContent]] = {}
         texts = [
             (segment, entry)
             for segment, entry in span.pieces
-            if entry.kind in (Kind.USER_TEXT, segment.prompt_kind)
+            if entry.kind in (EntryKind.USER_TEXT, segment.prompt_kind)
         ]
         for number, (segment, entry) in enumerate(texts):
-            if entry.kind is not Kind.USER_TEXT:
+            if entry.kind is not EntryKind.USER_TEXT:
                 continue
             line = jsonl.read_at(self.files.file(segment.path), entry.place) or {}
             path: tuple[Key, ...] = ("payload",) if "payload" in line else ()
@@ -100,28 +100,28 @@ class Renderer:
             ]
             if any(part.media for part in parts):
                 following = texts[number + 1][1] if number + 1 < len(texts) else entry
-                has_event = following.kind is not Kind.USER_TEXT
+                has_event = following.kind is not EntryKind.USER_TEXT
                 found[id(following if has_event else entry)] = parts
         return found
 
-    def _is_wanted(self, segment: Segment, entry: Entry) -> bool:
-        if entry.kind is Kind.COMPACTED or entry.kind is Kind.ITEM:
+    def _is_wanted(self, segment: Segment, entry: RolloutEntry) -> bool:
+        if entry.kind is EntryKind.COMPACTED or entry.kind is EntryKind.ITEM:
             return True
         if self.view is View.CONTEXT:
-            return entry.kind is Kind.USER_TEXT
+            return entry.kind is EntryKind.USER_TEXT
         if entry.kind in PROMPTS:
             return entry.kind is segment.prompt_kind
         # Events repeat what the response items say, where there are such items.
-        return entry.kind in (Kind.SAID, Kind.THOUGHT) and not segment.has_items
+        return entry.kind in (EntryKind.SAID, EntryKind.THOUGHT) and not segment.has_items
 
-    def line(self, segment: Segment, entry: Entry) -> bytes:
+    def line(self, segment: Segment, entry: RolloutEntry) -> bytes:
         file = self.files.file(segment.path)
         file.seek(entry.place.offset)
         return file.read(entry.place.length).rstrip(b"\n")
 
-    def _contents(self, segment: Segment, entry: Entry) -> Iterator[Content]:
+    def _contents(self, segment: Segment, entry: RolloutEntry) -> Iterator[MessageContent]:
         if self.view is View.HISTORY and entry.kind in PROMPTS:
-            yield Content("user", entry.text)
+            yield MessageContent("user", entry.text)
             return
         line = jsonl.read_at(self.files.file(segment.path), entry.place)
         if line is None:
@@ -130,33 +130,35 @@ class Renderer:
         payload = as_dict(line.get("payload")) or line
         place = _Place(segment, entry, path)
         match entry.kind:
-            case Kind.COMPACTED if self.view is View.CONTEXT and not entry.replaced:
-                yield Content("user", str(payload.get("message") or ""))
-            case Kind.COMPACTED if self.view is View.CONTEXT:
+            case EntryKind.COMPACTED if self.view is View.CONTEXT and not entry.replaced:
+                yield MessageContent("user", str(payload.get("message") or ""))
+            case EntryKind.COMPACTED if self.view is View.CONTEXT:
                 yield from self._replacement(payload, place)
-            case Kind.COMPACTED if self.replaced and entry.replaced:
+            case EntryKind.COMPACTED if self.replaced and entry.replaced:
                 summary = str(payload.get("message") or "")
                 for content in self._replacement(payload, place):
                     is_summary = summary and content.text == summary
                     yield content._replace(role="summary") if is_summary else content
-            case Kind.COMPACTED:
-                yield Content("summary", str(payload.get("message") or "") or _last_text(payload))
-            case Kind.SAID:
+            case EntryKind.COMPACTED:
+                yield MessageContent(
+                    "summary", str(payload.get("message") or "") or _last_text(payload)
+                )
+            case EntryKind.SAID:
                 item = as_dict(payload.get("item")) or payload
                 said = str(item.get("message") or "") or as_text(item.get("content"))
-                yield Content("assistant", said)
-            case Kind.THOUGHT:
-                yield Content("thinking", str(payload.get("text") or ""))
+                yield MessageContent("assistant", said)
+            case EntryKind.THOUGHT:
+                yield MessageContent("thinking", str(payload.get("text") or ""))
             case _:
                 yield from self._item(payload, place)
 
-    def _replacement(self, payload: dict[str, Any], place: _Place) -> Iterator[Content]:
+    def _replacement(self, payload: dict[str, Any], place: _Place) -> Iterator[MessageContent]:
         """What takes the place of all that came before a compaction."""
         key = "replacement_history"
         for number, item in numbered_dicts(payload.get(key)):
             yield from self._item(item, place.below(key, number))
 
-    def _item(self, item: dict[str, Any], place: _Place) -> Iterator[Content]:
+    def _item(self, item: dict[str, Any], place: _Place) -> Iterator[MessageContent]:
         call = str(item.get("call_id") or item.get("id") or "")
         match item.get("type"):
             case "message":
@@ -164,7 +166,7 @@ class Renderer:
             case "reasoning":
                 text = as_text(item.get("summary")) or as_text(item.get("content"))
                 if text or self.view is View.CONTEXT:
-                    yield Content("thinking", text)
+                    yield MessageContent("thinking", text)
             case "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call":
                 given: Any = next(
                     (item[key] for key in ("arguments", "input", "action") if item.get(key)), ""
@@ -173,7 +175,7 @@ class Renderer:
                 name = "/".join(str(name) for name in names if name)
                 self.names[call] = name
                 told = gist(_parsed(given))
-                yield Content("assistant", "", Tool(call, name, _as_json(given), gist=told))
+                yield MessageContent("assistant", "", Tool(call, name, _as_json(given), gist=told))
             case "function_call_output" | "custom_tool_call_output":
                 tool = Tool(call, self.names.get(call, ""), output=as_text(item.get("output")))
                 images = [
@@ -181,11 +183,11 @@ class Renderer:
                     for number, part in numbered_dicts(item.get("output"))
                     if _is_image(part)
                 ]
-                yield Content("tool", "", tool, tuple(images))
+                yield MessageContent("tool", "", tool, tuple(images))
             case _:
                 pass
 
-    def _message(self, item: dict[str, Any], place: _Place) -> Iterator[Content]:
+    def _message(self, item: dict[str, Any], place: _Place) -> Iterator[MessageContent]:
         role = item.get("role")
         if role not in ("user", "assistant"):
             return
@@ -195,7 +197,7 @@ class Renderer:
             if text and not (injected and self.view is View.HISTORY):
                 is_image = _is_image(part)
                 images = (self._media(part, place.below("content", number)),) if is_image else ()
-                yield Content("user" if role == "user" else "assistant", text, None, images)
+                yield MessageContent("user" if role == "user" else "assistant", text, None, images)
 
     def _media(self, part: dict[str, Any], place: _Place) -> Media:
         open_file = partial(self.files.file, place.segment.path)
@@ -207,25 +209,25 @@ def _with_exit_code(tool: Tool, code: int) -> Tool:
     return replace(tool, failed=code != 0, exit_code=code)
 
 
-def context_spans(spans: Iterable[Span]) -> list[Span]:
+def context_spans(spans: Iterable[CodexSpan]) -> list[CodexSpan]:
     """From the last compaction on: the entries that the model would get."""
-    kept: list[Span] = []
+    kept: list[CodexSpan] = []
     for span in spans:
-        at = [i for i, entry in enumerate(span.entries) if entry.kind is Kind.COMPACTED]
+        at = [i for i, entry in enumerate(span.entries) if entry.kind is EntryKind.COMPACTED]
         if not at:
             kept.append(span)
             continue
         last = span.pieces[at[-1]][1]
         # Where a compaction does not say what replaces the past, it is what people wrote in it.
         past = [] if last.replaced else [_written(one, at[-1]) for one in (*kept, span)]
-        kept = [*past, Span(span.id, span.prompt, span.pieces[at[-1] :])]
+        kept = [*past, CodexSpan(span.id, span.prompt, span.pieces[at[-1] :])]
     return kept
 
 
-def _written(span: Span, before: int) -> Span:
-    has_boundary = any(entry.kind is Kind.COMPACTED for entry in span.entries)
+def _written(span: CodexSpan, before: int) -> CodexSpan:
+    has_boundary = any(entry.kind is EntryKind.COMPACTED for entry in span.entries)
     pieces = span.pieces[:before] if has_boundary else span.pieces
-    return Span(span.id, span.prompt, [piece for piece in pieces if piece[1].kind in PROMPTS])
+    return CodexSpan(span.id, span.prompt, [piece for piece in pieces if piece[1].kind in PROMPTS])
 
 
 def as_dict(value: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Item(msgspec.Struct):
+class PrintedItem(msgspec.Struct):
     type: str = ""
     text: str = ""
 
@@ -12,11 +12,11 @@ class Failure(msgspec.Struct):
     message: str = ""
 
 
-class Event(msgspec.Struct):
+class CodexEvent(msgspec.Struct):
     """One line."""
 
     type: str = ""
     thread_id: str | None = None
-    item: Item | None = None
+    item: PrintedItem | None = None
     error: Failure | None = None
     message: str = ""

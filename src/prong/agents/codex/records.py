@@ -1,7 +1,7 @@
 """The lines of a Codex rollout, as far as prong looks at them.
 
 Since late 2025 a line wraps its content in `payload`; before, the content stood bare on the line.
-`Line` is therefore a `Payload` itself. Fields that can be large stay undecoded.
+`RolloutLine` is therefore a `Payload` itself. Fields that can be large stay undecoded.
 """
 
 from msgspec import Raw, Struct
@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 NO_RAW = Raw(b"")
 
 
-class Git(Struct, gc=False):
+class GitInfo(Struct, gc=False):
     branch: str | None = None
 
 
@@ -21,12 +21,12 @@ class HistoryBase(Struct, gc=False):
     end_ordinal_exclusive: int
 
 
-class Usage(Struct, gc=False):
+class TokenUsage(Struct, gc=False):
     total_tokens: int | None = None
 
 
 class TokenInfo(Struct, gc=False):
-    last_token_usage: Usage | None = None
+    last_token_usage: TokenUsage | None = None
     model_context_window: int | None = None
 
 
@@ -35,7 +35,7 @@ class Settings(Struct, gc=False):
     model: str | None = None
 
 
-class Item(Struct, gc=False):
+class TurnItem(Struct, gc=False):
     """A finished item of a turn; which fields it has depends on `type`."""
 
     type: str = ""
@@ -65,7 +65,7 @@ class Payload(Struct, gc=False):
     timestamp: str | None = None
     cwd: str | None = None
     source: Raw = NO_RAW
-    git: Git | None = None
+    git: GitInfo | None = None
     # turn_context
     model: str | None = None
     # response items
@@ -79,7 +79,7 @@ class Payload(Struct, gc=False):
     output: Raw = NO_RAW
     # events
     message: Raw = NO_RAW
-    item: Item | None = None
+    item: TurnItem | None = None
     info: TokenInfo | None = None
     model_context_window: int | None = None
     error: Raw = NO_RAW
@@ -95,7 +95,7 @@ class Payload(Struct, gc=False):
     event_id: str | None = None
 
 
-class Line(Payload, gc=False):
+class RolloutLine(Payload, gc=False):
     """One line of a rollout, of either form."""
 
     ordinal: int | None = None

@@ -11,11 +11,11 @@ from msgspec import Struct
 from prong.agents import jsonl
 from prong.agents.codex import tools
 from prong.agents.codex.prompts import is_injected, text_of, typed
-from prong.agents.codex.records import BARE_ITEMS, Item, Line, Payload
+from prong.agents.codex.records import BARE_ITEMS, Payload, RolloutLine, TurnItem
 from prong.agents.common import move
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry says."""
 
     START = "start"
@@ -37,13 +37,13 @@ class Kind(StrEnum):
     ROLLBACK = "rollback"
 
 
-PROMPTS = (Kind.USER_ITEM, Kind.USER_EVENT, Kind.USER_TEXT)
+PROMPTS = (EntryKind.USER_ITEM, EntryKind.USER_EVENT, EntryKind.USER_TEXT)
 """The three ways in which a prompt was written down, the most trustworthy first."""
 
 
-class Entry(Struct, array_like=True, gc=False):
-    kind: Kind
-    place: jsonl.Place
+class RolloutEntry(Struct, array_like=True, gc=False):
+    kind: EntryKind
+    place: jsonl.Location
     ordinal: int | None = None
     time: str | None = None
     turn: str | None = None
@@ -62,7 +62,7 @@ class Entry(Struct, array_like=True, gc=False):
     """Of a compaction: it says itself what takes the place of what came before."""
 
 
-class Header(Struct, array_like=True, gc=False):
+class RolloutHeader(Struct, array_like=True, gc=False):
     """The first session_meta of the file; later ones are copies of a parent's."""
 
     id: str | None = None
@@ -82,8 +82,8 @@ class Header(Struct, array_like=True, gc=False):
 class Rollout(Struct, array_like=True):
     """All that one file says, short of the texts."""
 
-    header: Header | None = None
-    entries: list[Entry] = []
+    header: RolloutHeader | None = None
+    entries: list[RolloutEntry] = []
     cwds: list[str] = []
     branch: str | None = None
     model: str | None = None
@@ -97,13 +97,13 @@ class Rollout(Struct, array_like=True):
     moves: list[tuple[int, str]] = []
     """The offset of the line from which on the agent was in another folder."""
 
-    def cwd_at(self, place: jsonl.Place) -> str | None:
+    def cwd_at(self, place: jsonl.Location) -> str | None:
         """The folder that the agent was in."""
         number = bisect_right(self.moves, place.offset, key=itemgetter(0))
         return self.moves[number - 1][1] if number else None
 
 
-Hear = Callable[[Line, int], None]
+Hear = Callable[[RolloutLine, int], None]
 """Is given every line, decoded as it is here, and its offset."""
 
 
@@ -111,10 +111,10 @@ def read(file: BinaryIO, *, previous: Rollout | None = None, hear: Hear | None =
     """Read a whole file, or what was added behind `previous`, which must be its beginning."""
     rollout = previous or Rollout()
     rollout.bad = [bad for bad in rollout.bad if bad[0] < rollout.read_to]
-    reader = jsonl.Reader(Line)
+    reader = jsonl.Reader(RolloutLine)
     taker = _Taker(rollout)
     for offset, data, line in reader.records(file, start=rollout.read_to):
-        taker.take(line, jsonl.Place(offset, len(data)))
+        taker.take(line, jsonl.Location(offset, len(data)))
         if hear is not None:
             hear(line, offset)
     rollout.read_to = max(rollout.read_to, reader.end)
@@ -130,11 +130,11 @@ class _Taker:
         self.told = {
             entry.call
             for entry in rollout.entries
-            if entry.kind is Kind.ITEM and (entry.name in tools.SHELLS or entry.files)
+            if entry.kind is EntryKind.ITEM and (entry.name in tools.SHELLS or entry.files)
         }
         """The calls whose output tells an exit code."""
 
-    def take(self, line: Line, place: jsonl.Place) -> None:
+    def take(self, line: RolloutLine, place: jsonl.Location) -> None:
         rollout = self.rollout
         if line.timestamp:
             if not rollout.started:
@@ -152,26 +152,26 @@ class _Taker:
             case "turn_context":
                 self._moved_to(payload.cwd, payload.model, line, place)
             case "compacted":
-                entry = self._add(Kind.COMPACTED, line, place)
+                entry = self._add(EntryKind.COMPACTED, line, place)
                 entry.replaced = bytes(payload.replacement_history).startswith(b"[")
             case "session_meta":
                 self._take_header(payload, line, place)
             case _:
                 pass
 
-    def _take_bare(self, line: Line, place: jsonl.Place) -> None:
+    def _take_bare(self, line: RolloutLine, place: jsonl.Location) -> None:
         if line.type in BARE_ITEMS:
             self._take_item(line, line, place)
         elif line.id and not line.type and line.record_type is None:
             self._take_header(line, line, place)
 
-    def _take_header(self, payload: Payload, line: Line, place: jsonl.Place) -> None:
+    def _take_header(self, payload: Payload, line: RolloutLine, place: jsonl.Location) -> None:
         rollout = self.rollout
         if rollout.header is not None:
             return
         base = payload.history_base
         is_object = bytes(payload.source).lstrip().startswith(b"{")
-        rollout.header = Header(
+        rollout.header = RolloutHeader(
             id=payload.id,
             forked_from=payload.forked_from_id,
             base=base.thread_id if base else None,
@@ -185,7 +185,9 @@ class _Taker:
         rollout.started = payload.timestamp or rollout.started
         self._moved_to(payload.cwd, None, line, place)
 
-    def _moved_to(self, cwd: str | None, model: str | None, line: Line, place: jsonl.Place) -> None:
+    def _moved_to(
+        self, cwd: str | None, model: str | None, line: RolloutLine, place: jsonl.Location
+    ) -> None:
         rollout = self.rollout
         rollout.model = model or rollout.model
         if not cwd:
@@ -195,26 +197,28 @@ class _Taker:
         if rollout.cwds[-1:] != [cwd] and not (rollout.cwds and self._is_copied(line)):
             move(rollout.cwds, cwd)
 
-    def _is_copied(self, line: Line) -> bool:
+    def _is_copied(self, line: RolloutLine) -> bool:
         """What is older than a fork happened in another thread."""
         header, started = self.rollout.header, self.rollout.started
         is_fork = header is not None and header.forked_from is not None
         return bool(is_fork and line.timestamp and started and line.timestamp < started)
 
-    def _add(self, kind: Kind, line: Line, place: jsonl.Place) -> Entry:
-        entry = Entry(kind, place, line.ordinal, line.timestamp or None)
+    def _add(self, kind: EntryKind, line: RolloutLine, place: jsonl.Location) -> RolloutEntry:
+        entry = RolloutEntry(kind, place, line.ordinal, line.timestamp or None)
         self.rollout.entries.append(entry)
         return entry
 
-    def _take_item(self, item: Payload, line: Line, place: jsonl.Place) -> None:
+    def _take_item(self, item: Payload, line: RolloutLine, place: jsonl.Location) -> None:
         match item.type:
             case "message" if item.role == "user":
                 text = text_of(item.content)
-                kind = Kind.ITEM if is_injected(text) or not text.strip() else Kind.USER_TEXT
+                kind = (
+                    EntryKind.ITEM if is_injected(text) or not text.strip() else EntryKind.USER_TEXT
+                )
                 entry = self._add(kind, line, place)
-                entry.text = typed(text) if kind is Kind.USER_TEXT else ""
+                entry.text = typed(text) if kind is EntryKind.USER_TEXT else ""
             case "function_call" | "custom_tool_call" | "local_shell_call":
-                entry = self._add(Kind.ITEM, line, place)
+                entry = self._add(EntryKind.ITEM, line, place)
                 entry.call = item.call_id
                 entry.name = item.name or item.type
                 if entry.name in tools.SHELLS:
@@ -226,51 +230,51 @@ class _Taker:
                     patch = tools.patch_of_call(item.input, item.arguments)
                     entry.files = tools.patched_files(patch)
             case "function_call_output" | "custom_tool_call_output":
-                entry = self._add(Kind.ITEM, line, place)
+                entry = self._add(EntryKind.ITEM, line, place)
                 entry.call = item.call_id
                 if item.call_id in self.told or item.type == "custom_tool_call_output":
                     entry.exit_code = tools.exit_code_of(item.output)
             case _:
-                self._add(Kind.ITEM, line, place)
+                self._add(EntryKind.ITEM, line, place)
 
     def _take_event(  # noqa: C901, PLR0912 -- one plain case for each event
-        self, event: Payload, line: Line, place: jsonl.Place
+        self, event: Payload, line: RolloutLine, place: jsonl.Location
     ) -> None:
         rollout = self.rollout
         match event.type:
             case "task_started":
-                self._add(Kind.START, line, place).turn = event.turn_id
+                self._add(EntryKind.START, line, place).turn = event.turn_id
                 rollout.window = event.model_context_window or rollout.window
             case "task_complete":
-                entry = self._add(Kind.END, line, place)
+                entry = self._add(EntryKind.END, line, place)
                 entry.turn = event.turn_id
                 entry.failed = bytes(event.error) not in (b"", b"null")
             case "turn_aborted":
-                self._add(Kind.ABORT, line, place).turn = event.turn_id
+                self._add(EntryKind.ABORT, line, place).turn = event.turn_id
             case "user_message":
-                entry = self._add(Kind.USER_EVENT, line, place)
+                entry = self._add(EntryKind.USER_EVENT, line, place)
                 entry.text = typed(text_of(event.message))
             case "agent_message":
-                self._add(Kind.SAID, line, place)
+                self._add(EntryKind.SAID, line, place)
             case "agent_reasoning":
-                self._add(Kind.THOUGHT, line, place)
+                self._add(EntryKind.THOUGHT, line, place)
             case "item_completed":
                 if event.item is not None:
                     self._take_finished(event.item, event, line, place)
             case "exec_command_end":
-                entry = self._add(Kind.EXEC, line, place)
+                entry = self._add(EntryKind.EXEC, line, place)
                 entry.call = event.call_id
                 entry.text = tools.command_of_event(event.command)
                 entry.exit_code = event.exit_code
             case "patch_apply_end":
-                entry = self._add(Kind.CHANGE, line, place)
+                entry = self._add(EntryKind.CHANGE, line, place)
                 entry.files = list(event.changes or ())
                 entry.failed = event.success is False
             case "token_count":
                 self._take_tokens(event, line, place)
             case "sub_agent_activity":
                 if event.agent_thread_id:
-                    entry = self._add(Kind.SUBAGENT, line, place)
+                    entry = self._add(EntryKind.SUBAGENT, line, place)
                     entry.call = event.event_id
                     entry.agents = [event.agent_thread_id]
             case "thread_settings_applied":
@@ -280,43 +284,45 @@ class _Taker:
             case "thread_name_updated":
                 rollout.name = event.thread_name or rollout.name
             case "context_compacted":
-                self._add(Kind.COMPACTION_NOTE, line, place)
+                self._add(EntryKind.COMPACTION_NOTE, line, place)
             case "thread_rolled_back":
-                self._add(Kind.ROLLBACK, line, place).count = event.num_turns
+                self._add(EntryKind.ROLLBACK, line, place).count = event.num_turns
             case _:
                 pass
 
-    def _take_tokens(self, event: Payload, line: Line, place: jsonl.Place) -> None:
+    def _take_tokens(self, event: Payload, line: RolloutLine, place: jsonl.Location) -> None:
         info = event.info
         if info is None:
             return
         self.rollout.window = info.model_context_window or self.rollout.window
         usage = info.last_token_usage
         if usage and usage.total_tokens:
-            self._add(Kind.TOKENS, line, place).count = usage.total_tokens
+            self._add(EntryKind.TOKENS, line, place).count = usage.total_tokens
 
-    def _take_finished(self, item: Item, event: Payload, line: Line, place: jsonl.Place) -> None:
+    def _take_finished(
+        self, item: TurnItem, event: Payload, line: RolloutLine, place: jsonl.Location
+    ) -> None:
         match item.type:
             case "UserMessage":
-                entry = self._add(Kind.USER_ITEM, line, place)
+                entry = self._add(EntryKind.USER_ITEM, line, place)
                 entry.text = typed(text_of(item.content))
             case "AgentMessage":
-                entry = self._add(Kind.SAID, line, place)
+                entry = self._add(EntryKind.SAID, line, place)
             case "CommandExecution":
-                entry = self._add(Kind.EXEC, line, place)
+                entry = self._add(EntryKind.EXEC, line, place)
                 entry.call = item.id
                 entry.text = tools.command_of_event(item.command)
                 entry.exit_code = item.exit_code
             case "FileChange":
-                entry = self._add(Kind.CHANGE, line, place)
+                entry = self._add(EntryKind.CHANGE, line, place)
                 entry.files = list(item.changes or ())
                 entry.failed = item.status not in (None, "completed")
             case "CollabAgentToolCall":
-                entry = self._add(Kind.SUBAGENT, line, place)
+                entry = self._add(EntryKind.SUBAGENT, line, place)
                 entry.call = item.id
                 entry.agents = item.receiver_thread_ids
             case "ContextCompaction":
-                entry = self._add(Kind.COMPACTION_NOTE, line, place)
+                entry = self._add(EntryKind.COMPACTION_NOTE, line, place)
             case _:
                 return
         entry.turn = event.turn_id

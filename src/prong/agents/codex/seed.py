@@ -15,8 +15,8 @@ import msgspec
 from prong.agents import argv, jsonl
 from prong.agents.argv import Command
 from prong.agents.codex.launch import environment, exec_argv
-from prong.agents.codex.printed import Event, Failure
-from prong.agents.headless import NOTHING_SAID, Answer, events
+from prong.agents.codex.printed import CodexEvent, Failure
+from prong.agents.headless import NOTHING_SAID, ProgramAnswer, events
 from prong.files.regular import read_regular
 from prong.model.forks import Child, Launch
 
@@ -79,13 +79,13 @@ class _Refusal(msgspec.Struct):
 _refusal = msgspec.json.Decoder(_Refusal).decode
 
 
-def answer(output: Iterable[str]) -> Answer:
+def answer(output: Iterable[str]) -> ProgramAnswer:
     """What the events of `codex exec --json` say."""
     thread: str | None = None
     text = ""
     failure = ""
     ended = False
-    for event in events(output, Event):
+    for event in events(output, CodexEvent):
         match event.type:
             case "thread.started":
                 thread = event.thread_id
@@ -101,8 +101,8 @@ def answer(output: Iterable[str]) -> Answer:
             case _:
                 pass
     if ended:
-        return Answer(thread, text, None if text else NOTHING_SAID)
-    return Answer(thread, text, _plain(failure) or NOTHING_SAID)
+        return ProgramAnswer(thread, text, None if text else NOTHING_SAID)
+    return ProgramAnswer(thread, text, _plain(failure) or NOTHING_SAID)
 
 
 def _plain(failure: str) -> str:

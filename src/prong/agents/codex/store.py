@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from prong.agents import versions
 from prong.agents.base import ForkSource, ScanCache, TurnOver
-from prong.agents.codex.library import FileName, Library, default_root, names
-from prong.agents.scan import FileScan, Kind, Reading, recall
-from prong.agents.worker import Trust, WorkerStore, Working
+from prong.agents.codex.library import Library, RolloutName, default_root, names
+from prong.agents.scan import FileScan, Reading, SessionFiles, recall
+from prong.agents.worker import Trust, WorkerModule, WorkerStore
 from prong.errors import Corrupt, NotFound, ProngError, UsageError
 from prong.model.forks import Child, Cut, Launch, Method
 from prong.model.record import replace
@@ -34,33 +34,33 @@ from prong.model.sessions import (
 if TYPE_CHECKING:
     from prong.agents.argv import Command
     from prong.agents.codex.assembly import Assembly
-    from prong.agents.codex.facts import Facts
+    from prong.agents.codex.facts import CodexFacts
     from prong.agents.codex.fork.source import CodexSource
     from prong.agents.codex.history import OpenFiles
     from prong.agents.codex.rollout import Rollout
     from prong.agents.codex.settings.hooks import CodexHooks
     from prong.agents.codex.settings.mcp_servers import CodexMcp
-    from prong.agents.codex.turns import Span
-    from prong.agents.codex.words import Listening
-    from prong.agents.headless import Answer
+    from prong.agents.codex.turns import CodexSpan
+    from prong.agents.codex.words import CodexListener
+    from prong.agents.headless import ProgramAnswer
     from prong.files.publication import Publication
     from prong.model.turn_text import FileTexts, TextSink
 
 
-def _reading() -> "Reading[Rollout, Facts]":
+def _reading() -> "Reading[Rollout, CodexFacts]":
     from prong.agents.codex import rollout
-    from prong.agents.codex.facts import Facts, summarise
+    from prong.agents.codex.facts import CodexFacts, summarise
     from prong.agents.codex.rollout import Rollout
 
     return Reading(
         state=Rollout,
-        facts=Facts,
+        facts=CodexFacts,
         read=lambda file, previous: rollout.read(file, previous=previous),
         summarise=lambda read, _path, _stat: summarise(read),
     )
 
 
-_KIND = Kind(agent="codex", version=5, reading=_reading)
+_KIND = SessionFiles(agent="codex", version=5, reading=_reading)
 
 
 class CodexStore(WorkerStore):
@@ -82,13 +82,13 @@ class CodexStore(WorkerStore):
 
     def _scan(self, cache: ScanCache, sink: "TextSink | None") -> Scan:
         library = self._listed = Library(self.roots)
-        heard: list[Listening] = []
+        heard: list[CodexListener] = []
 
-        def listening() -> "Listening":
-            from prong.agents.codex.words import Listening
+        def listening() -> "CodexListener":
+            from prong.agents.codex.words import CodexListener
 
             assert sink is not None
-            heard.append(Listening(sink, library))
+            heard.append(CodexListener(sink, library))
             return heard[0]
 
         files = FileScan(_KIND, cache, self.roots, None if sink is None else listening)
@@ -124,15 +124,15 @@ class CodexStore(WorkerStore):
 
     def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
         from prong.agents.codex.history import OpenFiles
-        from prong.agents.codex.words import Listening
-        from prong.agents.words import Kept
+        from prong.agents.codex.words import CodexListener
+        from prong.agents.words import KeptTexts
 
-        kept = Kept(output=output)
+        kept = KeptTexts(output=output)
         file = Path(path)
         # The list of the last scan is good enough: nobody asks for a file that none has seen.
         listed = self._listed if self._listed and self._listed.shelf_of(path) else None
         library = listed or self._library(file)
-        listening = Listening(kept, library)
+        listening = CodexListener(kept, library)
         with closing(OpenFiles()) as files:
             try:
                 stat = file.stat()
@@ -149,8 +149,8 @@ class CodexStore(WorkerStore):
         """What the files say that tell the numbers of a file's turns."""
         from prong.agents.codex.assembly import Assembly
 
-        facts: dict[str, Facts] = {}
-        name = FileName.parse(os.path.basename(path))
+        facts: dict[str, CodexFacts] = {}
+        name = RolloutName.parse(os.path.basename(path))
         others = library.thread(name.thread, beside=path) if name else []
         for one in (path, *others):
             try:
@@ -175,11 +175,11 @@ class CodexStore(WorkerStore):
             return None
         library = self._library(path)
         stat = path.stat()
-        name = FileName.parse(path.name)
+        name = RolloutName.parse(path.name)
         if name is None:
             id_ = (own.header.id if own.header else None) or path.stem
-            name = FileName("", id_, id_, packed=path.suffix == ".zst")
-        facts: dict[str, Facts] = {}
+            name = RolloutName("", id_, id_, packed=path.suffix == ".zst")
+        facts: dict[str, CodexFacts] = {}
         _collect(str(path), files, library, facts)
         header = facts[str(path)].header
         if header.forked_from and header.base is None:
@@ -206,18 +206,18 @@ class CodexStore(WorkerStore):
     def messages(
         self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
     ) -> Iterator[Message]:
-        from prong.agents.codex.messages import Renderer
+        from prong.agents.codex.messages import CodexRenderer
 
         with closing(self.source(session)) as source:
-            renderer = Renderer(view, source.files, text_only=True)
+            renderer = CodexRenderer(view, source.files, text_only=True)
             for number, span in _parts(source, view, turn):
                 yield from renderer.render(span, number)
 
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
-        from prong.agents.codex.messages import Renderer
+        from prong.agents.codex.messages import CodexRenderer
 
         with closing(self.source(session)) as source:
-            renderer = Renderer(View.HISTORY, source.files)
+            renderer = CodexRenderer(View.HISTORY, source.files)
             for _, span in _parts(source, View.HISTORY, turn):
                 for segment, entry in span.pieces:
                     yield renderer.line(segment, entry)
@@ -413,7 +413,7 @@ class CodexStore(WorkerStore):
 
         return seeding.launch(self.command, self.roots, child)
 
-    def seeded(self, child: Child, output: Iterable[str]) -> "Answer":
+    def seeded(self, child: Child, output: Iterable[str]) -> "ProgramAnswer":
         from prong.agents.codex import seed as seeding
 
         answer = seeding.answer(output)
@@ -426,7 +426,7 @@ class CodexStore(WorkerStore):
     chooses_ids = True
 
     @property
-    def _working(self) -> Working:
+    def _working(self) -> WorkerModule:
         from prong.agents.codex import worker
 
         return worker
@@ -470,7 +470,9 @@ def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> "Rollout | None":
     return recall(_KIND, cache, str(path), os.fstat(file.fileno()))
 
 
-def _collect(path: str, files: "OpenFiles", library: Library, facts: "dict[str, Facts]") -> None:
+def _collect(
+    path: str, files: "OpenFiles", library: Library, facts: "dict[str, CodexFacts]"
+) -> None:
     """The facts of a file and of those that it continues."""
     from prong.agents.codex.facts import summarise
 
@@ -483,7 +485,7 @@ def _collect(path: str, files: "OpenFiles", library: Library, facts: "dict[str, 
 
 def _parts(
     source: "CodexSource", view: View, turn: str | None
-) -> "Iterator[tuple[int | None, Span]]":
+) -> "Iterator[tuple[int | None, CodexSpan]]":
     from prong.agents.codex.messages import context_spans
 
     active = source.whole.active

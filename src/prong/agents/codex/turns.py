@@ -6,51 +6,56 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from prong.agents.codex.history import Piece, Segment, pieces
-from prong.agents.codex.rollout import Entry, Kind
+from prong.agents.codex.rollout import EntryKind, RolloutEntry
 from prong.agents.common import parse_time
 from prong.model.record import Record, field
 from prong.model.sessions import Command, Turn, TurnKind, TurnState
 
 # These are looked at for each line of a store, and a global is found in a fraction of the time.
-_START, _END, _ABORT, _ROLLBACK = Kind.START, Kind.END, Kind.ABORT, Kind.ROLLBACK
-_ITEM, _EXEC, _CHANGE = Kind.ITEM, Kind.EXEC, Kind.CHANGE
+_START, _END, _ABORT, _ROLLBACK = (
+    EntryKind.START,
+    EntryKind.END,
+    EntryKind.ABORT,
+    EntryKind.ROLLBACK,
+)
+_ITEM, _EXEC, _CHANGE = EntryKind.ITEM, EntryKind.EXEC, EntryKind.CHANGE
 
 
-class Span(Record):
+class CodexSpan(Record):
     """What belongs to one turn. The first span of a session may have no prompt."""
 
     id: str
-    prompt: Entry | None
+    prompt: RolloutEntry | None
     pieces: list[Piece] = field(default_factory=list[Piece])
     queued: list[str] = field(default_factory=list[str])
     program: bool = False
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[RolloutEntry]:
         return [entry for _, entry in self.pieces]
 
 
-class Cut(Record):
+class CodexTurnCut(Record):
     """A session cut into turns: `active[0]` is what stands before the first prompt."""
 
-    active: list[Span]
-    rolled_back: list[Span]
-    branches: list[list[Span]] = field(default_factory=list[list[Span]])
+    active: list[CodexSpan]
+    rolled_back: list[CodexSpan]
+    branches: list[list[CodexSpan]] = field(default_factory=list[list[CodexSpan]])
     """What was active before each rollback."""
 
 
-def cut(chain: Sequence[Segment]) -> Cut:
+def cut(chain: Sequence[Segment]) -> CodexTurnCut:
     """Group the entries into turns.
 
     A turn runs from `task_started` to its end and has a prompt; a second prompt in it was typed
     while the agent was busy. Older files have no such marks: there every prompt opens a turn.
     """
-    result = Cut([Span("", None)], [])
+    result = CodexTurnCut([CodexSpan("", None)], [])
     used: set[str] = set()
     task: str | None = None
     lead: list[Piece] | None = None
     before: Segment | None = None
-    prompt_kind: Kind | None = None
+    prompt_kind: EntryKind | None = None
     for piece in pieces(chain):
         segment, entry = piece
         current = result.active[-1]
@@ -71,7 +76,7 @@ def cut(chain: Sequence[Segment]) -> Cut:
                 current.pieces.append(piece)
                 continue
             header = segment.rollout.header
-            span = Span(
+            span = CodexSpan(
                 task if task and task not in used else _made_up_id(entry, used),
                 entry,
                 [*(_item_before(current, segment) if lead is None else lead), piece],
@@ -100,17 +105,17 @@ def cut(chain: Sequence[Segment]) -> Cut:
     return result
 
 
-def _item_before(span: Span, segment: Segment) -> list[Piece]:
+def _item_before(span: CodexSpan, segment: Segment) -> list[Piece]:
     """Files without marks have the prompt as an item before the event that tells of it."""
-    if segment.prompt_kind is Kind.USER_TEXT or not span.pieces:
+    if segment.prompt_kind is EntryKind.USER_TEXT or not span.pieces:
         return []
     other, entry = span.pieces[-1]
-    if other is not segment or entry.kind is not Kind.USER_TEXT:
+    if other is not segment or entry.kind is not EntryKind.USER_TEXT:
         return []
     return [span.pieces.pop()]
 
 
-def _made_up_id(prompt: Entry, used: set[str]) -> str:
+def _made_up_id(prompt: RolloutEntry, used: set[str]) -> str:
     """An id for a turn of a file that has none: it depends on nothing that comes later."""
     text = f"{prompt.time}\n{prompt.text}"
     if prompt.time is None:
@@ -124,7 +129,7 @@ def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def build(spans: Iterable[Span], *, live: bool = False, numbered: bool = True) -> list[Turn]:
+def build(spans: Iterable[CodexSpan], *, live: bool = False, numbered: bool = True) -> list[Turn]:
     """Turns from spans; without numbers for those on abandoned branches."""
     with_prompt = [span for span in spans if span.prompt is not None]
     return [
@@ -133,14 +138,14 @@ def build(spans: Iterable[Span], *, live: bool = False, numbered: bool = True) -
     ]
 
 
-class Work(NamedTuple):
+class CodexTurnWork(NamedTuple):
     """What was done in a turn."""
 
     files: tuple[str, ...]
     commands: tuple[Command, ...]
 
 
-def work(entries: Sequence[Entry]) -> Work:
+def work(entries: Sequence[RolloutEntry]) -> CodexTurnWork:
     commands: dict[str | None, Command] = {}
     files: dict[str, None] = {}
     patches: dict[str | None, list[str]] = {}
@@ -163,14 +168,14 @@ def work(entries: Sequence[Entry]) -> Work:
             commands[entry.call] = Command(text, entry.exit_code)
         elif kind is _CHANGE and not entry.failed:
             files.update(dict.fromkeys(entry.files))
-    return Work(tuple(files), tuple(commands.values()))
+    return CodexTurnWork(tuple(files), tuple(commands.values()))
 
 
-def kind_of(span: Span) -> TurnKind:
+def kind_of(span: CodexSpan) -> TurnKind:
     return TurnKind.SDK if span.program else TurnKind.HUMAN
 
 
-def _turn(span: Span, index: int | None, *, live: bool) -> Turn:
+def _turn(span: CodexSpan, index: int | None, *, live: bool) -> Turn:
     assert span.prompt is not None
     entries = span.entries
     done = work(entries)
@@ -187,41 +192,43 @@ def _turn(span: Span, index: int | None, *, live: bool) -> Turn:
         files=done.files,
         commands=done.commands,
         tools=dict(Counter(entry.name for entry in entries if _is_call(entry))),
-        tokens=next((e.count for e in reversed(entries) if e.kind is Kind.TOKENS), None),
+        tokens=next((e.count for e in reversed(entries) if e.kind is EntryKind.TOKENS), None),
         cwd=_cwd(span),
     )
 
 
-def _is_call(entry: Entry) -> bool:
-    return entry.kind is Kind.ITEM and entry.name != ""
+def _is_call(entry: RolloutEntry) -> bool:
+    return entry.kind is EntryKind.ITEM and entry.name != ""
 
 
-def _cwd(span: Span) -> str | None:
+def _cwd(span: CodexSpan) -> str | None:
     segment, entry = span.pieces[-1]
     return segment.rollout.cwd_at(entry.place)
 
 
-def _state(entries: Sequence[Entry], *, live: bool) -> TurnState:
+def _state(entries: Sequence[RolloutEntry], *, live: bool) -> TurnState:
     for entry in reversed(entries):
-        if entry.kind is Kind.ABORT:
+        if entry.kind is EntryKind.ABORT:
             return TurnState.INTERRUPTED
-        if entry.kind is Kind.END:
+        if entry.kind is EntryKind.END:
             return TurnState.FAILED if entry.failed else TurnState.FINISHED
-        if entry.kind is Kind.START:
+        if entry.kind is EntryKind.START:
             break
     else:
         # A file without such marks: an answer is all that tells.
-        last = next((e for e in reversed(entries) if e.kind in (Kind.ITEM, Kind.SAID)), None)
+        last = next(
+            (e for e in reversed(entries) if e.kind in (EntryKind.ITEM, EntryKind.SAID)), None
+        )
         if last is not None and last.call is None:
             return TurnState.FINISHED
     return TurnState.RUNNING if live else TurnState.INTERRUPTED
 
 
-def compactions(spans: Sequence[Span]) -> tuple[int, ...]:
+def compactions(spans: Sequence[CodexSpan]) -> tuple[int, ...]:
     """For each compaction, the number of turns before it."""
     return tuple(
         number
         for number, span in enumerate(spans)
         for entry in span.entries
-        if entry.kind is Kind.COMPACTED
+        if entry.kind is EntryKind.COMPACTED
     )

@@ -18,11 +18,11 @@ from prong.agents import jsonl
 from prong.agents import words as texts
 from prong.agents.codex import rollout, tools, turns
 from prong.agents.codex.assembly import Assembly
-from prong.agents.codex.facts import Facts, own_turns, summarise
-from prong.agents.codex.library import FileName, Library
-from prong.agents.codex.records import BARE_ITEMS, Line, Payload
-from prong.agents.codex.rollout import Entry, Kind, Rollout
-from prong.agents.codex.turns import Cut, Span
+from prong.agents.codex.facts import CodexFacts, own_turns, summarise
+from prong.agents.codex.library import Library, RolloutName
+from prong.agents.codex.records import BARE_ITEMS, Payload, RolloutLine
+from prong.agents.codex.rollout import EntryKind, Rollout, RolloutEntry
+from prong.agents.codex.turns import CodexSpan, CodexTurnCut
 from prong.model.turn_text import FileTexts, Stamp, TextSink, TurnText
 
 _SPAWN = "spawn_agent"
@@ -39,7 +39,7 @@ class _Arguments(Struct, gc=False):
 _arguments = msgspec.json.Decoder(_Arguments).decode
 
 
-class Words:
+class RolloutWords:
     """What the lines of one file say, by offset, still as JSON."""
 
     def __init__(self, *, output: bool) -> None:
@@ -53,7 +53,7 @@ class Words:
         self.sent = False
         """True when there are any."""
 
-    def hear(self, line: Line, offset: int) -> None:
+    def hear(self, line: RolloutLine, offset: int) -> None:
         payload = line.payload
         if payload is None:
             if line.type in BARE_ITEMS:
@@ -99,9 +99,9 @@ class Words:
         pieces = (*self.said.values(), *self.told.values(), *self.results.values())
         return sum(map(len, chain.from_iterable(pieces))) + sum(map(len, self.tasks.values()))
 
-    def by(self, entries: list[Entry]) -> Mapping[int, list[bytes]]:
+    def by(self, entries: list[RolloutEntry]) -> Mapping[int, list[bytes]]:
         """What the agent said; events only repeat what items say, where there are such."""
-        return self.said if any(entry.kind is Kind.ITEM for entry in entries) else self.told
+        return self.said if any(entry.kind is EntryKind.ITEM for entry in entries) else self.told
 
 
 def _result(output: Raw) -> list[bytes]:
@@ -117,13 +117,13 @@ class _Heard(NamedTuple):
 
     path: str
     stamp: Stamp
-    own: Cut
-    words: Words
+    own: CodexTurnCut
+    words: RolloutWords
     by: Mapping[int, list[bytes]]
     """What the agent said."""
 
 
-class Listening:
+class CodexListener:
     """Reads files for a scan, and gives what is said in them to a sink."""
 
     def __init__(self, sink: TextSink, library: Library) -> None:
@@ -134,11 +134,11 @@ class Listening:
         """How many bytes they have, about."""
         self._again: list[tuple[str, Stamp]] = []
         """Files that could not be kept besides."""
-        self._words = Words(output=sink.output)
+        self._words = RolloutWords(output=sink.output)
         self._agents: dict[str, str] = {}
         """What sub-agents said, by file."""
-        self._facts: Mapping[str, Facts] = {}
-        self._heard: dict[str, Facts] = {}
+        self._facts: Mapping[str, CodexFacts] = {}
+        self._heard: dict[str, CodexFacts] = {}
 
     def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
         self.sink.expect({path: Stamp.of(stat) for path, stat in files})
@@ -147,10 +147,10 @@ class Listening:
         return self.sink.wants(path, Stamp.of(stat))
 
     def read(self, file: BinaryIO) -> Rollout:
-        self._words = Words(output=self.sink.output)
+        self._words = RolloutWords(output=self.sink.output)
         return rollout.read(file, hear=self._words.hear)
 
-    def summarise(self, read: Rollout, path: str, stat: os.stat_result) -> Facts:
+    def summarise(self, read: Rollout, path: str, stat: os.stat_result) -> CodexFacts:
         own = own_turns(read)
         facts = summarise(read, own)
         self._heard[path] = facts
@@ -173,10 +173,10 @@ class Listening:
                 self.waiting.append(heard)
         return facts
 
-    def _hear(self, read: Rollout, own: Cut, path: str, stamp: Stamp) -> _Heard:
+    def _hear(self, read: Rollout, own: CodexTurnCut, path: str, stamp: Stamp) -> _Heard:
         return _Heard(path, stamp, own, self._words, self._words.by(read.entries))
 
-    def _is_alone(self, facts: Facts, path: str) -> bool:
+    def _is_alone(self, facts: CodexFacts, path: str) -> bool:
         """True when the numbers of its turns depend on no other file."""
         thread = self.library.thread(_thread(path, facts), beside=path)
         return len(thread) <= 1 and facts.header.base is None
@@ -209,7 +209,7 @@ class Listening:
                 found.update(dict.fromkeys(thread))
         return [path for path in found if path not in self._heard]
 
-    def _give(self, heard: _Heard, facts: Facts, numbers: Mapping[str, int]) -> None:
+    def _give(self, heard: _Heard, facts: CodexFacts, numbers: Mapping[str, int]) -> None:
         turns = _spoken(heard, numbers, lambda agent: self._said_by(agent, heard.path))
         texts = FileTexts(heard.path, heard.stamp, _thread(heard.path, facts), turns)
         self.sink.take(texts)
@@ -227,13 +227,13 @@ class Listening:
         return self._agents[path]
 
 
-def _thread(path: str, facts: Facts) -> str:
-    name = FileName.parse(os.path.basename(path))
+def _thread(path: str, facts: CodexFacts) -> str:
+    name = RolloutName.parse(os.path.basename(path))
     return name.thread if name else facts.header.id or Path(path).stem
 
 
 def _said_in_file(path: str) -> str:
-    words = Words(output=False)
+    words = RolloutWords(output=False)
     try:
         with jsonl.open_file(Path(path)) as file:
             read = rollout.read(file, hear=words.hear)
@@ -243,7 +243,7 @@ def _said_in_file(path: str) -> str:
     return _said_in(read, words) if is_agent else ""
 
 
-def _said_in(read: Rollout, words: Words) -> str:
+def _said_in(read: Rollout, words: RolloutWords) -> str:
     """What a sub-agent said; what it knows from its parent is older than itself."""
     by = words.by(read.entries)
     return texts.bounded(
@@ -269,7 +269,9 @@ def _spoken(
             yield _text(span, span.prompt.text, heard, numbers, aside)
 
 
-def _aside(span: Span, words: Words, met: set[str], said_by: Callable[[str], str]) -> Iterator[str]:
+def _aside(
+    span: CodexSpan, words: RolloutWords, met: set[str], said_by: Callable[[str], str]
+) -> Iterator[str]:
     """What sub-agents were asked, and said if they are met for the first time."""
     tasks: set[str] = set()
     for _, entry in span.pieces:
@@ -284,7 +286,7 @@ def _aside(span: Span, words: Words, met: set[str], said_by: Callable[[str], str
 
 
 def _text(
-    span: Span, prompt: str, heard: _Heard, numbers: Mapping[str, int], aside: Iterable[str]
+    span: CodexSpan, prompt: str, heard: _Heard, numbers: Mapping[str, int], aside: Iterable[str]
 ) -> TurnText:
     entries = span.entries
     by, results = heard.by, heard.words.results

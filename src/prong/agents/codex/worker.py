@@ -30,8 +30,8 @@ from prong.agents.codex.launch import (
     without_session,
 )
 from prong.agents.codex.launch import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
-from prong.agents.codex.library import FileName
-from prong.agents.codex.printed import Event
+from prong.agents.codex.library import RolloutName
+from prong.agents.codex.printed import CodexEvent
 from prong.agents.common import foot, is_uuid
 from prong.agents.headless import TurnOutput, events
 from prong.agents.shell import Word
@@ -170,7 +170,7 @@ def turn_output(output: Iterable[str]) -> TurnOutput:
         if not headless.is_event(line):
             error = headless.complaint(line) or error
             continue
-        for event in events([line], Event):
+        for event in events([line], CodexEvent):
             match event.type:
                 case "thread.started":
                     thread = event.thread_id or thread
@@ -265,7 +265,7 @@ def _rollouts(pids: Iterable[int]) -> dict[str, Path]:
     opened = (process.facts(pid, "open_files").get("open_files") or () for pid in pids)
     for path in (Path(file.path) for files in opened for file in files):
         with suppress(OSError):
-            name = FileName.parse(path.name) if path.name.startswith("rollout-") else None
+            name = RolloutName.parse(path.name) if path.name.startswith("rollout-") else None
             if name is not None:
                 entry = (path.stat().st_mtime, path)
                 found[name.thread] = max(entry, found.get(name.thread, entry))

@@ -56,14 +56,14 @@ def is_call(words: list[str]) -> bool:
     return len(program) == 1 and program[0].rpartition("/")[2] == _PROGRAM
 
 
-class Text(Record, frozen=True):
+class SettingsText(Record, frozen=True):
     """The content of a settings file, decoded so that nothing of it is lost."""
 
     text: str
     bom: bool
 
     @classmethod
-    def decode(cls, path: Path, content: bytes | None) -> "Text":
+    def decode(cls, path: Path, content: bytes | None) -> "SettingsText":
         bom = bool(content) and (content or b"").startswith(codecs.BOM_UTF8)
         try:
             return cls((content or b"")[3 if bom else 0 :].decode("utf-8"), bom)
@@ -74,7 +74,7 @@ class Text(Record, frozen=True):
         return (codecs.BOM_UTF8 if self.bom else b"") + text.encode("utf-8")
 
 
-class Place(Record, frozen=True):
+class HookPlace(Record, frozen=True):
     """Where one of our hooks stands."""
 
     event: str
@@ -89,7 +89,7 @@ def with_hooks(
     timeouts: Mapping[str, int] | None = None,
 ) -> bytes:
     """The file with a hook for each event. It must have none of ours."""
-    decoded = Text.decode(path, content)
+    decoded = SettingsText.decode(path, content)
     text = decoded.text if decoded.text.strip() else "{}\n"
     _check(path, text)
     if json_text.parse(text).get("hooks") is None:
@@ -110,7 +110,7 @@ def without_hooks(path: Path, content: bytes | None) -> bytes | None:
     """The file without our hooks, and without the lists that would be empty then."""
     if content is None:
         return None
-    decoded = Text.decode(path, content)
+    decoded = SettingsText.decode(path, content)
     text = decoded.text
     if not _names_us(text):
         return content
@@ -130,13 +130,13 @@ def switch(content: bytes | None, key: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def places(path: Path, content: bytes | None) -> list[Place]:
+def places(path: Path, content: bytes | None) -> list[HookPlace]:
     """Our hooks, as they stand there."""
-    text = Text.decode(path, content).text
+    text = SettingsText.decode(path, content).text
     if not _names_us(text):
         return []
     _check(path, text)
-    found: list[Place] = []
+    found: list[HookPlace] = []
     hooks = json_text.parse(text).get("hooks")
     for event in hooks.children if hooks else ():
         for number, group in enumerate(event.value.children):
@@ -144,7 +144,7 @@ def places(path: Path, content: bytes | None) -> list[Place]:
             for hook in entries.children if entries else ():
                 command = _our_command(text, hook.value)
                 if command is not None:
-                    found.append(Place(event.key or "", number, command))
+                    found.append(HookPlace(event.key or "", number, command))
     return found
 
 

@@ -21,7 +21,7 @@ class Value:
 
     start: int
     end: int = 0
-    children: list["Child"] = field(default_factory=list["Child"])
+    children: list["JsonMember"] = field(default_factory=list["JsonMember"])
     """What an object or an array holds."""
 
     def get(self, key: str) -> "Value | None":
@@ -35,7 +35,7 @@ class Value:
 
 
 @dataclass
-class Child:
+class JsonMember:
     """A member of an object, or an item of an array, which has no key."""
 
     start: int
@@ -65,7 +65,7 @@ def _value(text: str, at: int) -> Value:
             key = json.loads(found[0])
             at = _skip(text, _skip(text, found.end()) + 1)
         inner = _value(text, at)
-        value.children.append(Child(start, key, inner))
+        value.children.append(JsonMember(start, key, inner))
         at = _skip(text, inner.end)
         if text[at] == ",":
             at = _skip(text, at + 1)
@@ -98,7 +98,7 @@ def appended(text: str, parent: Value, content: Any, key: str | None = None) -> 
     return f"{text[: inside.start]}{break_}{indent}{new}{break_}{outer}{text[inside.stop :]}"
 
 
-def removed(text: str, parent: Value, child: Child) -> str:
+def removed(text: str, parent: Value, child: JsonMember) -> str:
     """The text without a member or an item, and without the comma that it needed."""
     at = parent.children.index(child)
     if len(parent.children) == 1:

@@ -1,6 +1,6 @@
 """The seam for MCP: how an agent is told of a server that it may ask for tools.
 
-It is apart from `prong.ports` because only `prong mcp install` and `prong doctor` need it.
+It is apart from `prong.agents.base` because only `prong mcp install` and `prong doctor` need it.
 """
 
 from __future__ import annotations

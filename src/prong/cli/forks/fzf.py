@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from prong.errors import External
 from prong.views.text import clean
 from prong.views.turn_table import Layout, row
 
@@ -28,8 +29,6 @@ def pick(turns: "Sequence[Turn]", title: str, session: str) -> "Turn | None":
     `session` is what names it on the command line.
     """
     import subprocess
-
-    from prong.errors import External
 
     rows = [row(turn, str(turn.index)) for turn in turns]
     layout = Layout(rows, None, effort=False)

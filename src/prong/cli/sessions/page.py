@@ -16,7 +16,7 @@ _LINE = 160
 _RULE = 80
 
 
-class Page:
+class TranscriptPage:
     """A transcript on its way out: one empty line between the parts, tools close together."""
 
     def __init__(self, begin: Callable[[], None], cwd: str | None, *, full: bool) -> None:

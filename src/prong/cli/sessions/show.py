@@ -9,7 +9,8 @@ import click
 from prong.cli.arguments import session_argument
 from prong.cli.output import json_option, note, open_app, patience, print_json
 from prong.cli.sessions.header import print_header
-from prong.cli.sessions.page import Page
+from prong.cli.sessions.page import TranscriptPage
+from prong.errors import UsageError
 from prong.views.text import clean, escaped
 
 
@@ -24,7 +25,6 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
 
     `>` marks a prompt, `*` a tool call.
     """
-    from prong.errors import UsageError
     from prong.model.sessions import View
     from prong.sessions.transcript import paired
     from prong.views import json
@@ -57,7 +57,7 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
         shown = [json.message(message) for message in messages]
         print_json({"session": json.session(found.session), "messages": shown})
         return
-    page = Page(partial(print_header, found.session), found.session.cwd, full=full)
+    page = TranscriptPage(partial(print_header, found.session), found.session.cwd, full=full)
     if turn is not None and turn.index is None:
         page.rule(f"turn {clean(turn.id)}, abandoned by a rewind")
     for message in messages:

@@ -9,7 +9,7 @@ from prong.cli.output import json_option, note, open_app, patience, print_json, 
 from prong.cli.sessions.header import print_header
 from prong.model.amounts import counted
 from prong.views.text import clean, short_ids
-from prong.views.turn_table import Layout, Row, row
+from prong.views.turn_table import Layout, TurnTableRow, row
 
 if TYPE_CHECKING:
     from prong.model.sessions import Conversation, Turn
@@ -70,7 +70,7 @@ def _print_table(conversation: "Conversation", *, abandoned: bool) -> None:
             click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
 
 
-def _print(layout: Layout, one: Row) -> None:
+def _print(layout: Layout, one: TurnTableRow) -> None:
     start, prompt = layout.parts(one)
     click.echo(f"{styled(start, dim=True)}{prompt}")
 

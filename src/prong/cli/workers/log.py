@@ -7,7 +7,7 @@ import click
 
 from prong.cli.arguments import worker_argument
 from prong.cli.output import json_option, note, open_app, print_json
-from prong.cli.sessions.page import Page
+from prong.cli.sessions.page import TranscriptPage
 from prong.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def log(name: str, follow: bool, as_json: bool) -> None:
     if as_json:
         print_json({"worker": name, "messages": [json.message(one) for one in paired(messages)]})
         return
-    page = Page(_nothing_above, str(worker.workspace), full=False)
+    page = TranscriptPage(_nothing_above, str(worker.workspace), full=False)
     for message in _called(messages) if follow else paired(messages):
         page.add(message)
         if follow:

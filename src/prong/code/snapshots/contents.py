@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from prong.code.files import LINK, Refusal, mode_of, read
 from prong.code.git import Deadline
-from prong.code.snapshots.fast_import import Entry, Import
+from prong.code.snapshots.fast_import import Import, ImportedEntry
 from prong.code.snapshots.known_files import Known
 from prong.code.snapshots.message import LISTED
 from prong.model.code import LeftOut
@@ -30,7 +30,7 @@ class Contents:
         self._known = known
         self._deadline = deadline
         self._limit = limit
-        self.entries: list[Entry] = []
+        self.entries: list[ImportedEntry] = []
         self.gone: list[bytes] = []
         self.left_out: list[LeftOut] = []
         self.learned: list[tuple[bytes, os.stat_result, str]] = []
@@ -67,7 +67,7 @@ class Contents:
             status = os.lstat(full)
             blob = self._known.blob(path, status)
             if blob is not None and status.st_size <= self._limit:
-                self.entries.append(Entry(mode or mode_of(status), blob, path))
+                self.entries.append(ImportedEntry(mode or mode_of(status), blob, path))
                 return
         found = read(full, self._limit)
         if found is None:
@@ -78,7 +78,7 @@ class Contents:
             self._leave_out(path, 0, "git takes no link of this name")
         else:
             mark = self._stream.blob(found.data)
-            self.entries.append(Entry(mode or found.mode, mark, path))
+            self.entries.append(ImportedEntry(mode or found.mode, mark, path))
             if found.steady:
                 self.learned.append((path, found.stat, mark))
             else:

@@ -30,7 +30,7 @@ _REF = "refs/prong/new"
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
 
 
-class Entry(NamedTuple):
+class ImportedEntry(NamedTuple):
     """A line of a tree: the object is an id, or a mark of this stream."""
 
     mode: bytes
@@ -78,7 +78,7 @@ class Import:
         time: datetime,
         parents: Iterable[str],
         base: str | None,
-        changes: Iterable[Entry],
+        changes: Iterable[ImportedEntry],
         deleted: Sequence[bytes] = (),
     ) -> str:
         """A commit on no branch's history but the parents."""

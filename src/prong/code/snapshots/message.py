@@ -20,7 +20,7 @@ LISTED = 10_000
 """So many files that were left out are listed by name; the rest is counted."""
 
 
-class Message(NamedTuple):
+class SnapshotMessage(NamedTuple):
     """What is known before the tree is."""
 
     key: TurnKey

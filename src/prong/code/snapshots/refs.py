@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from prong.code.git import Answer, Git, Running
+from prong.code.git import Git, GitResult, RunningGit
 from prong.code.repository import Repository
 from prong.code.snapshots import message as messages
 from prong.model.code import Snapshot
@@ -18,12 +18,12 @@ def find(repository: Repository, prefix: str) -> list[Snapshot]:
     return read(git, ask(git, prefix).answer(), prefix, repository.top)
 
 
-def ask(git: Git, prefix: str) -> Running:
+def ask(git: Git, prefix: str) -> RunningGit:
     """Begin to look; `read` reads the answer."""
     return git.start("for-each-ref", f"--format={_FORMAT}", prefix)
 
 
-def read(git: Git, answer: Answer, prefix: str, repo: Path) -> list[Snapshot]:
+def read(git: Git, answer: GitResult, prefix: str, repo: Path) -> list[Snapshot]:
     fields = answer.output.split(b"\0")[:-1] if answer.ok else _one_by_one(git, prefix)
     found: list[Snapshot] = []
     for at in range(0, len(fields) - 3, 4):

@@ -18,11 +18,11 @@ from prong.code.repository import Repository
 from prong.code.snapshots import message as messages
 from prong.code.snapshots import refs as listing
 from prong.code.snapshots.contents import Contents
-from prong.code.snapshots.fast_import import Entry, Import
+from prong.code.snapshots.fast_import import Import, ImportedEntry
 from prong.code.snapshots.known_files import Known
-from prong.code.snapshots.message import LISTED, Message
+from prong.code.snapshots.message import LISTED, SnapshotMessage
 from prong.code.snapshots.private_folder import Private, home
-from prong.code.snapshots.working_tree import Differences, Side, Working
+from prong.code.snapshots.working_tree import Differences, Side, WorkingTree
 from prong.code.submodules import LINKED
 from prong.errors import External, ProngError, UsageError
 from prong.files.size_limit import SNAPSHOT_LIMIT
@@ -194,7 +194,7 @@ class _Taking:
         git = self._git(self._deadline)
         if not there:
             git.run("read-tree", self._repository.head or "HEAD")
-        working = Working(self._repository, self._private, git, self._budget.whole)
+        working = WorkingTree(self._repository, self._private, git, self._budget.whole)
         try:
             found = working.differences(self._config)
         except BaseException:
@@ -286,7 +286,7 @@ class _Taking:
         for path in found.submodules:
             head = inner[path].head if path in inner else None
             if head is not None:
-                changes.append(Entry(LINKED, head, path))
+                changes.append(ImportedEntry(LINKED, head, path))
             elif path in inner:
                 deleted.append(path)
         parents = [] if self._previous is None else [self._previous.commit]
@@ -323,8 +323,10 @@ class _Taking:
         self, stream: Import, merged: str, conflict: list[Side], kept: list[str]
     ) -> str:
         """An index in conflict has no tree. Its sides are kept in folders: 0, 1, 2 and 3."""
-        sides = [Entry(_FOLDER, merged, b"0")]
-        sides += [Entry(one.mode, one.blob, one.stage + b"/" + one.path) for one in conflict]
+        sides = [ImportedEntry(_FOLDER, merged, b"0")]
+        sides += [
+            ImportedEntry(one.mode, one.blob, one.stage + b"/" + one.path) for one in conflict
+        ]
         return stream.commit(b"prong: conflict\n", self._taken, kept, None, sides)
 
     def _message(
@@ -344,7 +346,7 @@ class _Taking:
         was = {one.path for one in self._previous.nested} if self._previous else set[str]()
         nested = tuple(NestedSnapshot(os.fsdecode(path), one.commit) for path, one in inner.items())
         moved = was != {one.path for one in nested}
-        return Message(
+        return SnapshotMessage(
             key=self._request.key,
             number=self._request.number,
             message_id=self._request.message_id,

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prong.code import attributes, filtered, submodules
-from prong.code.git import Deadline, Git, Running
+from prong.code.git import Deadline, Git, RunningGit
 from prong.code.repository import Repository
 from prong.code.snapshots import sizes as index
-from prong.code.snapshots.fast_import import Entry
+from prong.code.snapshots.fast_import import ImportedEntry
 from prong.code.snapshots.private_folder import Private, home
 from prong.code.snapshots.sizes import Sizes, packed
 from prong.code.submodules import LINKED
@@ -58,7 +58,7 @@ class Differences:
         """Those that differ: another commit, or something in them that is not committed."""
         self.nested: list[bytes] = []
         """Repositories that this one knows nothing of."""
-        self.staged: list[Entry] = []
+        self.staged: list[ImportedEntry] = []
         """What is staged and not so in the head."""
         self.unstaged: list[bytes] = []
         """Files of the head that are not staged any more."""
@@ -67,7 +67,7 @@ class Differences:
         self.degraded: list[str] = []
 
 
-class Working:
+class WorkingTree:
     """The questions to git about one working tree, asked at the same time."""
 
     def __init__(self, repository: Repository, private: Private, git: Git, whole: Deadline) -> None:
@@ -118,7 +118,7 @@ class Working:
     def _list_index(self) -> list[bytes]:
         return self._patient.run(*_INDEX).split(b"\0")[:-1]
 
-    def _differ(self, submodules: str) -> Running:
+    def _differ(self, submodules: str) -> RunningGit:
         ignore = f"--ignore-submodules={submodules}"
         return self._git.start(*_DIFFER, ignore, output=self._private.folder / "differing")
 
@@ -200,7 +200,7 @@ class Working:
             if kind in (b"D", b"U"):  # a file in conflict has sides, and none of them is staged
                 found.unstaged.append(path)
             else:
-                found.staged.append(Entry(mode, blob.decode(), path))
+                found.staged.append(ImportedEntry(mode, blob.decode(), path))
 
     def _find_converted(
         self,

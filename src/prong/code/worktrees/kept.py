@@ -5,7 +5,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from prong.code.files import Content, read
+from prong.code.files import FileContent, read
 from prong.code.git import Git
 from prong.code.snapshots import message, refs
 from prong.files.size_limit import snapshot_limit
@@ -53,7 +53,7 @@ def _kept_files(git: Git, tree: str, names: Collection[str]) -> set[str]:
         if os.path.lexists(full + b"/.git"):
             continue  # a repository: what it has is not told by its files
         found = read(full, limit)
-        if isinstance(found, Content):
+        if isinstance(found, FileContent):
             same = found.steady and there.get(os.fsencode(name)) == _entry(found, len(tree))
         else:
             # Gone here and there. The files of a folder in its place are changes of their own.
@@ -63,7 +63,7 @@ def _kept_files(git: Git, tree: str, names: Collection[str]) -> set[str]:
     return kept
 
 
-def _entry(found: Content, digits: int) -> bytes:
+def _entry(found: FileContent, digits: int) -> bytes:
     """Mode and name of a blob, as git would store it without filters."""
     digest = hashlib.sha1(usedforsecurity=False) if digits == _SHA1_DIGITS else hashlib.sha256()
     digest.update(b"blob %d\0" % len(found.data))

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from prong.code.git import Answer, Deadline, Git
+from prong.code.git import Deadline, Git, GitResult
 from prong.code.worktrees import record as worktree_record
 from prong.code.worktrees.record import entry_of
 from prong.errors import NotFound, ProngError
@@ -135,7 +135,7 @@ def _tip(path: Path) -> str | None:
     return answer.output.decode().strip() if answer.ok else None
 
 
-def _reason(answer: Answer) -> str:
+def _reason(answer: GitResult) -> str:
     """What git says about it, in one line: `[rejected] (fetch first)`. Passwords are left out."""
     refused = [
         line.rpartition("\t")[2]

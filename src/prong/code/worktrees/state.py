@@ -36,7 +36,7 @@ def given(path: Path, snapshot: Snapshot, names: Collection[bytes]) -> Given:
 
 
 @dataclass(frozen=True)
-class Work:
+class WorktreeWork:
     """What somebody did in a worktree since it was made."""
 
     files: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Work:
         return bool(self.files) or self.loose or self.under_way is not None
 
 
-def work_in(worktree: Worktree) -> Work:
+def work_in(worktree: Worktree) -> WorktreeWork:
     """All that was done in it, and in the worktrees inside it."""
     files, kept = _changed_since(worktree, worktree.session)
     files += repositories_with_work(worktree)
@@ -75,7 +75,7 @@ def work_in(worktree: Worktree) -> Work:
         loose = loose or has_loose_commits(Git(inner.path))
         commits += _own_commits(inner)
         under_way = under_way or _under_way(inner)
-    return Work(tuple(files), tuple(kept), commits, loose, under_way)
+    return WorktreeWork(tuple(files), tuple(kept), commits, loose, under_way)
 
 
 def is_locked(worktree: Worktree) -> bool:

@@ -18,7 +18,7 @@ from prong.code.worktrees import state as worktree_state
 from prong.code.worktrees import worktree as worktrees
 from prong.code.worktrees.journal import under_way
 from prong.code.worktrees.record import Worktree
-from prong.code.worktrees.state import Work
+from prong.code.worktrees.state import WorktreeWork
 from prong.errors import Ambiguous, Busy, Dirty, NotFound, ProngError
 from prong.model.forks import Fork, ForkPoint, Method
 from prong.model.record import Record, field
@@ -64,7 +64,7 @@ class WorktreeStatus(Record, frozen=True):
     """What that was forked from."""
     size: int | None = None
     """Bytes on the disk; None when that was not counted in time."""
-    work: Work = field(default_factory=Work)
+    work: WorktreeWork = field(default_factory=WorktreeWork)
     locked: bool = False
     processes: tuple[int, ...] = ()
     """Programs that run in it, whatever they are."""
@@ -78,7 +78,7 @@ class WorktreeStatus(Record, frozen=True):
         return self.worktree.path.name
 
 
-class Kept(Record, frozen=True):
+class KeptWorktree(Record, frozen=True):
     """A worktree that cannot go, and why."""
 
     worktree: WorktreeStatus
@@ -89,7 +89,7 @@ class PrunePlan(Record, frozen=True):
     """Which worktrees would go, and which would not."""
 
     removed: tuple[WorktreeStatus, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptWorktree, ...]
 
 
 def roots(app: App) -> list[Path]:
@@ -124,7 +124,7 @@ def plan_prune(app: App, names: Sequence[str], *, force: bool) -> PrunePlan:
     everything = listed(app)
     chosen = [_named(everything, name) for name in dict.fromkeys(names)] if names else everything
     removed: list[WorktreeStatus] = []
-    kept: list[Kept] = []
+    kept: list[KeptWorktree] = []
     for one in chosen:
         error = _objection(one, force=force)
         if error is None and one.state is WorktreeState.NEW and not names:
@@ -134,7 +134,7 @@ def plan_prune(app: App, names: Sequence[str], *, force: bool) -> PrunePlan:
         elif names:
             raise error
         else:
-            kept.append(Kept(one, error))
+            kept.append(KeptWorktree(one, error))
     return PrunePlan(tuple(removed), tuple(kept))
 
 
@@ -208,7 +208,7 @@ class _Look(Record, frozen=True):
 
     is_there: bool = True
     size: int | None = None
-    work: Work = field(default_factory=Work)
+    work: WorktreeWork = field(default_factory=WorktreeWork)
     locked: bool = False
     problem: str | None = None
     remedy: str = _FORCE

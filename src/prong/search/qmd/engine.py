@@ -23,8 +23,8 @@ from prong.search.analyzers import STOP_WORDS
 from prong.search.lexical import words_of
 from prong.search.passages import WIDTH, Marker
 from prong.search.qmd.bounded import Ended, run
-from prong.search.qmd.exported import TurnMark, header_in, id_in_name, readable, turn_at
-from prong.search.qmd.output import Row, Unreadable, complaint_in, embeddings_wanted, rows_in
+from prong.search.qmd.exported import ExportedTurn, header_in, id_in_name, readable, turn_at
+from prong.search.qmd.output import QmdRow, Unreadable, complaint_in, embeddings_wanted, rows_in
 from prong.search.qmd.setup import (
     START,
     collection_folder,
@@ -107,7 +107,7 @@ class _Asking:
         self._attempts: list[Attempt] = []
         self._hopeless = False
 
-    def ask(self, text: str) -> list[Row]:
+    def ask(self, text: str) -> list[QmdRow]:
         """The rows of the first attempt that has any."""
         if has_models(self._env):
             for mode in ("query", "vsearch"):
@@ -124,7 +124,7 @@ class _Asking:
                 return rows or []
         return []
 
-    def _try(self, mode: str, text: str) -> list[Row] | None:
+    def _try(self, mode: str, text: str) -> list[QmdRow] | None:
         """Rows, or None when that failed."""
         command = (mode, "--json", "-n", str(self._rows), "-c", self._collection, "--", text)
         began = time.monotonic()
@@ -135,7 +135,7 @@ class _Asking:
             seconds=getattr(self._engine.timeouts, mode),
         )
         seconds = time.monotonic() - began
-        rows: list[Row] | None = None
+        rows: list[QmdRow] | None = None
         error = _failure(ended)
         if error is None:
             try:
@@ -161,7 +161,7 @@ class _Asking:
     def give_up(self, why: str) -> None:
         self._attempts.append(Attempt("qmd", START, (self._engine.program,), why))
 
-    def answer(self, rows: Sequence[Row]) -> Answer:
+    def answer(self, rows: Sequence[QmdRow]) -> Answer:
         found: dict[str, Found] = {}
         if rows:
             folder = collection_folder(self._env, self._collection)
@@ -170,7 +170,7 @@ class _Asking:
                 found.setdefault(one.session_id or row.file, one)
         return Answer(tuple(found.values()), tuple(self._attempts), ok=bool(found))
 
-    def _found(self, row: Row, folder: Path | None) -> Found:
+    def _found(self, row: QmdRow, folder: Path | None) -> Found:
         export = _export(row, folder)
         header = header_in(export or (row.text if row.first_line == 1 else ""))
         said = readable(row.text)
@@ -210,7 +210,7 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-def _export(row: Row, folder: Path | None) -> str | None:
+def _export(row: QmdRow, folder: Path | None) -> str | None:
     """The file that a row is about; None when it is not there any more."""
     collection, path = row.address
     if collection is None:
@@ -229,7 +229,7 @@ def _export(row: Row, folder: Path | None) -> str | None:
     return None
 
 
-def _turn(row: Row, export: str | None) -> TurnMark | None:
+def _turn(row: QmdRow, export: str | None) -> ExportedTurn | None:
     """The turn that the piece is from, if the export has it where qmd saw it."""
     if export is None or row.first_line is None or row.line is None:
         return None

@@ -25,7 +25,7 @@ _MARKS = re.compile(r"^(?:(?:\#+|>|-)\s+|>$)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-class Header(NamedTuple):
+class ExportHeader(NamedTuple):
     """What a header says; None where it says nothing."""
 
     session_id: str | None = None
@@ -34,7 +34,7 @@ class Header(NamedTuple):
     date: str | None = None
 
 
-class TurnMark(NamedTuple):
+class ExportedTurn(NamedTuple):
     """What the heading of a turn says."""
 
     number: int
@@ -42,7 +42,7 @@ class TurnMark(NamedTuple):
     time: str
 
 
-def header_in(text: str) -> Header:
+def header_in(text: str) -> ExportHeader:
     """The header in the beginning of a file. Text of the session itself is no header."""
     fields: dict[str, str] = {}
     for line in text.split("\n", _HEAD_LINES)[:_HEAD_LINES]:
@@ -60,7 +60,7 @@ def header_in(text: str) -> Header:
     agent = fields.pop("agent", "").lower()
     if agent and not re.search(r"\s", agent):
         fields["agent"] = agent
-    return Header(**fields)
+    return ExportHeader(**fields)
 
 
 def id_in_name(path: str) -> str | None:
@@ -69,7 +69,7 @@ def id_in_name(path: str) -> str | None:
     return next((one.lower() for one in reversed(list(ids))), None)
 
 
-def turn_at(text: str, line: int, piece: str) -> TurnMark | None:
+def turn_at(text: str, line: int, piece: str) -> ExportedTurn | None:
     """The turn that a line of an export is in; lines count from 1.
 
     None when the line does not have that piece: the file is another one than it was. None also for
@@ -84,7 +84,7 @@ def turn_at(text: str, line: int, piece: str) -> TurnMark | None:
         if found.start() >= end:
             break
         above = found
-    return TurnMark(int(above[1]), above[2]) if above and above[2] else None
+    return ExportedTurn(int(above[1]), above[2]) if above and above[2] else None
 
 
 def readable(text: str) -> str:

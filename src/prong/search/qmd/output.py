@@ -21,7 +21,7 @@ _LONGEST_ERROR = 300
 _LONGEST_PATH = 4096
 
 
-class Row(NamedTuple):
+class QmdRow(NamedTuple):
     """One document that qmd found."""
 
     file: str
@@ -47,7 +47,7 @@ class Unreadable(ValueError):
     """There is no answer in what qmd printed."""
 
 
-def rows_in(output: bytes) -> list[Row]:
+def rows_in(output: bytes) -> list[QmdRow]:
     """The rows in what qmd printed on standard output. Raises `Unreadable`.
 
     An array is the rule. Also taken: an object a line, text before and after, and the words that
@@ -70,7 +70,7 @@ class _Values:
     """The JSON values that begin at the beginning of a line."""
 
     def __init__(self, text: str) -> None:
-        self.rows: list[Row] | None = None
+        self.rows: list[QmdRow] | None = None
         self.error: str | None = None
         decoder = json.JSONDecoder()
         at = work = 0
@@ -103,11 +103,11 @@ class _Values:
             if good or not rows:
                 self._add(good)
 
-    def _add(self, rows: list[Row]) -> None:
+    def _add(self, rows: list[QmdRow]) -> None:
         self.rows = (self.rows or []) + rows
 
 
-def _row(value: Any) -> Row | None:
+def _row(value: Any) -> QmdRow | None:
     if not isinstance(value, dict):
         return None
     row = cast(dict[str, Any], value)
@@ -119,7 +119,7 @@ def _row(value: Any) -> Row | None:
     place = _PLACE.match(text)
     whole = "snippet" not in row and bool(text)
     line = row.get("line")
-    return Row(
+    return QmdRow(
         file.strip(),
         _score(row.get("score")),
         text[place.end() :] if place else text,

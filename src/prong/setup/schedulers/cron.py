@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prong.errors import Corrupt, Dirty, External, UsageError
 from prong.files.edits import Edit
-from prong.setup.schedulers.job import MARKER, Entry, Job, ask, demand, failed
+from prong.setup.schedulers.job import MARKER, Job, ScheduledJob, ask, demand, failed
 
 _BEGIN = f"# {MARKER} Begin."
 _END = "# prong schedule: end."
@@ -32,7 +32,7 @@ class Cron:
     def missing(self) -> str | None:
         return None if shutil.which("crontab") else "crontab is not on PATH"
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> ScheduledJob | None:
         if self.missing() is not None:
             return None
         found = _BLOCK.search(_table())
@@ -41,10 +41,10 @@ class Cron:
         line = found[1].decode("utf-8", "replace").strip()
         fields = line.split(None, 5)
         if len(fields) < 6:
-            return Entry(None, (), active=True)
+            return ScheduledJob(None, (), active=True)
         times = " ".join(fields[:5])
         every = next((span for span in _spans() if _times(span) == times), None)
-        return Entry(every, (fields[5],), active=True, next_run=_next_run(every))
+        return ScheduledJob(every, (fields[5],), active=True, next_run=_next_run(every))
 
     def edits(self, job: Job | None) -> tuple[Edit, ...]:
         table = _table()

@@ -36,7 +36,7 @@ class Job:
         return round(self.every.total_seconds())
 
 
-class Entry(NamedTuple):
+class ScheduledJob(NamedTuple):
     """A job of ours, as it was found with a scheduler."""
 
     every: timedelta | None
@@ -58,7 +58,7 @@ class Scheduler(Protocol):
         """Why it cannot be used here; None when it can."""
         ...
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> ScheduledJob | None:
         """Our job, if there is one."""
         ...
 
@@ -79,13 +79,13 @@ class Scheduler(Protocol):
         ...
 
 
-class Answer(NamedTuple):
+class CommandResult(NamedTuple):
     status: int
     output: bytes
     complaint: str
 
 
-def ask(*argv: str, given: bytes | None = None) -> Answer:
+def ask(*argv: str, given: bytes | None = None) -> CommandResult:
     """Run the scheduler's own program."""
     program = shutil.which(argv[0])
     if program is None:
@@ -103,10 +103,10 @@ def ask(*argv: str, given: bytes | None = None) -> Answer:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise External(f"{argv[0]} does not answer: {error}", argv=list(argv)) from None
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return Answer(done.returncode, done.stdout, "\n".join(lines[-_LAST_LINES:]))
+    return CommandResult(done.returncode, done.stdout, "\n".join(lines[-_LAST_LINES:]))
 
 
-def demand(*argv: str, given: bytes | None = None) -> Answer:
+def demand(*argv: str, given: bytes | None = None) -> CommandResult:
     """The same; raise `External` unless it works."""
     answer = ask(*argv, given=given)
     if answer.status != 0:
@@ -114,7 +114,7 @@ def demand(*argv: str, given: bytes | None = None) -> Answer:
     return answer
 
 
-def failed(argv: Sequence[str], answer: Answer) -> External:
+def failed(argv: Sequence[str], answer: CommandResult) -> External:
     said = f": {answer.complaint.splitlines()[-1]}" if answer.complaint else ""
     return External(
         f"{' '.join(argv)} ended with status {answer.status}{said}",

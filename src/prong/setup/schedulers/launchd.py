@@ -13,7 +13,7 @@ from typing import Any, cast
 from prong.errors import ProngError, Taken
 from prong.files import edits
 from prong.files.edits import Backups, Edit
-from prong.setup.schedulers.job import MARKER, Entry, Job, ask, failed
+from prong.setup.schedulers.job import MARKER, Job, ScheduledJob, ask, failed
 
 _LABEL = "prong.refresh"
 
@@ -29,7 +29,7 @@ class Launchd:
     def missing(self) -> str | None:
         return None if shutil.which("launchctl") else "launchctl is not on PATH"
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> ScheduledJob | None:
         content = edits.read(self._file)
         if not _is_ours(content):
             return None
@@ -44,7 +44,7 @@ class Launchd:
         if self.missing() is None:
             with suppress(ProngError):
                 active = ask("launchctl", "print", f"{self._domain}/{_LABEL}").status == 0
-        return Entry(every, commands, active)
+        return ScheduledJob(every, commands, active)
 
     def edits(self, job: Job | None) -> tuple[Edit, ...]:
         before = edits.read(self._file)

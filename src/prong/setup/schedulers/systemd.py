@@ -13,7 +13,7 @@ from prong import paths
 from prong.errors import ProngError, Taken
 from prong.files import edits
 from prong.files.edits import Backups, Edit
-from prong.setup.schedulers.job import MARKER, Entry, Job, ask, demand
+from prong.setup.schedulers.job import MARKER, Job, ScheduledJob, ask, demand
 
 _NAME = "prong-refresh"
 _TIMER = f"{_NAME}.timer"
@@ -53,7 +53,7 @@ class Systemd:
             return error.message
         return None if answer.status == 0 else "systemd is not running for this user"
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> ScheduledJob | None:
         contents = [edits.read(path) for path in self._files]
         if not any(_is_ours(content) for content in contents):
             return None
@@ -65,7 +65,7 @@ class Systemd:
         if shutil.which("systemctl"):
             with suppress(ProngError):
                 active = ask("systemctl", "--user", "is-active", "--quiet", _TIMER).status == 0
-        return Entry(every, commands, active, _next_run() if active else None)
+        return ScheduledJob(every, commands, active, _next_run() if active else None)
 
     def edits(self, job: Job | None) -> tuple[Edit, ...]:
         wanted: list[bytes | None] = [None, None]

@@ -8,7 +8,7 @@ from prong.model.sessions import Session
 from prong.sessions.transcript import paired
 from prong.tui.content import preview
 from prong.tui.content.preview import Preview
-from prong.tui.content.transcript import Transcript, rule
+from prong.tui.content.transcript import TranscriptLines, rule
 from prong.tui.widgets.lines import Line, Mark, parted
 from prong.views.code_change import patch_lines, stat_rows, summary
 from prong.views.text import clean
@@ -21,7 +21,7 @@ def transcript(app: App, session: Session, turn: int | None = None) -> Preview:
     """All that was said; the turn of that number is seen first."""
     lines: list[Line] = []
     top = 0
-    shown = Transcript(everything=True)
+    shown = TranscriptLines(everything=True)
     known: int | None = None
     for message in paired(app.messages(session)):
         if message.turn is not None and message.turn != known:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from prong.errors import ProngError
-from prong.forks.context_window import Level, level
+from prong.forks.context_window import BudgetLevel, level
 from prong.forks.plan import ForkOptions
 from prong.model.forks import Code, Fork, ForkPlan, Launch, Method
 from prong.model.record import Record
@@ -60,7 +60,7 @@ class Planned(Record, frozen=True):
     plan: ForkPlan
     code: str
     """Which code it starts from, and what changed there."""
-    level: Level
+    level: BudgetLevel
     """How full the window would be."""
     command: str
     turns: tuple[tuple[str, str], ...]
@@ -70,7 +70,7 @@ class Planned(Record, frozen=True):
     """Whether panes can be opened where the person is."""
 
 
-class Made(Record, frozen=True):
+class NewFork(Record, frozen=True):
     """What was made."""
 
     plan: ForkPlan
@@ -104,10 +104,10 @@ def plan(app: App, wish: Wish) -> Planned:
     )
 
 
-def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> Made:
+def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> NewFork:
     """Make the fork, and start it where it is wanted and its program is there."""
     if planned.missing is not None:
-        return Made(planned, tuple(app.forks(planned, wish.count)))
+        return NewFork(planned, tuple(app.forks(planned, wish.count)))
     if run == "pane":
         runs = ForkRuns(prompts=(wish.prompt,) if wish.prompt else ())
         return _started(planned, list(worker_forking.start(app, planned, runs, wish.count)))
@@ -115,17 +115,17 @@ def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> Made:
     launch = forks[0].launch
     if launch is not None:
         launch = app.hooked(planned.agent, launch)
-    return Made(planned, forks, launch=launch)
+    return NewFork(planned, forks, launch=launch)
 
 
-def _started(planned: ForkPlan, done: Sequence[ForkedWorker]) -> Made:
+def _started(planned: ForkPlan, done: Sequence[ForkedWorker]) -> NewFork:
     errors = tuple(one.error for one in done if one.error is not None)
     forks = tuple(one.fork for one in done if one.fork is not None)
     if not forks and errors:
         raise errors[0]
     workers = tuple(one.worker.name for one in done if one.worker is not None)
     launch = forks[0].launch if not workers else None
-    return Made(planned, forks, workers, errors, launch)
+    return NewFork(planned, forks, workers, errors, launch)
 
 
 def ready(app: App, name: str) -> WorkerStatus:
@@ -133,7 +133,7 @@ def ready(app: App, name: str) -> WorkerStatus:
     return app.workers.ready(name)
 
 
-def told(made: Made) -> list[tuple[str, str]]:
+def told(made: NewFork) -> list[tuple[str, str]]:
     """What was made, in lines: a style and a text."""
     lines: list[tuple[str, str]] = []
     for number, fork in enumerate(made.forks):

@@ -15,7 +15,7 @@ from prong.model.search import Hit
 from prong.model.sessions import Conversation, Message, Session, Turn
 from prong.search.passages import Highlighter
 from prong.sessions.transcript import paired
-from prong.tui.content.transcript import Transcript, prompt, rule
+from prong.tui.content.transcript import TranscriptLines, prompt, rule
 from prong.tui.widgets.lines import Line, Mark, line, parted
 from prong.views import turn_table
 from prong.views.code_change import stat_rows
@@ -146,7 +146,7 @@ def _said(
 ) -> Iterator[Line]:
     """All but the prompt, which stands above."""
     asked = False
-    shown = Transcript(highlight)
+    shown = TranscriptLines(highlight)
     for message in islice(messages, _MOST_MESSAGES):
         if message.role == "user" and not asked:
             asked = True
@@ -177,7 +177,7 @@ def _ends(app: App, conversation: Conversation, without: Turn | None) -> Iterato
         seen = read(app, conversation, turn)
         yield from islice(prompt(seen.prompt or "(no prompt)"), _HEAD)
         yield Line()
-        answer = list(Transcript().message(Message("assistant", seen.answer)))
+        answer = list(TranscriptLines().message(Message("assistant", seen.answer)))
         yield from answer[:_HEAD]
         if len(answer) > _HEAD:
             yield Line("…", "dim")

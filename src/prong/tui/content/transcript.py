@@ -24,7 +24,7 @@ _EDITS = (("old_string", "new_string"), ("old_str", "new_str"))
 _PATCH = "*** Begin Patch"
 
 
-class Transcript:
+class TranscriptLines:
     """Makes lines of messages.
 
     Of what tools printed, without `everything`, a few lines are shown: the first, and what matches.

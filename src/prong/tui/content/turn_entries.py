@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from prong.model.sessions import Conversation, SessionRef, Turn
 from prong.sessions.lineage import Forest
 from prong.tui.widgets.lines import Line, Mark, line
-from prong.views.turn_table import Layout, Row, row
+from prong.views.turn_table import Layout, TurnTableRow, row
 
 SNAPSHOT, COMPACTED, FORKED = "●", "≡", "Y"
 MARKS = (
@@ -19,7 +19,7 @@ _ID = 8
 class TurnTable:
     """What all rows of a session share: how wide the columns are."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[TurnTableRow]) -> None:
         self._rows = rows
         self._layout: Layout | None = None
 
@@ -31,7 +31,7 @@ class TurnTable:
 
 class TurnEntry:
     def __init__(
-        self, session: SessionRef, turn: Turn, told: Row, table: TurnTable, marks: str
+        self, session: SessionRef, turn: Turn, told: TurnTableRow, table: TurnTable, marks: str
     ) -> None:
         self.turn = turn
         self._session = session
@@ -75,7 +75,7 @@ def of_conversation(
     ]
 
 
-def _row(turn: Turn) -> Row:
+def _row(turn: Turn) -> TurnTableRow:
     return row(turn, str(turn.index) if turn.index is not None else turn.id[:_ID])
 
 

@@ -20,14 +20,14 @@ _WORDS = ("prompt", "said")
 """Rows that the last turn tells better."""
 
 
-class LastTurn(NamedTuple):
+class LastExchange(NamedTuple):
     """What was said in a worker's session last."""
 
     session: Session | None = None
     lines: Sequence[Line] = ()
 
 
-def described(status: WorkerStatus, last: LastTurn | None = None) -> Iterator[Line]:
+def described(status: WorkerStatus, last: LastExchange | None = None) -> Iterator[Line]:
     """All that is known, and the last turn if it was read."""
     evidence = status.evidence
     detail = f": {clean(evidence.detail)}" if evidence.detail else ""
@@ -45,22 +45,22 @@ def described(status: WorkerStatus, last: LastTurn | None = None) -> Iterator[Li
     yield from last.lines if last else ()
 
 
-def last_turn(app: App, status: WorkerStatus) -> LastTurn:
+def last_turn(app: App, status: WorkerStatus) -> LastExchange:
     """Reads its session, so it is done on a thread."""
     worker = status.worker
     if not worker.session:
-        return LastTurn()
+        return LastExchange()
     try:
         session = app.session(f"{worker.agent}:{worker.session}")
         conversation = app.conversation(session)
         if not conversation.turns:
-            return LastTurn(session)
+            return LastExchange(session)
         turn = conversation.turns[-1]
         if SeedHeader.parse(turn.prompt) and not status.last_line:
-            return LastTurn(session)  # the agent has read it, and nobody has asked anything yet
+            return LastExchange(session)  # the agent has read it, and nobody has asked anything yet
         seen = preview.of_turn(app, conversation, turn)
-        return LastTurn(session, [Line(), rule(f"last turn ({turn.index})"), *seen.lines])
+        return LastExchange(session, [Line(), rule(f"last turn ({turn.index})"), *seen.lines])
     except NotFound:  # nothing was said yet
-        return LastTurn()
+        return LastExchange()
     except (ProngError, OSError) as error:
-        return LastTurn(None, [Line(), *preview.failed(error).lines])
+        return LastExchange(None, [Line(), *preview.failed(error).lines])

@@ -19,7 +19,7 @@ from prong.model.forks import Fork, Launch
 from prong.model.record import Record, replace
 from prong.threads import Newest
 from prong.tui.content import forking
-from prong.tui.content.forking import Made, Planned, Run, Wish
+from prong.tui.content.forking import NewFork, Planned, Run, Wish
 from prong.tui.content.form_words import in_the_form
 from prong.tui.lanes import Lanes
 from prong.tui.screens.dialog import Dialog
@@ -80,7 +80,7 @@ class ForkDialog(Dialog[Next | None]):
         self._title = title
         self._plans = Newest(lanes.forking)
         self._planned: Planned | None = None
-        self._made: Made | None = None
+        self._made: NewFork | None = None
         self._shown: dict[str, str] = {}
         """What stands in the fields that nobody has typed in."""
         self._is_forking = False
@@ -339,7 +339,7 @@ class ForkDialog(Dialog[Next | None]):
             self._made = made
             await self._tell(made, run)
 
-    async def _forked(self, run: Run) -> Made | None:
+    async def _forked(self, run: Run) -> NewFork | None:
         """Make what is shown; None when that was not all, and there is more to be read first."""
         planned, wish = self._planned, self._wished()
         assert planned is not None
@@ -368,7 +368,7 @@ class ForkDialog(Dialog[Next | None]):
         told = f"forking ... {self._seconds} s"
         self._say(f"{told}; it is finished first" if self._is_to_be_left else told)
 
-    async def _tell(self, made: Made, run: Run) -> None:
+    async def _tell(self, made: NewFork, run: Run) -> None:
         if run == "here" and made.launch is not None:
             self.answer(Next("run", made.forks[0], launch=made.launch))
             return

@@ -12,12 +12,12 @@ from prong.search.passages import Highlighter
 from prong.tui.content import preview
 from prong.tui.content.preview import Reader
 from prong.tui.lanes import Lanes
-from prong.tui.screens.view import View, Wish
+from prong.tui.screens.view import MainScreen, Wish
 from prong.tui.widgets.page import Page
 from prong.views.text import clean
 
 
-class PageScreen(View):
+class PageScreen(MainScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "back", "Back"),
         Binding("space", "page_down", "Page down"),

@@ -25,7 +25,7 @@ from prong.tui.garbage import settle
 from prong.tui.index_process import ENDED, IndexProcess, Step
 from prong.tui.lanes import Lanes
 from prong.tui.looking import Looking
-from prong.tui.screens.view import View
+from prong.tui.screens.view import MainScreen
 from prong.tui.widgets.choice import Choice
 from prong.tui.widgets.page import Page
 from prong.tui.widgets.rows import Rows
@@ -51,7 +51,7 @@ _PAGES = {"pagedown": 1, "pageup": -1}
 """Keys that move the cursor of the list while somebody types."""
 
 
-class SessionsScreen(View):
+class SessionsScreen(MainScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", "Search", key_display="/"),
         Binding("a", "turn('agent')", "Agent", show=False),

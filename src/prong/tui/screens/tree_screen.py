@@ -20,7 +20,7 @@ from prong.tui.content.preview import Preview
 from prong.tui.content.tree_entry import TreeEntry
 from prong.tui.lanes import Lanes
 from prong.tui.looking import Looking
-from prong.tui.screens.view import View
+from prong.tui.screens.view import MainScreen
 from prong.tui.widgets.lines import Line, line
 from prong.tui.widgets.page import Page
 from prong.tui.widgets.rows import Rows
@@ -28,7 +28,7 @@ from prong.tui.workers_watch import WorkersWatch
 from prong.views.lineage import LineageRow, rows_of
 
 
-class TreeScreen(View):
+class TreeScreen(MainScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("A", "everything", "All sessions"),
         Binding("ctrl+r", "refresh", "Refresh", show=False),

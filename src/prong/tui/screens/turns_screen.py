@@ -17,7 +17,7 @@ from prong.tui.content import preview, turn_entries
 from prong.tui.content.turn_entries import TurnEntry
 from prong.tui.lanes import Lanes
 from prong.tui.looking import Looking
-from prong.tui.screens.view import View
+from prong.tui.screens.view import MainScreen
 from prong.tui.widgets.page import Page
 from prong.tui.widgets.rows import Rows
 from prong.views.text import age, clean, short_path
@@ -32,7 +32,7 @@ class _Known(Record, frozen=True):
     """With those that a rewind left."""
 
 
-class TurnsScreen(View):
+class TurnsScreen(MainScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "back", "Back"),
         Binding("A", "abandoned", "Rewound", show=False),

@@ -37,13 +37,13 @@ def tell_bug(screen: Screen[Any], event: Worker.StateChanged) -> None:
         screen.notify(text, severity="error", markup=False)
 
 
-class View(Screen[None]):
+class MainScreen(Screen[None]):
     """A screen that is not a dialog."""
 
     class Wished(Message):
         """Somebody wants to see, or do, something with the place where the cursor is."""
 
-        def __init__(self, view: "View", wish: Wish) -> None:
+        def __init__(self, view: "MainScreen", wish: Wish) -> None:
             super().__init__()
             self.view = view
             self.wish: Wish = wish

@@ -17,10 +17,10 @@ from prong.model.sessions import Session
 from prong.model.workers import WorkerState, WorkerStatus
 from prong.threads import Newest
 from prong.tui.content.worker_entry import WorkerEntry, counts, entries_of
-from prong.tui.content.worker_preview import LastTurn, described, last_turn
+from prong.tui.content.worker_preview import LastExchange, described, last_turn
 from prong.tui.lanes import Lanes
 from prong.tui.looking import RESTED
-from prong.tui.screens.view import View
+from prong.tui.screens.view import MainScreen
 from prong.tui.widgets.lines import Line, line
 from prong.tui.widgets.page import Page
 from prong.tui.widgets.rows import Rows
@@ -33,7 +33,7 @@ _WITHOUT_GONE = frozenset({"send", "wait", "stop"})
 _ACTS = frozenset({"attach", "rename", "clone"}) | _ONLY_GONE | _WITHOUT_GONE
 
 
-class WorkersScreen(View):
+class WorkersScreen(MainScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "attach", "Attach"),
         Binding("s", "send", "Send"),
@@ -59,7 +59,7 @@ class WorkersScreen(View):
         self._found: Sequence[WorkerStatus] = ()
         self._lookout = WorkersWatch(lanes.workers, self._see, self.tell)
         self._turns = Newest(lanes.reading)
-        self._last: dict[str, tuple[object, LastTurn]] = {}
+        self._last: dict[str, tuple[object, LastExchange]] = {}
         """By the name of the worker: what its session was when it was read, and what was in it."""
         self._read_now: str | None = None
         """The worker whose session is being read."""

@@ -3,21 +3,21 @@
 from textual.content import Content
 from textual.widgets import Static
 
-from prong.forks.context_window import Level
+from prong.forks.context_window import BudgetLevel
 from prong.model.amounts import counted
 
 _BAR = 20
 _STYLES = {
-    Level.OK: "$text-success",
-    Level.NEAR: "$text-warning",
-    Level.OVER: "$text-error",
-    Level.UNKNOWN: "$text-muted",
+    BudgetLevel.OK: "$text-success",
+    BudgetLevel.NEAR: "$text-warning",
+    BudgetLevel.OVER: "$text-error",
+    BudgetLevel.UNKNOWN: "$text-muted",
 }
-_WORDS = {Level.NEAR: "  close to the window", Level.OVER: "  more than the window"}
+_WORDS = {BudgetLevel.NEAR: "  close to the window", BudgetLevel.OVER: "  more than the window"}
 
 
 class Gauge(Static):
-    def show(self, tokens: int, window: int | None, level: Level) -> None:
+    def show(self, tokens: int, window: int | None, level: BudgetLevel) -> None:
         told = f"about {tokens:,} tokens" if tokens != 1 else counted(tokens, "token")
         if window is None:
             self.update(Content(f"{told}; the model's window is unknown"))

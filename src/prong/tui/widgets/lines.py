@@ -88,7 +88,7 @@ def parted(lines: Iterable[Line]) -> Iterator[Line]:
             yield one._replace(text=one.text[start : start + _LONGEST], marks=tuple(marks))
 
 
-class Row(NamedTuple):
+class ScreenRow(NamedTuple):
     """What is in one line of the screen: a part of a line."""
 
     line: int
@@ -98,19 +98,19 @@ class Row(NamedTuple):
     """Columns left free before it, so that a broken line stands below its own words."""
 
 
-def rows_of(lines: Iterable[Line], columns: int) -> list[Row]:
+def rows_of(lines: Iterable[Line], columns: int) -> list[ScreenRow]:
     """The lines broken to fit. A short one, as most are, is not looked at any further."""
-    rows: list[Row] = []
+    rows: list[ScreenRow] = []
     for number, one in enumerate(lines):
         text = one.text
         if len(text) <= columns and text.isascii():
-            rows.append(Row(number, 0, len(text)))
+            rows.append(ScreenRow(number, 0, len(text)))
         else:
             rows.extend(_broken(number, text, columns, one.hanging))
     return rows
 
 
-def _broken(number: int, text: str, columns: int, hanging: int) -> Iterator[Row]:
+def _broken(number: int, text: str, columns: int, hanging: int) -> Iterator[ScreenRow]:
     if not hanging and (lead := _LEAD.match(text)):
         hanging = lead.end()
     if hanging > columns // 3:
@@ -120,12 +120,12 @@ def _broken(number: int, text: str, columns: int, hanging: int) -> Iterator[Row]
         room = columns - indent
         end = _fitting(text, start, room)
         if end >= len(text):
-            yield Row(number, start, len(text), indent)
+            yield ScreenRow(number, start, len(text), indent)
             return
         space = text.rfind(" ", start + 1, end + 1)
         # A word that is longer than half a line is broken as well: it is no word.
         cut = space if space > start + room // 2 else end
-        yield Row(number, start, cut, indent)
+        yield ScreenRow(number, start, cut, indent)
         start = cut + 1 if text[cut : cut + 1] == " " else cut
         indent = hanging
 

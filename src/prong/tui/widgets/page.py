@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from prong.search.passages import Highlighter
 from prong.tui.widgets.drawing import Drawing
-from prong.tui.widgets.lines import Line, Mark, Row, drawn, rows_of, strip_of
+from prong.tui.widgets.lines import Line, Mark, ScreenRow, drawn, rows_of, strip_of
 from prong.tui.widgets.markup import marks_in
 
 _MANY = 300
@@ -49,7 +49,7 @@ class Page(Drawing, can_focus=True):
         self._lines: Sequence[Line] = ()
         self._shown: Sequence[Line] = ()
         """Those that the rows are of: others may still be broken."""
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[ScreenRow] = ()
         self._columns = 0
         self._highlight: Highlighter = _nothing
         self._top: int | None = None
@@ -101,7 +101,7 @@ class Page(Drawing, can_focus=True):
         if lines is self._lines:
             self._take(lines, rows, columns)
 
-    def _take(self, lines: Sequence[Line], rows: Sequence[Row], columns: int) -> None:
+    def _take(self, lines: Sequence[Line], rows: Sequence[ScreenRow], columns: int) -> None:
         self._shown, self._rows, self._columns = lines, rows, columns
         self._matched = self._in_vain = None
         self.forget_drawn()

@@ -19,7 +19,7 @@ _LEAD = 2
 """Columns before a row: where the cursor is."""
 
 
-class Entry(Protocol):
+class ListEntry(Protocol):
     """What a row of the list shows."""
 
     @property
@@ -48,7 +48,7 @@ class Rows(Drawing, can_focus=True):
     class Moved(Message):
         """Another entry has the cursor, or none has."""
 
-        def __init__(self, rows: "Rows", entry: Entry | None) -> None:
+        def __init__(self, rows: "Rows", entry: ListEntry | None) -> None:
             super().__init__()
             self.rows = rows
             self.entry = entry
@@ -60,7 +60,7 @@ class Rows(Drawing, can_focus=True):
     class Chosen(Message):
         """Somebody pressed Enter on an entry, or clicked twice."""
 
-        def __init__(self, rows: "Rows", entry: Entry) -> None:
+        def __init__(self, rows: "Rows", entry: ListEntry) -> None:
             super().__init__()
             self.rows = rows
             self.entry = entry
@@ -72,7 +72,7 @@ class Rows(Drawing, can_focus=True):
     def __init__(self, height: int = 1, *, id: str | None = None) -> None:  # noqa: A002 -- as every widget calls it
         super().__init__(id=id)
         self._height = height
-        self._entries: Sequence[Entry] = ()
+        self._entries: Sequence[ListEntry] = ()
         self._at = 0
         self._is_moved = False
         """Somebody has moved the cursor."""
@@ -82,18 +82,18 @@ class Rows(Drawing, can_focus=True):
     # -- what is in it -------------------------------------------------------------------------
 
     @property
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[ListEntry]:
         return self._entries
 
     @property
-    def chosen(self) -> Entry | None:
+    def chosen(self) -> ListEntry | None:
         return self._entries[self._at] if self._entries else None
 
     @property
     def position(self) -> int:
         return self._at
 
-    def fill(self, entries: Sequence[Entry], *, keep: bool = True) -> None:
+    def fill(self, entries: Sequence[ListEntry], *, keep: bool = True) -> None:
         """Show other entries. With `keep`, the cursor stays on its entry, and that on its line."""
         before = self.chosen
         line = self._at * self._height - self.scroll_offset.y

@@ -33,7 +33,7 @@ from prong.model.record import Record, replace
 from prong.model.workers import Placement, WorkerInfo
 from prong.workers import names
 from prong.workers.launch import environment, start
-from prong.workers.launch.clone_source import Moment, Origin, Prompted, Rest
+from prong.workers.launch.clone_source import CloneOrigin, Moment, Prompted, Rest
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -76,7 +76,7 @@ def clone(  # noqa: PLR0913 -- all but the first three by name
 
     Raises `Busy` when that takes longer than so many seconds; then nothing was made.
     """
-    origin = Origin.find(app, source)
+    origin = CloneOrigin.find(app, source)
     check_name(app, new)
     if not origin.headless:
         app.terminals.for_worker(terminal)  # a reason not to begin, when there is none
@@ -115,14 +115,14 @@ class _Made(Record, frozen=True):
     fork: Fork | None = None
 
 
-def _called(app: App, origin: Origin, new: str | None) -> str:
+def _called(app: App, origin: CloneOrigin, new: str | None) -> str:
     """What the workspace of a clone is named after: the clone, or the session of no worker."""
     if new is None and origin.worker is not None:
         return names.after(origin.worker.name, {one.name for one in app.workers.records.all()})
     return name_of(new, without_fork(origin.session.title) if origin.session else None)
 
 
-def _made(app: App, origin: Origin, called: str, *, ignored: bool) -> _Made:
+def _made(app: App, origin: CloneOrigin, called: str, *, ignored: bool) -> _Made:
     before = Moment.of(app, origin)
     with _workspace(app, origin, called, ignored=ignored) as (copy, undo):
         if before.last is None:
@@ -140,7 +140,7 @@ def _made(app: App, origin: Origin, called: str, *, ignored: bool) -> _Made:
 
 @contextmanager
 def _workspace(
-    app: App, origin: Origin, called: str, *, ignored: bool
+    app: App, origin: CloneOrigin, called: str, *, ignored: bool
 ) -> Generator[tuple[WorkspaceCopy, Undo]]:
     settings = app.settings.workspace
     path, branch = WorkspaceNames(app, workspace_copy.top_of(origin.folder)).free(called)
@@ -169,7 +169,7 @@ def _workspace(
             raise
 
 
-def _forked(app: App, origin: Origin, copy: WorkspaceCopy, before: Moment) -> _Made:
+def _forked(app: App, origin: CloneOrigin, copy: WorkspaceCopy, before: Moment) -> _Made:
     worker = origin.worker
     options = ForkOptions(
         into=copy.folder,
@@ -192,7 +192,7 @@ def _forked(app: App, origin: Origin, copy: WorkspaceCopy, before: Moment) -> _M
     return _Made(copy, fork.launch, plan.command or _command(store), fork.child.id, fork)
 
 
-def _begun(app: App, origin: Origin, copy: WorkspaceCopy) -> _Made:
+def _begun(app: App, origin: CloneOrigin, copy: WorkspaceCopy) -> _Made:
     """Nothing was said in the source yet: its copy begins with nothing as well."""
     worker = origin.worker
     command = (worker.command if worker else None) or None
@@ -213,7 +213,7 @@ def _command(store: AgentStore) -> str | tuple[str, ...]:
 
 def _started(
     app: App,
-    origin: Origin,
+    origin: CloneOrigin,
     made: _Made,
     new: str | None,
     terminal: str | None,
@@ -232,7 +232,7 @@ def _started(
         return replace(started, warnings=(*fork, *told))
 
 
-def _trust(app: App, origin: Origin, made: _Made) -> None:
+def _trust(app: App, origin: CloneOrigin, made: _Made) -> None:
     store = app.store(origin.agent)
     if isinstance(store, HasTrust) and not store.is_trusted(made.copy.folder):
         try:
@@ -241,7 +241,7 @@ def _trust(app: App, origin: Origin, made: _Made) -> None:
             raise _with_copy(error, made) from None
 
 
-def _draft(app: App, origin: Origin, made: _Made, new: str | None) -> WorkerInfo:
+def _draft(app: App, origin: CloneOrigin, made: _Made, new: str | None) -> WorkerInfo:
     worker, copy = origin.worker, made.copy
     taken = {one.name for one in app.workers.records.all()}
     after = names.after(worker.name, taken) if worker else names.made_up(taken)
@@ -283,7 +283,7 @@ def _with_copy(error: ProngError, made: _Made) -> ProngError:
     return error
 
 
-def _differences(origin: Origin, started: WorkerInfo) -> list[str]:
+def _differences(origin: CloneOrigin, started: WorkerInfo) -> list[str]:
     """What is not as it was when the source was started."""
     worker = origin.worker
     if worker is None:

@@ -29,7 +29,7 @@ class Prompted(Exception):
     """A prompt came while the source was copied."""
 
 
-class Origin(Record, frozen=True):
+class CloneOrigin(Record, frozen=True):
     """What is cloned."""
 
     agent: str
@@ -42,7 +42,7 @@ class Origin(Record, frozen=True):
     """The file that was named instead of a session."""
 
     @classmethod
-    def find(cls, app: App, text: str) -> Origin:
+    def find(cls, app: App, text: str) -> CloneOrigin:
         worker = app.workers.current(text)
         if worker is not None:
             return cls.of_worker(app, worker)
@@ -62,11 +62,11 @@ class Origin(Record, frozen=True):
         return cls(session.agent, Path(session.cwd), None, session, path)
 
     @classmethod
-    def of_worker(cls, app: App, worker: WorkerInfo) -> Origin:
+    def of_worker(cls, app: App, worker: WorkerInfo) -> CloneOrigin:
         fitting = (one for one in app.sessions(worker.agent) if one.id == worker.session)
         return cls(worker.agent, worker.workspace, worker, next(fitting, None))
 
-    def now(self, app: App) -> Origin:
+    def now(self, app: App) -> CloneOrigin:
         """The same, with the session that it has open by now."""
         if self.worker is None:
             return self
@@ -107,7 +107,7 @@ class Rest:
         self._waiting = waiting
         self._told = ""
 
-    def wait_for(self, origin: Origin) -> Origin:
+    def wait_for(self, origin: CloneOrigin) -> CloneOrigin:
         while True:
             if origin.worker is not None:
                 self._wait_for_worker(origin.worker.name)
@@ -162,14 +162,14 @@ class Moment(Record, frozen=True):
     """The id of the last turn."""
 
     @classmethod
-    def of(cls, app: App, origin: Origin) -> Moment:
+    def of(cls, app: App, origin: CloneOrigin) -> Moment:
         session = origin.session
         # Looked at before the file is read: what is added while we read shows as a change.
         signature = _signature(session)
         turns = app.store(origin.agent).conversation(session).turns if session else ()
         return cls(session, signature, turns[-1].id if turns else None)
 
-    def refuse_prompt(self, app: App, origin: Origin) -> None:
+    def refuse_prompt(self, app: App, origin: CloneOrigin) -> None:
         """Raise `Prompted` when the source is not at rest any more, or no longer where it was."""
         now = origin.now(app)
         same = (now.session and now.session.ref) == (self.session and self.session.ref)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prong.agents.codex import words
-from prong.agents.codex.facts import Facts
+from prong.agents.codex.facts import CodexFacts
 from prong.model.turn_text import TurnText
 from prong.storage.scan_cache import NoCache
 from prong.testing.contract import MemoryCache, TextCollector
@@ -139,14 +139,14 @@ def test_what_cannot_be_kept_is_read_again(codex: Codex, monkeypatch: pytest.Mon
     codex.store.scan_texts(NoCache(), usual)
     assert [turn.index for turn in usual.files[codex.session(ids[0]).file].turns] == [2]
     most: list[int] = []
-    keep = words.Listening.summarise
+    keep = words.CodexListener.summarise
 
-    def summarise(self: words.Listening, *given: Any) -> Facts:
+    def summarise(self: words.CodexListener, *given: Any) -> CodexFacts:
         facts = keep(self, *given)
         most.append(sum(heard.words.size for heard in self.waiting))
         return facts
 
-    monkeypatch.setattr(words.Listening, "summarise", summarise)
+    monkeypatch.setattr(words.CodexListener, "summarise", summarise)
     monkeypatch.setattr(words, "_MOST_KEPT", 20_000)
     sink = TextCollector()
     codex.store.scan_texts(NoCache(), sink)

@@ -1,4 +1,4 @@
-"""How Claude Code is started. What the real program does with it is in tests/e2e/workers/test_launch.py."""
+"""How Claude Code is started. What the real program makes of it: tests/e2e/workers."""
 
 import shlex
 from pathlib import Path

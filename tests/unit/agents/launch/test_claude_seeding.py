@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prong.agents.claude import seed
-from prong.agents.headless import NOTHING_SAID, Answer
+from prong.agents.headless import NOTHING_SAID, ProgramAnswer
 from prong.model.forks import Child, ForkPoint
 from prong.model.record import replace
 from prong.model.sessions import SessionRef
@@ -100,7 +100,7 @@ class TestAnswer:
         ],
     )
     def test_ready(self, output: list[str]) -> None:
-        assert seed.answer(output) == Answer(ID, "Ready.", None)
+        assert seed.answer(output) == ProgramAnswer(ID, "Ready.", None)
 
     def test_several_messages(self) -> None:
         output = [INIT, said(text("Let me see.")), said(text("Ready."), id="m2"), DONE]
@@ -109,19 +109,19 @@ class TestAnswer:
     def test_an_api_error(self) -> None:
         end = line(type="result", subtype="success", is_error=True, result="API Error: 400 x")
         spoken = said(text("API Error: 400 x"), message={"model": "<synthetic>"})
-        assert seed.answer([INIT, spoken, end]) == Answer(ID, "", "API Error: 400 x")
+        assert seed.answer([INIT, spoken, end]) == ProgramAnswer(ID, "", "API Error: 400 x")
 
     def test_a_failed_run(self) -> None:
         end = line(
             type="result", subtype="error_during_execution", is_error=True, errors=["a", "b"]
         )
-        assert seed.answer([INIT, end]) == Answer(ID, "", "a; b")
+        assert seed.answer([INIT, end]) == ProgramAnswer(ID, "", "a; b")
         end = line(type="result", subtype="error_max_turns", is_error=True)
-        assert seed.answer([INIT, end]) == Answer(ID, "", "error_max_turns")
+        assert seed.answer([INIT, end]) == ProgramAnswer(ID, "", "error_max_turns")
 
     def test_no_answer(self) -> None:
-        assert seed.answer([INIT, said(THOUGHT), DONE]) == Answer(ID, "", NOTHING_SAID)
+        assert seed.answer([INIT, said(THOUGHT), DONE]) == ProgramAnswer(ID, "", NOTHING_SAID)
 
     def test_it_ended_early(self) -> None:
-        assert seed.answer([]) == Answer(None, "", NOTHING_SAID)
-        assert seed.answer([INIT, said(text("Rea"))]) == Answer(ID, "Rea", NOTHING_SAID)
+        assert seed.answer([]) == ProgramAnswer(None, "", NOTHING_SAID)
+        assert seed.answer([INIT, said(text("Rea"))]) == ProgramAnswer(ID, "Rea", NOTHING_SAID)

@@ -1,4 +1,4 @@
-"""How Codex is started. What the real program does with it is in tests/e2e/workers/test_launch.py."""
+"""How Codex is started. What the real program makes of it: tests/e2e/workers."""
 
 import json
 import os

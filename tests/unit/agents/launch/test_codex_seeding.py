@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prong.agents.codex import seed
-from prong.agents.headless import NOTHING_SAID, Answer
+from prong.agents.headless import NOTHING_SAID, ProgramAnswer
 from prong.model.forks import Child, ForkPoint
 from prong.model.sessions import SessionRef
 from prong.testing.home import IsolatedHome
@@ -131,7 +131,7 @@ class TestAnswer:
         ],
     )
     def test_ready(self, output: list[str]) -> None:
-        assert seed.answer(output) == Answer(ID, "Ready.", None)
+        assert seed.answer(output) == ProgramAnswer(ID, "Ready.", None)
 
     @pytest.mark.parametrize(
         ("failure", "error"),
@@ -139,12 +139,12 @@ class TestAnswer:
     )
     def test_a_failed_turn(self, failure: str, error: str) -> None:
         failed = line(type="turn.failed", error={"message": failure})
-        assert seed.answer([START, WARNING, failed]) == Answer(ID, "", error)
+        assert seed.answer([START, WARNING, failed]) == ProgramAnswer(ID, "", error)
         shown = line(type="error", message=failure)
-        assert seed.answer([START, shown]) == Answer(ID, "", error)
+        assert seed.answer([START, shown]) == ProgramAnswer(ID, "", error)
 
     def test_no_answer(self) -> None:
         thought = item("reasoning", text="hm")
-        assert seed.answer([START, thought, DONE]) == Answer(ID, "", NOTHING_SAID)
-        assert seed.answer([START]) == Answer(ID, "", NOTHING_SAID)
-        assert seed.answer([]) == Answer(None, "", NOTHING_SAID)
+        assert seed.answer([START, thought, DONE]) == ProgramAnswer(ID, "", NOTHING_SAID)
+        assert seed.answer([START]) == ProgramAnswer(ID, "", NOTHING_SAID)
+        assert seed.answer([]) == ProgramAnswer(None, "", NOTHING_SAID)

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.search.qmd.exported import Header, TurnMark, header_in, id_in_name, readable, turn_at
+from prong.search.qmd.exported import (
+    ExportedTurn,
+    ExportHeader,
+    header_in,
+    id_in_name,
+    readable,
+    turn_at,
+)
 
 ID = "60309e1e-c4ea-4d6d-8da1-21732781ce4d"
 
@@ -35,11 +42,13 @@ def test_a_whole_header() -> None:
         f"# Limits\n\n**Session ID:** {ID}\n**Working Directory:** /home/me/a b_c_\n"
         "**Date:** 2026-01-07T00:11:47.756Z\n**Agent:** Claude\n**Repo:** x\n\n---\n\nhello\n"
     )
-    assert header_in(text) == Header(ID, "claude", "/home/me/a b_c_", "2026-01-07T00:11:47.756Z")
+    assert header_in(text) == ExportHeader(
+        ID, "claude", "/home/me/a b_c_", "2026-01-07T00:11:47.756Z"
+    )
 
 
 def test_an_agent_by_another_name_is_not_known() -> None:
-    assert header_in("Agent: Claude Code\nDate: today\n") == Header(date="today")
+    assert header_in("Agent: Claude Code\nDate: today\n") == ExportHeader(date="today")
 
 
 def test_the_first_of_two_counts() -> None:
@@ -48,11 +57,11 @@ def test_the_first_of_two_counts() -> None:
 
 def test_the_conversation_is_no_header() -> None:
     text = f"# T\n\nDate: today\n\n## Turn 1\n\nSession ID: {ID}\n"
-    assert header_in(text) == Header(date="today")
+    assert header_in(text) == ExportHeader(date="today")
 
 
 def test_far_below_is_no_header() -> None:
-    assert header_in("word\n" * 100 + f"Session ID: {ID}\n") == Header()
+    assert header_in("word\n" * 100 + f"Session ID: {ID}\n") == ExportHeader()
 
 
 @pytest.mark.parametrize(
@@ -108,8 +117,8 @@ Time: 2026-01-07T00:20:00.000Z
 
 > Without a time.
 """
-ONE = TurnMark(1, "2026-01-07T00:11:47.756Z")
-TWELVE = TurnMark(12, "2026-01-07T00:20:00.000Z")
+ONE = ExportedTurn(1, "2026-01-07T00:11:47.756Z")
+TWELVE = ExportedTurn(12, "2026-01-07T00:20:00.000Z")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +139,7 @@ TWELVE = TurnMark(12, "2026-01-07T00:20:00.000Z")
         (10**9, "", None),
     ],
 )
-def test_the_turn_of_a_line(line: int, piece: str, turn: TurnMark | None) -> None:
+def test_the_turn_of_a_line(line: int, piece: str, turn: ExportedTurn | None) -> None:
     assert turn_at(EXPORT, line, piece) == turn
     assert turn_at(EXPORT.replace("\n", "\r\n"), line, piece) == turn
 

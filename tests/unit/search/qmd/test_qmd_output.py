@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.search.qmd.output import Row, Unreadable, complaint_in, embeddings_wanted, rows_in
+from prong.search.qmd.output import QmdRow, Unreadable, complaint_in, embeddings_wanted, rows_in
 from tests.unit.search.stand_in import FILE, NEEDS, ROW, ROWS
 
-EXPECTED = Row(FILE, 0.49, "A token bucket\nfor the API.\n", 7, 8)
+EXPECTED = QmdRow(FILE, 0.49, "A token bucket\nfor the API.\n", 7, 8)
 LINE = json.dumps(ROW)
 
 
@@ -144,7 +144,7 @@ def test_what_is_too_long_for_a_path_is_none() -> None:
     ],
 )
 def test_scores(score: Any, expected: float) -> None:
-    assert rows_in(json.dumps([{"file": "a", "score": score}]).encode()) == [Row("a", expected)]
+    assert rows_in(json.dumps([{"file": "a", "score": score}]).encode()) == [QmdRow("a", expected)]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_pieces(fields: dict[str, Any], text: str, first: int | None) -> None:
     ],
 )
 def test_addresses(file: str, address: tuple[str | None, str]) -> None:
-    assert Row(file, 0).address == address
+    assert QmdRow(file, 0).address == address
 
 
 NODE = """file:///x/getLlama.js:293
@@ -242,7 +242,7 @@ banners = st.lists(
 )
 
 
-def check(rows: list[Row]) -> None:
+def check(rows: list[QmdRow]) -> None:
     for row in rows:
         assert row.file
         assert 0 <= row.score <= 1

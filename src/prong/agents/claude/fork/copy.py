@@ -19,7 +19,7 @@ from prong.agents.claude import transcript
 from prong.agents.claude.folders import project_folder
 from prong.agents.claude.fork import sidecars
 from prong.agents.claude.fork.source import ClaudeSource
-from prong.agents.claude.transcript import LastPrompt, Node
+from prong.agents.claude.transcript import LastPrompt, TranscriptNode
 from prong.agents.claude.tree import Tree
 from prong.agents.common import alone, path_text
 from prong.errors import Corrupt, Taken
@@ -68,7 +68,7 @@ def write(
     return target, written
 
 
-def _closing_lines(child: Child, fork: Tree, last: Node) -> Iterator[dict[str, Any]]:
+def _closing_lines(child: Child, fork: Tree, last: TranscriptNode) -> Iterator[dict[str, Any]]:
     """Lines that keep the CLI from answering for the model, and that it never sends.
 
     A session that ends with a line of the user is resumed with `No response requested.` behind it,
@@ -166,7 +166,7 @@ class _Copy:
         for node in self._with_sidechains(fork.nodes.values()):
             yield node.length, self._record(node)
 
-    def _with_sidechains(self, nodes: Iterable[Node]) -> Iterator[Node]:
+    def _with_sidechains(self, nodes: Iterable[TranscriptNode]) -> Iterator[TranscriptNode]:
         """Old CLIs wrote the lines of sub-agents between those of the conversation."""
         beside = [node for node in self.source.transcript.nodes.values() if node.sidechain]
         if not beside:
@@ -178,7 +178,7 @@ class _Copy:
                 yield beside.pop()
             yield node
 
-    def _record(self, node: Node) -> dict[str, Raw]:
+    def _record(self, node: TranscriptNode) -> dict[str, Raw]:
         """The line as the fork has it."""
         fields = _decoded(_read(self.source.file, node))
         if node.parent != self.source.transcript.nodes[node.uuid].parent:
@@ -216,7 +216,7 @@ def _with_line_break(message: Raw) -> Raw:
     return _raw(fields)
 
 
-def _read(file: BinaryIO, node: Node) -> bytes:
+def _read(file: BinaryIO, node: TranscriptNode) -> bytes:
     file.seek(node.offset)
     return file.read(node.length)
 

@@ -12,9 +12,9 @@ from itertools import pairwise
 from msgspec import structs
 
 from prong.agents.claude import turns
-from prong.agents.claude.transcript import LastPrompt, Node, Transcript
+from prong.agents.claude.transcript import ClaudeTranscript, LastPrompt, TranscriptNode
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import Span
+from prong.agents.claude.turns import ClaudeSpan
 from prong.errors import Corrupt, NotFound
 from prong.model.forks import Cut
 from prong.model.record import Record
@@ -23,17 +23,17 @@ from prong.model.record import Record
 class Selection(Record, frozen=True):
     """The lines of a fork."""
 
-    nodes: list[Node]
+    nodes: list[TranscriptNode]
     """In the order of the conversation."""
-    context: list[Node]
+    context: list[TranscriptNode]
     """Those that the model would get."""
-    spans: list[Span]
+    spans: list[ClaudeSpan]
     """The turns, each with all of its lines."""
-    rest: list[Span]
+    rest: list[ClaudeSpan]
     """The turns that come after the cut."""
     fork: Tree
     """The same lines as they will be read from the fork: in file order, hung to each other."""
-    unanswered: Node | None
+    unanswered: TranscriptNode | None
     """The last thing that was said, where the session went on without an answer to it."""
 
     @property
@@ -41,7 +41,7 @@ class Selection(Record, frozen=True):
         return [span.opener.uuid for span in self.spans if span.opener]
 
 
-def select(tree: Tree, whole: turns.Cut, cut: Cut) -> Selection:
+def select(tree: Tree, whole: turns.ClaudeTurnCut, cut: Cut) -> Selection:
     """Select the lines up to and with one turn, active or on an abandoned branch."""
     tree, active, last = _branch(tree, whole, cut.turn)
     spans, rest = active[: last + 1], active[last + 1 :]
@@ -63,7 +63,9 @@ def select(tree: Tree, whole: turns.Cut, cut: Cut) -> Selection:
     return Selection(nodes, context, spans, rest, _fork(tree, nodes, context), unanswered)
 
 
-def _branch(tree: Tree, whole: turns.Cut, turn: str | None) -> tuple[Tree, list[Span], int]:
+def _branch(
+    tree: Tree, whole: turns.ClaudeTurnCut, turn: str | None
+) -> tuple[Tree, list[ClaudeSpan], int]:
     """The conversation that a turn is in, cut into turns, and the number of the turn."""
     if turn is None:
         return tree, whole.active, 0
@@ -80,14 +82,14 @@ def _branch(tree: Tree, whole: turns.Cut, turn: str | None) -> tuple[Tree, list[
     raise NotFound(f"turn {turn} no longer exists", hint="prong turns --all")
 
 
-def _end_of(span: Span) -> Node:
+def _end_of(span: ClaudeSpan) -> TranscriptNode:
     """Where an abandoned turn ends: its last line, unless that was only hung beside the others."""
     parents = {node.parent for node in span.nodes}
     ends = [node for node in span.nodes if node.uuid not in parents and node.type != "progress"]
     return ends[-1] if ends else span.nodes[-1]
 
 
-def _is_later(node: Node, prompt: Node | None, tree: Tree) -> bool:
+def _is_later(node: TranscriptNode, prompt: TranscriptNode | None, tree: Tree) -> bool:
     """True for the rest of a message that was still streaming when the next prompt was written.
 
     It is sent with the beginning of its message, but only from the next turn on.
@@ -95,7 +97,7 @@ def _is_later(node: Node, prompt: Node | None, tree: Tree) -> bool:
     return prompt is not None and node.order > prompt.order and tree.descends(node, prompt)
 
 
-def _until_the_last_answer(nodes: list[Node]) -> list[Node]:
+def _until_the_last_answer(nodes: list[TranscriptNode]) -> list[TranscriptNode]:
     end = len(nodes)
     for index in range(len(nodes) - 1, -1, -1):
         if _is_spoken(nodes[index]):
@@ -114,21 +116,21 @@ def _until_the_last_answer(nodes: list[Node]) -> list[Node]:
     return nodes[:end]
 
 
-def _is_note(node: Node, *, unanswered: bool) -> bool:
+def _is_note(node: TranscriptNode, *, unanswered: bool) -> bool:
     """What the CLI adds to a turn: about its end, or what the prompt was expanded to."""
     if node.type == "user":
         return node.meta and unanswered
     return not node.local and not node.boundary
 
 
-def _is_spoken(node: Node) -> bool:
+def _is_spoken(node: TranscriptNode) -> bool:
     if node.type == "assistant" or node.results or node.summary or node.queued:
         return True
     prompt = node.prompt
     return prompt is not None and (prompt.interrupt or prompt.worded or prompt.position != b"")
 
 
-def _without_compactions(nodes: Iterable[Node]) -> Iterable[Node]:
+def _without_compactions(nodes: Iterable[TranscriptNode]) -> Iterable[TranscriptNode]:
     """The words that were said, without the summaries and what the CLI wrote around them.
 
     A session may begin with the summary of another file. That one stays: its words are not here.
@@ -144,12 +146,12 @@ def _without_compactions(nodes: Iterable[Node]) -> Iterable[Node]:
             yield node
 
 
-def _fork(tree: Tree, nodes: list[Node], context: list[Node]) -> Tree:
+def _fork(tree: Tree, nodes: list[TranscriptNode], context: list[TranscriptNode]) -> Tree:
     """What will be read from the fork; raises `Corrupt` when that is another conversation."""
     chain = [node.uuid for node in nodes if node.uuid in tree.depths]
     chain.sort(key=tree.depths.__getitem__)
     lines = _relinked(tree, nodes, chain)
-    read = Transcript(nodes={node.uuid: node for node in lines})
+    read = ClaudeTranscript(nodes={node.uuid: node for node in lines})
     fork = Tree(read)
     if _is_compacted_alike(fork, context):
         return fork
@@ -165,7 +167,7 @@ def _fork(tree: Tree, nodes: list[Node], context: list[Node]) -> Tree:
     return fork
 
 
-def _is_compacted_alike(fork: Tree, context: list[Node]) -> bool:
+def _is_compacted_alike(fork: Tree, context: list[TranscriptNode]) -> bool:
     """True when a fork that ends with a compaction gives the model the same lines.
 
     Lines that a compaction preserved stand before its boundary in the file. A session that goes on
@@ -177,7 +179,7 @@ def _is_compacted_alike(fork: Tree, context: list[Node]) -> bool:
     return [node.uuid for node in fork.context()] == [node.uuid for node in context]
 
 
-def _relinked(tree: Tree, nodes: list[Node], chain: list[str]) -> list[Node]:
+def _relinked(tree: Tree, nodes: list[TranscriptNode], chain: list[str]) -> list[TranscriptNode]:
     """The nodes in file order, those whose parent was cut away hung to the nearest that is left.
 
     All others keep their parents: the CLI reads the same tree from them as from the source. Only
@@ -188,7 +190,7 @@ def _relinked(tree: Tree, nodes: list[Node], chain: list[str]) -> list[Node]:
     before = dict(pairwise(reversed(chain)))
     depths = tree.depths
 
-    def relinked(node: Node) -> Node:
+    def relinked(node: TranscriptNode) -> TranscriptNode:
         in_chain = node.uuid in depths
         circular = in_chain and depths.get(node.parent or "", -1) >= depths[node.uuid]
         if node.parent is None or (node.parent in left and not circular):
@@ -199,7 +201,7 @@ def _relinked(tree: Tree, nodes: list[Node], chain: list[str]) -> list[Node]:
     return [relinked(node) for node in sorted(nodes, key=lambda node: node.order)]
 
 
-def _ancestor(tree: Tree, node: Node, left: set[str]) -> str | None:
+def _ancestor(tree: Tree, node: TranscriptNode, left: set[str]) -> str | None:
     """The nearest line above one that hangs beside the chain."""
     seen = {node.uuid}
     while (parent := tree.parent_of(node, seen)) and parent.uuid not in seen:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from prong.agents.claude.fork.source import ClaudeSource
-from prong.agents.claude.transcript import Node
+from prong.agents.claude.transcript import TranscriptNode
 from prong.agents.common import path_text
 from prong.files.publication import Publication, copy_file, writer
 from prong.files.regular import open_regular, read_regular
@@ -90,7 +90,7 @@ def _results(home: Path) -> list[Path]:
         return []
 
 
-def launched(source: ClaudeSource, nodes: Iterable[Node]) -> list[SubAgent]:
+def launched(source: ClaudeSource, nodes: Iterable[TranscriptNode]) -> list[SubAgent]:
     """The sub-agents that these lines started, and those that they started in turn."""
     calls = {call.id for node in nodes for call in node.calls}
     rest = list(source.conversation.subagents)

@@ -7,10 +7,10 @@ from typing import BinaryIO
 from prong.agents import jsonl
 from prong.agents.claude import subagents, turns
 from prong.agents.claude.fork.selection import Selection, select
-from prong.agents.claude.messages import Renderer
-from prong.agents.claude.transcript import Transcript
+from prong.agents.claude.messages import ClaudeRenderer
+from prong.agents.claude.transcript import ClaudeTranscript
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import Span
+from prong.agents.claude.turns import ClaudeSpan
 from prong.errors import Corrupt
 from prong.model.forks import Cut, Extent
 from prong.model.sessions import Conversation, Message, Session, Skipped, TurnKind, View
@@ -20,7 +20,7 @@ class ClaudeSource:
     """Holds the file open, so that its bytes are those that were read, whatever happens to it."""
 
     def __init__(
-        self, session: Session, file: BinaryIO, transcript: Transcript, *, live: bool
+        self, session: Session, file: BinaryIO, transcript: ClaudeTranscript, *, live: bool
     ) -> None:
         if not transcript.nodes and transcript.bad:
             raise Corrupt(f"cannot read anything in {session.path}", path=str(session.path))
@@ -39,7 +39,7 @@ class ClaudeSource:
         return Tree(self.transcript)
 
     @cached_property
-    def whole(self) -> turns.Cut:
+    def whole(self) -> turns.ClaudeTurnCut:
         return turns.cut(self.tree)
 
     @property
@@ -90,7 +90,7 @@ class ClaudeSource:
             for node in span.nodes
             if number
         }
-        renderer = Renderer(self.file, self.transcript, View.HISTORY)
+        renderer = ClaudeRenderer(self.file, self.transcript, View.HISTORY)
         for node in chosen.nodes if cut.full else chosen.context:
             yield from renderer.render([node], numbers.get(node.uuid))
 
@@ -109,7 +109,7 @@ class ClaudeSource:
             if told
         )
 
-    def _notification(self, span: Span) -> str:
+    def _notification(self, span: ClaudeSpan) -> str:
         opener = span.opener
         if opener is None or opener.prompt is None:
             return ""

@@ -14,7 +14,7 @@ from prong.agents.claude.launch import environment
 from prong.agents.claude.settings import trust
 from prong.agents.settings import mcp_servers
 from prong.agents.settings import trust as trusting
-from prong.agents.settings.file import Text
+from prong.agents.settings.file import SettingsText
 from prong.agents.settings.mcp_base import McpChange, McpEntry, McpScope, McpServer
 from prong.errors import ConfigError, External
 from prong.files.edits import read
@@ -120,7 +120,7 @@ class ClaudeMcp:
 
 def _loaded(path: Path) -> Any:
     try:
-        return json.loads(Text.decode(path, read(path)).text or "{}")
+        return json.loads(SettingsText.decode(path, read(path)).text or "{}")
     except (ValueError, RecursionError) as error:
         message = f"{path} is not JSON ({error}): prong leaves it unchanged"
         raise ConfigError(message, path=str(path)) from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from prong.agents.settings import json_text, trust
-from prong.agents.settings.file import Text
+from prong.agents.settings.file import SettingsText
 from prong.errors import ConfigError
 
 _ACCEPTED = "hasTrustDialogAccepted"
@@ -40,7 +40,7 @@ def file_of(root: Path) -> Path:
 def is_trusted(folder: Path, root: Path) -> bool:
     path = file_of(root)
     try:
-        data = _loaded(path, Text.decode(path, _read(path)).text)
+        data = _loaded(path, SettingsText.decode(path, _read(path)).text)
     except ConfigError:
         return False
     projects: Any = data.get("projects")
@@ -54,7 +54,7 @@ def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
     """The file as it is, and with the folder trusted; nothing else of it changes."""
     path = file_of(root)
     before = _read(path)
-    decoded = Text.decode(path, before)
+    decoded = SettingsText.decode(path, before)
     text = decoded.text if decoded.text.strip() else "{}"
     data = _loaded(path, text)
     key = str(trust.project(folder))

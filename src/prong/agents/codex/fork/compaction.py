@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from prong.agents import jsonl
 from prong.agents.codex.history import OpenFiles, Piece, Segment
 from prong.agents.codex.messages import as_dict, as_text
-from prong.agents.codex.rollout import Kind
-from prong.agents.codex.turns import Span
+from prong.agents.codex.rollout import EntryKind
+from prong.agents.codex.turns import CodexSpan
 
 
 class Gap(NamedTuple):
@@ -26,20 +26,20 @@ class Gap(NamedTuple):
         return segment is self.segment and self.start <= offset < self.stop
 
 
-def gaps(spans: Iterable[Span], files: OpenFiles) -> list[Gap]:
+def gaps(spans: Iterable[CodexSpan], files: OpenFiles) -> list[Gap]:
     """What compactions wrote into these turns."""
     return [
         gap for span in spans for task in _tasks(span.pieces) for gap in _task_gaps(task, files)
     ]
 
 
-def undone(spans: Iterable[Span], gaps: Iterable[Gap]) -> list[Span]:
+def undone(spans: Iterable[CodexSpan], gaps: Iterable[Gap]) -> list[CodexSpan]:
     """The turns without what compactions wrote."""
     gaps = list(gaps)
     if not gaps:
         return list(spans)
     return [
-        Span(
+        CodexSpan(
             span.id,
             span.prompt,
             [
@@ -59,11 +59,11 @@ def _tasks(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
     task: list[Piece] = []
     for piece in pieces:
         kind = piece[1].kind
-        if kind is Kind.START and task:
+        if kind is EntryKind.START and task:
             yield task
             task = []
         task.append(piece)
-        if kind in (Kind.END, Kind.ABORT):
+        if kind in (EntryKind.END, EntryKind.ABORT):
             yield task
             task = []
     if task:
@@ -71,18 +71,18 @@ def _tasks(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
 
 
 def _task_gaps(task: list[Piece], files: OpenFiles) -> Iterator[Gap]:
-    if not any(entry.kind is Kind.COMPACTED for _, entry in task):
+    if not any(entry.kind is EntryKind.COMPACTED for _, entry in task):
         return
     has_prompt = any(entry.kind is segment.prompt_kind for segment, entry in task)
-    if task[0][1].kind is Kind.START and not has_prompt:
+    if task[0][1].kind is EntryKind.START and not has_prompt:
         first, last = _gap(task[0]), _gap(task[-1])
         yield Gap(first.segment, first.start, last.stop)
         return
     for number, (segment, entry) in enumerate(task):
-        if entry.kind is Kind.COMPACTED:
+        if entry.kind is EntryKind.COMPACTED:
             yield _gap((segment, entry))
             yield from map(_gap, _summary(task[: number + 1], files))
-        elif entry.kind is Kind.COMPACTION_NOTE:
+        elif entry.kind is EntryKind.COMPACTION_NOTE:
             yield _gap((segment, entry))
 
 
@@ -98,9 +98,9 @@ def _summary(task: list[Piece], files: OpenFiles) -> Iterator[Piece]:
     found = False
     for piece in reversed(before):
         kind = piece[1].kind
-        if kind is Kind.TOKENS:
+        if kind is EntryKind.TOKENS:
             continue
-        if kind is not Kind.ITEM:
+        if kind is not EntryKind.ITEM:
             return
         item = _payload(piece, files)
         if not found:

@@ -20,7 +20,7 @@ from prong.agents.codex.fork.compaction import Gap
 from prong.agents.codex.fork.source import Branch, CodexSource
 from prong.agents.codex.history import Segment
 from prong.agents.codex.records import BARE_ITEMS, NO_RAW
-from prong.agents.codex.rollout import Kind, Rollout
+from prong.agents.codex.rollout import EntryKind, Rollout
 from prong.agents.common import is_uuid, path_text
 from prong.errors import Corrupt
 from prong.files.publication import Publication, writer
@@ -189,9 +189,9 @@ class _Copy:
 
     def _silent_prompts(self, segment: Segment) -> dict[int, str]:
         """Prompts without an event. When Codex goes on, it adds events, and only these count."""
-        if self._paginated or segment.prompt_kind is not Kind.USER_TEXT:
+        if self._paginated or segment.prompt_kind is not EntryKind.USER_TEXT:
             return {}
-        return {e.place.offset: e.text for e in segment.entries if e.kind is Kind.USER_TEXT}
+        return {e.place.offset: e.text for e in segment.entries if e.kind is EntryKind.USER_TEXT}
 
     def _wrapped(self, data: bytes, head: _Head) -> dict[str, Raw] | None:
         """A line in the form that Codex reads today; None when there is nothing in it."""

@@ -15,14 +15,14 @@ from msgspec import Struct
 from prong.agents.codex import history, turns
 from prong.agents.codex.app_server import AppServer, Refused
 from prong.agents.codex.fork.source import Branch, CodexSource
-from prong.agents.codex.library import FileName
-from prong.agents.codex.rollout import Kind
+from prong.agents.codex.library import RolloutName
+from prong.agents.codex.rollout import EntryKind
 from prong.errors import Busy, Corrupt, External
 from prong.model.forks import Child, Cut
 from prong.model.sessions import Session, Skipped
 
 _OTHER_WAY = "with --id UUID prong writes the fork itself"
-_CONTENT = frozenset({Kind.ITEM, Kind.COMPACTED, Kind.ROLLBACK, Kind.USER_TEXT})
+_CONTENT = frozenset({EntryKind.ITEM, EntryKind.COMPACTED, EntryKind.ROLLBACK, EntryKind.USER_TEXT})
 
 
 def can_fork(source: CodexSource, cut: Cut) -> bool:
@@ -30,7 +30,7 @@ def can_fork(source: CodexSource, cut: Cut) -> bool:
     branch = source.branch(cut)
     own = branch.chain[-1].rollout.header
     first = branch.chain[0].rollout.header
-    name = FileName.parse(source.session.path.name)
+    name = RolloutName.parse(source.session.path.name)
     return (
         branch.active
         and last_task(branch) is not None
@@ -51,9 +51,9 @@ def can_fork(source: CodexSource, cut: Cut) -> bool:
 def last_task(branch: Branch) -> str | None:
     """The task that the turn ends with, a compaction perhaps; None when it has no end."""
     for _, entry in reversed(branch.spans[-1].pieces) if branch.spans else ():
-        if entry.kind in (Kind.END, Kind.ABORT):
+        if entry.kind in (EntryKind.END, EntryKind.ABORT):
             return entry.turn
-        if entry.kind in _CONTENT or entry.kind is Kind.START:
+        if entry.kind in _CONTENT or entry.kind is EntryKind.START:
             return None
     return None
 

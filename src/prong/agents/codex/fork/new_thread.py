@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
-from prong.agents.codex.library import Shelf
+from prong.agents.codex.library import RolloutLibrary
 from prong.agents.common import alone
 from prong.errors import Taken
 
@@ -22,7 +22,7 @@ def file_of(root: Path, id_: str, now: datetime) -> Path:
 
 def check_free(root: Path, id_: str) -> None:
     """Raise `Taken` when a file below a configuration root has the id."""
-    shelf = Shelf(root)
+    shelf = RolloutLibrary(root)
     taken = [*shelf.by_thread.get(id_, ()), *filter(None, [shelf.by_rollout.get(id_)])]
     if taken:
         raise Taken(f"thread id {id_} is in use", path=taken[0])

@@ -9,9 +9,9 @@ from prong.agents.codex.fork import compaction
 from prong.agents.codex.fork.compaction import Gap
 from prong.agents.codex.history import OpenFiles, Piece, Segment
 from prong.agents.codex.library import Library
-from prong.agents.codex.messages import Renderer, context_spans
-from prong.agents.codex.rollout import Kind
-from prong.agents.codex.turns import Span
+from prong.agents.codex.messages import CodexRenderer, context_spans
+from prong.agents.codex.rollout import EntryKind
+from prong.agents.codex.turns import CodexSpan
 from prong.errors import Corrupt, NotFound
 from prong.model.forks import Cut, Extent
 from prong.model.record import Record
@@ -22,7 +22,7 @@ class Branch(Record, frozen=True):
     """The way to a turn, from the beginning of the session."""
 
     chain: Sequence[Segment]
-    spans: list[Span]
+    spans: list[CodexSpan]
     """`spans[0]` stands before the first prompt, the last one is the turn. Empty: no turn."""
     active: bool
     """False when a rewind or a rollback left the turn behind."""
@@ -37,7 +37,7 @@ class Branch(Record, frozen=True):
 
     @property
     def compacted(self) -> bool:
-        return any(entry.kind is Kind.COMPACTED for _, entry in self.pieces)
+        return any(entry.kind is EntryKind.COMPACTED for _, entry in self.pieces)
 
 
 class CodexSource:
@@ -66,14 +66,14 @@ class CodexSource:
         return history.segments(path, self.files, self.library, self._skipped)
 
     @cached_property
-    def whole(self) -> turns.Cut:
+    def whole(self) -> turns.CodexTurnCut:
         return turns.cut(self.chain)
 
     @cached_property
-    def _earlier(self) -> list[tuple[list[Segment], turns.Cut]]:
+    def _earlier(self) -> list[tuple[list[Segment], turns.CodexTurnCut]]:
         """The thread's other files, which rewinds left behind."""
         own = self.chain[-1].rollout.header
-        found: list[tuple[list[Segment], turns.Cut]] = []
+        found: list[tuple[list[Segment], turns.CodexTurnCut]] = []
         for path in self.library.thread(self.session.id, beside=self.session.file):
             if path == self.session.file:
                 continue
@@ -92,7 +92,7 @@ class CodexSource:
             found.append((chain, turns.cut(chain)))
         return found
 
-    def abandoned(self) -> list[Span]:
+    def abandoned(self) -> list[CodexSpan]:
         """Turns that were rolled back, or that rewinds left in the thread's earlier files."""
         kept = {span.id for span in self.whole.active}
         found = {span.id: span for span in self.whole.rolled_back}
@@ -122,7 +122,7 @@ class CodexSource:
     def _subagents(self) -> Iterator[SubAgent]:
         seen: set[str] = set()
         for _, entry in history.pieces(self.chain):
-            if entry.kind is not Kind.SUBAGENT:
+            if entry.kind is not EntryKind.SUBAGENT:
                 continue
             for id_ in entry.agents:
                 paths = self.library.thread(id_, beside=self.session.file)
@@ -143,7 +143,7 @@ class CodexSource:
                         return Branch(chain, _led_to(chain, spans[: number + 1]), active)
         raise NotFound(f"{self.session.ref} has no turn {cut.turn}", hint="prong turns")
 
-    def _conversations(self) -> Iterator[tuple[list[Segment], turns.Cut]]:
+    def _conversations(self) -> Iterator[tuple[list[Segment], turns.CodexTurnCut]]:
         yield self.chain, self.whole
         yield from self._earlier
 
@@ -158,7 +158,7 @@ class CodexSource:
 
     def _extent(self, cut: Cut) -> Extent:
         branch = self.branch(cut)
-        renderer = Renderer(View.CONTEXT, self.files)
+        renderer = CodexRenderer(View.CONTEXT, self.files)
         spans = self._context(branch, cut)
         reported = (m.rollout.window for m in reversed(branch.chain) if m.rollout.window)
         return Extent(
@@ -174,11 +174,11 @@ class CodexSource:
     def messages(self, cut: Cut) -> Iterator[Message]:
         branch = self.branch(cut)
         numbers = {id_: number for number, id_ in enumerate(branch.turn_ids, start=1)}
-        renderer = Renderer(View.HISTORY, self.files, replaced=True)
+        renderer = CodexRenderer(View.HISTORY, self.files, replaced=True)
         for span in self._context(branch, cut):
             yield from renderer.render(span, numbers.get(span.id))
 
-    def _context(self, branch: Branch, cut: Cut) -> list[Span]:
+    def _context(self, branch: Branch, cut: Cut) -> list[CodexSpan]:
         """What the model would get of it; with `full`, as if nothing had been compacted."""
         if cut.full:
             return compaction.undone(branch.spans, self.gaps(branch, cut))
@@ -197,7 +197,7 @@ class CodexSource:
             )
 
 
-def _led_to(chain: Sequence[Segment], spans: list[Span]) -> list[Span]:
+def _led_to(chain: Sequence[Segment], spans: list[CodexSpan]) -> list[CodexSpan]:
     """The turns without what was written into them after the last of them had ended."""
     position = {id(segment): number for number, segment in enumerate(chain)}
 
@@ -208,7 +208,7 @@ def _led_to(chain: Sequence[Segment], spans: list[Span]) -> list[Span]:
     if all(not span.pieces or place(span.pieces[-1]) <= end for span in spans):
         return spans
     return [
-        Span(
+        CodexSpan(
             span.id,
             span.prompt,
             [piece for piece in span.pieces if place(piece) <= end],
@@ -224,10 +224,10 @@ def _tokens(branch: Branch, cut: Cut) -> int | None:
     largest: int | None = None
     last: int | None = None
     for _, entry in branch.pieces:
-        if entry.kind is Kind.TOKENS and entry.count:
+        if entry.kind is EntryKind.TOKENS and entry.count:
             last = entry.count
             largest = max(largest or 0, last)
-        elif entry.kind is Kind.COMPACTED:
+        elif entry.kind is EntryKind.COMPACTED:
             last = None
     return largest if cut.full else last
 

@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from prong.agents.settings.file import Text
+from prong.agents.settings.file import SettingsText
 from prong.errors import ConfigError
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -19,7 +19,7 @@ LINE = re.compile(r"[^\n]*\n|[^\n]+")
 def table(path: Path, content: bytes | None) -> dict[str, Any]:
     """What the file says. Raises `ConfigError` for one that is not TOML."""
     try:
-        return tomllib.loads(Text.decode(path, content).text)
+        return tomllib.loads(SettingsText.decode(path, content).text)
     except tomllib.TOMLDecodeError as error:
         message = f"{path} is not TOML ({error}): prong leaves it unchanged"
         raise ConfigError(message, path=str(path)) from None

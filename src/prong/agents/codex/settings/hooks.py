@@ -22,7 +22,7 @@ from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.launch import GRAMMAR, PROGRAM, server_argv
 from prong.agents.codex.settings import config_file, run_hooks
 from prong.agents.settings import file
-from prong.agents.settings.file import NOTIFY, Text
+from prong.agents.settings.file import NOTIFY, SettingsText
 from prong.agents.shell import Word
 from prong.errors import ConfigError, External, Unavailable
 from prong.files.edits import read
@@ -65,7 +65,7 @@ class CodexHooks:
         table = config_file.table(config, settings)
         line = file.command_line([*command, self.agent])
         new = file.with_hooks(hooks, old, dict.fromkeys(EVENTS, line), _TIMEOUTS)
-        decoded = Text.decode(config, settings)
+        decoded = SettingsText.decode(config, settings)
         text, end = decoded.text, config_file.line_end(decoded.text)
         notes: list[str] = []
         expected = dict(table)
@@ -99,7 +99,7 @@ class CodexHooks:
         new = file.without_hooks(hooks, old)
         if settings is None:
             return {hooks: new, config: None}
-        decoded = Text.decode(config, settings)
+        decoded = SettingsText.decode(config, settings)
         config_file.table(config, settings)  # raises for what is not TOML
         moved = _Places(f"{_real(hooks)}:", _vanishing_groups(hooks, old, new))
         text = moved.without_ours(decoded.text)
@@ -214,7 +214,7 @@ def _vanishing_groups(
 
 
 def _group_counts(path: Path, content: bytes | None) -> dict[str, int]:
-    text = Text.decode(path, content).text
+    text = SettingsText.decode(path, content).text
     hooks: Any = json.loads(text).get("hooks", {}) if text.strip() else {}
     return {event: len(groups) for event, groups in hooks.items()}
 

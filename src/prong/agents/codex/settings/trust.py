@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from prong.agents.codex.settings import config_file
 from prong.agents.settings import trust
-from prong.agents.settings.file import Text
+from prong.agents.settings.file import SettingsText
 from prong.errors import ConfigError
 from prong.files.edits import read
 
@@ -48,7 +48,7 @@ def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
     """The file as it is, and with the folder trusted; nothing else of it changes."""
     path = file_of(root)
     before = read(path)
-    decoded = Text.decode(path, before)
+    decoded = SettingsText.decode(path, before)
     data = config_file.table(path, before)
     key = str(trust.project(folder))
     text = _with_entry(decoded.text, key, known=key in _projects(data))
