@@ -1,7 +1,7 @@
-"""The command lines of agents: a user's base command with other arguments for the agent.
+"""Rewrite an agent's start command: the user's base command with different arguments.
 
 The base command is a list of words, or a line for a shell (`cd x && claude --model opus`). Only
-the arguments of the agent's own program are changed; everything else stays as it was written.
+the arguments of the agent's own program change; the rest of the line stays as written.
 """
 
 import os
@@ -17,10 +17,10 @@ from prong.model.record import Record
 
 Command = str | Sequence[str]
 Change = Callable[[Sequence[Word]], Sequence[Word]]
-"""Makes the new arguments of the agent's program from the old ones."""
+"""Maps the old arguments of the agent's program to the new ones."""
 
 LONGEST = 131_071
-"""How many bytes Linux takes in one argument."""
+"""Maximum bytes of one argument on Linux."""
 
 _SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
 _BEFORE_PROGRAM = frozenset(
@@ -34,19 +34,19 @@ _HINT = "agents.NAME.command in config.toml names the command"
 
 
 def flags(text: str) -> frozenset[str]:
-    """A table of flags."""
+    """Split a table of flags."""
     return frozenset(text.split())
 
 
 class Argument(Record, frozen=True):
-    """A flag with its values; an operand when `flag` is None."""
+    """A flag with its values, or an operand if `flag` is None."""
 
     flag: str | None
     words: tuple[Word, ...]
 
     @property
     def value(self) -> str:
-        """The last word of it: of `--flag VALUE`, of `--flag=VALUE` and of `-fVALUE` the value."""
+        """The (last) value: VALUE in `--flag VALUE`, `--flag=VALUE` and `-fVALUE`."""
         text = self.words[-1].text
         if len(self.words) > 1 or self.flag is None:
             return text
@@ -54,15 +54,15 @@ class Argument(Record, frozen=True):
 
 
 class Grammar(Record, frozen=True):
-    """Which flags of a program take how many words. Others are kept with what follows them."""
+    """How many words each flag of a program takes. Other flags count as optional."""
 
     switches: frozenset[str]
     one: frozenset[str]
-    """Takes the next word, whatever it looks like."""
+    """Take the next word, whatever it looks like."""
     optional: frozenset[str]
-    """Takes the next word unless that looks like a flag."""
+    """Take the next word unless it looks like a flag."""
     many: frozenset[str]
-    """Takes the next word, and all after it up to the next flag."""
+    """Take the next word and all after it up to the next flag."""
 
     def arguments(self, words: Sequence[Word]) -> Iterator[Argument]:
         rest = list(words)
@@ -80,7 +80,7 @@ class Grammar(Record, frozen=True):
                 values = [] if equals else self._values(flag, rest)
                 yield Argument(flag, (word, *values))
             elif text[:2] in self.switches and len(text) > 2:
-                # Short flags that stand together: `-pr ID` is `-p -r ID`.
+                # Combined short flags: `-pr ID` is `-p -r ID`.
                 yield Argument(text[:2], (Word.of(text[:2]),))
                 rest.insert(0, Word.of(f"-{text[2:]}"))
             else:
@@ -88,7 +88,7 @@ class Grammar(Record, frozen=True):
                 yield Argument(text[:2], (word, *([] if attached else self._values(text, rest))))
 
     def _values(self, flag: str, rest: list[Word]) -> list[Word]:
-        """Take the values of a flag away from the words that follow it."""
+        """Remove the values of a flag from the words that follow it, and return them."""
         if flag in self.switches:
             return []
         count = 0
@@ -109,7 +109,7 @@ def _looks_like_flag(text: str) -> bool:
 
 
 def rebuilt(command: Command, program: str, change: Change) -> tuple[str, ...]:
-    """The base command with other arguments for `program`, ready to be started."""
+    """Apply a change to the arguments of `program` in the base command."""
     if not isinstance(command, str):
         words = tuple(Word.of(text) for text in command)
         return tuple(word.text for word in _changed([words], program, change)[1])
@@ -120,7 +120,7 @@ def rebuilt(command: Command, program: str, change: Change) -> tuple[str, ...]:
 
 
 def executable(command: Command, program: str) -> str:
-    """The word of the base command that names the agent's program: a name or a path."""
+    """Return the word of the base command that names the agent's program: a name or a path."""
     if isinstance(command, str):
         runs = [run.words for run in shell.runs(command)]
     else:
@@ -139,18 +139,18 @@ def _changed_line(line: str, program: str, change: Change) -> str:
     pieces = [
         *(str(piece) for piece in run.pieces[:first]),
         " ".join(word.raw for word in words),
-        # Redirections and a comment: they may as well stand behind the words.
-        *(f" {one}" for one in run.pieces[first:] if isinstance(one, str) and one.strip(BLANK)),
+        # Redirections and a comment work after the words too.
+        *(f" {part}" for part in run.pieces[first:] if isinstance(part, str) and part.strip(BLANK)),
         last if isinstance(last, str) and not last.strip(BLANK) else "",
     ]
     changed = shell.Run(run.operator, tuple(pieces))
-    return "".join(str(one) for one in [*runs[:index], changed, *runs[index + 1 :]])
+    return "".join(str(part) for part in [*runs[:index], changed, *runs[index + 1 :]])
 
 
 def _changed(
     runs: Sequence[Sequence[Word]], program: str, change: Change
 ) -> tuple[int, list[Word]]:
-    """Which of the commands starts the agent, and its new words."""
+    """Return the index of the command that starts the agent, and its new words."""
     place = _place(runs, program)
     words = list(runs[place.run])
     if place.is_script:
@@ -161,12 +161,12 @@ def _changed(
 
 
 class _Place(Record, frozen=True):
-    """Where the agent's program stands: which command, which word of it."""
+    """Position of the agent's program: index of the command, and of the word in it."""
 
     run: int
     at: int
     is_script: bool = False
-    """The word is a script for a shell, which starts the program."""
+    """The word is a shell script that starts the program."""
 
 
 def _place(runs: Sequence[Sequence[Word]], program: str) -> _Place:
@@ -185,7 +185,7 @@ def _place(runs: Sequence[Sequence[Word]], program: str) -> _Place:
             if _names(word, program):
                 return _Place(run, at)
     if len(starts) == 1:
-        # A program of the user's own that takes the same flags.
+        # A wrapper script of the user's that takes the same flags.
         ((run, at),) = starts.items()
         if all(_looks_like_flag(word.text) for word in runs[run][at + 1 : at + 2]):
             return _Place(run, at)
@@ -194,7 +194,7 @@ def _place(runs: Sequence[Sequence[Word]], program: str) -> _Place:
 
 
 def _head(words: Sequence[Word]) -> int | None:
-    """The word that a shell would start."""
+    """Return the index of the word that a shell would execute."""
     for at, word in enumerate(words):
         if word.text not in _BEFORE_PROGRAM and not shell.is_assignment(word):
             return at
@@ -207,7 +207,7 @@ def _names(word: Word, program: str) -> bool:
 
 
 def _script(words: Sequence[Word], at: int) -> int | None:
-    """The script of `bash -lc SCRIPT`."""
+    """Return the index of SCRIPT in `bash -lc SCRIPT`."""
     if os.path.basename(words[at].text) not in _SHELLS:
         return None
     for index in range(at + 1, len(words) - 1):
@@ -219,16 +219,16 @@ def _script(words: Sequence[Word], at: int) -> int | None:
 def extra_flags(
     words: Sequence[str], grammar: Grammar, program: str, own: frozenset[str]
 ) -> list[Argument]:
-    """Flags that a person typed for this run. Raises `UsageError` for what is not theirs to say."""
-    found = list(grammar.arguments([Word.of(word) for word in words]))
-    for one in found:
-        if one.flag is None:
-            message = f"{one.value!r} is not a flag of {program}; put the prompt before --"
+    """Parse flags typed for one run. Raises `UsageError` for operands and prong's own flags."""
+    arguments = list(grammar.arguments([Word.of(word) for word in words]))
+    for argument in arguments:
+        if argument.flag is None:
+            message = f"{argument.value!r} is not a flag of {program}; put the prompt before --"
             raise UsageError(message, hint="prong run PROMPT -- FLAGS")
-        if one.flag in own:
-            message = f"{one.flag} is set by prong"
+        if argument.flag in own:
+            message = f"{argument.flag} is set by prong"
             raise UsageError(message, hint="use --id, --resume, --fork, --continue or --headless")
-    return [one for one in found if one.flag != "--"]
+    return [argument for argument in arguments if argument.flag != "--"]
 
 
 # -- what every launch has in common --------------------------------------------------------------
@@ -237,18 +237,18 @@ def extra_flags(
 def with_prompt(
     arguments: Sequence[Argument], own: Sequence[str], prompt: str | None
 ) -> Sequence[Word]:
-    """The flags, then our own, then the prompt: ours, else the one that was there.
+    """Join the user's flags, our own, and the prompt: ours, or else the one in the command.
 
-    Behind `--` a prompt may begin like a flag.
+    It follows `--`, so that it may begin like a flag.
     """
-    flags = [word for one in arguments if one.flag not in (None, "--") for word in one.words]
-    said = [word for one in arguments if one.flag is None for word in one.words]
-    tail = said if prompt is None else [Word.of(prompt)]
+    flags = [word for arg in arguments if arg.flag not in (None, "--") for word in arg.words]
+    operands = [word for arg in arguments if arg.flag is None for word in arg.words]
+    tail = operands if prompt is None else [Word.of(prompt)]
     return [*flags, *map(Word.of, own), *([Word.of("--"), *tail] if tail else [])]
 
 
 def launch(argv: Sequence[str], cwd: Path, env: Mapping[str, str], title: str) -> Launch:
-    """A launch that the system can start."""
+    """Build a launch. Raises `UsageError` when the system cannot pass an argument."""
     for word in argv:
         try:
             size = len(os.fsencode(word))
@@ -266,13 +266,13 @@ def launch(argv: Sequence[str], cwd: Path, env: Mapping[str, str], title: str) -
 
 
 def fork_title(parent: ForkPoint) -> str:
-    """What a pane with the fork is called."""
+    """Return the title of the fork's pane."""
     turn = (parent.turn_id or "")[:8] if parent.turn is None else parent.turn
     return f"fork of {parent.session.id[:8]}@{turn}"
 
 
 def root_variable(name: str, root: Path, default: Path) -> dict[str, str]:
-    """The variable that moves an agent's folder, when it is not the one it would take itself."""
+    """Return the variable that sets an agent's root; nothing when it is the default."""
     same = os.path.realpath(root) == os.path.realpath(default)
     return {} if same else {name: str(root.absolute())}
 
@@ -282,10 +282,10 @@ _FOREIGN = (
     *("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN"),
     *("CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_EFFORT"),
 )
-"""Set by an agent for the programs that it starts: another agent must not take them for its own."""
+"""Set by an agent for programs it starts; another agent would mistake them for its own."""
 
 
 def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """The environment for an agent that prong starts."""
+    """Return the environment for an agent that prong starts."""
     kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
     return {**kept, **extra}

@@ -1,6 +1,6 @@
-"""What an agent is: `AgentStore`, and the protocols of what only some agents can do.
+"""Protocols that agents implement: `AgentStore`, and one for each optional capability.
 
-Callers ask `isinstance(store, CanFork)`, or `capable`, which raises `Unsupported`.
+Test for a capability with `isinstance(store, CanFork)`, or call `capable`, which raises.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class AgentStore(Protocol):
-    """Reads the session files of one agent. Never writes to them."""
+    """Read-only access to the session files of one agent."""
 
     @property
     def name(self) -> str:
@@ -43,56 +43,56 @@ class AgentStore(Protocol):
 
     @property
     def roots(self) -> Sequence[Path]:
-        """The configuration folders that are looked at, existing or not."""
+        """The configuration folders to search, existing or not."""
         ...
 
     def scan(self, cache: ScanCache) -> Scan:
-        """List every session, opening only files that differ from what the cache knows."""
+        """List every session, opening only files that differ from the cache."""
         ...
 
     def session_at(self, path: Path) -> Session | None:
-        """The session in this file, wherever it lies; None when it is not this agent's format.
+        """Read the session in any file; None when it is not in this agent's format.
 
-        Raises `Corrupt` when it is, but nothing in it can be used.
+        Raises `Corrupt` when the format is right but nothing in the file is usable.
         """
         ...
 
     def conversation(self, session: Session) -> Conversation:
-        """The turns of a session."""
+        """Read the turns of a session."""
         ...
 
     def messages(
         self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
     ) -> Iterator[Message]:
-        """The messages in order. `turn` (an id, also of an abandoned turn) keeps that turn only."""
+        """Yield the messages in order, or those of one turn (an id, abandoned turns included)."""
         ...
 
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
-        """The lines behind `messages(view=HISTORY)`, byte for byte as the agent wrote them."""
+        """Yield the lines behind `messages(view=HISTORY)`, byte for byte."""
         ...
 
 
 @runtime_checkable
 class HasTexts(Protocol):
-    """The agent can give the words of its sessions in the same pass in which it scans them.
+    """Agents that extract the text to index in the same pass as the scan.
 
-    Of other agents the search reads each session's turns and messages.
+    For other agents, search reads the turns and messages of each session.
     """
 
     def scan_texts(self, cache: ScanCache, sink: TextSink) -> Scan:
-        """Scan; the words of each file that is read go to the sink, if it wants them.
+        """Scan, and pass the text of each file that is read to the sink, if it wants it.
 
-        Files that the cache knows are not opened, wanted or not: that is for `file_texts`.
+        Unchanged files are not opened even if the sink wants them: use `file_texts` for those.
         """
         ...
 
     def file_texts(self, path: str, *, output: bool = True) -> FileTexts | None:
-        """The words of one file, with what tools gave back or without; None when it is gone."""
+        """Extract the text of one file, with or without tool output; None when it is gone."""
         ...
 
 
 class SearchEngine(Protocol):
-    """Answers queries. It never raises for what it could not do: that is part of the answer."""
+    """A search back end. It reports failures in the answer instead of raising."""
 
     @property
     def name(self) -> str: ...
@@ -101,9 +101,9 @@ class SearchEngine(Protocol):
 
 
 class AgentFactory(Protocol):
-    """What an entry point of the group `prong.agents` names: roots in, store out.
+    """The object an entry point of the group `prong.agents` names: roots in, store out.
 
-    Without roots the agent looks where its own program would look.
+    Without roots, the store uses the folders that the agent's own program uses.
     """
 
     def __call__(self, roots: Sequence[Path] | None = None) -> AgentStore: ...
@@ -111,7 +111,7 @@ class AgentFactory(Protocol):
 
 @runtime_checkable
 class HasProgram(Protocol):
-    """The agent has a command-line program that prong will start."""
+    """Agents with a command-line program that prong can start."""
 
     @property
     def program(self) -> Program: ...
@@ -119,116 +119,119 @@ class HasProgram(Protocol):
 
 @runtime_checkable
 class HasCommand(Protocol):
-    """The command that starts the agent can be another one than the program's name."""
+    """Agents whose start command can be configured."""
 
     command: str | Sequence[str]
-    """A line for a shell, or a list of words; the registry sets it from the configuration."""
+    """A shell command line, or a list of words; the registry sets it from the configuration."""
 
 
 @runtime_checkable
 class HasRetention(Protocol):
-    """The agent deletes old sessions by itself."""
+    """Agents that delete old sessions."""
 
     def retention(self, root: Path) -> Retention | None:
-        """None when nothing is deleted."""
+        """Return the retention period; None when nothing is deleted."""
         ...
 
 
 TurnOver = Callable[[TurnKey, datetime, Mapping[str, str]], None]
-"""Told of a turn of a sample that is over: when, and all files in its folder by name."""
+"""Called at the end of each sample turn with its key, the time and all files by name."""
 
 
 @runtime_checkable
 class HasSamples(Protocol):
-    """The agent can write sample sessions, for `prong demo`."""
+    """Agents that can write sample sessions, for `prong demo`."""
 
     def write_samples(
         self, cwd: str, now: datetime, turn_over: TurnOver | None = None, /
     ) -> SessionRef:
-        """Write into the first root, which must be a throw-away folder; name the best session."""
+        """Write into the first root, a throw-away folder; return the session to show first."""
         ...
 
 
 @runtime_checkable
 class HasActivity(Protocol):
-    """The agent leaves traces that tell whether it is at work on a session."""
+    """Agents that record whether they are working on a session."""
 
     def activity(self, session: Session) -> Activity: ...
 
 
 HookScope = Literal["user", "project"]
-"""For all sessions of the user, or for those in one folder."""
+"""All sessions of the user, or those in one folder."""
 
 
 class HookedFiles(Record, frozen=True):
-    """Settings files as they would be with our hooks, and what the user should know of it."""
+    """Settings files with prong's hooks added, and notes for the user."""
 
     contents: Mapping[Path, bytes]
     notes: tuple[str, ...] = ()
 
 
 class AgentHooks(Protocol):
-    """How an agent is told to call a program when a turn begins and ends. Writes no settings."""
+    """Editor of the settings that make an agent call a program at turn start and end.
+
+    It computes new file contents; the caller writes them.
+    """
 
     def files(self, scope: HookScope, folder: Path) -> Sequence[Path]:
-        """The settings files that it needs, in the order in which they are to be written."""
+        """Return the settings files to change, in the order to write them."""
         ...
 
     def added(self, contents: Mapping[Path, bytes | None], command: Sequence[str]) -> HookedFiles:
-        """These files, which have nothing of ours, with hooks that call the command.
+        """Add hooks that call the command to files that contain none of prong's.
 
-        Raises `ConfigError` for a file that cannot be changed without damage.
+        Raises `ConfigError` for a file that cannot be changed safely.
         """
         ...
 
     def taken_out(self, contents: Mapping[Path, bytes | None]) -> Mapping[Path, bytes | None]:
-        """These files without our entries; all the rest as it is."""
+        """Remove prong's entries and change nothing else."""
         ...
 
     def found(self, contents: Mapping[Path, bytes | None]) -> Mapping[str, str]:
-        """Our entries: the event, or whatever else it is, and what is written there."""
+        """Return prong's entries: command by event (or other key)."""
         ...
 
     def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
-        """The launch with hooks for this run only; no settings of the user are changed.
+        """Add hooks to one launch without changing the user's settings.
 
-        `folder` is one of ours for what that needs. Raises `ConfigError` when their settings
-        cannot be read.
+        Extra files go into `folder`. Raises `ConfigError` when the settings that the launch
+        names cannot be read.
         """
         ...
 
 
 @runtime_checkable
 class CanBeTurnedOff(Protocol):
-    """The agent has a setting by which it runs no hooks at all."""
+    """Agents with a setting that disables all hooks."""
 
     def turned_off(self, scope: HookScope, folder: Path) -> ProngError | None:
-        """What to say of it where it does so; None where hooks run."""
+        """Return the error to show when hooks are disabled; None when they run."""
         ...
 
 
 @runtime_checkable
 class HasHooks(Protocol):
-    """The agent calls programs when a turn begins and ends."""
+    """Agents that call programs when a turn begins and ends."""
 
     @property
     def hooks(self) -> AgentHooks: ...
 
 
 class ForkSource(Protocol):
-    """One reading of a session, to fork from. What is appended later is not part of it."""
+    """A session as read at one moment, to fork from. Lines appended later are not part of it."""
 
     @property
     def conversation(self) -> Conversation: ...
 
     def extent(self, cut: Cut) -> Extent:
-        """How much a fork at this cut would hold."""
+        """Measure a fork at this cut."""
         ...
 
     def messages(self, cut: Cut) -> Iterator[Message]:
-        """What the model would get of it, as messages with their turn's number.
+        """Yield the messages the model would get, with their turn numbers.
 
-        With `full`, what a person reads, also from before a compaction.
+        With `cut.full`, yield the history instead, including what precedes a compaction.
         """
         ...
 
@@ -237,92 +240,92 @@ class ForkSource(Protocol):
 
 @runtime_checkable
 class CanFork(Protocol):
-    """Sessions of this agent can be forked at any turn by writing a new session file."""
+    """Agents whose sessions can be forked at any turn by writing a new session file."""
 
     def source(self, session: Session, cache: ScanCache | None = None) -> ForkSource:
-        """Read a session to fork from it, or recall what a scan read. The source must be closed."""
+        """Read a session to fork, or reuse what a scan read. Close the source after use."""
         ...
 
     @property
     def writes_empty(self) -> bool:
-        """True when a session without a turn can be written and resumed."""
+        """Whether a session without turns can be written and resumed."""
         ...
 
     def fork_id(
         self, method: Method, source: ForkSource, cut: Cut, wanted: str | None
     ) -> str | None:
-        """The id of a fork of this agent; None when the agent's own program will choose it.
+        """Return the id of the new fork; None when the agent's program will choose it.
 
         The source may be a session of another agent. Raises `UsageError` when the wanted id is
-        not of the agent's kind, or when it takes none for this method.
+        malformed for this agent, or when this method does not accept one.
         """
         ...
 
     def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
-        """Write the fork, read it back, publish it. The source stays as it is."""
+        """Write the fork, verify it by reading it back, and publish it."""
         ...
 
 
 @runtime_checkable
 class CanConvert(Protocol):
-    """Conversations of other agents can be written down as sessions of this one."""
+    """Agents that can store the conversations of other agents as their own sessions."""
 
     def convert(
         self, messages: Iterable[Message], child: Child, publication: Publication
     ) -> Session:
         """Write a session: prompts and answers as messages, tool calls as labelled text.
 
-        Images are read while the source of the messages is open.
+        Images are read lazily, so keep the source of the messages open.
         """
         ...
 
 
 @runtime_checkable
 class CanLaunch(Protocol):
-    """The agent's program can be started on a session. Builds commands; starts nothing."""
+    """Agents whose program can open a session. Builds commands; starts nothing."""
 
     def start(self, child: Child, prompt: str | None = None) -> Launch:
-        """A new, empty session; with the child's id where the agent lets one choose."""
+        """Start an empty session, with the child's id if the agent accepts one."""
         ...
 
     def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
-        """The session itself, with all its flags."""
+        """Resume the session itself."""
         ...
 
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
-        """The agent's own fork of the whole session, with the child's id."""
+        """Fork the whole session with the agent's own command, under the child's id."""
         ...
 
 
 @runtime_checkable
 class CanForkNatively(Protocol):
-    """The agent's own fork chooses the id of the new session: so it is made at once."""
+    """Agents whose own fork chooses the new id, so that it must be created at once."""
 
     def fork_natively(self, session: Session, child: Child) -> str:
-        """Make it, without a prompt; the new id."""
+        """Create the fork without a prompt and return its id."""
         ...
 
 
 @runtime_checkable
 class CanSeed(Protocol):
-    """A first prompt of any length can be given to the agent's program without a terminal."""
+    """Agents that accept a long first prompt without a terminal."""
 
     @property
     def seed_flags(self) -> Sequence[str]:
-        """The flags of its program that this needs, besides those of `HasProgram`."""
+        """The program flags this needs, besides those of `HasProgram`."""
         ...
 
     @property
     def longest_seed(self) -> int:
-        """How many characters its program takes."""
+        """The maximum number of characters the program accepts."""
         ...
 
     def seed(self, child: Child) -> Launch:
-        """The command that takes the prompt on standard input, without tools."""
+        """Build the command that reads the prompt from standard input and runs no tools."""
         ...
 
     def seeded(self, child: Child, output: Iterable[str]) -> SeedReply:
-        """What came of it, read line by line from the program's standard output."""
+        """Parse the answer from the program's standard output."""
         ...
 
 
@@ -334,7 +337,7 @@ class SeedReply(Protocol):
 
     @property
     def text(self) -> str:
-        """What the agent said, its thoughts left out; put together when it came in pieces."""
+        """The agent's answer without its thinking, joined if it came in pieces."""
         ...
 
     @property
@@ -344,22 +347,22 @@ class SeedReply(Protocol):
 
 
 class ScanCache(Protocol):
-    """Remembers what scans saw. May be deleted at any time; then the next scan is a cold one."""
+    """Results of earlier scans. Deleting it only makes the next scan slower."""
 
     def known(self, agent: str) -> Mapping[str, KnownFile]:
-        """The files of the last scan, by path, without their `state`."""
+        """Return the files of the last scan by path, without their `state`."""
         ...
 
     def file(self, agent: str, path: str) -> KnownFile | None:
-        """One file, with its `state` where it has one."""
+        """Return one file, with its `state` if it has one."""
         ...
 
     def result(self, agent: str) -> bytes | None:
-        """The result of the last scan that had one."""
+        """Return the result of the last scan that had one."""
         ...
 
     def save(self, agent: str, scan: Scan) -> None:
-        """Remember a scan."""
+        """Store a scan."""
         ...
 
 
@@ -367,7 +370,7 @@ T = TypeVar("T")
 
 
 def capable(store: AgentStore, protocol: type[T], what: str) -> T:
-    """The store, if it can do what is wanted; raises `Unsupported` otherwise."""
+    """Return the store if it implements the protocol; raise `Unsupported` otherwise."""
     if not isinstance(store, protocol):
         raise Unsupported(f"sessions of {store.name} cannot {what}")
     return store

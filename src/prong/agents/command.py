@@ -1,4 +1,4 @@
-"""Commands for workers: an agent's store with another base command than the configured one."""
+"""Override the configured start command of an agent, for one worker."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from prong.errors import Unsupported
 
 
 def commanded(store: AgentStore, command: str | tuple[str, ...] | None) -> AgentStore:
-    """The store, with launches made from this command; as it is when there is none."""
+    """Return a copy of the store that launches this command; the store itself for None."""
     if command is None:
         return store
     if not isinstance(store, HasCommand):
         raise Unsupported(f"{store.name} cannot be started by another command")
-    other = copy.copy(store)
-    assert isinstance(other, HasCommand)
-    other.command = command
-    return other
+    copied = copy.copy(store)
+    assert isinstance(copied, HasCommand)
+    copied.command = command
+    return copied

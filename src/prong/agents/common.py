@@ -1,4 +1,4 @@
-"""Small things that several agents need."""
+"""Helpers shared by several agents: titles, locks, ids and times."""
 
 import os
 from collections.abc import Generator
@@ -17,32 +17,32 @@ _PATIENCE = 2.0
 
 
 def move(folders: list[str], folder: str) -> None:
-    """Keep each folder once, in the order in which they were last entered."""
+    """Move or append a folder to the end, so that each is listed once, last entered last."""
     if folder in folders:
         folders.remove(folder)
     folders.append(folder)
 
 
 def first_line(text: str) -> str:
-    """The first line that says something, short enough for a title."""
+    """Return the first nonblank line, masked and cut to the length of a title."""
     lines = (line.strip() for line in text.splitlines())
     line = next((line for line in lines if line), "")
-    # Half a key is not known to be one, so it is masked before it is cut.
+    # Mask secrets before cutting: half a key would not be recognized.
     return safe(line[:_LONGEST_LINE])[:_TITLE_LENGTH]
 
 
 def foot(screen: str, rows: int = 3) -> str:
-    """The last rows of a screen that are not blank: there a dialog tells how it is left."""
+    """Return the last nonblank rows of a screen, where a dialog lists its keys."""
     filled = [row for row in screen.splitlines() if row.strip()]
     return "\n".join(filled[-rows:])
 
 
 @contextmanager
 def alone(folder: Path) -> Generator[None]:
-    """One process at a time. Nothing is written for it, so nothing can be left behind.
+    """Lock a folder without writing a lock file.
 
-    A process that was stopped in here holds the others up for a moment only: what they publish is
-    linked to a free name in any case, and this is for the ids that a user gave to two forks.
+    It keeps two forks from taking the same id. A suspended holder delays others only briefly: on
+    a timeout they go on without the lock, since publishing links to a free name in any case.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -53,7 +53,7 @@ def alone(folder: Path) -> Generator[None]:
 
 
 def path_text(path: Path | str) -> str:
-    """A path as agents write it: bytes that are not UTF-8 become U+FFFD."""
+    """Convert a path to text as agents write it: bytes that are not UTF-8 become U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -65,14 +65,14 @@ def is_uuid(text: str) -> bool:
 
 
 def checked_id(id_: str) -> str:
-    """The id that was asked for, if the agents' programs will take it."""
+    """Return the id if it is a UUID, which agents require; raise `UsageError` otherwise."""
     if not is_uuid(id_):
         raise UsageError(f"{id_!r} is not a session id: session ids are UUIDs")
     return id_
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """RFC 3339 text as UTC; None for anything else."""
+    """Parse RFC 3339 text as UTC; None for anything else."""
     if not text:
         return None
     try:

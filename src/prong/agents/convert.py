@@ -1,9 +1,8 @@
-"""A conversation of one agent in words that any other agent can keep.
+"""Convert a conversation to plain turns that any other agent can store.
 
-Prompts and answers stay messages, with their images. What an agent did with its tools becomes text
-that says who ran what: no other agent has the same tools. An image that a tool returned follows
-that text as a message of the user, because no answer may have one. Thoughts are left out, because
-they are signed for the model that had them.
+Prompts and answers stay messages, with their images. Tool calls become text that says who ran
+what, since agents do not share tools. An image that a tool returned follows that text as a user
+message, because answers cannot contain images. Thinking is dropped: it is signed for one model.
 """
 
 import json
@@ -24,23 +23,23 @@ from prong.model.sessions import Media, Message, Session, Tool
 NO_PROMPT = "[no prompt was recorded]"
 
 _INTERRUPTED = "[Request interrupted by user"
-"""How Claude Code notes that a person stopped it: as text of the person."""
+"""Claude Code records an interruption as user text."""
 _INSTANT = timedelta(milliseconds=1)
 _SHORT = 200
 _BACKTICKS = re.compile(r"`{3,}")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _SHELL_OUTPUT = re.compile(r"\s*<((?:bash|local-command)-std(?:out|err))>(.*?)</\1>\s*", re.DOTALL)
-"""How Claude Code keeps what a command printed that the person ran: as text of the person."""
+"""Claude Code records the output of a command that the person ran as user text."""
 
 Speaker = Literal["user", "assistant", "summary", "interrupt", "shown"]
 Part = str | Media
-"""A text, or an image that the other agent accepts."""
+"""Text, or an image that the other agent accepts."""
 
 
 class Piece(Record, frozen=True):
-    """What one side said. An interrupt is the person's, but asks nothing.
+    """A message. An `interrupt` asks nothing; `shown` holds images that a tool returned.
 
-    What is shown are the images that a tool returned. They are sent as the person's.
+    Both are sent as the person's.
     """
 
     role: Speaker
@@ -57,22 +56,22 @@ def _text(parts: Iterable[Part]) -> str:
 
 
 class PlainTurn(Record, frozen=True):
-    """A turn in words."""
+    """A turn without tool calls."""
 
     pieces: tuple[Piece, ...]
-    """The prompt first; a summary where nothing is left of what it sums up."""
+    """The prompt first, or a summary whose turns are gone."""
     context: tuple[Piece, ...] = ()
-    """What stood before the first prompt and is none."""
+    """Messages before the first prompt."""
 
     @property
     def is_answered(self) -> bool:
-        """False when it was interrupted, or is a prompt that nothing was said to."""
+        """False when it was interrupted or the prompt has no answer."""
         roles = [piece.role for piece in self.pieces]
         return roles[-1] != "interrupt" and ("assistant" in roles or roles[0] == "summary")
 
 
 def plain_turns(messages: Iterable[Message], agent: str) -> Iterator[PlainTurn]:
-    """Turns in words from the messages of an agent's session, in order, at any length."""
+    """Stream the messages of an agent's session as plain turns, in order."""
     return _timed(_joined(_turns(messages, agent)))
 
 
@@ -95,14 +94,14 @@ class _Turn(Record):
 
 
 def _turns(messages: Iterable[Message], agent: str) -> Iterator[_Turn]:
-    """The messages cut into turns: by their numbers, else by the prompts."""
+    """Split the messages into turns: by turn number, or at prompts where they have none."""
     seen: set[int | None] = {None}
     before: list[_Piece] = []
     current: _Turn | None = None
     for position, (number, group) in enumerate(groupby(messages, lambda message: message.turn)):
         pieces = list(_in_words(list(group), agent))
         if position == 0 and number is None and all(_is_persons(piece) for piece in pieces):
-            # Commands before the first prompt, unless it turns out that nothing has a number.
+            # Commands before the first prompt, unless no message has a number.
             before = pieces
             continue
         parts = _cut(pieces, numbered=number is not None)
@@ -126,18 +125,18 @@ def _is_persons(piece: _Piece) -> bool:
 
 
 def _goes_on(turn: _Turn, piece: _Piece, *, is_rest: bool) -> bool:
-    """True when what begins with this piece belongs to the turn before it."""
+    """Return whether the part that begins with this piece continues the previous turn."""
     if piece.role in ("user", "summary"):
         return piece.role == "summary"
-    # An answer that was kept when its prompt was summed up follows the summary.
+    # An answer whose prompt was compacted away follows the summary.
     return is_rest or turn.pieces[0].role == "summary"
 
 
 def _cut(pieces: Iterable[_Piece], *, numbered: bool) -> list[list[_Piece]]:
-    """Before each prompt. A turn with a number begins with its only one, if that is known.
+    """Split before each prompt. A numbered turn has one prompt at most, at its beginning.
 
-    A compaction comes before the prompt too, or it took the prompt away; then the answer comes
-    first, and what the person says later is no prompt.
+    Only a summary may precede it. If an answer comes first, the prompt was compacted away, and
+    what the person says later is no prompt.
     """
     parts: list[list[_Piece]] = []
     asked = begun = False
@@ -152,30 +151,30 @@ def _cut(pieces: Iterable[_Piece], *, numbered: bool) -> list[list[_Piece]]:
 
 
 def _joined(turns: Iterable[_Turn]) -> Iterator[_Turn]:
-    """The same, with the pieces of an answer put together."""
+    """Join the pieces of each answer."""
     for turn in turns:
         pieces: list[_Piece] = []
         for role, run in groupby(turn.pieces, lambda piece: piece.role):
-            alike = list(run)
+            run_pieces = list(run)
             if role == "assistant":
-                text = "\n\n".join(_text(piece.parts) for piece in alike)
-                times = (piece.time for piece in reversed(alike) if piece.time)
-                alike = [_Piece(role, (text,), next(times, None))]
-            pieces.extend(alike)
+                text = "\n\n".join(_text(piece.parts) for piece in run_pieces)
+                times = (piece.time for piece in reversed(run_pieces) if piece.time)
+                run_pieces = [_Piece(role, (text,), next(times, None))]
+            pieces.extend(run_pieces)
         yield _Turn(pieces, turn.context)
 
 
 def _timed(turns: Iterable[_Turn]) -> Iterator[PlainTurn]:
-    """The same, with times that never go back; what has none gets that of the piece before."""
+    """Make times monotonic; a piece without a time gets that of the piece before."""
     now: datetime | None = None
     for turn in turns:
         if now is None:
-            known = (piece.time for piece in (*turn.context, *turn.pieces) if piece.time)
-            now = next(known, datetime.now(UTC))
+            times = (piece.time for piece in (*turn.context, *turn.pieces) if piece.time)
+            now = next(times, datetime.now(UTC))
         timed: list[Piece] = []
         for piece in (*turn.context, *turn.pieces):
             if timed and "assistant" not in (piece.role, timed[-1].role):
-                # Texts of one instant are read as one prompt.
+                # Texts with equal times would be read as one prompt.
                 now = _later(now)
             now = max(now, piece.time or now)
             timed.append(Piece(piece.role, piece.parts, now))
@@ -184,7 +183,7 @@ def _timed(turns: Iterable[_Turn]) -> Iterator[PlainTurn]:
 
 
 def _later(time: datetime) -> datetime:
-    with suppress(OverflowError):  # at the end of all time
+    with suppress(OverflowError):  # the largest datetime
         time += _INSTANT
     return time
 
@@ -193,46 +192,46 @@ def _later(time: datetime) -> datetime:
 
 
 def _in_words(turn: list[Message], agent: str) -> Iterator[_Piece]:
-    """The messages of one turn, each tool call as a text together with its result."""
-    said: _Piece | None = None
+    """Convert the messages of one turn, each tool call and its result to one text."""
+    pending: _Piece | None = None
     for message in _paired(turn):
         if message.role == "thinking" or not (message.text.strip() or message.tool):
             continue
         piece = _Piece(_speaker(message), _parts(message, agent), message.time)
-        if said and message.turn is not None and _is_one_line(said, piece):
-            said = replace(said, parts=_in_lines((*said.parts, *piece.parts)))
+        if pending and message.turn is not None and _is_one_line(pending, piece):
+            pending = replace(pending, parts=_in_lines((*pending.parts, *piece.parts)))
             continue
-        if said:
-            yield said
-        said = piece
+        if pending:
+            yield pending
+        pending = piece
         images = [media for media in message.media if media.is_portable]
         if message.tool and images:
-            yield said
-            said = _Piece("shown", (_shown_by(message.tool, agent), *images), message.time)
-    if said:
-        yield said
+            yield pending
+            pending = _Piece("shown", (_shown_by(message.tool, agent), *images), message.time)
+    if pending:
+        yield pending
 
 
 def _paired(turn: list[Message]) -> Iterator[Message]:
-    """The messages, where a tool call has its result with it."""
+    """Merge each tool result into its call."""
     results: dict[str, list[Message]] = {}
     for message in turn:
         if message.role == "tool" and message.tool:
             results.setdefault(message.tool.id, []).append(message)
-    told: set[int] = set()
+    merged: set[int] = set()
     for message in turn:
         call = message.tool
-        waiting = results.get(call.id, []) if call else []
-        if id(message) in told:
+        pending = results.get(call.id, []) if call else []
+        if id(message) in merged:
             continue
-        if call and message.role == "assistant" and call.output is None and waiting:
-            result = waiting.pop(0)
-            told.add(id(result))
+        if call and message.role == "assistant" and call.output is None and pending:
+            result = pending.pop(0)
+            merged.add(id(result))
             yield replace(message, tool=_with_result(call, result.tool), media=result.media)
             continue
         if message.role == "tool":
-            # The call was lost: no later call may claim this result.
-            waiting[:] = [other for other in waiting if other is not message]
+            # The call is missing: no later call may claim this result.
+            pending[:] = [other for other in pending if other is not message]
         yield message
 
 
@@ -252,7 +251,7 @@ def _parts(message: Message, agent: str) -> tuple[Part, ...]:
 
 
 def _in_lines(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """The same, with texts that follow each other put together."""
+    """Join adjacent texts."""
     joined: list[Part] = []
     for part in parts:
         if joined and isinstance(part, str) and isinstance(joined[-1], str):
@@ -277,7 +276,7 @@ def _speaker(message: Message) -> Speaker:
 
 
 def _is_one_line(before: _Piece, piece: _Piece) -> bool:
-    """True for the blocks of one prompt: a text and its images were written at one instant."""
+    """Return whether two pieces are blocks of one prompt, which are written at one time."""
     return before.role == piece.role == "user" and before.time == piece.time is not None
 
 
@@ -288,20 +287,22 @@ def _labelled(message: Message, text: str, agent: str) -> str:
 
 
 def _shell_output(text: str) -> str:
-    """The output of a command that the person ran, without the tags of the agent."""
+    """Strip the agent's tags from the output of a command that the person ran."""
     printed: list[str] = []
     end = 0
-    while found := _SHELL_OUTPUT.match(text, end):
-        printed.append(_ESCAPES.sub("", found[2]))
-        end = found.end()
+    while match := _SHELL_OUTPUT.match(text, end):
+        printed.append(_ESCAPES.sub("", match[2]))
+        end = match.end()
     if not printed or end < len(text):
         return text
-    told = [fenced(output) for output in printed if output.strip()]
-    return "\n".join(["Output of the command:", *told]) if told else "The command had no output."
+    blocks = [fenced(output) for output in printed if output.strip()]
+    return (
+        "\n".join(["Output of the command:", *blocks]) if blocks else "The command had no output."
+    )
 
 
 def tool_text(tool: Tool, agent: str) -> str:
-    """A tool call and what came of it, as text that says who ran it."""
+    """Render a tool call and its result as text that says who ran it."""
     name = tool.name or "a tool"
     gist = tool.gist if len(tool.gist) <= _SHORT and "\n" not in tool.gist else ""
     parts = [f"[{agent} ran {name}: {gist}]" if gist else f"[{agent} ran {name}]"]
@@ -321,7 +322,7 @@ def tool_text(tool: Tool, agent: str) -> str:
 
 
 def _is_told_by(gist: str, given: str) -> bool:
-    """True when the arguments say nothing that the gist does not say."""
+    """Return whether the gist already says everything in the arguments."""
     if not given or given == gist:
         return True
     try:
@@ -335,7 +336,7 @@ def _is_told_by(gist: str, given: str) -> bool:
 
 
 def fenced(text: str) -> str:
-    """The text between two fences that nothing in it can close."""
+    """Fence the text with more backticks than any run in it."""
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text.strip(chr(10))}\n{fence}"
@@ -345,13 +346,13 @@ def fenced(text: str) -> str:
 
 
 def timestamp(time: datetime) -> str:
-    """As agents write it: UTC with milliseconds."""
+    """Format a time as agents do: UTC with milliseconds."""
     utc = time.astimezone(UTC).replace(tzinfo=None)
     return f"{utc.isoformat(timespec='milliseconds')}Z"
 
 
 def write(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Compact JSON lines; half characters, which UTF-8 does not have, become question marks."""
+    """Write compact JSON lines; lone surrogates, which UTF-8 cannot encode, become `?`."""
     with writer(path) as file:
         for line in lines:
             text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
@@ -365,7 +366,7 @@ def publish(
     publication: Publication,
     session_at: Callable[[Path], Session | None],
 ) -> Session:
-    """Read the staged file back, and publish it when all its turns are found."""
+    """Read the staged file back, and publish it if it has all turns."""
     session = session_at(staged)
     if session is None or session.turn_count != turns:
         raise Corrupt(

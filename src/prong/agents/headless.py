@@ -1,4 +1,4 @@
-"""What an agent prints when it runs without a terminal: JSON events, and an answer in them."""
+"""Output of headless agents: JSON events, one of which holds the answer."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _COMPLAINT = re.compile(r"(?:Error|error|ERROR)\b.*|No conversation found.*")
 
 
 class ProgramAnswer(Record, frozen=True):
-    """What came back from a program that was given a prompt."""
+    """The answer of a program to a prompt."""
 
     session_id: str | None
     text: str
@@ -24,7 +24,7 @@ class ProgramAnswer(Record, frozen=True):
 
 
 class TurnOutput(Record, frozen=True):
-    """The last turn in the output."""
+    """State of the last turn in the output."""
 
     session_id: str | None = None
     is_over: bool = False
@@ -33,14 +33,14 @@ class TurnOutput(Record, frozen=True):
 
 
 def events(output: Iterable[str], type_: type[T]) -> Iterator[T]:
-    """The JSON objects among the lines that a program prints; other lines may stand between."""
+    """Decode the JSON objects in a program's output, skipping other text."""
     for line in output:
-        found, _ = jsonl.split_objects(line.encode("utf-8", "surrogatepass"))
-        yield from (jsonl.salvage(type_, value) for _, _, value in found)
+        objects, _ = jsonl.split_objects(line.encode("utf-8", "surrogatepass"))
+        yield from (jsonl.salvage(type_, value) for _, _, value in objects)
 
 
 def complaint(line: str) -> str | None:
-    """What a line says that is no event, when it tells why there will be none."""
+    """Return a line that is not an event if it reports an error."""
     text = line.strip()
     return text if _COMPLAINT.match(text) else None
 
@@ -50,5 +50,5 @@ def is_event(line: str) -> bool:
 
 
 def lines_of(output: Iterable[str]) -> Iterable[str]:
-    """Lines without their ends."""
+    """Strip line endings."""
     return (line.rstrip("\r\n") for line in output)

@@ -1,12 +1,12 @@
-r"""A reader of JSON lines that survives whatever an agent, a crash or an editor left behind.
+r"""Fault-tolerant reader of JSON Lines files.
 
-Rules, each with a test: split on the byte `\n` only; a record that is typed wrongly keeps what
-is right about it; two objects on one line are two records; what cannot be read is skipped and
-reported with its offset; a last line without its end is no error. A file may grow, shrink or be
-replaced while it is read: the reader keeps to the file it opened and to the size it had then.
+Rules, each with a test: split on the byte `\n` only; a record with a field of the wrong type keeps
+its other fields; two objects on one line are two records; unreadable text is skipped and reported
+with its offset; an unterminated last line is not an error. A file may grow, shrink or be replaced
+while it is read: the reader keeps to the file it opened and to its size at that time.
 
-Nothing that stands in a file makes us take more memory than a session needs: only regular files are
-opened, a line and an unpacked archive have a limit that no real one is near.
+No file can exhaust memory: only regular files are opened, and lines and unpacked archives have
+limits well above any real session.
 """
 
 import codecs
@@ -32,42 +32,41 @@ V = TypeVar("V")
 _BLANK = b" \t\r\n"
 _BUFFER = 1 << 16
 LONGEST_LINE = 128 << 20
-"""Bytes. The longest that was seen, with pictures in it, have some tens of millions."""
+"""Bytes. The longest line seen, with images in it, has some tens of millions."""
 LARGEST_UNPACKED = 512 << 20
-"""Bytes. It is held in memory."""
+"""Bytes, held in memory."""
 TAIL = 1 << 16
-"""Bytes. What was said last is in there, unless very much stands behind it."""
+"""Bytes. Usually contains the last message."""
 LARGE_TAIL = 1 << 21
-"""Bytes, for when it is not."""
+"""Bytes, to try when it does not."""
 _LONG = 1 << 20
 _UNSUSPECTED = 64 << 20
 _PACKS_TO = 1000
-"""An archive above the size before this that is packed better than so many to one is no session:
-their words pack to a tenth, and the same words again and again to a hundredth."""
+"""Maximum compression ratio above `_UNSUSPECTED` bytes: sessions reach 10, repetitive ones 100."""
 
 
 class Bad(Record, frozen=True):
-    """A piece of a file that is no record."""
+    """A part of a file that is not a record."""
 
     offset: int
     reason: str
 
 
 class Location(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Where a record stands in its file."""
+    """Byte range of a record in its file."""
 
     offset: int
     length: int
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a session file for reading; one that ends in `.zst` is unpacked on the way."""
+    """Open a session file for reading, unpacking `.zst` files."""
     if path.suffix != ".zst":
         return open_regular(path, _BUFFER)
     import zstandard
 
     unpack = zstandard.ZstdDecompressor().stream_reader
-    # An archive may have several frames: it was appended to, or packed in parallel.
+    # Archives that were appended to or packed in parallel have several frames.
     with open_regular(path) as packed, unpack(packed, read_across_frames=True) as reader:
         plain = io.BytesIO()
         most = min(LARGEST_UNPACKED, max(_UNSUSPECTED, size_of(packed) * _PACKS_TO))
@@ -77,7 +76,7 @@ def open_file(path: Path) -> BinaryIO:
                     raise OSError(f"unpacks to more than {most >> 20} MiB")
                 plain.write(block)
         except zstandard.ZstdError as error:
-            # A half-written archive: what came out before the break is still good.
+            # A truncated archive: keep what was unpacked before the error.
             if not plain.tell():
                 raise OSError(f"cannot unpack: {error}") from error
     plain.seek(0)
@@ -85,7 +84,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def open_named(path: Path) -> BinaryIO:
-    """A session that somebody asked for by name: what keeps it from being read is said."""
+    """Open a session that a user named; explain why if it cannot be read."""
     try:
         return open_file(path)
     except FileNotFoundError:
@@ -96,13 +95,13 @@ def open_named(path: Path) -> BinaryIO:
 
 @contextmanager
 def opened(path: Path) -> Generator[BinaryIO]:
-    """The same, closed when done."""
+    """Open a session that a user named, and close it afterwards."""
     with open_named(path) as file:
         yield file
 
 
 def size_of(file: BinaryIO) -> int:
-    """The size as it is now; reading stops there even if the file grows."""
+    """Return the current size; readers stop there even if the file grows."""
     here = file.tell()
     end = file.seek(0, io.SEEK_END)
     file.seek(here)
@@ -110,7 +109,7 @@ def size_of(file: BinaryIO) -> int:
 
 
 def last_lines(path: Path, size: int = TAIL) -> Iterator[bytes]:
-    """The last lines of a file, the last one first; nothing when it cannot be read."""
+    """Yield the last lines of a file in reverse order; none when it cannot be read."""
     try:
         with open_file(path) as file:
             start = max(0, size_of(file) - size)
@@ -118,25 +117,25 @@ def last_lines(path: Path, size: int = TAIL) -> Iterator[bytes]:
             lines = file.read().split(b"\n")
     except OSError:
         return
-    # The first one has no beginning.
+    # The first line is cut off at its start.
     yield from reversed(lines[1:] if start else lines)
 
 
 @cache
 def _decoder(type_: type[Any]) -> msgspec.json.Decoder[Any]:
-    """Made once: that takes longer than to decode a line."""
+    """Cache decoders: creating one takes longer than decoding a line."""
     return msgspec.json.Decoder(type_)
 
 
 class Reader(Record, Generic[T], dict=True):
-    """Reads the records of one type from an open file, once, in file order."""
+    """A single-pass reader of records of one type, in file order."""
 
     type: type[T]
     bad: list[Bad] = field(default_factory=list[Bad])
     end: int = 0
-    """The offset behind the last whole record or line; behind it stands at most half a record."""
+    """The offset after the last complete record or line."""
     is_aside: bool = False
-    """True while the record at hand does not begin its line, or its line is not strict JSON."""
+    """True while the current record does not start its line or is not strict JSON."""
 
     def __post_init__(self) -> None:
         self._decode: Callable[[bytes], T] = _decoder(self.type).decode
@@ -149,33 +148,33 @@ class Reader(Record, Generic[T], dict=True):
         stop = size_of(file) if stop is None else stop
         offset = start
         file.seek(start)
-        for whole in iter(partial(file.readline, LONGEST_LINE + 1), b""):
-            if len(whole) > LONGEST_LINE and offset < stop:
+        for full_line in iter(partial(file.readline, LONGEST_LINE + 1), b""):
+            if len(full_line) > LONGEST_LINE and offset < stop:
                 self.bad.append(Bad(offset, f"a line longer than {LONGEST_LINE >> 20} MiB"))
                 offset = self._behind_line(file, offset, stop)
                 continue
-            # The file may have grown since: keep to what was there when we opened it.
-            line = whole if offset + len(whole) <= stop else whole[: stop - offset]
-            after = offset + len(line)
+            # The file may have grown since: keep to the size it had then.
+            line = full_line if offset + len(full_line) <= stop else full_line[: stop - offset]
+            end = offset + len(line)
             if not line:
                 break
             if len(line) > _LONG:
                 _make_sure_of(len(line))
             try:
                 yield offset, line, decode(line)
-                self.end = after
+                self.end = end
             except (ValueError, RecursionError):
                 yield from self._recover(offset, line)
-            offset = after
+            offset = end
             if offset >= stop:
                 break
 
     def _behind_line(self, file: BinaryIO, offset: int, stop: int) -> int:
-        """Where the next one begins; nothing of this one is kept."""
+        """Skip the rest of a line and return the offset of the next one."""
         file.seek(offset)
         while file.tell() < stop:
-            piece = file.readline(_BUFFER)
-            if piece.endswith(b"\n") or not piece:
+            block = file.readline(_BUFFER)
+            if block.endswith(b"\n") or not block:
                 self.end = file.tell()
                 break
         return file.tell()
@@ -195,18 +194,18 @@ class Reader(Record, Generic[T], dict=True):
             reason = "unfinished last line" if unfinished else "not a JSON object"
             self.bad.append(Bad(offset + rest, reason))
             if unfinished:
-                # Who continues here must see the whole of an object that is half written now.
+                # The next read must start at the half-written object, to see all of it.
                 end = max(rest, pieces[-1][1]) if pieces else rest
         self.end = offset + end
 
 
-# Not strict: a control character inside a string does not cost the line either.
+# Not strict: accept control characters inside strings.
 _json = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 
 def split_objects(line: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], int | None]:
-    """The JSON objects of a line as `(start, end, value)`, and where the first garbage begins."""
-    # One wrong byte must not cost the line: it may be a link in the chain of the conversation.
+    """Return the JSON objects of a line as `(start, end, value)`, and the offset of garbage."""
+    # Do not lose the line to one invalid byte: it may be a link in the chain of the conversation.
     text = line.decode("utf-8", "surrogateescape")
     pieces: list[tuple[int, int, dict[str, Any]]] = []
     garbage: int | None = None
@@ -234,23 +233,23 @@ def split_objects(line: bytes) -> tuple[list[tuple[int, int, dict[str, Any]]], i
 
 
 def _is_strict(data: bytes) -> bool:
-    """True for JSON as the agents themselves read it; wrong bytes in a text do not matter."""
+    """Return whether the agents themselves accept this JSON; invalid bytes in text are fine."""
     try:
-        json.loads(data.decode("utf-8", "replace"), parse_constant=int)  # which takes no NaN
+        json.loads(data.decode("utf-8", "replace"), parse_constant=int)  # int rejects NaN
     except (ValueError, RecursionError) as error:
         return isinstance(error, RecursionError)
     return True
 
 
 def salvage(type_: type[T], value: dict[str, Any]) -> T:
-    """A record from an object in which some fields may have the wrong type: those are left out."""
+    """Build a record from an object, leaving out fields of the wrong type."""
     kept: dict[str, Any] = {}
     for info in msgspec.structs.fields(type_):
         if info.encode_name not in value:
             continue
-        found, good = _fit(info.type, value[info.encode_name])
+        fitted, good = _fit(info.type, value[info.encode_name])
         if good:
-            kept[info.name] = found
+            kept[info.name] = fitted
     return type_(**kept)
 
 
@@ -267,7 +266,7 @@ def _fit(wanted: Any, value: Any) -> tuple[Any, bool]:
             try:
                 return salvage(option, cast(dict[str, Any], value)), True
             except TypeError:
-                # What it cannot be without is missing.
+                # A required field is missing.
                 return None, False
         if isinstance(value, dict) and origin is dict:
             inner = option.__args__[1]
@@ -285,10 +284,9 @@ def _fit(wanted: Any, value: Any) -> tuple[Any, bool]:
 
 
 def _make_sure_of(size: int) -> None:
-    """Raise `MemoryError` where there is no room to decode so many bytes.
+    """Raise `MemoryError` when there is too little memory to decode so many bytes.
 
-    The decoder would end the process with a segmentation fault. Pages that nobody writes to are
-    only promised, so that this costs next to nothing.
+    The decoder would crash the process instead. The pages are never written, so this is cheap.
     """
     bytes(3 * size)
 
@@ -301,12 +299,12 @@ _SURROGATES = "[\ud800-\udfff]"
 
 
 def _clean(text: str) -> str:
-    """Text that can be written: half characters and wrong bytes become U+FFFD."""
+    """Make text encodable: lone surrogates and escaped bytes become U+FFFD."""
     return re.sub(_SURROGATES, "\ufffd", text)
 
 
 def plain_json(value: Any) -> bytes:
-    """JSON that msgspec accepts, with wrong characters replaced; null when nested too deeply."""
+    """Encode as JSON that msgspec accepts; null when nested too deeply."""
     try:
         clean = _clean(json.dumps(value, ensure_ascii=False)).encode()
         msgspec.json.decode(clean)
@@ -316,20 +314,20 @@ def plain_json(value: Any) -> bytes:
 
 
 def decoded(decode: Callable[[bytes], V], raw: msgspec.Raw | bytes) -> V | None:
-    """A piece that a record left undecoded; None when it is of another type than expected."""
+    """Decode a raw field of a record; None when it has an unexpected type."""
     if (size := memoryview(raw).nbytes) > _LONG:
         _make_sure_of(size)
     try:
         return decode(raw)
     except UnicodeDecodeError:
-        # A damaged text is worth more than none.
+        # Damaged text is better than none.
         return decoded(decode, _clean(bytes(raw).decode("utf-8", "surrogateescape")).encode())
     except (ValueError, RecursionError):
         return None
 
 
 def read_at(file: BinaryIO, place: Location) -> dict[str, Any] | None:
-    """The whole object at a place found before, or None when the file has changed under us."""
+    """Read the object at a known location; None when the file has changed."""
     if place.length > _LONG:
         _make_sure_of(2 * place.length)
     file.seek(place.offset)

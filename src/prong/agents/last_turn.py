@@ -1,8 +1,7 @@
-"""The last turn of a session file, read from its end with the standard library only.
+"""Find the last turn of a session file by reading backwards, with the standard library only.
 
-`prong-hook` runs inside somebody's agent and cannot wait for the real readers in `prong.agents`.
-What is here is the little that it needs of them: the id of the last turn, as they define it. Tests
-compare the two.
+`prong-hook` runs inside an agent and cannot wait for the full readers in `prong.agents`. This
+module finds the id of the last turn by the same rules; tests compare the two.
 """
 
 import json
@@ -18,9 +17,9 @@ from prong.files.regular import open_regular
 
 _BLOCK = 1 << 16
 _LIMIT = 64 << 20
-"""How far back a turn may begin. One that is longer has no name that we could find in time."""
+"""Maximum bytes to read backwards. Longer turns stay unidentified, to answer in time."""
 _OLD_LIMIT = 1 << 20
-"""How far before a prompt without a mark one with a mark is looked for."""
+"""How many bytes before an unmarked prompt to search for a marked one."""
 
 INTERRUPTED = "[Request interrupted by user"
 
@@ -38,10 +37,10 @@ MACHINE_TEXT = (
     "Operation stopped by hook",
     "Base directory for this skill:",
 )
-"""What a user line of Claude Code begins with that neither a person nor another agent said."""
+"""Prefixes of Claude Code user lines that neither a person nor another agent wrote."""
 
 NOTICES = ("<teammate-message", "<observed_from_primary_session>", "<ci-monitor-event>")
-"""What other agents and programs say to this one: the model answers, so a turn opens with it."""
+"""Prefixes of messages from other agents and programs. The model answers, so they open a turn."""
 
 _TERMINAL = ("cli", "sdk-cli")
 _WRAPPERS = re.compile(
@@ -53,56 +52,55 @@ _COMMAND_NAME = re.compile(r"<command-name>([^<]*)</command-name>")
 _COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 
 _DEPTH = 4
-"""How many folders below the one of all sessions a thread is: year, month, day, file."""
+"""Path parts from the folder of all sessions to a thread: year, month, day, file."""
 _THREAD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 
 Line = dict[str, Any]
 
 
 class LastTurn(NamedTuple):
-    """The turn that the end of a file belongs to."""
+    """The turn at the end of a file."""
 
     id: str
-    """Empty when it was made in another session, or this file does not say its name."""
+    """Empty when it was inherited, or the file does not contain its id."""
     prompt_ids: tuple[str, ...] = ()
-    """What the hooks of Claude Code call its prompt, or the prompts that were sent together."""
+    """Ids that Claude Code hooks use for its prompt, or for prompts that were sent together."""
     message: str | None = None
-    """The id of the last answer in it; None when there is none yet."""
+    """The id of its last answer; None when there is none yet."""
     said: str = ""
     """The text of that answer."""
     number: int | None = None
-    """Which turn it is, as the agent counts; None when it does not tell."""
+    """The turn number by the agent's count, if recorded."""
     is_inherited: bool = False
-    """It was made in the session that this one was forked from."""
+    """It belongs to the session that this one was forked from."""
     prompt: str = ""
-    """What was asked in it, as it was typed."""
+    """The prompt as typed."""
 
     def has_prompt(self, prompt_id: str | None) -> bool:
-        """False when it is another prompt's turn; who knows no id cannot say that."""
+        """Return False only if both ids are known and differ."""
         return prompt_id is None or not self.prompt_ids or prompt_id in self.prompt_ids
 
 
 def unwrapped(text: str, entrypoint: str | None = None) -> str:
-    """The text of a user block without what Claude Code or an editor put before it.
+    """Strip what Claude Code or an editor put before the text of a user block.
 
-    In a terminal the CLI keeps its reminders in lines of their own, so a `<system-reminder>` in
-    a prompt of the entrypoint `cli` or `sdk-cli` was typed. The desktop app puts one before the
-    prompt, and nothing behind it: the rest was typed.
+    With the entrypoint `cli` or `sdk-cli`, reminders have lines of their own, so a
+    `<system-reminder>` in a prompt was typed. The desktop app puts one before the prompt.
     """
     if "<" not in text:
         return text
     wrappers = _EDITOR_WRAPPERS if entrypoint in _TERMINAL else _WRAPPERS
-    found = wrappers.match(text)
-    return text[found.end() :] if found else text
+    match = wrappers.match(text)
+    return text[match.end() :] if match else text
 
 
 def claude(path: Path) -> LastTurn | None:
-    """The last turn of a Claude Code session; its id is the uuid of the prompt's line."""
+    """Find the last turn of a Claude Code session; its id is the uuid of the prompt's line."""
     message: Line | None = None
     unmarked: Line | None = None
-    nearest = 0
+    limit = 0
     for line, begin in _backwards(path):
-        if unmarked is not None and begin < nearest:
+        if unmarked is not None and begin < limit:
             break
         if line.get("isSidechain"):
             continue
@@ -115,19 +113,19 @@ def claude(path: Path) -> LastTurn | None:
                 break
             return _claude_turn(_group(path, line, begin), message)
         if unmarked is None and _is_worded(line):
-            # An older version marks no prompt at all; where one is marked, this is none.
-            unmarked, nearest = line, begin - _OLD_LIMIT
+            # Old versions mark no prompts; if a marked one is near, this line is not a prompt.
+            unmarked, limit = line, begin - _OLD_LIMIT
     return _claude_turn([unmarked], message) if unmarked is not None else None
 
 
 def codex(path: Path, running: str | None = None, before: int | None = None) -> LastTurn | None:
-    """The last turn of a Codex thread in this file, apart from the one that runs.
+    """Find the last turn of a Codex thread, other than the running one.
 
-    After a rewind it is in an earlier file of the thread. `before` is where to begin in that one.
+    After a rewind it is in an earlier file of the thread, which is read up to `before`.
     """
     prompted = False
     message: str | None = None
-    said = ""
+    answer = ""
     for line, _ in _backwards(path, before):
         payload = _table(line.get("payload"))
         kind = payload.get("type")
@@ -136,20 +134,20 @@ def codex(path: Path, running: str | None = None, before: int | None = None) -> 
             if prompted and isinstance(turn, str) and turn != running:
                 if _time(line) < _began(path):
                     return _nameless(path)
-                return LastTurn(turn, (), message, said)
-            prompted, message, said = False, None, ""
+                return LastTurn(turn, (), message, answer)
+            prompted, message, answer = False, None, ""
         elif kind == "user_message" or _table(payload.get("item")).get("type") == "UserMessage":
             prompted = True
         elif kind == "message" and payload.get("role") == "assistant" and message is None:
-            message, said = _text(payload.get("id")), _words(payload)
+            message, answer = _text(payload.get("id")), _words(payload)
         elif payload.get("history_base"):
             return _in_base(path, payload) or _nameless(path)
-    # An older file has prompts without such marks.
+    # Old files have prompts without `task_started`.
     return _nameless(path) if prompted else None
 
 
 def _in_base(path: Path, meta: Line) -> LastTurn | None:
-    """The last turn before a rewind, in the file that the rewound thread goes on from."""
+    """Find the last turn before a rewind, in the file that the thread continues."""
     base = _table(meta.get("history_base"))
     name, end = _text(base.get("thread_id")), base.get("end_byte_offset")
     if meta.get("forked_from_id") or not isinstance(end, int):
@@ -161,49 +159,49 @@ def _in_base(path: Path, meta: Line) -> LastTurn | None:
 
 
 def _nameless(path: Path) -> LastTurn:
-    """A turn of another session, or of another file of this one that was not found."""
+    """Describe a turn of another session, or of a file of this one that was not found."""
     meta = _table(_first(path).get("payload"))
     return LastTurn("", is_inherited=bool(meta.get("forked_from_id")))
 
 
 def codex_answer(path: Path, turn: str) -> tuple[str | None, str]:
-    """The id and the text of the last answer in a turn that is at the end of the file."""
+    """Return the id and text of the last answer in a turn at the end of the file."""
     message: str | None = None
-    said = ""
+    answer = ""
     for line, _ in _backwards(path):
         payload = _table(line.get("payload"))
         if payload.get("type") == "task_started":
-            return (message, said) if payload.get("turn_id") == turn else (None, "")
+            return (message, answer) if payload.get("turn_id") == turn else (None, "")
         if message is None and payload.get("role") == "assistant":
-            message, said = _text(payload.get("id")), _words(payload)
+            message, answer = _text(payload.get("id")), _words(payload)
     return None, ""
 
 
 def codex_prompt(path: Path, turn: str) -> str:
-    """What was asked in a turn near the end of the file, where a compaction may come behind it."""
-    found = ""
+    """Return the prompt of a turn near the end of the file, even if a compaction follows it."""
+    prompt = ""
     for line, _ in _backwards(path):
         payload = _table(line.get("payload"))
         if payload.get("type") == "task_started":
             if payload.get("turn_id") == turn:
-                return found.strip()
-            found = ""
+                return prompt.strip()
+            prompt = ""
         item = _table(payload.get("item"))
         if item.get("type") == "UserMessage":
-            found = _words(item)
+            prompt = _words(item)
         elif payload.get("type") == "user_message":
-            found = _text(payload.get("message")) or ""
+            prompt = _text(payload.get("message")) or ""
     return ""
 
 
 def codex_file(thread: str) -> Path | None:
-    """The file of a thread, found without a search: its id begins with the time."""
+    """Locate the file of a thread by the date in its id, a UUID that begins with the time."""
     if not _THREAD.fullmatch(thread):
         return None
     root = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "sessions"
     try:
-        made = int(thread.replace("-", "")[:12], 16) / 1000
-        days = [datetime.fromtimestamp(made + day * 86400, UTC) for day in (-1, 0, 1)]
+        created = int(thread.replace("-", "")[:12], 16) / 1000
+        days = [datetime.fromtimestamp(created + day * 86400, UTC) for day in (-1, 0, 1)]
     except (ValueError, OverflowError, OSError):
         return None
     names = [f"{day:%Y/%m/%d}/rollout-*{thread}*.jsonl" for day in days]
@@ -212,7 +210,7 @@ def codex_file(thread: str) -> Path | None:
 
 
 def codex_folder(path: Path) -> str | None:
-    """Where a thread began."""
+    """Return the folder in which a thread began."""
     return _text(_table(_first(path).get("payload")).get("cwd"))
 
 
@@ -222,34 +220,34 @@ def _claude_turn(openers: list[Line], message: Line | None) -> LastTurn:
     number = _table(openers[-1].get("turnPosition")).get("turnIndex")
     return LastTurn(
         "" if is_inherited else str(openers[-1].get("uuid")),
-        tuple(one for one in prompt_ids if one),
+        tuple(text for text in prompt_ids if text),
         _text(message.get("uuid")) if message else None,
         _words(_table(message.get("message"))) if message else "",
         number if isinstance(number, int) else None,
         is_inherited,
-        "\n".join(_typed(one) for one in reversed(openers)),
+        "\n".join(_typed(text) for text in reversed(openers)),
     )
 
 
 def _typed(line: Line) -> str:
-    """A prompt without what the program puts around it."""
-    words = _prompt_words(line, _text(line.get("entrypoint")))
-    name, given = _COMMAND_NAME.search(words), _COMMAND_ARGS.search(words)
+    """Return a prompt as typed, without the program's tags."""
+    text = _prompt_words(line, _text(line.get("entrypoint")))
+    name, arguments = _COMMAND_NAME.search(text), _COMMAND_ARGS.search(text)
     if name is not None:
-        return f"{name[1]} {given[1] if given else ''}".strip()
-    return words
+        return f"{name[1]} {arguments[1] if arguments else ''}".strip()
+    return text
 
 
 def _prompt_words(line: Line, entrypoint: str | None = None) -> str:
     message = _table(line.get("message"))
     content = message.get("content")
     texts = [content] if isinstance(content, str) else [b.get("text") for b in _blocks(message)]
-    kept = (unwrapped(text, entrypoint) for text in texts if isinstance(text, str))
-    return "\n".join(text for text in kept if text).strip()
+    unwrapped_texts = (unwrapped(text, entrypoint) for text in texts if isinstance(text, str))
+    return "\n".join(text for text in unwrapped_texts if text).strip()
 
 
 def _group(path: Path, opener: Line, begin: int) -> list[Line]:
-    """Prompts that were queued together are one turn, which has the name of the first."""
+    """Collect the prompts of the opener's turn: those queued together share its position."""
     openers = [opener]
     for line, _ in _backwards(path, before=begin):
         if line.get("isSidechain"):
@@ -273,16 +271,16 @@ def _is_prompt(line: Line) -> bool:
 def _is_worded(line: Line) -> bool:
     if line.get("toolUseResult") or line.get("sourceToolUseID"):
         return False
-    words = _prompt_words(line)
-    if words.startswith(NOTICES):
+    text = _prompt_words(line)
+    if text.startswith(NOTICES):
         return True
     if _table(line.get("origin")).get("kind") not in (None, "human"):
         return False
-    return bool(words) and not words.startswith(MACHINE_TEXT)
+    return bool(text) and not text.startswith(MACHINE_TEXT)
 
 
 def _began(path: Path) -> str:
-    """When a file was begun. In a fork that is a copy there are turns from before that."""
+    """Return when the file was created. Turns copied into a fork are older."""
     return _time(_first(path))
 
 
@@ -293,7 +291,7 @@ def _first(path: Path) -> Line:
 
 
 def _time(line: Line) -> str:
-    # Codex writes all times alike, so that they can be compared as they are.
+    # Codex writes all times in one format, so they compare as text.
     return _text(line.get("timestamp")) or ""
 
 
@@ -307,7 +305,9 @@ def _words(message: Line) -> str:
 
 def _blocks(message: Line) -> list[Line]:
     content = message.get("content")
-    return [_table(one) for one in cast(list[Any], content)] if isinstance(content, list) else []
+    return (
+        [_table(block) for block in cast(list[Any], content)] if isinstance(content, list) else []
+    )
 
 
 def _table(value: Any) -> Line:
@@ -326,9 +326,9 @@ def _parsed(line: bytes) -> Any:
 
 
 def _backwards(path: Path, before: int | None = None) -> Iterator[tuple[Line, int]]:
-    """The objects in the lines of a file from its end, and where each begins.
+    """Yield the objects in a file with their offsets, from the end.
 
-    Half a line at the end is passed over: somebody writes it this very moment.
+    An incomplete last line is skipped: it is being written.
     """
     try:
         file = open_regular(path)
@@ -340,17 +340,17 @@ def _backwards(path: Path, before: int | None = None) -> Iterator[tuple[Line, in
         while at > 0 and end - at < _LIMIT:
             size = min(block, at)
             at -= size
-            block *= 2  # a line may be very long
+            block *= 2  # lines may be very long
             file.seek(at)
             lines = (file.read(size) + rest).split(b"\n")
-            # The first one may begin in the block before.
+            # The first line may begin in the block before.
             rest = lines.pop(0) if at else b""
             begin = at + (len(rest) + 1 if at else 0)
-            places: list[tuple[bytes, int]] = []
+            located: list[tuple[bytes, int]] = []
             for line in lines:
-                places.append((line, begin))
+                located.append((line, begin))
                 begin += len(line) + 1
-            for line, begun in reversed(places):
+            for line, start in reversed(located):
                 value = _parsed(line) if line else None
                 if isinstance(value, dict):
-                    yield cast(Line, value), begun
+                    yield cast(Line, value), start

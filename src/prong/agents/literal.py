@@ -1,7 +1,7 @@
-"""Texts that an agent's input line takes as a prompt, whatever they begin with.
+"""Make text safe for an agent's input line, so that it is taken as a prompt, not as a command.
 
-The rules of each agent are in its module `literal`; how they were measured is in
-docs/internals/input-lines.md.
+Each agent defines its own rules in `as_prompt`; docs/internals/input-lines.md describes how they
+were measured.
 """
 
 import re
@@ -16,26 +16,23 @@ _FILLERS = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 
 def without_controls(text: str) -> str:
-    """The text without what a terminal takes for keys: all but its tabs and the ends of lines."""
+    """Remove the control characters that a terminal takes for keys; keep tabs and line ends."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROL.sub("", text)
 
 
 def without_invisible(text: str) -> str:
-    """The text without what nobody sees. What joins the parts of one emoji stays."""
+    """Remove invisible characters, except the joiner inside emoji."""
     return "".join(
-        one
-        for one in text
-        if one == "\u200d" or (unicodedata.category(one) != "Cf" and one not in _FILLERS)
+        char
+        for char in text
+        if char == "\u200d" or (unicodedata.category(char) != "Cf" and char not in _FILLERS)
     )
 
 
 def visible(text: str) -> str:
-    """What is left when an agent takes invisible characters out, as Claude Code does.
-
-    Wide forms (`\uff01`) become the plain ones: it costs nothing to be careful with them.
-    """
-    return unicodedata.normalize("NFKC", "".join(one for one in text if _is_drawn(one)))
+    """Remove invisible characters as Claude Code does, and make wide forms (`\uff01`) plain."""
+    return unicodedata.normalize("NFKC", "".join(char for char in text if _is_drawn(char)))
 
 
 def _is_drawn(one: str) -> bool:
@@ -45,9 +42,9 @@ def _is_drawn(one: str) -> bool:
 
 
 def prepared(text: str, route: Route) -> str:
-    """What is typed, without controls and with no popup open at its end; all else as it is.
+    """Prepare a prompt for typing: remove controls and append a space; other routes keep it.
 
-    The blank ends a word such as `@src` or `$skill`, whose popup would take the Enter for itself,
-    and a last backslash, which would make a new line of it. The agents take it away again.
+    The space closes the popup of a last word such as `@src` or `$skill`, which would take the
+    Enter, and keeps a last backslash from making it a line break. Agents strip it again.
     """
     return f"{without_controls(text)} " if route is Route.TYPED else text

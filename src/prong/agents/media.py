@@ -1,4 +1,4 @@
-"""Images and documents of a session, each read from its file when it is needed."""
+"""Images and documents of a session, read from the file on demand."""
 
 import re
 from collections.abc import Callable
@@ -22,16 +22,16 @@ def stored(
     value: Any,
     type_: str | None = None,
 ) -> Media:
-    """What stands at `path` in a line: base64 of the given type, or a URL with both."""
+    """Describe the media at `path` in a line: base64 of a given type, or a data URL."""
     text = value if isinstance(value, str) else ""
     url = _DATA_URL.match(text) if type_ is None else None
     start = 0 if type_ is not None else url.end() if url else len(text)
 
     def read() -> str:
-        found: Any = jsonl.read_at(open_file(), place)
+        node: Any = jsonl.read_at(open_file(), place)
         for key in path:
-            found = _at(found, key)
-        return found[start:] if isinstance(found, str) else ""
+            node = _at(node, key)
+        return node[start:] if isinstance(node, str) else ""
 
     return Media(type_ or (url[1].lower() if url else ""), len(text) - start, read)
 

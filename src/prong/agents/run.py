@@ -1,4 +1,4 @@
-"""A program that gets a text on its standard input and answers in lines."""
+"""Run an agent's program with a text on standard input, and read its output by line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PATIENCE = 10
 
 
 def environment(launch: Launch) -> dict[str, str]:
-    """What an agent is started with."""
+    """Return the environment for a launch."""
     return clean_environment(launch.env)
 
 
@@ -29,9 +29,9 @@ _is_over = Event()
 
 
 def end_all() -> None:
-    """End all programs that run, and let no other begin: this one is about to end.
+    """Terminate all running programs and prevent new ones, before this process exits.
 
-    Who waits for one hears that it has ended, and cleans up.
+    Callers that wait for a program see it end, and clean up.
     """
     _is_over.set()
     for running in list(_alive):
@@ -39,7 +39,7 @@ def end_all() -> None:
 
 
 class RunningProgram:
-    """The process, fed and drained at the same time. Leaving the block ends it."""
+    """A process fed and drained concurrently; leaving its `with` block terminates it."""
 
     def __init__(self, launch: Launch, text: str) -> None:
         try:
@@ -65,7 +65,7 @@ class RunningProgram:
             self.end()
 
     def end(self) -> None:
-        """From any thread."""
+        """Terminate the process. May be called from any thread."""
         if self._process.poll() is None:
             self._process.terminate()
 
@@ -75,19 +75,19 @@ class RunningProgram:
             yield line.decode("utf-8", "replace")
 
     def wait(self) -> int:
-        """The exit status, once all that it printed was read."""
+        """Return the exit status after all output was read."""
         for thread in self._threads:
             thread.join()
         return self._process.wait()
 
     @property
     def complaints(self) -> str:
-        """The end of what it said on standard error."""
+        """The last lines of its standard error."""
         return "".join(self._complaints)
 
     def _feed(self, text: str) -> None:
         assert self._process.stdin is not None
-        # It may end before it has read all; its exit status tells why.
+        # It may end before it has read everything; its exit status tells why.
         with suppress(OSError), self._process.stdin as stdin:
             stdin.write(text.encode("utf-8", "replace"))
 

@@ -1,4 +1,4 @@
-"""Sample sessions for `prong demo`: files of an agent's package, with gaps that are filled in."""
+"""Sample sessions for `prong demo`: templates in an agent's package."""
 
 import json
 import re
@@ -11,15 +11,15 @@ from prong.agents.base import TurnOver
 from prong.model.code import TurnKey
 
 _GAP = re.compile(r"\$\{(\w+) ?([^} ]*) ?(\d*)\}")
-"""What stands in a file for what is not known before it is written:
+"""Placeholders in a template:
 
 `${cwd}` and `${version}`; `${time -60}`, a minute before now; `${code NAME}`, the text of a file in
-`code/`; `${bytes NAME 3}`, how long the first three lines of another sample are.
+`code/`; `${bytes NAME 3}`, the length of the first three lines of another sample.
 """
 
 
 class Samples:
-    """The folder `samples` of a package, as of one working directory and one moment."""
+    """The templates in a package's `samples` folder, for one working directory and time."""
 
     def __init__(self, package: str, cwd: str, now: datetime, version: str) -> None:
         self._folder = files(package) / "samples"
@@ -28,13 +28,13 @@ class Samples:
         self._version = version
 
     def sessions(self) -> Iterator[tuple[str, str]]:
-        """The sessions with their ids, in the order of these."""
+        """Yield the id and text of each session, in order of the ids."""
         for name in sorted(file.name for file in self._folder.iterdir()):
             if name.endswith(".jsonl"):
                 yield name.removesuffix(".jsonl"), self._filled(name)
 
     def replay(self, agent: str, turn_over: TurnOver) -> None:
-        """Tell of each turn that is over, with the code at its end."""
+        """Report each turn, with the code at its end."""
         turns = json.loads(self._filled("turns.json"))
         start = turns[0]["files"]
         for turn in turns:
@@ -52,8 +52,8 @@ class Samples:
             case "version":
                 text = self._version
             case "time":
-                moment = self._time(int(argument)).isoformat(timespec="milliseconds")
-                text = moment.replace("+00:00", "Z")
+                time = self._time(int(argument)).isoformat(timespec="milliseconds")
+                text = time.replace("+00:00", "Z")
             case "code":
                 text = self._text(f"code/{argument}.txt")
             case "bytes":
@@ -61,7 +61,7 @@ class Samples:
                 text = str(sum(len(line.encode()) + 1 for line in lines))
             case _:
                 raise ValueError(f"{gap[0]} in a sample")
-        return json.dumps(text, ensure_ascii=False)[1:-1]  # it stands inside of a JSON string
+        return json.dumps(text, ensure_ascii=False)[1:-1]  # placeholders are inside JSON strings
 
     def _time(self, seconds: int) -> datetime:
         return self._now + timedelta(seconds=seconds)
@@ -71,7 +71,7 @@ class Samples:
 
 
 def write_sample(path: Path, text: str) -> None:
-    """Write a new session file, readable by its owner only, as agents do."""
+    """Write a new session file that only its owner can read, as agents do."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with path.open("x", encoding="utf-8", newline="\n") as file:
         file.write(text)

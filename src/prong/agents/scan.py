@@ -1,8 +1,8 @@
-"""What scans of all agents have in common: open only what changed, continue what only grew.
+"""Incremental scan of session files: open only what changed, and continue files that grew.
 
-A file is unchanged when size, modification time and inode are. A small one that changed is read
-again. A large one is continued where the last scan stopped, if a hash of everything before that
-place is still the same; a file that was rewritten and grew again looks like growth, and is not.
+A file is unchanged if its size, modification time and inode are. Small changed files are read
+again. Large ones are continued from where the last scan stopped, if the hash of everything before
+is the same: a file that was rewritten and grew again looks like growth, but is not.
 """
 
 import os
@@ -20,13 +20,13 @@ from prong.model.record import Record, field
 from prong.model.sessions import KnownFile, Scan, Session, Skipped
 
 CONTINUED_FROM = 4 << 20
-"""Files up to this size are simply read again when they change."""
+"""Bytes. Smaller files are read again when they change."""
 
 _BLOCK = 1 << 20
 
 
 class State(Protocol):
-    """What reading a file gives: it knows how far it read."""
+    """The result of reading a file, including how far it was read."""
 
     read_to: int
 
@@ -37,7 +37,7 @@ F_co = TypeVar("F_co", bound=msgspec.Struct, covariant=True)
 
 
 class _Bookmark(msgspec.Struct, array_like=True):
-    """The stored state of a large file."""
+    """The stored state of a large file, and the hash of what was read."""
 
     read_to: int
     digest: bytes
@@ -45,7 +45,7 @@ class _Bookmark(msgspec.Struct, array_like=True):
 
 
 class Reading(Record, Generic[S, F], frozen=True):
-    """How one agent reads a file (to a state) and what of it a scan remembers (the facts)."""
+    """How an agent reads a file (into a state), and what the cache keeps of it (the facts)."""
 
     state: type[S]
     facts: type[F]
@@ -54,35 +54,35 @@ class Reading(Record, Generic[S, F], frozen=True):
 
 
 class SessionFiles(Record, Generic[S, F], frozen=True):
-    """The session files of one agent."""
+    """The kind of session files that one agent writes."""
 
     agent: str
     version: int
-    """Raised when the meaning of facts or states changes; older ones are then read anew."""
+    """Increase it when the meaning of facts or states changes, so that files are read again."""
     reading: Callable[[], Reading[S, F]]
-    """Asked for when a file changed: most scans find that none did, and load nothing for it."""
+    """Called only if a file changed, so that most scans need not import the reader."""
 
 
 class ScanListener(Protocol[S, F_co]):
-    """Reads files instead of the kind, as the kind would, and hears what is said in them."""
+    """A reader that replaces the usual one, and also extracts the text."""
 
     def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
-        """The files that will be read, in this order."""
+        """Announce the files that will be read, in this order."""
         ...
 
     def wants(self, path: str, stat: os.stat_result) -> bool: ...
 
     def read(self, file: BinaryIO) -> S:
-        """The whole file: words that were heard before are not kept."""
+        """Read the whole file: earlier text is not kept."""
         ...
 
     def summarise(self, state: S, path: str, stat: os.stat_result, /) -> F_co:
-        """The facts of the file that was read last."""
+        """Return the facts of the file that was read last."""
         ...
 
 
 class _Result(msgspec.Struct, array_like=True):
-    """What a whole scan found, to be found again while nothing changes."""
+    """The result of a complete scan, reused while nothing changes."""
 
     seal: bytes
     sessions: list[Session]
@@ -91,14 +91,14 @@ class _Result(msgspec.Struct, array_like=True):
 
 
 class FileScan(Record, Generic[S, F], dict=True):
-    """One scan over the files of an agent."""
+    """One scan of the files of an agent."""
 
     kind: SessionFiles[S, F]
     cache: ScanCache
     roots: Sequence[Path]
-    """Only files below these can be found gone: a cache may know other roots too."""
+    """Only files below these can be reported gone: a cache may cover other roots too."""
     listening: Callable[[], ScanListener[S, F]] | None = None
-    """Asked for when a file changed, too."""
+    """Called only if a file changed."""
     facts: dict[str, F] = field(default_factory=dict[str, F])
     changed: dict[str, KnownFile] = field(default_factory=dict[str, KnownFile])
     skipped: list[Skipped] = field(default_factory=list[Skipped])
@@ -121,13 +121,13 @@ class FileScan(Record, Generic[S, F], dict=True):
 
     @cached_property
     def known(self) -> dict[str, KnownFile]:
-        """What the cache knows of files below the roots."""
+        """The cached files below the roots."""
         below = tuple(f"{root}{os.sep}" for root in self.roots)
         everything = self.cache.known(self.kind.agent)
         return {path: file for path, file in everything.items() if path.startswith(below)}
 
     def visit(self, files: Iterable[tuple[str, os.stat_result]]) -> None:
-        """Note the files that there are; nothing is opened yet."""
+        """Record the files that exist, without opening any."""
         self.stats.update(files)
 
     def finish(
@@ -137,9 +137,9 @@ class FileScan(Record, Generic[S, F], dict=True):
         complete: bool,
         more: object = None,
     ) -> Scan:
-        """Read what changed and put the sessions together, unless all is as it was.
+        """Read changed files and assemble the sessions, or return the cached result.
 
-        `more` is whatever else the sessions depend on.
+        `more` is anything else that the sessions depend on.
         """
         seal = self._seal(more)
         if complete and (result := self._sealed(seal)):
@@ -147,8 +147,8 @@ class FileScan(Record, Generic[S, F], dict=True):
             return Scan(tuple(result.sessions), empty, seal=seal)
         self._read_changed()
         sessions, skipped = assemble()
-        whole = complete and not self.skipped and all(one.harmless for one in skipped)
-        result = _Result(seal, sessions, [str(one.path) for one in skipped])
+        whole = complete and not self.skipped and all(skip.harmless for skip in skipped)
+        result = _Result(seal, sessions, [str(skip.path) for skip in skipped])
         return Scan(
             sessions=tuple(sessions),
             skipped=(*skipped, *self.skipped),
@@ -160,20 +160,20 @@ class FileScan(Record, Generic[S, F], dict=True):
         )
 
     def _seal(self, more: object) -> bytes:
-        """Differs when any file, or anything else that the sessions depend on, differs."""
+        """Fingerprint everything that the sessions depend on."""
         lines = [
             f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino}"
             for path, stat in self.stats.items()
         ]
         text = os.fsencode("\n".join([*map(str, self.roots), repr(more), *lines]))
-        # Two checksums tell what changed as well as a hash does, and need no library of ciphers,
-        # which takes longer to load than all else here.
+        # Two checksums detect changes as well as a hash does, and need not import hashlib, which
+        # takes longer to load than all else here.
         sums = (zlib.crc32(text), zlib.adler32(text), len(text))
         return self._version + b"%08x%08x%x" % sums
 
     def _sealed(self, seal: bytes) -> _Result | None:
         stored = self.cache.result(self.kind.agent)
-        # The seal stands near the beginning: another one is not worth decoding.
+        # The seal is near the beginning: do not decode a result that has another.
         if stored is None or seal not in stored[:64]:
             return None
         try:
@@ -190,12 +190,12 @@ class FileScan(Record, Generic[S, F], dict=True):
         for path, stat in self.stats.items():
             known = self.known.get(path)
             same = known is not None and _is_same(known, stat)
-            remembered = self._remembered(known) if known is not None and same else None
-            if remembered is not None:
-                facts[path] = remembered
+            cached_facts = self._remembered(known) if known is not None and same else None
+            if cached_facts is not None:
+                facts[path] = cached_facts
             else:
                 changed.append((path, stat))
-        # The newest first: they are what somebody who waits for words is most likely to want.
+        # Newest first: a search in progress most likely needs those.
         changed.sort(key=lambda file: file[1].st_mtime_ns, reverse=True)
         if changed and self._listener is not None:
             self._listener.expect(changed)
@@ -214,13 +214,13 @@ class FileScan(Record, Generic[S, F], dict=True):
             return None
 
     def _read(self, path: str, stat: os.stat_result, known: KnownFile | None) -> F | None:
-        heard = self._listener
-        listener = heard if heard is not None and heard.wants(path, stat) else None
+        available = self._listener
+        listener = available if available is not None and available.wants(path, stat) else None
         try:
             with jsonl.open_file(Path(path)) as file:
                 state, bookmark = self._read_open(path, file, stat, known, listener)
         except FileNotFoundError:
-            # It went away between the listing and now: as if it had not been listed.
+            # Deleted since the listing.
             del self.stats[path]
             return None
         except OSError as error:
@@ -275,7 +275,7 @@ class FileScan(Record, Generic[S, F], dict=True):
 
 
 def recall(kind: SessionFiles[S, F], cache: ScanCache, path: str, stat: os.stat_result) -> S | None:
-    """What a scan read of a large file, if it is still the same; None for others."""
+    """Return the state of a large file from the last scan; None if it changed or is small."""
     known = cache.file(kind.agent, path) if stat.st_size > CONTINUED_FROM else None
     if known is None or not _is_same(known, stat):
         return None
@@ -300,7 +300,7 @@ def _state(kind: SessionFiles[S, F], bookmark: _Bookmark) -> S | None:
 
 
 class _Prefix:
-    """The hash of the beginning of a file, for ends that only move forward."""
+    """Incremental hash of the beginning of a file; each end must be at or after the last."""
 
     def __init__(self, file: BinaryIO) -> None:
         import hashlib
@@ -310,7 +310,7 @@ class _Prefix:
         self._at = 0
 
     def digest(self, end: int) -> bytes | None:
-        """None when the file is shorter than that."""
+        """Hash the file up to this offset; None when it is shorter."""
         self._file.seek(self._at)
         while self._at < end:
             block = self._file.read(min(end - self._at, _BLOCK))
@@ -322,12 +322,12 @@ class _Prefix:
 
 
 def no_conversation(path: str) -> Skipped:
-    """A file in which nobody said anything: left out, and nobody needs to be told."""
+    """Describe a file without messages, which is skipped silently."""
     return Skipped(Path(path), "no conversation in it", harmless=True)
 
 
 def _packed(value: object) -> bytes | None:
-    """None when it cannot be remembered: a number that no honest agent writes, a path not text."""
+    """Encode for the cache; None for a number out of range or a path that is not text."""
     try:
         return msgspec.msgpack.encode(value)
     except (OverflowError, UnicodeEncodeError):

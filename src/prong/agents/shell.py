@@ -1,7 +1,7 @@
-"""Lines for a shell, cut into words and what stands between them. Nothing is ever run here.
+"""Parse shell command lines into words and the text between them. Nothing is executed.
 
-Only as much of the shell's grammar as is needed to find a program among others and to leave all
-the rest as it was written: quotes, `$(...)`, operators, redirections, comments.
+Covers only the grammar needed to find a program and leave the rest of the line as written:
+quotes, `$(...)`, operators, redirections, comments.
 """
 
 import re
@@ -13,7 +13,7 @@ from prong.model.record import Record
 
 
 class Word(Record, frozen=True):
-    """A word as a program gets it, and as it stands in the line."""
+    """A word as the program receives it, and as written in the line."""
 
     text: str
     raw: str
@@ -24,10 +24,10 @@ class Word(Record, frozen=True):
 
 
 Piece = Word | str
-"""A word, or anything between words, as it stands there."""
+"""A word, or the text between words as written."""
 
 BLANK = " \t\\\n"
-"""What blank space between words is made of; a newline only behind a backslash."""
+"""Characters between words; a newline counts only after a backslash."""
 
 _BLANK = re.compile(r"(?:[ \t]|\\\n)+")
 _COMMENT = re.compile(r"#[^\n]*")
@@ -41,7 +41,7 @@ _EXPANDED = re.compile(r"[*?\[{]|^~|^\w+=~")
 
 
 class Run(Record, frozen=True):
-    """One of the commands of a line, and the operator that stands before it."""
+    """One command of a line, with the operator before it."""
 
     operator: str
     pieces: tuple[Piece, ...]
@@ -56,14 +56,14 @@ class Run(Record, frozen=True):
 
 
 def runs(line: str) -> list[Run]:
-    """The commands of a line; put together, their texts give the line back."""
-    found: list[tuple[str, list[Piece]]] = [("", [])]
+    """Split a line into commands; joined again, they are the line."""
+    commands: list[tuple[str, list[Piece]]] = [("", [])]
     for piece in _pieces(line):
         if isinstance(piece, str) and _OPERATOR.fullmatch(piece):
-            found.append((piece, []))
+            commands.append((piece, []))
         else:
-            found[-1][1].append(piece)
-    return [Run(operator, tuple(pieces)) for operator, pieces in found]
+            commands[-1][1].append(piece)
+    return [Run(operator, tuple(pieces)) for operator, pieces in commands]
 
 
 def _pieces(line: str) -> Iterator[Piece]:
@@ -85,7 +85,7 @@ def _pieces(line: str) -> Iterator[Piece]:
 
 
 def is_plain(found: Sequence[Run]) -> bool:
-    """True when the list of words means the same without a shell."""
+    """Return whether the words mean the same without a shell."""
     if len(found) > 1 or any(is_assignment(word) for word in found[0].words[:1]):
         return False
     for piece in found[0].pieces:
@@ -107,7 +107,7 @@ def _unquoted(raw: str) -> str:
         words = shlex.split(raw)
     except ValueError:
         return raw
-    # What a shell makes of `$(...)` is not known here.
+    # The output of `$(...)` is unknown.
     return words[0] if len(words) == 1 else raw
 
 
@@ -118,7 +118,7 @@ def _word_end(line: str, at: int) -> int:
 
 
 def _part_end(line: str, at: int) -> int:
-    """Behind one character, or behind all that a quote or a bracket holds together."""
+    """Return the end of one character, or of a whole quoted or bracketed part."""
     if line[at] == "\\":
         return min(at + 2, len(line))
     if line[at] == "'":
@@ -131,12 +131,12 @@ def _part_end(line: str, at: int) -> int:
 
 
 def _closing(line: str, at: int, mark: str) -> int:
-    """Behind the mark that closes; what is nested inside has marks of its own."""
+    """Return the offset after the closing mark, skipping nested quotes and brackets."""
     while at < len(line):
         if line[at] == mark:
             return at + 1
         if mark == '"' and line[at] == "'":
-            at += 1  # between double quotes it is a letter like any other
+            at += 1  # in double quotes, an ordinary character
         elif mark == ")" and line[at] == "(":
             at = _closing(line, at + 1, ")")
         else:
@@ -145,10 +145,10 @@ def _closing(line: str, at: int, mark: str) -> int:
 
 
 def _found(line: str, mark: str, at: int) -> int:
-    found = line.find(mark, at)
-    if found < 0:
+    index = line.find(mark, at)
+    if index < 0:
         raise _unclosed(line, mark)
-    return found
+    return index
 
 
 def _unclosed(line: str, mark: str) -> UsageError:

@@ -1,4 +1,4 @@
-"""What a tool call is about, in few words: the command, the file, the pattern."""
+"""Summarize a tool call by its main argument: the command, the file, the pattern."""
 
 import json
 import re
@@ -6,12 +6,12 @@ import shlex
 from typing import Any, cast
 
 _TELLING = ("command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url")
-"""The arguments that say most about a call, the best first."""
+"""The most informative arguments, best first."""
 _SHELL = re.compile(r"^(?:.*/)?(?:ba|z|da|)sh$")
 
 
 def gist(given: Any) -> str:
-    """From the arguments of a call, which are an object, or whatever the agent wrote."""
+    """Summarize the arguments of a call: an object, or anything else that the agent wrote."""
     if not isinstance(given, dict):
         return as_words(given)
     fields = cast(dict[str, Any], given)
@@ -22,13 +22,13 @@ def gist(given: Any) -> str:
 
 
 def as_words(value: Any) -> str:
-    """A command line from a list of words; anything else as text."""
+    """Join a list of words to a command line; convert anything else to text."""
     if isinstance(value, str):
         return value
     words = cast(list[Any], value) if isinstance(value, list) else []
     if not words or not all(isinstance(word, str) for word in words):
         return json.dumps(value, ensure_ascii=False)
-    # What a person would have typed: only the script of a `bash -lc SCRIPT`.
+    # Show what a person would type: only the script of `bash -lc SCRIPT`.
     if len(words) == 3 and _SHELL.match(words[0]) and words[1].startswith("-"):
         return words[2]
     return shlex.join(words)

@@ -1,8 +1,7 @@
 """The versions of each agent that the end-to-end tests passed with, oldest first.
 
-The last one is what `tests/agents/package.json` pins, and what samples and converted sessions say
-they were written by. `prong doctor` shows all of them. `tests/docs/test_versions.py` holds the
-documentation to this file.
+The last one is pinned in `tests/agents/package.json`, and is the version that samples and
+converted sessions name. `prong doctor` shows all; `tests/docs/test_versions.py` checks the docs.
 """
 
 CLAUDE = ("2.1.325", "2.1.326")

@@ -1,7 +1,7 @@
-"""Words out of raw JSON, for a search: cut before they are decoded, decoded once for each turn.
+"""Extract text to index from raw JSON: trim it before decoding, and decode once for each turn.
 
-A piece is what stands between the quotes of a JSON string. A tool may have given back megabytes;
-of those only the two ends are looked at.
+A piece is the content of a JSON string, without the quotes. A tool result may have megabytes;
+only its two ends are kept.
 """
 
 import re
@@ -14,20 +14,20 @@ from prong.agents import jsonl
 from prong.model.turn_text import FileTexts, Stamp
 
 RESULT_END = 2_000
-"""How many bytes of a tool result are kept at each of its ends."""
+"""Bytes kept at each end of a tool result."""
 
 ASIDE_LENGTH = 20_000
-"""How many characters are kept of a sub-agent's task, and of what it said."""
+"""Characters kept of a sub-agent's task, and of its answer."""
 
 _BREAK = b"\\n"
 _QUOTE = b'"'
 _EMPTY = b'""'
 _LIST = b"["
 _SEARCHED = 200
-"""How far from an end a word may begin or end."""
+"""Bytes to search for a word boundary."""
 
-# No escape is that long, and none has a backslash behind its first byte: so such bytes are not
-# inside of one at their end, and neither are they inside of a character.
+# Six such bytes end outside any escape sequence and any multi-byte character: escapes are no
+# longer than that and have a backslash only in front.
 _BETWEEN = re.compile(rb"[^\\\x80-\xff]{6}")
 
 _string = msgspec.json.Decoder(str).decode
@@ -41,30 +41,30 @@ _parts = msgspec.json.Decoder(list[_Part]).decode
 
 
 def piece(raw: Raw) -> bytes:
-    """What stands in a JSON string; nothing when it is another value."""
+    """Return the content of a JSON string; empty for other values."""
     data = bytes(raw)
     return data[1:-1] if data[:1] == _QUOTE else b""
 
 
 def pieces(raw: Raw) -> list[bytes]:
-    """The texts of a string, or of a list of content blocks."""
+    """Return the texts of a string or a list of content blocks."""
     data = bytes(raw)
     if data[:1] == _QUOTE:
         return [data[1:-1]] if len(data) > len(_EMPTY) else []
     if data[:1] != _LIST:
         return []
-    found = [piece(part.text) for part in jsonl.decoded(_parts, data) or ()]
-    return [one for one in found if one]
+    texts = [piece(part.text) for part in jsonl.decoded(_parts, data) or ()]
+    return [text for text in texts if text]
 
 
 def cut_pieces(raw: Raw) -> list[bytes]:
-    """The same of a tool result, each text cut to its ends."""
+    """Return the texts of a tool result, keeping only the two ends of long ones."""
     if len(raw) <= 2 * RESULT_END:
         return pieces(raw)
     start = bytes(memoryview(raw)[:1])
     if start == _LIST:
         parts = jsonl.decoded(_parts, raw) or ()
-        return [one for part in parts for one in cut_pieces(part.text)]
+        return [text for part in parts for text in cut_pieces(part.text)]
     return _ends(raw) if start == _QUOTE else []
 
 
@@ -74,61 +74,61 @@ def _ends(raw: Raw) -> list[bytes]:
 
 
 def _head(data: bytes) -> bytes:
-    # A blank is never part of an escape or of a character.
+    # A space is never part of an escape or a multi-byte character.
     end = data.rfind(b" ", len(data) - _SEARCHED)
     if end < 0:
-        found = [match.end() for match in _BETWEEN.finditer(data, len(data) - _SEARCHED)]
-        end = found[-1] if found else 0
+        ends = [match.end() for match in _BETWEEN.finditer(data, len(data) - _SEARCHED)]
+        end = ends[-1] if ends else 0
     return data[:end]
 
 
 def _tail(data: bytes) -> bytes:
     start = data.find(b" ", 0, _SEARCHED)
     if start < 0:
-        found = _BETWEEN.search(data)
-        start = found.end() if found else len(data)
+        match = _BETWEEN.search(data)
+        start = match.end() if match else len(data)
     return data[start:]
 
 
 def decoded(pieces: Sequence[bytes]) -> str:
-    """The pieces as text, each on a line of its own."""
+    """Decode the pieces and join them with line breaks."""
     if not pieces:
         return ""
     try:
         return _string(b'"%b"' % _BREAK.join(pieces))
     except ValueError:
-        # One of them is damaged: that one loses its wrong bytes, or all of its text.
-        whole = (jsonl.decoded(_string, b'"%b"' % piece) for piece in pieces)
-        return "\n".join(text for text in whole if text)
+        # One of them is damaged: replace its invalid bytes, or drop it.
+        texts = (jsonl.decoded(_string, b'"%b"' % piece) for piece in pieces)
+        return "\n".join(text for text in texts if text)
 
 
 def answers(pieces: Sequence[bytes]) -> tuple[str, str]:
-    """All that was said, and the last of it."""
+    """Return all answers joined, and the last one."""
     last = decoded(pieces[-1:])
     before = decoded(pieces[:-1])
     return (f"{before}\n{last}" if before else last), last
 
 
 def bounded(text: str) -> str:
-    """A long text cut to its beginning and its end."""
+    """Cut a long text to its beginning and end."""
     half = ASIDE_LENGTH // 2
     return text if len(text) <= ASIDE_LENGTH else f"{text[:half]}\n{text[-half:]}"
 
 
 def lines(texts: Iterable[str]) -> str:
-    """The texts that say something, each on a line of its own."""
+    """Join nonempty texts with line breaks."""
     return "\n".join(text for text in texts if text)
 
 
 class KeptTexts:
-    """A sink that wants one file and keeps what it is given."""
+    """A sink that keeps the text of one file."""
 
     def __init__(self, *, output: bool) -> None:
         self.output = output
         self.texts: FileTexts | None = None
 
     def expect(self, files: Mapping[str, Stamp]) -> None:
-        """It takes what comes."""
+        """Ignore the announcement."""
 
     def wants(self, path: str, stamp: Stamp) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""The part of a store that workers need. It loads what it takes when it is used first."""
+"""Store methods that run an agent as a worker; the modules behind them are imported on use."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class WorkerModule(Protocol):
-    """The module `working` of an agent."""
+    """The interface of an agent's module `worker`."""
 
     def command_with(self, command: "Command", options: "RunOptions") -> tuple[str, ...]: ...
 
@@ -50,7 +50,7 @@ class WorkerModule(Protocol):
 
 
 class Trust(Protocol):
-    """The module `trust` of an agent."""
+    """The interface of an agent's module `settings.trust`."""
 
     def is_trusted(self, folder: Path, root: Path) -> bool: ...
 
@@ -58,12 +58,12 @@ class Trust(Protocol):
 
 
 class WorkerStore:
-    """`CanWork` and its like, by the two modules that a store names."""
+    """Base class that implements `CanWork`, `HasTrust` and the like with two modules."""
 
     roots: Sequence[Path]
     command: "Command"
     input_column: int = 2
-    """Behind the sign of the line and a space."""
+    """After the prompt sign and a space."""
 
     @property
     def _working(self) -> WorkerModule:

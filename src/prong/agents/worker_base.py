@@ -1,6 +1,6 @@
-"""What workers need of an agent: launching, headless turns, trust, its input line.
+"""Protocols for agents that run as workers: launching, headless turns, trust, the input line.
 
-Apart from `prong.agents.base`, because most commands start nothing.
+Separate from `prong.agents.base`, because most commands start nothing.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from prong.model.workers import RunOptions
 
 
 class NewSession(Record, frozen=True):
-    """A session that is to begin from nothing, or one that a headless worker goes on with."""
+    """A session to start, or one that a headless worker continues."""
 
     id: str | None
-    """None when the agent's own program will choose it."""
+    """None when the agent's program will choose it."""
     cwd: Path
     title: str | None = None
     root: Path | None = None
-    """The configuration folder that it will lie in; None: the agent's first one."""
+    """The agent's configuration folder; None for its first one."""
 
 
 class OpenSession(Record, frozen=True):
-    """A session that a living process of the agent has open, and what it does there."""
+    """A session that a running process of the agent has open, and its activity."""
 
     session: str
     activity: Activity
     since: datetime | None = None
-    """Since when it does that, where the agent tells."""
+    """The start of this activity, if recorded."""
     waits_for: str | None = None
-    """What it wants of a person, where the agent tells."""
+    """What it needs from a person, if recorded."""
     source: str = "registry"
-    """What tells it: `registry`, the agent's own list of its processes; or `lock`, a held lock with
-    the last mark in the session, which is that of a turn."""
+    """The evidence: `registry`, the agent's list of its processes; or `lock`, a held lock and the
+    last turn mark in the session."""
 
 
 class LastWords(Record, frozen=True):
-    """The end of a conversation: what was asked last, and what was said last."""
+    """The last prompt and the last answer of a conversation."""
 
     prompt: str | None = None
     said: str = ""
@@ -51,70 +51,70 @@ class LastWords(Record, frozen=True):
 
 @runtime_checkable
 class HasLastWords(Protocol):
-    """The end of a session can be read without the rest of it."""
+    """Agents whose sessions can be read from the end alone."""
 
     def last_words(self, session: Session) -> LastWords: ...
 
 
 @runtime_checkable
 class CanWork(Protocol):
-    """The agent's program can be a worker: with options, in a pane or without one."""
+    """Agents whose program can run as a worker, in a pane or headless."""
 
     def command_with(self, options: RunOptions) -> str | tuple[str, ...]:
-        """The base command with these options, without session and prompt.
+        """Add the options to the base command, and remove its session flags and prompt.
 
         Raises `Unsupported` for an option that the agent does not have.
         """
         ...
 
     def session_in(self, command: str | Sequence[str]) -> str | None:
-        """The id that a command of the person's own gives to its session."""
+        """Return the session id that a user's command names."""
         ...
 
     @property
     def chooses_ids(self) -> bool:
-        """True when only its program can say which id a new session has."""
+        """Whether its program always chooses the id of a new session."""
         ...
 
     def begin(self, new: NewSession, prompt: str | None = None) -> Launch:
-        """A new session in a terminal."""
+        """Build the launch of a new session in a terminal."""
         ...
 
     def headless(self, session: NewSession, *, resume: bool) -> Launch:
-        """One turn without a terminal: the prompt comes on standard input, events go to output."""
+        """Build the launch of one headless turn: prompt on standard input, events on output."""
         ...
 
     def headless_events(self, output: Iterable[str]) -> HeadlessEvents:
-        """What the output of a headless turn tells so far."""
+        """Parse the output of a headless turn so far."""
         ...
 
     def open_sessions(self, pids: Iterable[int]) -> Mapping[int, OpenSession]:
-        """What these processes have open, by pid; nothing of those that have nothing open yet."""
+        """Return the sessions that these processes have open, by pid."""
         ...
 
     def settings_files(self, folder: Path, root: Path | None = None) -> Sequence[Path]:
-        """The files that hold the settings in force in a folder, existing or not."""
+        """Return the settings files that apply in a folder, existing or not."""
         ...
 
 
 @runtime_checkable
 class HasLiveFolders(Protocol):
-    """Files of the agent change at once when it begins, ends or waits."""
+    """Agents that update a file as soon as they start, stop or wait."""
 
     def live_folders(self, sessions: Iterable[str]) -> Iterable[Path]:
-        """Where these files lie, for those who have these sessions open; existing or not."""
+        """Return the folders of these files for the sessions, existing or not."""
         ...
 
 
 class HeadlessEvents(Protocol):
-    """What a headless turn printed."""
+    """The parsed output of a headless turn."""
 
     @property
     def session_id(self) -> str | None: ...
 
     @property
     def is_over(self) -> bool:
-        """True when the turn has ended, well or not."""
+        """Whether the turn has ended, successfully or not."""
         ...
 
     @property
@@ -128,33 +128,33 @@ class HeadlessEvents(Protocol):
 
 @runtime_checkable
 class HasTrust(Protocol):
-    """The agent asks a person whether it may work in a folder that it does not know."""
+    """Agents that ask before they work in an unknown folder."""
 
     def is_trusted(self, folder: Path, root: Path | None = None) -> bool: ...
 
     def trusting(self, folder: Path, root: Path | None = None) -> tuple[Path, bytes | None, bytes]:
-        """The file in which the agent itself records trust, as it is and as it would be."""
+        """Return the agent's trust file: path, content, and content with trust added."""
         ...
 
 
 @runtime_checkable
 class HasDialogs(Protocol):
-    """The agent's questions can be told from the rest of its screen."""
+    """Agents whose dialogs can be recognized on their screen."""
 
     def dialog_on(self, screen: str) -> str | None:
-        """What it asks there: `trust`, `permission`, `question`; None when it asks nothing."""
+        """Return the kind of dialog: `trust`, `permission`, `question`; None without one."""
         ...
 
 
 @runtime_checkable
 class HasInput(Protocol):
-    """The line for input can be told from the rest of the agent's screen."""
+    """Agents whose input line can be found on their screen."""
 
     def input_on(self, screen: str) -> str | None:
-        """What stands in it; None when it is not to be seen.
+        """Return the text in the input line, after the sign of a mode (`!`); None if not visible.
 
-        The sign of a mode is in front of it (`!`). What the agent itself suggests there looks the
-        same in a text; only the cursor, which is in front of that, tells it from a draft.
+        A suggestion of the agent reads like a draft; only the cursor, which precedes a
+        suggestion, tells them apart.
         """
         ...
 
@@ -165,7 +165,7 @@ class HasInput(Protocol):
 
 
 class Route(StrEnum):
-    """How a prompt comes to an agent: each takes other beginnings for commands."""
+    """How a prompt is sent to an agent. On each route, other prefixes mean commands."""
 
     TYPED = "typed"
     ARGUMENT = "argument"
@@ -174,8 +174,8 @@ class Route(StrEnum):
 
 @runtime_checkable
 class HasCommands(Protocol):
-    """The agent's input has commands of its own: `!ls`, `/clear`."""
+    """Agents whose input has commands, such as `!ls` and `/clear`."""
 
     def as_prompt(self, text: str, route: Route) -> str:
-        """The text, changed as little as is needed so that it is a prompt and nothing else."""
+        """Change the text as little as necessary to make it a prompt, not a command."""
         ...
