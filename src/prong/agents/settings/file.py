@@ -1,9 +1,9 @@
-"""Settings files in which agents keep their hooks: what Claude Code and Codex write alike.
+"""Add, remove and list prong's hooks in a settings file of Claude Code or Codex.
 
     {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "...", "timeout": 10}]}]}}
 
-Our entries are groups of their own at the end of each event's list, so that those of the user keep
-their places. They are known by their command: a call of our program and nothing else.
+Our entries are separate groups at the end of each event's list, so that the user's groups keep
+their positions. They are recognized by their command: a call of prong-hook and nothing else.
 """
 
 import codecs
@@ -19,13 +19,13 @@ from prong.errors import ConfigError
 from prong.model.record import Record
 
 NOTIFY = "notify"
-"""The last word where a call of our program is not for an event."""
+"""Last word of a call from Codex's `notify` setting, which is not a hook."""
 _PROGRAM = "prong-hook"
 _MODULE = "prong.hook"
 _AGENT = re.compile(r"[a-z][a-z0-9_-]*")
 
 TIMEOUT = 10
-"""Seconds after which an agent gives up on a hook; ours has given up long before."""
+"""Seconds after which the agent cancels a hook; ours gives up much earlier."""
 
 
 def command_line(words: Sequence[str]) -> str:
@@ -33,10 +33,7 @@ def command_line(words: Sequence[str]) -> str:
 
 
 def is_ours(command: str) -> bool:
-    """True for a command as we write it, whichever prong has written it.
-
-    One that says more, or calls us in another way, is the user's.
-    """
+    """Return whether some prong wrote this command; one with any change is the user's."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -45,7 +42,7 @@ def is_ours(command: str) -> bool:
 
 
 def is_call(words: list[str]) -> bool:
-    """True for `prong-hook AGENT` and `python -P -m prong.hook AGENT`, with `notify` or without."""
+    """Match `prong-hook AGENT` and `python -P -m prong.hook AGENT`, with or without `notify`."""
     if words[-1:] == [NOTIFY]:
         words = words[:-1]
     program, agent = words[:-1], "".join(words[-1:])
@@ -57,7 +54,7 @@ def is_call(words: list[str]) -> bool:
 
 
 class SettingsText(Record, frozen=True):
-    """The content of a settings file, decoded so that nothing of it is lost."""
+    """The text of a settings file, and whether it has a byte order mark."""
 
     text: str
     bom: bool
@@ -75,7 +72,7 @@ class SettingsText(Record, frozen=True):
 
 
 class HookPlace(Record, frozen=True):
-    """Where one of our hooks stands."""
+    """Position of one of our hooks."""
 
     event: str
     group: int
@@ -88,7 +85,7 @@ def with_hooks(
     commands: Mapping[str, str],
     timeouts: Mapping[str, int] | None = None,
 ) -> bytes:
-    """The file with a hook for each event. It must have none of ours."""
+    """Add a hook for each event to a file that has none of ours."""
     decoded = SettingsText.decode(path, content)
     text = decoded.text if decoded.text.strip() else "{}\n"
     _check(path, text)
@@ -107,7 +104,7 @@ def with_hooks(
 
 
 def without_hooks(path: Path, content: bytes | None) -> bytes | None:
-    """The file without our hooks, and without the lists that would be empty then."""
+    """Remove our hooks, and lists that become empty."""
     if content is None:
         return None
     decoded = SettingsText.decode(path, content)
@@ -121,7 +118,7 @@ def without_hooks(path: Path, content: bytes | None) -> bytes | None:
 
 
 def switch(content: bytes | None, key: str) -> bool | None:
-    """Whether a setting is on; None when nothing is said, or not in a way that can be read."""
+    """Return a boolean setting; None when it is missing or unreadable."""
     try:
         data: Any = json.loads((content or b"").decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -131,12 +128,12 @@ def switch(content: bytes | None, key: str) -> bool | None:
 
 
 def places(path: Path, content: bytes | None) -> list[HookPlace]:
-    """Our hooks, as they stand there."""
+    """List our hooks."""
     text = SettingsText.decode(path, content).text
     if not _names_us(text):
         return []
     _check(path, text)
-    found: list[HookPlace] = []
+    our_hooks: list[HookPlace] = []
     hooks = json_text.parse(text).get("hooks")
     for event in hooks.children if hooks else ():
         for number, group in enumerate(event.value.children):
@@ -144,17 +141,17 @@ def places(path: Path, content: bytes | None) -> list[HookPlace]:
             for hook in entries.children if entries else ():
                 command = _our_command(text, hook.value)
                 if command is not None:
-                    found.append(HookPlace(event.key or "", number, command))
-    return found
+                    our_hooks.append(HookPlace(event.key or "", number, command))
+    return our_hooks
 
 
 def _names_us(text: str) -> bool:
-    """False where there is certainly nothing of ours: such a file may be whatever it likes."""
+    """Return False if nothing of ours is in the file, so that it need not even be valid."""
     return _PROGRAM in text or _MODULE in text
 
 
 def _without_one(text: str) -> str | None:
-    """The text without one of our hooks; None when there is none."""
+    """Remove one of our hooks; None when there is none."""
     root = json_text.parse(text)
     hooks = root.get("hooks")
     if hooks is None:
@@ -166,14 +163,14 @@ def _without_one(text: str) -> str | None:
                 if _our_command(text, hook.value) is None:
                     continue
                 assert entries is not None
-                # Take away the largest thing that holds nothing else.
+                # Remove the largest element that contains nothing else.
                 if len(entries.children) > 1:
                     return json_text.removed(text, entries, hook)
                 if len(event.value.children) > 1:
                     return json_text.removed(text, event.value, group)
                 if len(hooks.children) > 1:
                     return json_text.removed(text, hooks, event)
-                child = next(one for one in root.children if one.value is hooks)
+                child = next(member for member in root.children if member.value is hooks)
                 return json_text.removed(text, root, child)
     return None
 
@@ -191,7 +188,7 @@ def _our_command(text: str, hook: json_text.Value) -> str | None:
 
 
 def _check(path: Path, text: str) -> None:
-    """Raise `ConfigError` for a file that we would damage."""
+    """Raise `ConfigError` for a file that cannot be edited safely."""
     try:
         data: Any = json.loads(text)
         json_text.parse(text)
@@ -203,9 +200,9 @@ def _check(path: Path, text: str) -> None:
             hint="make it plain JSON, then try again",
             path=str(path),
         ) from None
-    wrong = _wrong_shape(data)
-    if wrong:
-        raise ConfigError(f"{path}: {wrong}; prong leaves it unchanged", path=str(path))
+    problem = _wrong_shape(data)
+    if problem:
+        raise ConfigError(f"{path}: {problem}; prong leaves it unchanged", path=str(path))
 
 
 def _what_is_wrong(text: str, error: ValueError) -> str:

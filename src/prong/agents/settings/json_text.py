@@ -1,7 +1,7 @@
-"""Changes in a JSON text that leave all the rest of it as somebody wrote it.
+"""Edit JSON text in place and keep its formatting.
 
-The text must be valid JSON: `json.loads` has read it before. Positions are of one text only, so
-every change is followed by another `parse`.
+The text must be valid JSON: call `json.loads` first. Positions refer to one text, so `parse` again
+after each change.
 """
 
 import json
@@ -17,20 +17,20 @@ _DEFAULT_INDENT = "  "
 
 @dataclass
 class Value:
-    """A value and where it stands."""
+    """A value and its position in the text."""
 
     start: int
     end: int = 0
     children: list["JsonMember"] = field(default_factory=list["JsonMember"])
-    """What an object or an array holds."""
+    """The members of an object, or the items of an array."""
 
     def get(self, key: str) -> "Value | None":
-        """The member of an object; of several with one name the last, as everybody reads it."""
-        found = [child.value for child in self.children if child.key == key]
-        return found[-1] if found else None
+        """Return a member by key; the last of duplicates, as JSON parsers do."""
+        values = [child.value for child in self.children if child.key == key]
+        return values[-1] if values else None
 
     def plain(self, text: str) -> Any:
-        """The value itself."""
+        """Decode the value."""
         return json.loads(text[self.start : self.end])
 
 
@@ -44,26 +44,26 @@ class JsonMember:
 
 
 def parse(text: str) -> Value:
-    """The outermost value."""
+    """Parse the outermost value."""
     return _value(text, _skip(text, 0))
 
 
 def _value(text: str, at: int) -> Value:
     value = Value(at)
     if text[at] not in "{[":
-        found = (_STRING if text[at] == '"' else _OTHER).match(text, at)
-        assert found is not None
-        value.end = found.end()
+        match = (_STRING if text[at] == '"' else _OTHER).match(text, at)
+        assert match is not None
+        value.end = match.end()
         return value
     named = text[at] == "{"
     at = _skip(text, at + 1)
     while text[at] not in "}]":
         start, key = at, None
         if named:
-            found = _STRING.match(text, at)
-            assert found is not None
-            key = json.loads(found[0])
-            at = _skip(text, _skip(text, found.end()) + 1)
+            match = _STRING.match(text, at)
+            assert match is not None
+            key = json.loads(match[0])
+            at = _skip(text, _skip(text, match.end()) + 1)
         inner = _value(text, at)
         value.children.append(JsonMember(start, key, inner))
         at = _skip(text, inner.end)
@@ -74,13 +74,13 @@ def _value(text: str, at: int) -> Value:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _BLANK.match(text, at)
-    assert found is not None
-    return found.end()
+    match = _BLANK.match(text, at)
+    assert match is not None
+    return match.end()
 
 
 def appended(text: str, parent: Value, content: Any, key: str | None = None) -> str:
-    """The text with one more member or item, in the style of what is there."""
+    """Append a member or item, in the style of the existing text."""
     break_ = "\r\n" if "\r\n" in text else "\n"
     before = parent.children[-1] if parent.children else None
     if before is not None:
@@ -99,7 +99,7 @@ def appended(text: str, parent: Value, content: Any, key: str | None = None) -> 
 
 
 def removed(text: str, parent: Value, child: JsonMember) -> str:
-    """The text without a member or an item, and without the comma that it needed."""
+    """Remove a member or item and its comma."""
     at = parent.children.index(child)
     if len(parent.children) == 1:
         return text[: parent.start + 1] + text[parent.end - 1 :]
@@ -113,7 +113,7 @@ def _inserted(text: str, at: int, new: str) -> str:
 
 
 def _is_inside(text: str, value: Value) -> bool:
-    """True when there is something around it, so that the text has a style of its own."""
+    """Return whether the value has text around it, whose style applies."""
     return bool((text[: value.start] + text[value.end :]).strip())
 
 
@@ -124,27 +124,27 @@ def _compact(text: str, content: Any, key: str | None) -> str:
 
 
 def _gap(text: str) -> str:
-    """What stands behind a colon."""
-    found = re.search(r'"\s*:(\s?)', text)
-    return " " if found is None or found[1] else ""
+    """Return the space that the text puts after colons, if any."""
+    match = re.search(r'"\s*:(\s?)', text)
+    return " " if match is None or match[1] else ""
 
 
 def _spread(text: str, content: Any, key: str | None, indent: str, break_: str) -> str:
     unit = _unit(text)
     words = json.dumps(content, ensure_ascii=False, indent=unit)
-    # A line break inside a string is escaped: all that are left are ours.
+    # Line breaks in strings are escaped: the rest come from the indentation.
     words = words.replace("\n", f"{break_}{indent}")
     return words if key is None else f"{json.dumps(key)}: {words}"
 
 
 def _unit(text: str) -> str:
-    """One step of indentation: that of the first line that is indented."""
-    found = re.search(r"\n([ \t]+)\S", text)
-    return found[1] if found else _DEFAULT_INDENT
+    """Return one level of indentation: that of the first indented line."""
+    match = re.search(r"\n([ \t]+)\S", text)
+    return match[1] if match else _DEFAULT_INDENT
 
 
 def _indent_before(text: str, at: int) -> str | None:
-    """The indentation of what is the first on its line; None when it is not."""
+    """Return the indentation of the first element on its line; None for others."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line if "\n" in text[:at] and not line.strip() else None
 

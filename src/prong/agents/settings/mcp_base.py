@@ -1,6 +1,6 @@
-"""The seam for MCP: how an agent is told of a server that it may ask for tools.
+"""Protocols and records for registering MCP servers with an agent.
 
-It is apart from `prong.agents.base` because only `prong mcp install` and `prong doctor` need it.
+Separate from `prong.agents.base`, because only `prong mcp install` and `prong doctor` need it.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from prong.model.record import Record, field
 
 McpScope = Literal["user", "local", "project"]
-"""For all folders; for one folder and one person; for one folder and everybody who works on it."""
+"""All folders; one folder, for this user; one folder, for everybody who works on it."""
 
 
 class McpServer(Record, frozen=True):
-    """A program that an agent starts and speaks MCP with."""
+    """A program that an agent starts as an MCP server."""
 
     command: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What it gets in addition to what the agent hands on."""
+    """Variables to set, besides those passed on by the agent."""
     handed_on: tuple[str, ...] = ()
-    """The names of variables that it gets from the agent's own environment, as they are then.
+    """Names of variables to pass on from the agent's environment, for agents that pass on few.
 
-    For agents that hand on few. Only names are written down, so keys stay where they are.
+    Only the names are stored, so that secrets are not copied.
     """
 
 
 class McpEntry(Record, frozen=True):
-    """A server, as it stands in a settings file of an agent."""
+    """An MCP server in an agent's settings file."""
 
     scope: McpScope
     path: Path
     server: McpServer | None
-    """None for one that is not started, such as one behind an address."""
+    """None for a server that is not started, such as one with a URL."""
     settings: Mapping[str, Any]
-    """All that the file says of it."""
+    """The whole entry."""
     text: str
-    """The same for people, without the values of variables: these may be keys."""
+    """The entry for display, without the values of variables, which may be secrets."""
 
 
 class McpChange(Record, frozen=True):
-    """What becomes of one entry. None is one that is not there."""
+    """An entry before and after a change; None where it does not exist."""
 
     name: str
     scope: McpScope
@@ -52,42 +52,42 @@ class McpChange(Record, frozen=True):
 
 
 class AgentMcp(Protocol):
-    """Where an agent keeps its servers, and its own commands that change them."""
+    """Editor of an agent's list of MCP servers, by the agent's own commands."""
 
     @property
     def scopes(self) -> Sequence[McpScope]:
-        """The scopes that it knows; where several have a name, an entry of the first counts."""
+        """The supported scopes, in order of precedence."""
         ...
 
     @property
     def hands_on_all(self) -> bool:
-        """True when servers get the whole environment of the agent."""
+        """Whether servers inherit the whole environment of the agent."""
         ...
 
     def entry(self, name: str, scope: McpScope, folder: Path) -> McpEntry | None:
-        """What is there. Raises `ConfigError` when the file cannot be read."""
+        """Return the current entry. Raises `ConfigError` when the file cannot be read."""
         ...
 
     def planned(self, name: str, scope: McpScope, folder: Path, server: McpServer) -> McpEntry:
-        """What would be there; what else the person set for this name stays."""
+        """Return the entry to write, keeping other settings that the user made for this name."""
         ...
 
     def plug_in(self, name: str) -> str | None:
-        """The plug-in of this name that is turned on: it brings a server of its own."""
+        """Return the enabled plug-in of this name, which brings its own server."""
         ...
 
     def commands(self, change: McpChange) -> Sequence[Sequence[str]]:
-        """What will be run, with the values of variables left out."""
+        """Return the commands to run, without the values of variables."""
         ...
 
     def carry_out(self, change: McpChange) -> None:
-        """Have the agent's own program do it. Raises `External` when it refuses."""
+        """Run the agent's own commands. Raises `External` when one fails."""
         ...
 
 
 @runtime_checkable
 class HasMcp(Protocol):
-    """The agent can ask MCP servers for tools."""
+    """Agents that support MCP servers."""
 
     @property
     def mcp_servers(self) -> AgentMcp: ...

@@ -1,4 +1,4 @@
-"""What Claude Code and Codex have alike: commands that change their list of MCP servers."""
+"""Helpers shared by Claude Code and Codex to read and change their MCP servers."""
 
 import json
 import subprocess
@@ -12,15 +12,15 @@ from prong.errors import External, Unavailable
 
 TIMEOUT = 60.0
 HIDDEN = "..."
-"""Instead of the value of a variable, which may be a key."""
+"""Replaces the value of a variable, which may be a secret."""
 _COMPLAINT = 2000
 
 
 def run(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
-    """Run an agent's own program in a folder. Raises `External` with what it complained of."""
+    """Run an agent's program in a folder. Raises `External` with its error message."""
     shown = " ".join(argv[:3])
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             argv,
             cwd=folder,
             env=clean_environment(env),
@@ -36,14 +36,14 @@ def run(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
         raise Unavailable(message, hint="prong doctor") from None
     except subprocess.TimeoutExpired:
         raise External(f"{shown} did not end within {TIMEOUT:.0f} s") from None
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip())[-_COMPLAINT:]
-        complaint = said.split("\n")[0] or f"exit status {done.returncode}"
-        raise External(f"{shown}: {complaint}", status=done.returncode, stderr=said)
+    if result.returncode:
+        output = (result.stderr.strip() or result.stdout.strip())[-_COMPLAINT:]
+        complaint = output.split("\n")[0] or f"exit status {result.returncode}"
+        raise External(f"{shown}: {complaint}", status=result.returncode, stderr=output)
 
 
 def server(settings: Any) -> McpServer | None:
-    """The program of an entry, as both agents write it; None when there is none."""
+    """Parse the server of an entry, in the form both agents use; None if it has no command."""
     if not isinstance(settings, dict):
         return None
     table = cast(dict[str, Any], settings)
@@ -60,7 +60,7 @@ def server(settings: Any) -> McpServer | None:
 
 
 def without_values(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings for people to see: an environment has keys in it, and so have headers."""
+    """Hide the values of variables and headers, which may be secrets."""
     return {
         key: _hidden(value) if _may_have_keys(key) else value for key, value in settings.items()
     }
@@ -79,5 +79,5 @@ def as_json(value: Any) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    some = cast(list[Any], value) if isinstance(value, list) else []
-    return [one for one in some if isinstance(one, str)]
+    items = cast(list[Any], value) if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, str)]

@@ -1,8 +1,7 @@
-"""Which folders an agent takes for one when it asks whether it may work there.
+"""Resolve the folder whose trust setting applies, for Claude Code and Codex.
 
-Claude Code and Codex do it alike: what lies in a git repository counts as the repository, and a
-worktree counts as the one that it belongs to. So a new worktree of a repository that a person
-trusts is trusted, too. A folder above a repository says nothing about it.
+A folder in a git repository counts as the repository, and a worktree as its main repository. So
+a new worktree of a trusted repository is trusted too. Trust in a folder above it does not count.
 """
 
 import os
@@ -13,26 +12,26 @@ from prong.files.regular import read_regular
 
 
 def project(folder: Path) -> Path:
-    """The folder under which trust is recorded."""
+    """Return the folder under which trust is recorded."""
     return [_real(folder), *repositories(folder)][-1]
 
 
 def repositories(folder: Path) -> list[Path]:
-    """The repository or worktree that a folder lies in, then the one that a worktree belongs to."""
+    """Return the repository or worktree around a folder, then a worktree's main repository."""
     top = _top(_real(folder))
     main = _main(top) if top else None
-    return [one for one in (top, main) if one]
+    return [repository for repository in (top, main) if repository]
 
 
 def candidates(folder: Path) -> Iterator[Path]:
-    """The folders of which one must be trusted: from here up to the repository's top."""
+    """Yield the folders of which one must be trusted: from here up to the repository."""
     real = _real(folder)
-    found = repositories(folder)
-    for one in (real, *real.parents):
-        yield one
-        if one in found:
+    roots = repositories(folder)
+    for parent in (real, *real.parents):
+        yield parent
+        if parent in roots:
             break
-    yield from found[1:]
+    yield from roots[1:]
 
 
 def _real(folder: Path) -> Path:
@@ -40,15 +39,15 @@ def _real(folder: Path) -> Path:
 
 
 def _top(folder: Path) -> Path | None:
-    """The nearest folder with a repository."""
-    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    """Return the root of the nearest repository or worktree."""
+    return next((path for path in (folder, *folder.parents) if (path / ".git").exists()), None)
 
 
 def _main(top: Path) -> Path | None:
-    """The repository that a worktree belongs to; None when it is none, or belongs to a bare one."""
+    """Return the main repository of a worktree; None for other folders, or if it is bare."""
     try:
-        said = os.fsdecode(read_regular(top / ".git"))
-        entry = top / said.removeprefix("gitdir:").strip()
+        pointer = os.fsdecode(read_regular(top / ".git"))
+        entry = top / pointer.removeprefix("gitdir:").strip()
         common = entry / os.fsdecode(read_regular(entry / "commondir")).strip()
     except OSError:
         return None
