@@ -102,9 +102,9 @@ def opened(path: Path) -> Generator[BinaryIO]:
 
 def size_of(file: BinaryIO) -> int:
     """Return the current size; readers stop there even if the file grows."""
-    here = file.tell()
+    position = file.tell()
     end = file.seek(0, io.SEEK_END)
-    file.seek(here)
+    file.seek(position)
     return end
 
 
@@ -272,11 +272,11 @@ def _fit(wanted: Any, value: Any) -> tuple[Any, bool]:
             inner = option.__args__[1]
             entries = cast(dict[str, Any], value).items()
             kept = {_clean(key): _fit(inner, element) for key, element in entries}
-            return {key: found for key, (found, good) in kept.items() if good}, True
+            return {key: fitted_value for key, (fitted_value, good) in kept.items() if good}, True
         if isinstance(value, list) and origin is list:
             (inner,) = option.__args__
             fitted = [_fit(inner, element) for element in cast(list[Any], value)]
-            return [found for found, good in fitted if good], True
+            return [fitted_value for fitted_value, good in fitted if good], True
     try:
         return msgspec.convert(value, wanted), True
     except (msgspec.ValidationError, TypeError, RecursionError):

@@ -147,7 +147,7 @@ class FileScan(Record, Generic[S, F], dict=True):
             return Scan(tuple(result.sessions), empty, seal=seal)
         self._read_changed()
         sessions, skipped = assemble()
-        whole = complete and not self.skipped and all(skip.harmless for skip in skipped)
+        is_reusable = complete and not self.skipped and all(skip.harmless for skip in skipped)
         result = _Result(seal, sessions, [str(skip.path) for skip in skipped])
         return Scan(
             sessions=tuple(sessions),
@@ -155,7 +155,7 @@ class FileScan(Record, Generic[S, F], dict=True):
             changed=self.changed,
             gone=self._gone() if complete else frozenset(),
             complete=complete,
-            result=_packed(result) if whole else None,
+            result=_packed(result) if is_reusable else None,
             seal=seal if complete else b"",
         )
 
@@ -188,9 +188,9 @@ class FileScan(Record, Generic[S, F], dict=True):
         facts: dict[str, F] = {}
         changed: list[tuple[str, os.stat_result]] = []
         for path, stat in self.stats.items():
-            known = self.known.get(path)
-            same = known is not None and _is_same(known, stat)
-            cached_facts = self._remembered(known) if known is not None and same else None
+            cached = self.known.get(path)
+            is_same = cached is not None and _is_same(cached, stat)
+            cached_facts = self._remembered(cached) if cached is not None and is_same else None
             if cached_facts is not None:
                 facts[path] = cached_facts
             else:
@@ -200,9 +200,9 @@ class FileScan(Record, Generic[S, F], dict=True):
         if changed and self._listener is not None:
             self._listener.expect(changed)
         for path, stat in changed:
-            read = self._read(path, stat, self.known.get(path))
-            if read is not None:
-                facts[path] = read
+            new_facts = self._read(path, stat, self.known.get(path))
+            if new_facts is not None:
+                facts[path] = new_facts
         self.facts = {path: facts[path] for path in self.stats if path in facts}
 
     def _remembered(self, known: KnownFile) -> F | None:
@@ -276,10 +276,10 @@ class FileScan(Record, Generic[S, F], dict=True):
 
 def recall(kind: SessionFiles[S, F], cache: ScanCache, path: str, stat: os.stat_result) -> S | None:
     """Return the state of a large file from the last scan; None if it changed or is small."""
-    known = cache.file(kind.agent, path) if stat.st_size > CONTINUED_FROM else None
-    if known is None or not _is_same(known, stat):
+    cached = cache.file(kind.agent, path) if stat.st_size > CONTINUED_FROM else None
+    if cached is None or not _is_same(cached, stat):
         return None
-    bookmark = _bookmark(kind, known)
+    bookmark = _bookmark(kind, cached)
     return _state(kind, bookmark) if bookmark else None
 
 

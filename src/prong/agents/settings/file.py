@@ -33,7 +33,7 @@ def command_line(words: Sequence[str]) -> str:
 
 
 def is_ours(command: str) -> bool:
-    """Return whether some prong wrote this command; one with any change is the user's."""
+    """Return whether an installation of prong wrote this command, with no changes by the user."""
     try:
         words = shlex.split(command)
     except ValueError:

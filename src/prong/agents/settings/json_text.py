@@ -55,11 +55,11 @@ def _value(text: str, at: int) -> Value:
         assert match is not None
         value.end = match.end()
         return value
-    named = text[at] == "{"
+    is_object = text[at] == "{"
     at = _skip(text, at + 1)
     while text[at] not in "}]":
         start, key = at, None
-        if named:
+        if is_object:
             match = _STRING.match(text, at)
             assert match is not None
             key = json.loads(match[0])
@@ -100,11 +100,11 @@ def appended(text: str, parent: Value, content: Any, key: str | None = None) -> 
 
 def removed(text: str, parent: Value, child: JsonMember) -> str:
     """Remove a member or item and its comma."""
-    at = parent.children.index(child)
+    index = parent.children.index(child)
     if len(parent.children) == 1:
         return text[: parent.start + 1] + text[parent.end - 1 :]
-    if at:
-        return text[: parent.children[at - 1].value.end] + text[child.value.end :]
+    if index:
+        return text[: parent.children[index - 1].value.end] + text[child.value.end :]
     return text[: child.start] + text[parent.children[1].start :]
 
 

@@ -18,7 +18,7 @@ _COMPLAINT = 2000
 
 def run(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
     """Run an agent's program in a folder. Raises `External` with its error message."""
-    shown = " ".join(argv[:3])
+    command = " ".join(argv[:3])
     try:
         result = subprocess.run(
             argv,
@@ -35,11 +35,11 @@ def run(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
         message = f"{argv[0]} does not start: {error.strerror}"
         raise Unavailable(message, hint="prong doctor") from None
     except subprocess.TimeoutExpired:
-        raise External(f"{shown} did not end within {TIMEOUT:.0f} s") from None
+        raise External(f"{command} did not end within {TIMEOUT:.0f} s") from None
     if result.returncode:
         output = (result.stderr.strip() or result.stdout.strip())[-_COMPLAINT:]
         complaint = output.split("\n")[0] or f"exit status {result.returncode}"
-        raise External(f"{shown}: {complaint}", status=result.returncode, stderr=output)
+        raise External(f"{command}: {complaint}", status=result.returncode, stderr=output)
 
 
 def server(settings: Any) -> McpServer | None:
