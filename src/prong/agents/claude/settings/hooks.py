@@ -1,4 +1,4 @@
-"""The hooks of Claude Code: in its settings, or for one run."""
+"""Install hooks in Claude Code's settings, or for one run."""
 
 import os
 import time
@@ -24,11 +24,11 @@ EVENTS = (
 )
 _OFF = "disableAllHooks"
 _KEPT_DAYS = 30
-"""For so long after its last start, the settings of a run are kept."""
+"""Days to keep the settings of a run after its last start."""
 
 
 class ClaudeHooks:
-    """Where they are kept and how they are written."""
+    """Editor of Claude Code's hooks."""
 
     agent = "claude"
 
@@ -38,7 +38,7 @@ class ClaudeHooks:
     def files(self, scope: HookScope, folder: Path) -> Sequence[Path]:
         if scope == "user":
             return (self._root / "settings.json",)
-        # The one that is for one user only. Git ignores it where Claude Code has made it itself.
+        # The one for this user only. If Claude Code created it, git ignores it.
         return (Path(os.path.realpath(folder)) / ".claude" / "settings.local.json",)
 
     def added(self, contents: Mapping[Path, bytes | None], command: Sequence[str]) -> HookedFiles:
@@ -48,60 +48,59 @@ class ClaudeHooks:
         return HookedFiles({path: new})
 
     def taken_out(self, contents: Mapping[Path, bytes | None]) -> Mapping[Path, bytes | None]:
-        return {path: file.without_hooks(path, one) for path, one in contents.items()}
+        return {path: file.without_hooks(path, content) for path, content in contents.items()}
 
     def found(self, contents: Mapping[Path, bytes | None]) -> Mapping[str, str]:
         ((path, content),) = contents.items()
-        return {one.event: one.command for one in file.places(path, content)}
+        return {place.event: place.command for place in file.places(path, content)}
 
     def turned_off(self, scope: HookScope, folder: Path) -> ConfigError | None:
-        """What to say where settings turn all hooks off. Those nearest to the folder count."""
-        found = [*self.files("user", folder)]
+        """Return an error if settings disable all hooks; those nearest to the folder win."""
+        paths = [*self.files("user", folder)]
         if scope == "project":
             (own,) = self.files("project", folder)
-            found += [own.with_name("settings.json"), own]
-        said = [(path, file.switch(read(path), _OFF)) for path in found]
-        told = [(path, value) for path, value in said if value is not None]
-        path, off = told[-1] if told else (None, False)
+            paths += [own.with_name("settings.json"), own]
+        switches = [(path, file.switch(read(path), _OFF)) for path in paths]
+        explicit = [(path, value) for path, value in switches if value is not None]
+        path, off = explicit[-1] if explicit else (None, False)
         if not off:
             return None
         message = f'{path} has "{_OFF}": Claude Code runs none'
         return ConfigError(message, hint=f'take "{_OFF}" out of {path}', path=str(path))
 
     def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
-        """By a settings file of its own. Only the last `--settings` counts, so it holds theirs."""
+        """Add a `--settings` file, which includes the user's: only the last one counts."""
         line = file.command_line([*command, self.agent])
 
         def change(words: Sequence[Word]) -> Sequence[Word]:
             arguments = list(GRAMMAR.arguments(words))
-            theirs = [one for one in arguments if one.flag == "--settings"]
-            name = theirs[-1].value if theirs else None
+            user_settings = [arg for arg in arguments if arg.flag == "--settings"]
+            name = user_settings[-1].value if user_settings else None
             content = _settings(name, launch.cwd) if name is not None else None
             own = file.with_hooks(Path(name or "--settings"), content, _commands(line))
             _forget_old(folder)
             path = folder / f"claude-{sha256(own).hexdigest()[:12]}.json"
             write_private(path, own)
-            kept = [word for one in arguments if one not in theirs for word in one.words]
+            kept = [word for arg in arguments if arg not in user_settings for word in arg.words]
             return [Word.of("--settings"), Word.of(str(path)), *kept]
 
         return replace(launch, argv=argv.rebuilt(launch.argv, PROGRAM, change))
 
 
 def _forget_old(folder: Path) -> None:
-    """Remove the settings of runs that nobody has started for a month.
+    """Delete the settings of runs that were not started for a month.
 
-    A run that is older than that keeps what it has read. Each start writes its file anew, so that
-    those in use are never old.
+    Each start rewrites its file, so only a run older than that loses it, after reading it.
     """
     oldest = time.time() - _KEPT_DAYS * 86400
     for path in folder.glob("claude-*.json"):
-        with suppress(OSError):  # another start was faster
+        with suppress(OSError):  # another start deleted it
             if path.stat().st_mtime < oldest:
                 path.unlink()
 
 
 def _settings(value: str, folder: Path) -> bytes | None:
-    """What `--settings` names, a file or the settings themselves, without hooks of ours."""
+    """Read the value of `--settings`, a file or JSON, without our hooks."""
     if value.lstrip().startswith("{"):
         content = value.encode("utf-8", "surrogateescape")
     else:

@@ -1,8 +1,8 @@
-"""The MCP servers of Claude Code: `mcpServers` in `.claude.json` and in a project's `.mcp.json`.
+"""MCP servers of Claude Code: `mcpServers` in `.claude.json` and in a project's `.mcp.json`.
 
-Measured: `claude mcp add` refuses a name that is taken in the same scope. `local` is
-kept under the repository, and a worktree counts as the one that it belongs to. Servers get the
-whole environment of Claude Code.
+Measured: `claude mcp add` refuses a name that exists in the same scope. `local` entries belong to
+the repository, and those of a worktree to its main repository. Servers inherit the whole
+environment of Claude Code.
 """
 
 import json
@@ -24,7 +24,7 @@ _PLUG_INS = "enabledPlugins"
 
 
 class ClaudeMcp:
-    """Where they are kept, and what is typed to change them."""
+    """Editor of Claude Code's list of MCP servers."""
 
     scopes: Sequence[McpScope] = ("local", "project", "user")
     hands_on_all = True
@@ -57,9 +57,11 @@ class ClaudeMcp:
         enabled = (
             cast(dict[str, Any], enabled).get(_PLUG_INS) if isinstance(enabled, dict) else None
         )
-        some = cast(dict[str, Any], enabled) if isinstance(enabled, dict) else {}
+        plug_ins = cast(dict[str, Any], enabled) if isinstance(enabled, dict) else {}
         # `prong@marketplace`
-        return next((key for key, on in some.items() if key.partition("@")[0] == name and on), None)
+        return next(
+            (key for key, on in plug_ins.items() if key.partition("@")[0] == name and on), None
+        )
 
     def commands(self, change: McpChange) -> Sequence[Sequence[str]]:
         hidden = change.after and {**mcp_servers.without_values(change.after.settings)}
@@ -73,10 +75,10 @@ class ClaudeMcp:
             for words in rest:
                 mcp_servers.run(words, change.folder, env)
         except External:
-            # What was there before is worth more than nothing.
+            # Restore the old entry.
             if change.before is not None:
-                again = self._add_json(change, change.before.settings)
-                mcp_servers.run(again, change.folder, env)
+                restore = self._add_json(change, change.before.settings)
+                mcp_servers.run(restore, change.folder, env)
             raise
 
     def _commands(
@@ -86,12 +88,12 @@ class ClaudeMcp:
         if settings is None:
             return [remove]
         if change.before is not None:
-            # There is no command that changes an entry, and only this one keeps the rest of it.
+            # No command changes an entry, and only `add-json` keeps its other settings.
             return [remove, self._add_json(change, settings)]
         pairs = [
             word for name, value in settings["env"].items() for word in ("-e", f"{name}={value}")
         ]
-        # The name before `-e`, which takes all words up to the next flag.
+        # The name precedes `-e`, which takes all words up to the next flag.
         words = (self._program, "mcp", "add", "-s", change.scope, change.name, *pairs)
         return [(*words, "--", settings["command"], *settings["args"])]
 
@@ -110,10 +112,10 @@ class ClaudeMcp:
     def _entry(
         self, name: str, scope: McpScope, folder: Path, settings: Mapping[str, Any]
     ) -> McpEntry:
-        shown: Any = {name: mcp_servers.without_values(settings)}
+        table: Any = {name: mcp_servers.without_values(settings)}
         for key in reversed(self._place(scope, folder)):
-            shown = {key: shown}
-        text = json.dumps(shown, indent=2, ensure_ascii=False)
+            table = {key: table}
+        text = json.dumps(table, indent=2, ensure_ascii=False)
         server = mcp_servers.server(settings)
         return McpEntry(scope, self._file(scope, folder), server, settings, text)
 

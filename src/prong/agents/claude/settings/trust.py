@@ -1,9 +1,9 @@
-"""Which folders a person lets Claude Code work in: `projects` in `.claude.json`.
+"""Folders that the user trusts Claude Code with: `projects` in `.claude.json`.
 
     {"projects": {"/home/ada/shop": {"hasTrustDialogAccepted": true, ...}}}
 
-Measured: without it Claude Code asks before anything else, also when it is told to skip
-permissions, and the answer that is chosen at first is "No, exit". `claude -p` never asks.
+Measured: in other folders Claude Code first asks, even with permissions skipped, and the default
+answer is "No, exit". `claude -p` never asks.
 """
 
 import os
@@ -25,11 +25,11 @@ _NEW: dict[str, Any] = {
     "hasClaudeMdExternalIncludesApproved": False,
     "hasClaudeMdExternalIncludesWarningShown": False,
 }
-"""What Claude Code begins with when a person says yes."""
+"""The entry Claude Code creates when the user accepts."""
 
 
 def file_of(root: Path) -> Path:
-    """Beside the root where that is the usual one; inside of it where a variable names it."""
+    """Locate `.claude.json`: beside the default root, inside any other or configured one."""
     home = Path.home()
     usual = os.path.realpath(root) == os.path.realpath(home / ".claude")
     if usual and not os.environ.get("CLAUDE_CONFIG_DIR"):
@@ -46,12 +46,12 @@ def is_trusted(folder: Path, root: Path) -> bool:
     projects: Any = data.get("projects")
     if not isinstance(projects, dict):
         return False
-    known = cast(dict[str, Any], projects)
-    return any(_accepted(known.get(str(one))) for one in trust.candidates(folder))
+    entries = cast(dict[str, Any], projects)
+    return any(_accepted(entries.get(str(candidate))) for candidate in trust.candidates(folder))
 
 
 def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
-    """The file as it is, and with the folder trusted; nothing else of it changes."""
+    """Return the file, its content, and the content with the folder trusted."""
     path = file_of(root)
     before = _read(path)
     decoded = SettingsText.decode(path, before)
