@@ -1,1 +1,1 @@
-"""Forks as new session files of Claude Code."""
+"""Write forks as new session files of Claude Code."""

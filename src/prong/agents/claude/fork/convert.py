@@ -1,7 +1,7 @@
-"""A conversation of another agent as a session file of Claude Code.
+"""Convert a conversation of another agent to a session file of Claude Code.
 
-Lines as the CLI itself writes them, as far as it looks at them again. No model is named: the CLI
-would try to go on with that one.
+Lines have the fields of the CLI's own lines that it reads again. No model is named: the CLI would
+try to continue with that one.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -40,7 +40,7 @@ def convert(
     publication: Publication,
     session_at: Callable[[Path], Session | None],
 ) -> Session:
-    """Write a session below a configuration root, read it back and publish it."""
+    """Write a session under a configuration root, read it back and publish it."""
     id_ = checked_id(child.id) if child.id else str(uuid4())
     check_free(root, id_)
     target = root / "projects" / project_folder(child.cwd) / f"{id_}.jsonl"
@@ -55,7 +55,7 @@ def convert(
 
 @dataclass
 class _Script:
-    """The lines of one session, in the order in which they are written."""
+    """The lines of one session, in file order."""
 
     id: str
     cwd: Path
@@ -72,7 +72,7 @@ class _Script:
             "cwd": str(self.cwd),
             "sessionId": self.id,
             "version": versions.CLAUDE[-1],
-            # As a branch of the CLI names its source; and which agent's, and at which turn.
+            # Like a branch of the CLI, plus agent and turn.
             "forkedFrom": {
                 "sessionId": self.parent.session.id,
                 "messageUuid": self.parent.turn_id or ZERO,
@@ -87,7 +87,7 @@ class _Script:
         if self._leaf is None:
             raise converting.nothing_to_convert()
         if not self.turns and self._is_answered:
-            self.turns = 1  # answers without any prompt are read as one turn
+            self.turns = 1  # answers without a prompt are read as one turn
         if title:
             yield {"type": "custom-title", "customTitle": title, "sessionId": self.id}
 
@@ -102,7 +102,7 @@ class _Script:
             elif piece.role == "user" and (position == 0 or not self.turns):
                 yield self._prompt(piece)
             else:
-                # It was said in the middle of the turn, so it opens none.
+                # A message in the middle of the turn opens no turn.
                 yield self._said_by_user(piece)
 
     def _prompt(self, piece: Piece) -> dict[str, Any]:

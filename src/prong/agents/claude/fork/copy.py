@@ -1,7 +1,7 @@
-"""A fork as a new session file: the lines of the source, each with a few keys set anew.
+"""Write a fork as a copy of the source's lines, with a few keys changed.
 
-Values that stay are copied byte for byte. Keys are set by name, never by replacing text: the id of
-the source also occurs in what people and tools said.
+Other values are copied byte for byte. Keys are set by name, never by replacing text: the id of the
+source also occurs in prompts and tool results.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ _EMPTY = Raw(b"[]")
 def write(
     source: ClaudeSource, cut: Cut, child: Child, root: Path, publication: Publication
 ) -> tuple[Path, Tree]:
-    """Write a fork below a configuration root and publish it: the new file, and what is in it."""
+    """Write and publish a fork under a configuration root; return its path and content."""
     assert child.id is not None
     check_free(root, child.id)
     folder = root / "projects" / project_folder(child.cwd)
@@ -55,11 +55,11 @@ def write(
         if child.title:
             file.write(_encode(_title_line(child)) + b"\n")
     agents = [agent.path for agent in sidecars.launched(source, chosen.nodes)]
-    # What a background agent did after the cut is no part of the fork.
+    # The fork excludes what background agents did after the cut.
     until = max((node.time or "" for node in chosen.nodes), default="") if chosen.rest else None
     sidecars.stage(copy.moved, agents, child.id, until, publication)
     sidecars.stage_memory(source.session.path, folder, publication)
-    # The disk may write while we read.
+    # Let the disk write while we read.
     publication.hurry(staged)
     written = _read_back(staged, chosen.fork)
     with alone(root / "projects"):
@@ -69,15 +69,14 @@ def write(
 
 
 def _closing_lines(child: Child, fork: Tree, last: TranscriptNode) -> Iterator[dict[str, Any]]:
-    """Lines that keep the CLI from answering for the model, and that it never sends.
+    """Yield lines that keep the CLI from answering as the model, and that it never sends.
 
-    A session that ends with a line of the user is resumed with `No response requested.` behind it,
-    which the source does not have there. After an interrupt or a summary an attachment
-    keeps it from that, elsewhere an answer that is only shown and an attachment. The CLI passes
-    over an attachment of a kind that it does not know.
+    When a session ends with a user line, the CLI appends `No response requested.` on resume. An
+    attachment prevents that after an interrupt or a summary; otherwise it takes an answer that is
+    only displayed, and an attachment. The CLI ignores attachments of unknown types.
     """
     assert fork.leaf is not None
-    shared = {
+    common = {
         "isSidechain": False,
         "timestamp": fork.leaf.time or _now(),
         "userType": "external",
@@ -87,7 +86,7 @@ def _closing_lines(child: Child, fork: Tree, last: TranscriptNode) -> Iterator[d
     }
     parent = fork.leaf.uuid
     if not last.summary and not (last.prompt and last.prompt.interrupt):
-        shown = {
+        displayed = {
             "id": str(uuid4()),
             "type": "message",
             "role": "assistant",
@@ -98,11 +97,11 @@ def _closing_lines(child: Child, fork: Tree, last: TranscriptNode) -> Iterator[d
         yield {
             "parentUuid": parent,
             "type": "assistant",
-            "message": shown,
+            "message": displayed,
             "isVirtual": True,
             "isMeta": True,
             "uuid": answer,
-            **shared,
+            **common,
         }
         parent = answer
     attachment = {"type": "prong_fork", "parent": str(child.parent)}
@@ -111,12 +110,12 @@ def _closing_lines(child: Child, fork: Tree, last: TranscriptNode) -> Iterator[d
         "type": "attachment",
         "attachment": attachment,
         "uuid": str(uuid4()),
-        **shared,
+        **common,
     }
 
 
 def _leaf_line(child: Child, last: LastPrompt) -> dict[str, str | bool | None]:
-    """The line by which the CLI itself names the leaf of a rewound session."""
+    """Make the line with which the CLI records the leaf of a rewound session."""
     return {
         "type": "last-prompt",
         "leafUuid": last.leaf,
@@ -139,22 +138,22 @@ def _now() -> str:
 
 
 def check_free(root: Path, id_: str) -> None:
-    """Raise `Taken` when a session has the id: the CLI looks in the folders of all projects."""
-    taken = next((root / "projects").glob(f"*/{id_}.jsonl"), None)
-    if taken is not None:
+    """Raise `Taken` if a session has the id in any project: the CLI searches all of them."""
+    path = next((root / "projects").glob(f"*/{id_}.jsonl"), None)
+    if path is not None:
         hint = "leave --id out: prong makes one"
-        raise Taken(f"session id {id_} is in use", hint=hint, path=str(taken))
+        raise Taken(f"session id {id_} is in use", hint=hint, path=str(path))
 
 
 @dataclass
 class _Copy:
-    """The lines of one fork, in the order in which they are written."""
+    """The lines of one fork, in file order."""
 
     source: ClaudeSource
     child: Child
     moved: sidecars.Moved
     unanswered: str | None
-    """The last line, where the next prompt follows it without an answer."""
+    """The last line, if it has no answer and the next prompt follows it."""
 
     def __post_init__(self) -> None:
         self._session_id = _raw(self.child.id)
@@ -167,19 +166,19 @@ class _Copy:
             yield node.length, self._record(node)
 
     def _with_sidechains(self, nodes: Iterable[TranscriptNode]) -> Iterator[TranscriptNode]:
-        """Old CLIs wrote the lines of sub-agents between those of the conversation."""
-        beside = [node for node in self.source.transcript.nodes.values() if node.sidechain]
-        if not beside:
+        """Insert the lines of sub-agents that old CLIs wrote among those of the conversation."""
+        sidechains = [node for node in self.source.transcript.nodes.values() if node.sidechain]
+        if not sidechains:
             yield from nodes
             return
-        beside.reverse()
+        sidechains.reverse()
         for node in nodes:
-            while beside and beside[-1].order < node.order:
-                yield beside.pop()
+            while sidechains and sidechains[-1].order < node.order:
+                yield sidechains.pop()
             yield node
 
     def _record(self, node: TranscriptNode) -> dict[str, Raw]:
-        """The line as the fork has it."""
+        """Copy a line with the keys of the fork."""
         fields = _decoded(_read(self.source.file, node))
         if node.parent != self.source.transcript.nodes[node.uuid].parent:
             fields["parentUuid"] = _raw(node.parent)
@@ -191,7 +190,7 @@ class _Copy:
         if "cwd" in fields:
             fields["cwd"] = self._cwd
         if node.time is None:
-            # The CLI resumes no session whose last line has none.
+            # The CLI cannot resume a session whose last line has no timestamp.
             fields["timestamp"] = _raw(self._time)
         else:
             self._time = node.time
@@ -200,10 +199,9 @@ class _Copy:
 
 
 def _with_line_break(message: Raw) -> Raw:
-    """The message with a line break behind its text.
+    """Append a line break to the text of a message.
 
-    The CLI puts one between two prompts in a row. In the fork an answer that is only shown stands
-    between them, which keeps it from that.
+    The CLI puts one between consecutive prompts, but in the fork a displayed answer separates them.
     """
     fields = _fields(message)
     content: Any = msgspec.json.decode(fields.get("content", _EMPTY))
@@ -225,7 +223,7 @@ def _decoded(data: bytes) -> dict[str, Raw]:
     try:
         return _fields(data)
     except (ValueError, RecursionError):
-        # Damaged, but good enough to be read: then it is written as it was read.
+        # Damaged but readable: write what was read.
         pieces, _ = jsonl.split_objects(data)
         if not pieces:
             raise Corrupt("the session changed while it was copied") from None
@@ -233,7 +231,7 @@ def _decoded(data: bytes) -> dict[str, Raw]:
 
 
 def _plain(text: str) -> str:
-    """The text without half characters, which UTF-8 does not have."""
+    """Replace lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -242,12 +240,12 @@ def _raw(value: Any) -> Raw:
 
 
 def _read_back(path: Path, fork: Tree) -> Tree:
-    """Read what was written, which must be what was selected, or it is not published."""
+    """Read the fork back; raise `Corrupt` if it is not what was selected."""
     with jsonl.open_file(path) as file:
         tree = Tree(transcript.read(file))
-    # Lines of ours may stand behind those of the source.
-    read = [node.uuid for node in tree.history if node.uuid in fork.nodes]
-    if read != [node.uuid for node in fork.history]:
+    # Our closing lines may follow those of the source.
+    uuids = [node.uuid for node in tree.history if node.uuid in fork.nodes]
+    if uuids != [node.uuid for node in fork.history]:
         raise Corrupt(
             "the fork does not match its source, so it was discarded",
             hint="please report this; to fork without copying lines: --method seed",

@@ -1,9 +1,9 @@
-"""The lines that a fork takes over from a session: everything up to one turn.
+"""Select the lines of a session for a fork: everything up to one turn.
 
-A turn ends with its last answer. What the person did behind that, such as `/rename`, is no part
-of it: a conversation that ends in a line of the user makes the CLI answer for the model. A
-compaction behind the last answer is part of it: it is what the model would see next. The last
-turn of a session ends where the session ends, because that is what the CLI itself resumes.
+A turn ends with its last answer. What the person did after it, such as `/rename`, is excluded:
+after a user line at the end, the CLI would answer as the model. A compaction after the last
+answer is included: the model would see it next. The last turn of a session ends where the session
+ends, because that is what the CLI resumes.
 """
 
 from collections.abc import Iterable
@@ -24,17 +24,17 @@ class Selection(Record, frozen=True):
     """The lines of a fork."""
 
     nodes: list[TranscriptNode]
-    """In the order of the conversation."""
+    """In conversation order."""
     context: list[TranscriptNode]
-    """Those that the model would get."""
+    """The lines that the model would get."""
     spans: list[ClaudeSpan]
-    """The turns, each with all of its lines."""
+    """The turns, each with all its lines."""
     rest: list[ClaudeSpan]
-    """The turns that come after the cut."""
+    """The turns after the cut."""
     fork: Tree
-    """The same lines as they will be read from the fork: in file order, hung to each other."""
+    """The lines as they will be read from the fork: in file order, with new parents."""
     unanswered: TranscriptNode | None
-    """The last thing that was said, where the session went on without an answer to it."""
+    """The last message, if the session continued without an answer to it."""
 
     @property
     def turn_ids(self) -> list[str]:
@@ -42,31 +42,31 @@ class Selection(Record, frozen=True):
 
 
 def select(tree: Tree, whole: turns.ClaudeTurnCut, cut: Cut) -> Selection:
-    """Select the lines up to and with one turn, active or on an abandoned branch."""
+    """Select the lines up to and including one turn, active or abandoned."""
     tree, active, last = _branch(tree, whole, cut.turn)
     spans, rest = active[: last + 1], active[last + 1 :]
     nodes = [node for span in spans for node in span.nodes]
     if rest:
-        own = [node for node in spans[-1].nodes if not _is_later(node, rest[0].opener, tree)]
-        nodes = nodes[: len(nodes) - len(spans[-1].nodes)] + _until_the_last_answer(own)
+        last_nodes = [node for node in spans[-1].nodes if not _is_later(node, rest[0].opener, tree)]
+        nodes = nodes[: len(nodes) - len(spans[-1].nodes)] + _until_the_last_answer(last_nodes)
     if cut.full:
         nodes = list(_without_compactions(nodes))
     if not any(node.type in ("user", "assistant") for node in nodes):
-        nodes = []  # attachments alone, as hooks write them at the start, are no conversation
+        nodes = []  # attachments alone, which hooks write at the start, are not a conversation
     context = tree.context(nodes)
     present = {node.uuid for node in nodes}
-    # What a compaction preserved may stand on a branch of its own.
+    # Lines that a compaction preserved may be on another branch.
     lost = [node for node in context if node.uuid not in present]
     nodes = [*lost, *nodes] if lost else nodes
-    said = [node for node in context if node.type in ("user", "assistant")]
-    unanswered = said[-1] if rest and said and said[-1].type == "user" else None
+    messages = [node for node in context if node.type in ("user", "assistant")]
+    unanswered = messages[-1] if rest and messages and messages[-1].type == "user" else None
     return Selection(nodes, context, spans, rest, _fork(tree, nodes, context), unanswered)
 
 
 def _branch(
     tree: Tree, whole: turns.ClaudeTurnCut, turn: str | None
 ) -> tuple[Tree, list[ClaudeSpan], int]:
-    """The conversation that a turn is in, cut into turns, and the number of the turn."""
+    """Return the tree and turns of the conversation with this turn, and the turn's number."""
     if turn is None:
         return tree, whole.active, 0
     for number, span in enumerate(whole.active):
@@ -76,23 +76,23 @@ def _branch(
         if span.opener and span.opener.uuid == turn:
             branch = Tree(tree.transcript, leaf=_end_of(span))
             active = turns.spans(branch.history, tree.transcript)
-            for number, one in enumerate(active):
-                if one.opener and one.opener.uuid == turn:
+            for number, branch_span in enumerate(active):
+                if branch_span.opener and branch_span.opener.uuid == turn:
                     return branch, active, number
     raise NotFound(f"turn {turn} no longer exists", hint="prong turns --all")
 
 
 def _end_of(span: ClaudeSpan) -> TranscriptNode:
-    """Where an abandoned turn ends: its last line, unless that was only hung beside the others."""
+    """Return the end of an abandoned turn: its last line without children."""
     parents = {node.parent for node in span.nodes}
     ends = [node for node in span.nodes if node.uuid not in parents and node.type != "progress"]
     return ends[-1] if ends else span.nodes[-1]
 
 
 def _is_later(node: TranscriptNode, prompt: TranscriptNode | None, tree: Tree) -> bool:
-    """True for the rest of a message that was still streaming when the next prompt was written.
+    """Return whether a line belongs to a message still streaming when the next prompt was written.
 
-    It is sent with the beginning of its message, but only from the next turn on.
+    It is sent with the rest of its message, but only from the next turn on.
     """
     return prompt is not None and node.order > prompt.order and tree.descends(node, prompt)
 
@@ -104,20 +104,20 @@ def _until_the_last_answer(nodes: list[TranscriptNode]) -> list[TranscriptNode]:
             end = index + 1
             break
     else:
-        # A prompt that nobody answered: it is all there is.
+        # There is only a prompt without an answer.
         return nodes
     prompt = nodes[end - 1].prompt
-    # What follows an interrupt is the caveat of the next local command.
+    # Notes after an interrupt belong to the next local command.
     unanswered = prompt is not None and not prompt.interrupt
     while end < len(nodes) and _is_note(nodes[end], unanswered=unanswered):
         end += 1
-    while nodes[end - 1].type == "progress":  # which is never a leaf
+    while nodes[end - 1].type == "progress":  # never a leaf
         end -= 1
     return nodes[:end]
 
 
 def _is_note(node: TranscriptNode, *, unanswered: bool) -> bool:
-    """What the CLI adds to a turn: about its end, or what the prompt was expanded to."""
+    """Return whether the CLI added the line to a turn: a note at its end, or an expanded prompt."""
     if node.type == "user":
         return node.meta and unanswered
     return not node.local and not node.boundary
@@ -131,34 +131,34 @@ def _is_spoken(node: TranscriptNode) -> bool:
 
 
 def _without_compactions(nodes: Iterable[TranscriptNode]) -> Iterable[TranscriptNode]:
-    """The words that were said, without the summaries and what the CLI wrote around them.
+    """Drop summaries, and what the CLI wrote around them.
 
-    A session may begin with the summary of another file. That one stays: its words are not here.
+    A summary at the beginning stays: the messages it replaces are in another file.
     """
-    said = summarising = False
+    has_spoken = summarising = False
     for node in nodes:
         if node.boundary:
-            summarising = said
+            summarising = has_spoken
         elif summarising and not node.summary and _is_spoken(node):
             summarising = False
         if not summarising:
-            said = said or _is_spoken(node)
+            has_spoken = has_spoken or _is_spoken(node)
             yield node
 
 
 def _fork(tree: Tree, nodes: list[TranscriptNode], context: list[TranscriptNode]) -> Tree:
-    """What will be read from the fork; raises `Corrupt` when that is another conversation."""
+    """Build the tree of the fork; raise `Corrupt` if it would be another conversation."""
     chain = [node.uuid for node in nodes if node.uuid in tree.depths]
     chain.sort(key=tree.depths.__getitem__)
     lines = _relinked(tree, nodes, chain)
-    read = ClaudeTranscript(nodes={node.uuid: node for node in lines})
-    fork = Tree(read)
+    transcript = ClaudeTranscript(nodes={node.uuid: node for node in lines})
+    fork = Tree(transcript)
     if _is_compacted_alike(fork, context):
         return fork
     if chain and (fork.leaf is None or fork.leaf.uuid != chain[-1]):
-        # Later lines hang beside the leaf, so the CLI has to be told which one it is.
-        read.last_prompt = LastPrompt(chain[-1], explicit=True, order=lines[-1].order + 1)
-        fork = Tree(read)
+        # Later lines are beside the leaf, so the CLI must be told which line that is.
+        transcript.last_prompt = LastPrompt(chain[-1], explicit=True, order=lines[-1].order + 1)
+        fork = Tree(transcript)
     if list(fork.depths) != chain:
         raise Corrupt(
             "the lines of this session do not form one conversation up to this turn",
@@ -168,11 +168,11 @@ def _fork(tree: Tree, nodes: list[TranscriptNode], context: list[TranscriptNode]
 
 
 def _is_compacted_alike(fork: Tree, context: list[TranscriptNode]) -> bool:
-    """True when a fork that ends with a compaction gives the model the same lines.
+    """Return whether a fork that ends with a compaction has the same context.
 
-    Lines that a compaction preserved stand before its boundary in the file. A session that goes on
-    hangs to the last of them, so the walk through it has them behind the summary; the walk
-    through a fork that ends with the summary has them before.
+    Lines that a compaction preserved precede its boundary in the file. A session that continues is
+    attached to the last of them, so its walk passes them after the summary; the walk of a fork
+    that ends with the summary passes them before it.
     """
     if fork.leaf is None or not fork.leaf.summary:
         return False
@@ -180,11 +180,10 @@ def _is_compacted_alike(fork: Tree, context: list[TranscriptNode]) -> bool:
 
 
 def _relinked(tree: Tree, nodes: list[TranscriptNode], chain: list[str]) -> list[TranscriptNode]:
-    """The nodes in file order, those whose parent was cut away hung to the nearest that is left.
+    """Return the nodes in file order; those whose parent was cut get the nearest remaining one.
 
-    All others keep their parents: the CLI reads the same tree from them as from the source. Only
-    one that goes in a circle is hung to what the CLI takes instead, which depends on what else is
-    in the file.
+    All others keep their parents, so the CLI reads the same tree as from the source. Only in a
+    cycle, a node gets the parent that the CLI would substitute, which depends on the other lines.
     """
     left = {node.uuid for node in nodes}
     before = dict(pairwise(reversed(chain)))
@@ -202,7 +201,7 @@ def _relinked(tree: Tree, nodes: list[TranscriptNode], chain: list[str]) -> list
 
 
 def _ancestor(tree: Tree, node: TranscriptNode, left: set[str]) -> str | None:
-    """The nearest line above one that hangs beside the chain."""
+    """Return the nearest remaining line above one that is beside the chain."""
     seen = {node.uuid}
     while (parent := tree.parent_of(node, seen)) and parent.uuid not in seen:
         if parent.uuid in left:

@@ -1,4 +1,4 @@
-"""What lies beside a session file: sub-agents, large tool results, the memory of the project."""
+"""Copy the files beside a session file: sub-agents, large tool results, project memory."""
 
 import os
 import re
@@ -20,35 +20,32 @@ _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
 _encode_lines = msgspec.json.Encoder().encode_lines
 _SIGNED = b'"signature"'
-"""A thought is signed as it stands, so a line that has one is not rewritten."""
+"""Thinking is signed, so a line that contains it is not rewritten."""
 _CHUNK = 1 << 18
 _RESULTS = "tool-results"
 _AGENTS = "subagents"
 
 Record = tuple[int, dict[str, Raw]]
-"""About how long a line is, and its fields."""
+"""The approximate length of a line, and its fields."""
 
 
 @dataclass
 class Moved:
-    """The folder of a session under its new name. Lines name it where a tool said much."""
+    """The new folder of a session. Lines with large tool results contain its path."""
 
     session_file: Path
     target: Path
     results: set[Path] = field(default_factory=set[Path])
-    """The files of large tool results that the lines name."""
+    """Files of large tool results that lines name."""
 
     def __post_init__(self) -> None:
-        # The CLI wrote the path as it saw it: through a link, or not.
+        # The CLI wrote the path with or without resolving links.
         homes = {self.session_file.with_suffix(""), self.session_file.resolve().with_suffix("")}
         self._needles = {_inside(home): _results(home) for home in homes if home.is_dir()}
         self._replacement = _inside(self.target.with_suffix(""))
 
     def lines(self, records: Iterable[Record]) -> Iterator[bytes]:
-        """The records as lines, with the paths into the old folder turned to the new one.
-
-        Some at a time: calls cost more than bytes.
-        """
+        """Encode records in chunks, which saves calls, and replace paths into the old folder."""
         chunk: list[dict[str, Raw]] = []
         size = 0
         for length, fields in records:
@@ -79,7 +76,7 @@ class Moved:
 
 
 def _inside(folder: Path | str) -> bytes:
-    """How paths below a folder begin inside a JSON string."""
+    """Return the prefix of paths below a folder in a JSON string."""
     return _encode(path_text(folder))[1:-1] + b"/"
 
 
@@ -91,19 +88,19 @@ def _results(home: Path) -> list[Path]:
 
 
 def launched(source: ClaudeSource, nodes: Iterable[TranscriptNode]) -> list[SubAgent]:
-    """The sub-agents that these lines started, and those that they started in turn."""
+    """Find the sub-agents that these lines launched, and those that they launched in turn."""
     calls = {call.id for node in nodes for call in node.calls}
-    rest = list(source.conversation.subagents)
-    found: list[SubAgent] = []
-    while rest:
-        started = [agent for agent in rest if agent.call_id in calls]
+    remaining = list(source.conversation.subagents)
+    agents: list[SubAgent] = []
+    while remaining:
+        started = [agent for agent in remaining if agent.call_id in calls]
         if not started:
             break
-        found += started
-        rest = [agent for agent in rest if agent.call_id not in calls]
-        if rest:
+        agents += started
+        remaining = [agent for agent in remaining if agent.call_id not in calls]
+        if remaining:
             calls = set[str]().union(*(_calls_in(agent.path) for agent in started))
-    return found
+    return agents
 
 
 def _calls_in(path: Path) -> set[str]:
@@ -116,14 +113,14 @@ def _calls_in(path: Path) -> set[str]:
 def stage(
     moved: Moved, agents: list[Path], id_: str, until: str | None, publication: Publication
 ) -> None:
-    """Copy the sub-agents, up to a time, and the tool results that the fork names."""
+    """Stage copies of the sub-agents, up to a time, and of tool results that the fork names."""
     home = moved.target.with_suffix("")
     folder: Path | None = None
     if agents:
         folder = _made(publication.stage(home))
-        beside = _made(folder / _AGENTS)
+        agents_folder = _made(folder / _AGENTS)
         for path in agents:
-            _copy_agent(path, beside, id_, until, moved)
+            _copy_agent(path, agents_folder, id_, until, moved)
     for result in sorted(moved.results):
         folder = folder or _made(publication.stage(home))
         if result.is_file():
@@ -144,7 +141,7 @@ def _agent_records(lines: Iterable[bytes], id_: str, until: str | None) -> Itera
         try:
             fields = _fields(line)
         except (ValueError, RecursionError):
-            continue  # half a line, or garbage: the agent skips it as well
+            continue  # incomplete or damaged: the agent skips it too
         if until is not None and _time_of(fields) > until:
             break
         fields["sessionId"] = new_id
@@ -152,23 +149,23 @@ def _agent_records(lines: Iterable[bytes], id_: str, until: str | None) -> Itera
 
 
 def _time_of(fields: dict[str, Raw]) -> str:
-    """When the line was written; they all write it in the same form, so it can be compared."""
+    """Return the time of a line as text, which compares because all have one format."""
     return bytes(fields.get("timestamp", Raw(b""))).decode("utf-8", "replace").strip('"')
 
 
 def stage_memory(session_file: Path, folder: Path, publication: Publication) -> None:
-    """The notes that the agent keeps for a project, unless the target project has its own."""
+    """Stage a copy of the project's memory, unless the target project has its own."""
     source, target = session_file.parent / "memory", folder / "memory"
     if source == target or not _has_files(source) or _has_files(target):
         return
     staged = _made(publication.stage(target, optional=True))
     for path, names, files in os.walk(source):
-        there = staged / Path(path).relative_to(source)
+        copied_folder = staged / Path(path).relative_to(source)
         for name in names:
-            _made(there / name)
+            _made(copied_folder / name)
         for name in files:
             if (Path(path) / name).is_file():
-                copy_file(Path(path) / name, there / name)
+                copy_file(Path(path) / name, copied_folder / name)
 
 
 def _has_files(folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""One reading of a session: its turns, and what a fork at any of them would hold."""
+"""A session as read at one moment: its turns, and the forks that are possible at each."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -17,7 +17,7 @@ from prong.model.sessions import Conversation, Message, Session, Skipped, TurnKi
 
 
 class ClaudeSource:
-    """Holds the file open, so that its bytes are those that were read, whatever happens to it."""
+    """Fork source that keeps the file open, so that its bytes stay the same."""
 
     def __init__(
         self, session: Session, file: BinaryIO, transcript: ClaudeTranscript, *, live: bool
@@ -70,43 +70,43 @@ class ClaudeSource:
         return self._extents[cut]
 
     def _extent(self, cut: Cut) -> Extent:
-        chosen = self.selection(cut)
-        # What was reported before a compaction tells nothing about what is left.
-        start = max((n.order for n in chosen.nodes if n.boundary), default=-1)
-        reported = [n.tokens for n in chosen.context if n.tokens and n.order > start]
+        selection = self.selection(cut)
+        # Token counts from before a compaction do not apply to the context after it.
+        start = max((n.order for n in selection.nodes if n.boundary), default=-1)
+        reported = [n.tokens for n in selection.context if n.tokens and n.order > start]
         return Extent(
-            turns=len(chosen.turn_ids),
-            characters=sum(node.size for node in chosen.context),
-            # Where compactions are undone, what was reported after one is too little.
+            turns=len(selection.turn_ids),
+            characters=sum(node.size for node in selection.context),
+            # If compactions are undone, counts from after one are too low.
             tokens=(max(reported) if cut.full else reported[-1]) if reported else None,
-            warnings=tuple(self._warnings(chosen)),
+            warnings=tuple(self._warnings(selection)),
         )
 
     def messages(self, cut: Cut) -> Iterator[Message]:
-        chosen = self.selection(cut)
+        selection = self.selection(cut)
         numbers = {
             node.uuid: number
-            for number, span in enumerate(chosen.spans)
+            for number, span in enumerate(selection.spans)
             for node in span.nodes
             if number
         }
         renderer = ClaudeRenderer(self.file, self.transcript, View.HISTORY)
-        for node in chosen.nodes if cut.full else chosen.context:
+        for node in selection.nodes if cut.full else selection.context:
             yield from renderer.render([node], numbers.get(node.uuid))
 
     def _warnings(self, chosen: Selection) -> Iterator[str]:
-        waiting = self._unreported(chosen)
-        if waiting:
-            agents = "a background agent" if waiting == 1 else f"{waiting} background agents"
+        count = self._unreported(chosen)
+        if count:
+            agents = "a background agent" if count == 1 else f"{count} background agents"
             yield f"{agents} had not reported back at this turn; Claude Code may say it failed"
 
     def _unreported(self, chosen: Selection) -> int:
-        """Background agents of the fork's turns that reported back only later."""
+        """Count background agents of the fork's turns that reported back only later."""
         calls = [call.id for node in chosen.nodes for call in node.calls]
         return sum(
-            any(call in told for call in calls)
-            for told in (self._notification(span) for span in chosen.rest)
-            if told
+            any(call in notification for call in calls)
+            for notification in (self._notification(span) for span in chosen.rest)
+            if notification
         )
 
     def _notification(self, span: ClaudeSpan) -> str:
