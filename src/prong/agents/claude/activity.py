@@ -1,4 +1,4 @@
-"""Is a session at work right now? Claude Code keeps a file for each running process."""
+"""Whether a session is active, by the file that Claude Code keeps for each running process."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,12 +26,12 @@ _process = msgspec.json.Decoder(_Process).decode
 
 
 def activity(root: Path, session_id: str) -> Activity:
-    """Busy when a living process has the session open and does not wait for a prompt."""
+    """Return busy if a running process has the session open and is not waiting for a prompt."""
     try:
         entries = list((root / "sessions").glob("*.json"))
     except OSError:
         return Activity.CLOSED
-    found = Activity.CLOSED
+    state = Activity.CLOSED
     for entry in entries:
         try:
             process = jsonl.decoded(_process, read_regular(entry))
@@ -45,12 +45,12 @@ def activity(root: Path, session_id: str) -> Activity:
             continue
         if process.status != "idle":
             return Activity.BUSY
-        found = Activity.IDLE
-    return found
+        state = Activity.IDLE
+    return state
 
 
 class _LastPrompt(msgspec.Struct, rename="camel"):
-    """What Claude Code itself writes down every now and then."""
+    """The last prompt, which Claude Code records now and then."""
 
     last_prompt: str | None = None
 
@@ -61,30 +61,30 @@ _MARKS = (b'"type":"user"', b'"type":"assistant"')
 
 
 def last_words(path: Path) -> LastWords:
-    found = _words(jsonl.last_lines(path))
-    # Lists of tools and the like may stand behind an answer.
-    return found if found.said else _words(jsonl.last_lines(path, jsonl.LARGE_TAIL))
+    words = _words(jsonl.last_lines(path))
+    # Long lines, such as lists of tools, may follow the answer.
+    return words if words.said else _words(jsonl.last_lines(path, jsonl.LARGE_TAIL))
 
 
 def _words(lines: Iterable[bytes]) -> LastWords:
-    said, noted = "", None
+    answer, recorded = "", None
     for raw in lines:
-        if noted is None and b'"type":"last-prompt"' in raw:
+        if recorded is None and b'"type":"last-prompt"' in raw:
             note = jsonl.decoded(_last_prompt, raw)
-            noted = note.last_prompt if note else None
+            recorded = note.last_prompt if note else None
         if not any(mark in raw for mark in _MARKS):
             continue
         line = jsonl.decoded(_line, raw)
         if line is None or line.message is None or line.is_sidechain:
             continue
-        if line.type == "assistant" and not said:
-            said = _said(line.message)
+        if line.type == "assistant" and not answer:
+            answer = _said(line.message)
         elif line.type == "user":
             prompt = prompt_of(line)
             if prompt is not None and not prompt.interrupt and (prompt.position or prompt.worded):
-                return LastWords(prompt.text, said)
-    # The prompt is further up: in front of it stand long lists of tools.
-    return LastWords(noted, said)
+                return LastWords(prompt.text, answer)
+    # The prompt is further up, before long lists of tools.
+    return LastWords(recorded, answer)
 
 
 def _said(body: ApiMessage) -> str:

@@ -1,4 +1,4 @@
-"""What a scan remembers of one Claude session file."""
+"""Facts about one Claude session file that the scan cache keeps."""
 
 import hashlib
 import os
@@ -19,28 +19,28 @@ from prong.redaction.visible import safe
 
 class ClaudeFacts(Struct, array_like=True, gc=False):
     session: Session
-    """As this file alone tells it: with a title of its own at best, a parent only of a seed."""
+    """From this file alone: no title of another file, and a parent only for seeded sessions."""
     conversation: bool
     titled: bool
     summaries: dict[str, str]
-    """leafUuid -> title, perhaps of another session."""
+    """leafUuid -> title; the leaf may be in another session."""
     keys: bytes
-    """The keys of the openers, one after the other: what `keys_in` gives. Copies have the same."""
+    """The concatenated keys of the openers; see `keys_in`. Copied openers have equal keys."""
     times: bytes
-    """When each opener was written, in milliseconds, eight bytes each."""
+    """The times of the openers in milliseconds, eight bytes each."""
     uniform: int
-    """How many of the first openers carry one promptId: all that `--fork-session` copied do."""
+    """How many of the first openers share one promptId, as all that `--fork-session` copied do."""
     ends: bytes
-    """Keys of the lines at which the session once ended: a title elsewhere may name one."""
+    """Keys of lines where the session has ended at some time; titles in other files name one."""
     forked_from: str | None
     forked: int
 
     def time_of(self, position: int) -> int:
-        """The time of an opener; 0 when there is none at this position."""
+        """Return the time of an opener; 0 if there is none at this position."""
         return int.from_bytes(self.times[position * 8 : position * 8 + 8])
 
     def turns_until(self, moment: int) -> int:
-        """How many openers, from the first on, were written by then."""
+        """Count the openers, from the first on, that were written by then."""
         count = len(self.times) // 8
         return next((at for at in range(count) if self.time_of(at) > moment), count)
 
@@ -49,17 +49,17 @@ KEY = 8
 
 
 def keys_in(keys: bytes) -> Iterator[bytes]:
-    """The keys that stand one after the other in some bytes."""
+    """Split concatenated keys."""
     return (keys[at : at + KEY] for at in range(0, len(keys), KEY))
 
 
 def key_of(uuid: str) -> bytes:
-    """Half a uuid, which is enough to tell lines apart."""
+    """Return half of a uuid, which is enough to tell lines apart."""
     try:
         key = bytes.fromhex(uuid[:18].replace("-", ""))
     except ValueError:
         key = b""
-    # Not a uuid: then any eight bytes that depend on it alone.
+    # Not a uuid: hash it.
     return key if len(key) == KEY else hashlib.sha256(uuid.encode()).digest()[:KEY]
 
 
@@ -70,10 +70,10 @@ def summarise(
     stat: os.stat_result,
     active: list[ClaudeSpan] | None = None,
 ) -> ClaudeFacts:
-    """`active`: the conversation cut into turns, where that was done already."""
+    """Extract the facts. `active` are the turns of the conversation, if already split."""
     transcript = tree.transcript
-    cut = spans(tree.history, transcript) if active is None else active
-    openers = [span.opener for span in cut if span.opener]
+    active_spans = spans(tree.history, transcript) if active is None else active
+    openers = [span.opener for span in active_spans if span.opener]
     title = transcript.custom_title or transcript.ai_title
     copied = set(transcript.forked_uuids)
     entrypoints, cwds = transcript.entrypoints, transcript.cwds
@@ -104,7 +104,7 @@ def summarise(
         keys=b"".join(key_of(node.uuid) for node in openers),
         times=b"".join(_milliseconds(node.time).to_bytes(8) for node in openers),
         uniform=_uniform(openers),
-        ends=b"".join(key_of(end) for span in cut for end in _ends(span)),
+        ends=b"".join(key_of(end) for span in active_spans for end in _ends(span)),
         forked_from=transcript.forked_from,
         forked=sum(opener.uuid in copied for opener in openers),
     )
@@ -123,25 +123,25 @@ def _uniform(openers: Sequence[TranscriptNode]) -> int:
 
 
 def _ends(span: ClaudeSpan) -> Iterator[str]:
-    """The lines at which the session may have ended with this turn: last word and last line."""
+    """Yield the lines where the session may have ended: the turn's last message and last line."""
     if span.nodes:
-        words = (node for node in reversed(span.nodes) if node.type in ("user", "assistant"))
-        word = next(words, None)
-        if word is not None:
-            yield word.uuid
-        if word is not span.nodes[-1]:
+        messages = (node for node in reversed(span.nodes) if node.type in ("user", "assistant"))
+        message = next(messages, None)
+        if message is not None:
+            yield message.uuid
+        if message is not span.nodes[-1]:
             yield span.nodes[-1].uuid
 
 
 def _first_prompt(openers: Sequence[TranscriptNode]) -> str:
-    """What a person would remember the session by: a prompt rather than a command."""
+    """Return a title for the session: its first prompt rather than a command."""
     prompts = [opener.prompt for opener in openers if opener.prompt]
-    asked = [prompt for prompt in prompts if prompt.kind in (TurnKind.HUMAN, TurnKind.SDK)]
-    return first_line((asked or prompts)[0].text) if prompts else ""
+    typed = [prompt for prompt in prompts if prompt.kind in (TurnKind.HUMAN, TurnKind.SDK)]
+    return first_line((typed or prompts)[0].text) if prompts else ""
 
 
 def _is_conversation(transcript: ClaudeTranscript) -> bool:
-    """True when somebody asked something or the model said something; a lone /exit is neither."""
+    """Return whether the file has a prompt or an answer; a lone /exit is neither."""
     return any(
         (node.type == "assistant" and not node.synthetic) or is_opener(node, transcript)
         for node in transcript.nodes.values()

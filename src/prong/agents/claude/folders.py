@@ -1,4 +1,4 @@
-"""Where Claude Code keeps things: its root, and the folder name it gives to a project."""
+"""Claude Code's root folder, and its folder name for a project."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ _LIMIT = 200
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 SUBAGENT = "agent-"
-"""How the names of the files of sub-agents begin."""
+"""Prefix of the files of sub-agents."""
 
 
 def default_root() -> Path:
@@ -16,7 +16,7 @@ def default_root() -> Path:
 
 
 def project_folder(cwd: str | Path) -> str:
-    """The name under `projects/` for a working directory. Not injective: `a.b` equals `a-b`."""
+    """Return the name under `projects/` for a working directory; `a.b` and `a-b` share one."""
     path = os.path.realpath(cwd)
     units = _utf16_units(path)
     name = "".join(chr(unit) if _is_plain(unit) else "-" for unit in units)
@@ -26,8 +26,8 @@ def project_folder(cwd: str | Path) -> str:
 
 
 def _utf16_units(text: str) -> list[int]:
-    # JavaScript counts UTF-16 units, so an emoji is two of them; surrogatepass keeps the
-    # undecodable bytes of a path countable.
+    # JavaScript counts UTF-16 units, of which an emoji has two; surrogatepass accepts the
+    # undecodable bytes of a path.
     data = text.encode("utf-16-le", "surrogatepass")
     return [data[i] | data[i + 1] << 8 for i in range(0, len(data), 2)]
 

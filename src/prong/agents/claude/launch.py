@@ -1,4 +1,4 @@
-"""How Claude Code is started: new, on a session, on a fork of its own."""
+"""Launch Claude Code: start, resume, or fork a session natively."""
 
 import os
 import re
@@ -18,16 +18,16 @@ from prong.model.sessions import Session
 _LINE = "Prompt:"
 _ENDS = frozenset({"exit", "quit", ":q", ":q!", ":wq", ":wq!"})
 _MENTION = re.compile(r"""(^|[\s\u3002\u3001\uff1f\uff01])@(?=["\[/\\~]|[^\s]*(?:\.\.|:))""")
-"""One that may lead out of the folder: a path from the top, a quoted one, a resource of a server.
+"""A mention that may refer outside the folder: an absolute or quoted path, a server's resource.
 
-What lies in the folder may be read without a question, so such a mention stays as it is.
+Files in the folder may be read without permission, so mentions of those stay as they are.
 """
 
 
 def as_prompt(text: str, route: Route) -> str:
-    """The text, changed as little as is needed so that it is a prompt and nothing else."""
+    """Change the text as little as necessary to make it a prompt, not a command."""
     if route is Route.TYPED:
-        # Claude Code takes it out itself, and then wants another Enter.
+        # Claude Code would remove these itself, and then wait for another Enter.
         text = without_invisible(text)
     text = _MENTION.sub(r"\1\\@", prepared(text, route))
     seen = visible(text)
@@ -40,9 +40,9 @@ def as_prompt(text: str, route: Route) -> str:
 
 PROGRAM = "claude"
 FLAGS = ("--resume", "--fork-session", "--session-id", "--name")
-"""What the launches below use."""
+"""Flags that the launches below use."""
 
-# From the help text, and the flags that it does not show.
+# From the help text, plus undocumented flags.
 GRAMMAR = Grammar(
     switches=flags(
         """
@@ -92,7 +92,7 @@ SESSION_FLAGS = flags(
     --from-pr --teleport --rewind-files --reply-on-resume --session-began-as-copy
     """
 )
-"""Whatever says which session is opened, and from where."""
+"""Flags that select the session to open."""
 
 _NAME_FLAGS = frozenset({"-n", "--name"})
 
@@ -109,7 +109,7 @@ def start(
 def resume(
     command: Command, roots: Sequence[Path], session: Session, cwd: Path, prompt: str | None = None
 ) -> Launch:
-    """The session itself. It may be one that is yet to be written."""
+    """Resume a session, which may not be written yet."""
     root = root_of(session.path, roots)
     words = _rebuilt(command, ["--resume", handle(session, root, cwd)], prompt)
     return argv.launch(words, cwd, environment(root), f"{session.agent}:{session.id[:8]}")
@@ -122,7 +122,7 @@ def native_fork(
     child: Child,
     prompt: str | None = None,
 ) -> Launch:
-    """Claude Code's own fork of the whole session; it writes the file with the first prompt."""
+    """Fork the whole session by Claude Code itself, which writes the file on the first prompt."""
     root = root_of(session.path, roots)
     own = ["--resume", handle(session, root, child.cwd), "--fork-session"]
     own += ["--session-id", child.id] if child.id else []
@@ -131,7 +131,7 @@ def native_fork(
 
 
 def root_of(path: Path, roots: Sequence[Path]) -> Path:
-    """The root that a session file lies in; the first one for a file from elsewhere."""
+    """Return the root that contains a session file; the first one for files elsewhere."""
     for root in roots:
         if path.is_relative_to(root):
             return root
@@ -146,14 +146,14 @@ def environment(root: Path) -> dict[str, str]:
 
 
 def handle(session: Session, root: Path, cwd: Path) -> str:
-    """What `--resume` is told: the id, or the path of a session that lies elsewhere.
+    """Return the argument of `--resume`: the id, or the path of a session in another project.
 
-    Older versions (2.1.197) look for an id in the project of the working directory only. An id
-    that a file made up could be taken for a flag, and one in a renamed file for another session.
+    Old versions (2.1.197) look for an id only in the project of the working directory. An invalid
+    id could be taken for a flag, and the id in a renamed file for another session.
     """
     path = session.path.absolute()
     usual = root.absolute() / "projects" / project_folder(cwd) / f"{session.id}.jsonl"
-    # A fork that is planned has no file yet; its id is all there is.
+    # A planned fork has no file yet, only an id.
     if path.is_file() and not (is_uuid(session.id) and _is_same(path, usual)):
         return str(path)
     return session.id
@@ -173,16 +173,16 @@ def _rebuilt(
     dropped = SESSION_FLAGS | _NAME_FLAGS if renamed else SESSION_FLAGS
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
-        kept = [one for one in GRAMMAR.arguments(words) if one.flag not in dropped]
+        kept = [arg for arg in GRAMMAR.arguments(words) if arg.flag not in dropped]
         return argv.with_prompt(kept, own, operand(prompt))
 
     return argv.rebuilt(command, PROGRAM, change)
 
 
 def operand(prompt: str | None) -> str | None:
-    """A prompt of one word may be the name of a subcommand (`doctor`), and `--` is no help there.
+    """Append a space to a one-word prompt, which could be a subcommand (`doctor`) even after `--`.
 
-    The space keeps it a prompt; Claude Code takes it away again.
+    Claude Code strips the space again.
     """
     if prompt is None:
         return None

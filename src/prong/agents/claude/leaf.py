@@ -1,8 +1,8 @@
-"""Which line Claude Code resumes a session at.
+"""Find the line at which Claude Code resumes a session: the leaf of the active conversation.
 
-That is the last line of the file (the tip), unless the last `last-prompt` line names another one
-from which the tip did not go on: after a rewind, or when two programs wrote to one file. Measured
-on damaged copies of real sessions, and on files that were built for it.
+It is the last line of the file (the tip), unless the last `last-prompt` line names one from which
+the tip does not continue: after a rewind, or when two programs wrote to one file. Measured on
+damaged copies of real sessions, and on files that were built for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,9 +14,9 @@ Nodes = Mapping[str, TranscriptNode]
 
 
 def find_leaf(transcript: ClaudeTranscript) -> TranscriptNode | None:
-    """The line from which Claude Code follows the parents; None in a file without a conversation.
+    """Return the leaf, from which Claude Code follows the parents; None without a conversation.
 
-    Missing parents have no stand-in here: Claude Code looks for one after it has chosen the leaf.
+    Missing parents are not replaced here: Claude Code does that after choosing the leaf.
     """
     nodes = transcript.nodes
     newest = next((node for node in reversed(nodes.values()) if _is_main(node)), None)
@@ -37,26 +37,26 @@ def find_leaf(transcript: ClaudeTranscript) -> TranscriptNode | None:
 
 
 def is_note(node: TranscriptNode) -> bool:
-    """True for a line that goes along with what was said: it never ends a conversation."""
+    """Return whether a line only accompanies messages, so that it cannot be a leaf."""
     if node.type == "user":
         return node.meta and not node.results
     return node.type == "attachment" or (node.type == "system" and node.boundary is None)
 
 
 def belongs(node: TranscriptNode, message_id: str) -> bool:
-    """True for a line of a message, and for what may stand between its lines."""
+    """Return whether a line is part of a message, or may occur between its lines."""
     if node.type == "assistant":
         return node.message_id == message_id
     return node.type == "progress" or bool(node.results) or is_note(node)
 
 
 def speaker(nodes: Nodes, node: TranscriptNode) -> TranscriptNode | None:
-    """The nearest line at or above one in which a person or the model speaks."""
+    """Return the nearest message of a person or the model, from a line upwards."""
     return next((line for line in ancestors(nodes, node) if _is_spoken(line)), None)
 
 
 def ancestors(nodes: Nodes, node: TranscriptNode) -> Iterator[TranscriptNode]:
-    """A line and those above it, as far as all parents are in the file."""
+    """Yield a line and those above it, until a parent is missing."""
     seen: set[str] = set()
     line: TranscriptNode | None = node
     while line is not None and line.uuid not in seen:
@@ -74,7 +74,7 @@ def _is_spoken(node: TranscriptNode) -> bool:
 
 
 def _last_prompt(transcript: ClaudeTranscript) -> LastPrompt | None:
-    """The last `last-prompt` line; a compaction makes Claude Code forget those before it."""
+    """Return the last `last-prompt` line; a compaction invalidates those before it."""
     last = transcript.last_prompt
     if last is None or last.leaf is None:
         return None
@@ -83,33 +83,33 @@ def _last_prompt(transcript: ClaudeTranscript) -> LastPrompt | None:
 
 
 def _goes_on(nodes: Nodes, tip: TranscriptNode, named: TranscriptNode, *, explicit: bool) -> bool:
-    """True when the tip is a later line of the conversation in which the named line stands."""
+    """Return whether the tip continues the conversation of the named line."""
     if any(line is named for line in ancestors(nodes, tip)):
         return True
     return not explicit and _is_in_batch(nodes, tip, named)
 
 
 def _is_in_batch(nodes: Nodes, tip: TranscriptNode, named: TranscriptNode) -> bool:
-    """True when the tip continues from another of the parallel calls.
+    """Return whether the tip continues from another of several parallel calls.
 
-    Each call is a line of one message, and its result hangs to it: the named line may be the
-    result of one call while the conversation continues below another.
+    Each call is a line of one message, and its result a child of that line: the named line may be
+    the result of one call while the conversation continues below another.
     """
     above = (line for line in ancestors(nodes, named) if not is_note(line))
     result = next(above, None)
     if result is None or (result is not named and not result.results):
         return False
-    answered = {one.id for one in result.results}
+    answered = {item.id for item in result.results}
     call = nodes.get(result.parent or "") if answered else result
     if call is None or not call.calls or call.message_id is None:
         return False
-    calls = {one.id for one in call.calls}
+    calls = {item.id for item in call.calls}
     earlier = set(_same_message(nodes, call, call.message_id))
     is_below = False
     child: TranscriptNode | None = None
     for line in ancestors(nodes, tip):
         if line is call:
-            others = {one.id for one in child.results} & calls if child else set[str]()
+            others = {item.id for item in child.results} & calls if child else set[str]()
             return is_below or (bool(answered & calls) and not others <= answered)
         if line.message_id == call.message_id and line.calls:
             if line.uuid in earlier:
@@ -123,7 +123,7 @@ def _is_in_batch(nodes: Nodes, tip: TranscriptNode, named: TranscriptNode) -> bo
 
 
 def _same_message(nodes: Nodes, call: TranscriptNode, message_id: str) -> Iterator[str]:
-    """The lines above a call that belong to the same message."""
+    """Yield the uuids of lines above a call that belong to the same message."""
     for line in ancestors(nodes, call):
         if not belongs(line, message_id):
             return
@@ -131,24 +131,24 @@ def _same_message(nodes: Nodes, call: TranscriptNode, message_id: str) -> Iterat
 
 
 def _newest_below(nodes: Nodes, tip: TranscriptNode) -> TranscriptNode:
-    """The latest of the lines that hang below the tip though they stand before it in the file."""
+    """Return the latest descendant of the tip, which precedes it in the file; else the tip."""
     if not any(node.parent == tip.uuid for node in nodes.values()):
         return tip
     children: dict[str, list[TranscriptNode]] = {}
     for node in nodes.values():
         children.setdefault(node.parent or "", []).append(node)
     below = {tip.uuid: tip}
-    waiting = [tip]
-    while waiting:
-        found = [node for node in children.get(waiting.pop().uuid, ()) if node.uuid not in below]
-        below |= {node.uuid: node for node in found}
-        waiting += found
+    pending = [tip]
+    while pending:
+        new = [node for node in children.get(pending.pop().uuid, ()) if node.uuid not in below]
+        below |= {node.uuid: node for node in new}
+        pending += new
     newest = [node for node in below.values() if node is not tip and _is_main(node)]
     return max(newest, key=lambda node: (node.time or "", node.order), default=tip)
 
 
 def _latest_end(nodes: Nodes) -> TranscriptNode | None:
-    """The latest end of a branch, where the tip is a stray line that hangs to nothing."""
+    """Return the latest end of any branch, for a tip that is connected to nothing."""
     parents = {node.parent for node in nodes.values() if node.type != "progress"}
     answered = {node.parent for node in nodes.values() if _is_spoken(node)}
     ends = [
@@ -159,5 +159,5 @@ def _latest_end(nodes: Nodes) -> TranscriptNode | None:
         if end.uuid not in answered and not end.sidechain
     ]
     timed = [(time, end) for end in ends if (time := parse_time(end.time)) is not None]
-    # The first one of those with the same time, as `max` has it.
+    # With equal times, `max` returns the first.
     return max(timed, key=lambda pair: pair[0])[1] if timed else None

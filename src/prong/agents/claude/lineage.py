@@ -1,10 +1,9 @@
-"""Which session was forked from which.
+"""Find which session was forked from which.
 
-`/fork` writes parent and place beside the job that it starts (`jobs`), which is the best evidence.
-`/branch` and SDK forks name their source. `--fork-session` does not: its copy carries the same
-uuids, and nothing else tells. Then the child is the one whose copied prompts all carry one
-promptId (the CLI overwrites them with that of the new prompt), else the one that started its own
-turns later.
+`/fork` records parent and position beside its job (in `jobs`), which is the best evidence.
+`/branch` and SDK forks name their source. `--fork-session` does not: the copy only has the same
+uuids. Then the child is the one whose copied prompts share one promptId (the CLI overwrites theirs
+with that of the new prompt), or else the one that started its own turns later.
 """
 
 import os
@@ -19,23 +18,23 @@ from prong.agents.claude.facts import ClaudeFacts, keys_in
 from prong.agents.common import parse_time
 
 _LARGEST = 1 << 20
-"""Bytes of a state that is read; real ones have about a thousand."""
+"""Maximum bytes of a state file; real ones have about a thousand."""
 
 
 class ClaudeJob(NamedTuple):
-    """The folder of a job. The inode tells apart two that had the same name."""
+    """The folder of a job. The inode distinguishes folders that reuse a name."""
 
     folder: str
     inode: int
 
 
 class JobFork(NamedTuple):
-    """A session that `/fork` made."""
+    """A session created by `/fork`."""
 
     child: str
     parent: str
     boundary: int
-    """In milliseconds, as the times of turns are."""
+    """Time in milliseconds, like the times of turns."""
 
 
 class _State(msgspec.Struct, rename="camel"):
@@ -46,23 +45,23 @@ class _State(msgspec.Struct, rename="camel"):
 
 
 def listed(roots: Iterable[Path]) -> list[ClaudeJob]:
-    """The jobs of all roots. One listing for each: no file is opened, or even looked at.
+    """List the jobs of all roots, without opening files.
 
-    What is read of a state is written when its folder is made and stays the same, so a scan may
-    rely on this list to tell whether anything is new.
+    The fields we read are written when the folder is created and never change, so a scan can tell
+    from this list alone whether anything is new.
     """
-    found: list[ClaudeJob] = []
+    jobs: list[ClaudeJob] = []
     for root in roots:
         try:
             with os.scandir(root / "jobs") as entries:
-                found += (ClaudeJob(entry.path, entry.inode()) for entry in entries)
+                jobs += (ClaudeJob(entry.path, entry.inode()) for entry in entries)
         except OSError:
-            continue  # no jobs, as before 2.1.212, or nothing that may be read
-    return sorted(found)
+            continue  # no jobs, as before 2.1.212, or unreadable
+    return sorted(jobs)
 
 
 def forks(jobs: Iterable[ClaudeJob]) -> list[JobFork]:
-    """The forks among some jobs. What cannot be read is passed over."""
+    """Read the forks among some jobs, skipping what cannot be read."""
     return [fork for job in jobs if (fork := _fork(f"{job.folder}/state.json"))]
 
 
@@ -79,10 +78,10 @@ def _fork(path: str) -> JobFork | None:
 
 
 def _read(path: str) -> bytes:
-    # Whatever has that name: opening a pipe must not wait for who writes into it.
+    # It may be anything: opening a pipe must not wait for a writer.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
             raise ValueError(path)
         return file.read(_LARGEST)
 
@@ -95,35 +94,35 @@ class Parent(NamedTuple):
 def parents(
     sessions: Mapping[str, ClaudeFacts], forks: Iterable[JobFork] = ()
 ) -> dict[str, Parent]:
-    """The parent of every session that has one, by session id."""
-    found = {
+    """Map each session that is a fork to its parent, by session id."""
+    result = {
         id_: Parent(facts.forked_from, facts.forked)
         for id_, facts in sessions.items()
         if facts.forked_from and facts.forked_from != id_
     }
-    told = {
+    recorded = {
         fork.child: Parent(fork.parent, sessions[fork.child].turns_until(fork.boundary))
         for fork in forks
         if fork.child in sessions and fork.child != fork.parent
     }
-    found |= told
+    result |= recorded
     family = _Family({id_: sessions[id_] for id_ in _related(sessions)})
     for id_ in family.members:
-        if id_ in told:
+        if id_ in recorded:
             continue
-        named = found.pop(id_, None)
-        shared = family.parent_of(id_, found)
-        # `--fork-session` of a branch keeps the marks that the branch has: they name the
-        # grandparent, with which fewer turns are shared.
-        if named and (shared is None or shared.inherited <= named.inherited):
-            shared = named
+        marked = result.pop(id_, None)
+        shared = family.parent_of(id_, result)
+        # A `--fork-session` copy of a branch keeps the branch's marks, which name the
+        # grandparent: it shares fewer turns.
+        if marked and (shared is None or shared.inherited <= marked.inherited):
+            shared = marked
         if shared:
-            found[id_] = shared
-    return found
+            result[id_] = shared
+    return result
 
 
 def _related(sessions: Mapping[str, ClaudeFacts]) -> list[str]:
-    """The sessions that share a turn with another one. Few do, so the rest stays packed."""
+    """Return the few sessions that share a turn with another, to unpack only those."""
     first: dict[bytes, str] = {}
     related: dict[str, None] = {}
     for id_, facts in sessions.items():
@@ -135,7 +134,7 @@ def _related(sessions: Mapping[str, ClaudeFacts]) -> list[str]:
 
 
 class _Family:
-    """Sessions that have turns in common."""
+    """Sessions with common turns."""
 
     def __init__(self, members: Mapping[str, ClaudeFacts]) -> None:
         self.members = members
@@ -145,20 +144,20 @@ class _Family:
                 self.places.setdefault(key, []).append((id_, position))
 
     def parent_of(self, id_: str, found: Mapping[str, Parent]) -> Parent | None:
-        """The session it shares most turns with, among those it was copied from."""
-        looked_at = {id_}
+        """Return the session it shares most turns with, among those it can be a copy of."""
+        visited = {id_}
         keys = list(keys_in(self.members[id_].keys))
         for shared in range(len(keys), 0, -1):
             candidates: list[tuple[bool, int, str]] = []
             for other, position in self.places[keys[shared - 1]]:
-                if other in looked_at:
+                if other in visited:
                     continue
-                looked_at.add(other)
-                there = position + 1
-                if not _descends(other, id_, found) and self._is_child(id_, shared, other, there):
-                    # Of two that share as much, one that is itself a copy is a sibling.
-                    copied = self._is_copy(other, there)
-                    candidates.append((copied, self._own_start(other, there), other))
+                visited.add(other)
+                length = position + 1
+                if not _descends(other, id_, found) and self._is_child(id_, shared, other, length):
+                    # Of two that share equally many, one that is itself a copy is a sibling.
+                    copied = self._is_copy(other, length)
+                    candidates.append((copied, self._own_start(other, length), other))
             if candidates:
                 return Parent(min(candidates)[2], shared)
         return None
@@ -170,7 +169,7 @@ class _Family:
         return self._rank(child, shared) > self._rank(parent, parent_shared)
 
     def _is_copy(self, id_: str, shared: int) -> bool:
-        # The copy's own first prompt gave its promptId to all that were copied before it.
+        # The CLI gives the promptId of a copy's first own prompt to all copied prompts.
         return self.members[id_].uniform > shared
 
     def _rank(self, id_: str, shared: int) -> tuple[int, float, str]:
@@ -178,8 +177,8 @@ class _Family:
         return (self._own_start(id_, shared), updated.timestamp() if updated else 0, id_)
 
     def _own_start(self, id_: str, shared: int) -> int:
-        # 0 without a turn of its own: a copy is written with its first new prompt, so a session
-        # that has none was copied from.
+        # 0 without a turn of its own. A copy is written with its first new prompt, so a session
+        # without one must be the source.
         return self.members[id_].time_of(shared)
 
 

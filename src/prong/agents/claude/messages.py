@@ -1,4 +1,4 @@
-"""Lines as messages: what a person reads (history), or what the model would get (context)."""
+"""Convert lines to messages: those a person reads (history) or the model gets (context)."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -22,12 +22,12 @@ class _Piece(NamedTuple):
 
 
 class ClaudeRenderer:
-    """Turns the nodes of one file into messages, reading each line when it is asked for."""
+    """Converter of a file's nodes to messages; each line is read on demand."""
 
     def __init__(
         self, file: BinaryIO, transcript: ClaudeTranscript, view: View, *, text_only: bool = False
     ) -> None:
-        """`text_only`: without images, for who reads on when the file is closed."""
+        """`text_only` leaves out images, so that messages can be used after the file is closed."""
         self.file = file
         self.view = view
         self.text_only = text_only
@@ -60,14 +60,14 @@ class ClaudeRenderer:
         if node.type == "attachment":
             yield from self._queued(node, line)
             return
-        # A local command has its text on the line itself.
+        # A local command has its text directly in the line.
         path: tuple[Key, ...] = ("content",) if node.local else ("message", "content")
         content: Any = line
         for key in path:
             content = _dict(content).get(key)
         blocks = cast(list[Any], content) if isinstance(content, list) else [content]
         results = {result.id: result for result in node.results}
-        # Beside the result of a tool the CLI puts reminders of its own, whoever wrote the rest.
+        # Beside a tool result, the CLI adds reminders, whatever the entrypoint.
         entrypoint = None if results else line.get("entrypoint")
         for number, block in enumerate(blocks):
             if isinstance(block, str):
@@ -78,7 +78,7 @@ class ClaudeRenderer:
                 yield from self._block(node, _dict(block), results, (*path, number))
 
     def _queued(self, node: TranscriptNode, line: dict[str, Any]) -> Iterator[_Piece]:
-        """A prompt that was typed while the agent was busy."""
+        """Render a prompt that was typed while the agent was busy."""
         prompt = _dict(line.get("attachment")).get("prompt")
         if self.text_only or not any(self._images(node, prompt, ())):
             yield _Piece("user", node.queued or "")
@@ -103,19 +103,19 @@ class ClaudeRenderer:
                 yield _Piece("thinking", str(block.get("thinking") or ""))
             case "tool_use" | "server_tool_use":
                 name = str(block.get("name") or "")
-                given = json.dumps(block.get("input"), ensure_ascii=False)
+                args = json.dumps(block.get("input"), ensure_ascii=False)
                 id_ = str(block.get("id") or "")
-                yield _Piece("assistant", "", Tool(id_, name, given, gist=gist(block.get("input"))))
+                yield _Piece("assistant", "", Tool(id_, name, args, gist=gist(block.get("input"))))
             case "tool_result":
                 id_ = str(block.get("tool_use_id") or "")
-                known = results.get(id_)
+                result = results.get(id_)
                 content = block.get("content")
                 tool = Tool(
                     id_,
                     self.names.get(id_, ""),
                     output=result_text(content),
                     failed=bool(block.get("is_error")),
-                    exit_code=known.exit_code if known else None,
+                    exit_code=result.exit_code if result else None,
                 )
                 images = self._images(node, content, (*path, "content"))
                 yield _Piece("tool", "", tool, tuple(images))
@@ -136,7 +136,7 @@ class ClaudeRenderer:
         source = _dict(block.get("source"))
         type_ = str(source.get("media_type") or "")
         if source.get("type") != "base64":
-            # A link, or the id of a file that only the API of this agent knows.
+            # A link, or a file id of this agent's API.
             type_ = "" if block.get("type") == "image" else "application/pdf"
         return media.stored(
             lambda: self.file, node.place, (*path, "source", "data"), source.get("data"), type_
@@ -156,7 +156,7 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def result_text(content: Any) -> str:
-    """The text of a tool result, which is a string, a list of blocks, or an object."""
+    """Return the text of a tool result: a string, a list of blocks, or an object."""
     if content is None:
         return ""
     if isinstance(content, str):

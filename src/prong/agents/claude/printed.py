@@ -1,4 +1,4 @@
-"""What `claude --print --output-format stream-json` prints, as far as prong reads it."""
+"""Event types in the output of `claude --print --output-format stream-json`."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ class PrintedMessage(msgspec.Struct):
 
 
 class ClaudeEvent(msgspec.Struct):
-    """One line. That of a sub-agent has the call that launched it."""
+    """One line of output. Those of a sub-agent name the call that launched it."""
 
     type: str = ""
     subtype: str | None = None

@@ -1,7 +1,7 @@
-"""Which user lines are prompts, and what a person would call their text.
+"""Recognize prompts among user lines, and extract their text as a person would write it.
 
-New files mark the opener of a turn (`turnPosition`). Older ones do not: there the text decides,
-by a rule measured on 114,196 user lines of real sessions (docs/internals/session-formats.md).
+New files mark the opener of a turn (`turnPosition`). In older ones the text decides, by a rule
+measured on 114,196 user lines of real sessions (docs/internals/session-formats.md).
 """
 
 import re
@@ -23,24 +23,24 @@ _NOTICE = re.compile(
 
 
 class Prompt(Struct, array_like=True, gc=False):
-    """A user line that holds text rather than tool results."""
+    """A user line with text rather than tool results."""
 
     text: str
     kind: TurnKind
     position: bytes = b""
-    """The mark with which the CLI opens a turn, as written; empty without one."""
+    """The CLI's mark for the opener of a turn, as written; empty without one."""
     worded: bool = False
-    """Its text reads like a prompt; counts where the CLI did not yet mark openers."""
+    """Its text looks like a prompt; decides if the CLI did not yet mark openers."""
     interrupt: bool = False
     shell: bool = False
-    """The input of bash mode; the turn opens with the output, one line later."""
+    """Bash mode input; the turn opens with the output, one line later."""
     id: str | None = None
     """promptId, which `--fork-session` overwrites in all copied lines."""
     version: str | None = None
 
 
 def prompt_of(line: SessionLine) -> Prompt | None:
-    """The prompt in a user line, or None when it holds none."""
+    """Return the prompt in a user line, or None."""
     if (
         line.message is None
         or line.is_meta
@@ -52,11 +52,11 @@ def prompt_of(line: SessionLine) -> Prompt | None:
     if isinstance(content, list) and any(block.type == "tool_result" for block in content):
         return None
     text = _prompt_text(content, line.entrypoint)
-    asked = _prompt_text(content) if "<system-reminder>" in text else text
+    stripped = _prompt_text(content) if "<system-reminder>" in text else text
     worded = (
         line.tool_use_result is None
         and line.source_tool_use_id is None
-        and (text.startswith(NOTICES) or _is_typed(line, asked))
+        and (text.startswith(NOTICES) or _is_typed(line, stripped))
     )
     return Prompt(
         readable(text),
@@ -83,25 +83,25 @@ def _kind_of(line: SessionLine, text: str) -> TurnKind:
         return TurnKind.NOTIFICATION
     if text.startswith(("<command-", "<bash-")):
         return TurnKind.COMMAND
-    # The desktop app and editors speak through the SDK too, but a person types there: where the
-    # entrypoint is known, it decides.
+    # The desktop app and editors use the SDK too, but a person types there: the entrypoint
+    # decides if it is known.
     if line.entrypoint:
         return TurnKind.SDK if is_program(line.entrypoint) else TurnKind.HUMAN
     return TurnKind.SDK if "sdk" in (line.turn_origin, line.prompt_source) else TurnKind.HUMAN
 
 
 def is_program(entrypoint: str) -> bool:
-    """True for `sdk-cli` (which is `claude -p`), `sdk-ts`, `sdk-py`."""
+    """Match `sdk-cli` (which is `claude -p`), `sdk-ts` and `sdk-py`."""
     return entrypoint.startswith("sdk")
 
 
 def _element(text: str, name: str) -> str:
-    found = re.search(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
-    return found[1].strip() if found else ""
+    match = re.search(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
+    return match[1].strip() if match else ""
 
 
 def readable(text: str) -> str:
-    """Tags as a person would say them: `/name args`, `!command`, a notification's summary."""
+    """Convert tags to what a person would write: `/name args`, `!command`, a summary."""
     if text.startswith("<command-"):
         name = _element(text, "command-name") or "/" + _element(text, "command-message")
         return f"{name} {_element(text, 'command-args')}".strip()
@@ -115,7 +115,7 @@ def readable(text: str) -> str:
 
 
 def steering(blocks: list[ContentBlock]) -> str | None:
-    """Text that a person sent along with tool results, in CLIs that had no attachment for it."""
+    """Return text that a person sent with tool results, in CLIs before `queued_command`."""
     text = _prompt_text([block for block in blocks if block.type == "text"])
     if not text or text == _TOOL_LOADED or text.startswith((*MACHINE_TEXT, *NOTICES)):
         return None
@@ -145,7 +145,7 @@ _text = msgspec.json.Decoder(str | list[_TextBlock]).decode
 
 
 def text_of(raw: Raw) -> str:
-    """The text of a JSON value that is a string or a list of content blocks."""
+    """Return the text of a JSON string or list of content blocks."""
     if not bytes(raw):
         return ""
     value = jsonl.decoded(_text, raw)

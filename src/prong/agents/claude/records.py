@@ -1,7 +1,7 @@
-"""The lines of a Claude Code session file, as far as prong looks at them.
+"""Record types for the lines of a Claude Code session file.
 
-Unknown fields and types pass through unread. Fields that can be large stay undecoded (`Raw`):
-a transcript is mostly tool output that nobody asked for.
+Unknown fields and types are ignored. Fields that can be large stay undecoded (`Raw`): most of a
+transcript is tool output that prong does not need.
 """
 
 import re
@@ -27,7 +27,7 @@ class ApiUsage(Struct, gc=False):
 
 
 class ContentBlock(Struct, gc=False):
-    """One content block; which fields it has depends on `type`."""
+    """A content block; its fields depend on `type`."""
 
     type: str = ""
     text: Raw = NO_RAW
@@ -41,7 +41,7 @@ class ContentBlock(Struct, gc=False):
 
 
 class ApiMessage(Struct, gc=False):
-    """The API message inside a user or assistant line."""
+    """The API message in a user or assistant line."""
 
     id: str | None = None
     model: str | None = None
@@ -57,7 +57,7 @@ class Attachment(Struct, gc=False):
 
 
 class Details(Struct, gc=False):
-    """What the CLI itself notes of a tool's result, where that is an object."""
+    """The CLI's own data about a tool result, if it is an object."""
 
     background_task_id: Raw = field(default=NO_RAW, name="backgroundTaskId")
     agent_id: Raw = field(default=NO_RAW, name="agentId")
@@ -90,7 +90,7 @@ class CompactMetadata(Struct, gc=False, rename="camel"):
 
 
 class SessionLine(Struct, gc=False, rename="camel"):
-    """Any line. The order of the fields is roughly the order in the file, which decodes faster."""
+    """Any line. Fields are roughly in file order, which decodes faster."""
 
     parent_uuid: str | None = None
     logical_parent_uuid: str | None = None
@@ -131,21 +131,21 @@ class SessionLine(Struct, gc=False, rename="camel"):
 
 
 CHAIN_TYPES = frozenset({"user", "assistant", "attachment", "system", "progress"})
-"""Lines that have a uuid and a parent. All others are side lines."""
+"""Lines with a uuid and a parent. All others are side lines."""
 
 
 _PICTURE = re.compile(rb'"data"\s*:\s*"(?=[A-Za-z0-9+/=]{1000})')
 _PICTURE_SIZE = 6_000
-"""What a picture costs the model, in characters; its file may have a million."""
+"""The cost of a picture for the model, in characters; its data may have a million."""
 
 
 def size_of(content: str | list[ContentBlock]) -> int:
-    """The characters of a message, where each picture counts as much as it costs the model."""
+    """Count the characters of a message, with each picture at its cost for the model."""
     if isinstance(content, str):
         return len(content)
     size = 0
     for block in content:
-        # Most have one of these, and their kind tells which.
+        # Most blocks have one of these, given by their type.
         kind = block.type
         if kind == "tool_use":
             size += len(block.input)
@@ -167,5 +167,5 @@ def _size_with_pictures(content: list[ContentBlock], size: int) -> int:
 
 
 def _is_list(raw: Raw) -> bool:
-    """True when the JSON is a list; most results are one long string, not worth a copy."""
+    """Return whether the JSON is a list, without copying it: most results are one long string."""
     return bytes(memoryview(raw)[:1]) == b"["

@@ -1,7 +1,7 @@
-"""A seed for Claude Code: a first prompt on standard input, without tools, and its answer.
+"""Seed a Claude Code session: send a first prompt on standard input, without tools.
 
-Measured: a prompt of any length arrives, without the blank space around it. The
-session is one of `claude -p`, so the picker of Claude Code does not list it; its id opens it.
+Measured: a prompt of any length arrives, stripped of surrounding space. The session is one of
+`claude -p`, so Claude Code's picker does not list it, but its id opens it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ FLAGS = (
     *("--print", "--session-id", "--name", "--output-format", "--verbose", "--tools"),
     *("--strict-mcp-config", "--permission-mode", "--system-prompt-snapshot", "--settings"),
 )
-"""What the launch below uses."""
+"""Flags that the launch below uses."""
 
 _KEPT = flags(
     """
@@ -27,9 +27,9 @@ _KEPT = flags(
     --fallback-model --model --setting-sources --settings --system-prompt --system-prompt-file
     """
 )
-"""What the base command says about the model. Permissions, tools and plug-ins stay out."""
+"""Flags of the base command to keep: about the model, not permissions, tools and plug-ins."""
 _SYNTHETIC = "<synthetic>"
-"""The model that Claude Code names when it speaks itself, of an error."""
+"""Model name of messages from Claude Code itself, such as errors."""
 
 
 def launch(command: Command, roots: Sequence[Path], child: Child) -> Launch:
@@ -37,25 +37,25 @@ def launch(command: Command, roots: Sequence[Path], child: Child) -> Launch:
     own += ["--name", child.title] if child.title else []
     own += ["--output-format", "stream-json", "--verbose"]
     own += ["--tools", "", "--strict-mcp-config", "--permission-mode", "dontAsk"]
-    # Else the system prompt of this run, which knows no tools, would be kept for all later ones.
+    # Otherwise later runs would keep this run's system prompt, which has no tools.
     own += ["--system-prompt-snapshot", "off"]
     words = argv.rebuilt(command, PROGRAM, lambda given: _changed(given, own))
-    # `@name` in the transcript would attach that file as it is now, wherever it lies.
+    # `@name` in the transcript would attach the current version of any such file.
     env = {**environment(child.root or roots[0]), "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
     return argv.launch(words, child.cwd, env, argv.fork_title(child.parent))
 
 
 def _changed(words: Sequence[Word], own: Sequence[str]) -> Sequence[Word]:
     kept = [argument for argument in GRAMMAR.arguments(words) if argument.flag in _KEPT]
-    # A hook may run anything, and a Stop hook may make the model go on. Only one file or text of
-    # settings can be given, and the user's may hold what the program cannot do without.
-    hooked = any(argument.flag == "--settings" for argument in kept)
-    quiet = [] if hooked else ["--settings", '{"disableAllHooks":true}']
+    # Hooks may run anything, and a Stop hook may make the model continue. Only one `--settings`
+    # is possible, and the program may depend on the user's.
+    has_settings = any(argument.flag == "--settings" for argument in kept)
+    quiet = [] if has_settings else ["--settings", '{"disableAllHooks":true}']
     return argv.with_prompt(kept, [*own, *quiet], None)
 
 
 def answer(output: Iterable[str]) -> ProgramAnswer:
-    """What the lines of `--output-format stream-json` say."""
+    """Parse the answer in `--output-format stream-json`."""
     session_id: str | None = None
     end: ClaudeEvent | None = None
     messages: dict[str | None, str] = {}
@@ -65,9 +65,9 @@ def answer(output: Iterable[str]) -> ProgramAnswer:
             end = event
         message = event.message if event.type == "assistant" else None
         if message and message.model != _SYNTHETIC and not event.parent_tool_use_id:
-            # A line for each block: the blocks of one message belong together.
-            said = "".join(block.text for block in message.content if block.type == "text")
-            messages[message.id] = messages.get(message.id, "") + said
+            # Each block has its own line: join the blocks of a message.
+            text_part = "".join(block.text for block in message.content if block.type == "text")
+            messages[message.id] = messages.get(message.id, "") + text_part
     text = "\n".join(filter(None, messages.values()))
     return ProgramAnswer(session_id, text, _error(end, text))
 

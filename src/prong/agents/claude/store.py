@@ -1,4 +1,4 @@
-"""The sessions of Claude Code, behind the `AgentStore` port."""
+"""Claude Code's agent store: list, read, fork and start sessions."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ from prong.model.sessions import (
     View,
 )
 
-# What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
+# Readers, forks and launches are imported on use: listing cached sessions needs none of them.
 if TYPE_CHECKING:
     from prong.agents.argv import Command
     from prong.agents.claude.facts import ClaudeFacts
@@ -110,31 +110,31 @@ class ClaudeStore(WorkerStore):
         from prong.agents.claude import lineage
         from prong.agents.claude import lineage as jobs
 
-        talks = [facts for facts in files.facts.values() if facts.conversation]
+        conversations = [facts for facts in files.facts.values() if facts.conversation]
         skipped = [
             no_conversation(path) for path, facts in files.facts.items() if not facts.conversation
         ]
-        sessions = {facts.session.id: facts for facts in talks}
+        sessions = {facts.session.id: facts for facts in conversations}
         parents = lineage.parents(sessions, jobs.forks(background))
         titles = _titles_by_folder(files.facts.values())
-        return [_finished(facts, parents, titles) for facts in talks], skipped
+        return [_finished(facts, parents, titles) for facts in conversations], skipped
 
     def session_at(self, path: Path) -> Session | None:
         from prong.agents.claude.tree import Tree
         from prong.agents.common import is_uuid
 
         with jsonl.opened(path) as file:
-            read = _read(file, path)
+            content = _read(file, path)
             stat = os.fstat(file.fileno())
-        if not read.nodes:
-            if read.bad or not stat.st_size:
+        if not content.nodes:
+            if content.bad or not stat.st_size:
                 raise Corrupt(f"nothing in {path} can be read", path=str(path))
             return None
-        # The file name is the identity, unless somebody gave the file another kind of name.
-        ids = read.session_ids
-        inside = max(ids, key=ids.__getitem__) if ids and not is_uuid(path.stem) else None
-        ref = SessionRef(self.name, inside or path.stem)
-        return _session(ref, path, Tree(read), stat)
+        # The file name is the id, unless somebody renamed the file to something else.
+        ids = content.session_ids
+        recorded = max(ids, key=ids.__getitem__) if ids and not is_uuid(path.stem) else None
+        ref = SessionRef(self.name, recorded or path.stem)
+        return _session(ref, path, Tree(content), stat)
 
     def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
         from prong.agents.claude.words import ClaudeListener
@@ -144,13 +144,13 @@ class ClaudeStore(WorkerStore):
             file = jsonl.open_named(Path(path))
         except NotFound:
             return None
-        kept = KeptTexts(output=output)
-        listening = ClaudeListener(kept)
+        sink = KeptTexts(output=output)
+        listener = ClaudeListener(sink)
         with file:
             stat = os.fstat(file.fileno())
-            read = listening.read(file)
-        listening.summarise(read, path, stat)
-        return kept.texts
+            content = listener.read(file)
+        listener.summarise(content, path, stat)
+        return sink.texts
 
     # -- one session -------------------------------------------------------------------------
 
@@ -168,9 +168,9 @@ class ClaudeStore(WorkerStore):
         from prong.agents.claude.tree import Tree
 
         with jsonl.opened(session.path) as file:
-            read = _read(file, session.path)
-            tree = Tree(read)
-            renderer = ClaudeRenderer(file, read, view, text_only=True)
+            content = _read(file, session.path)
+            tree = Tree(content)
+            renderer = ClaudeRenderer(file, content, view, text_only=True)
             for span in _parts(tree, view, turn):
                 yield from renderer.render(span.nodes, span.number)
                 for text in span.absorbed:
@@ -191,8 +191,8 @@ class ClaudeStore(WorkerStore):
     def activity(self, session: Session) -> Activity:
         from prong.agents.claude import activity as live
 
-        found = [live.activity(root, session.id) for root in self.roots]
-        return next((a for a in (Activity.BUSY, Activity.IDLE) if a in found), Activity.CLOSED)
+        states = [live.activity(root, session.id) for root in self.roots]
+        return next((a for a in (Activity.BUSY, Activity.IDLE) if a in states), Activity.CLOSED)
 
     def live_folders(self, _: Iterable[str], /) -> Iterable[Path]:
         return [root / "sessions" for root in self.roots]
@@ -204,8 +204,8 @@ class ClaudeStore(WorkerStore):
         file = jsonl.open_named(session.path)
         try:
             stat = os.fstat(file.fileno())
-            read = recall(_KIND, cache, session.file, stat) if cache else None
-            return ClaudeSource(session, file, read or _read(file, session.path), live=busy)
+            recalled = recall(_KIND, cache, session.file, stat) if cache else None
+            return ClaudeSource(session, file, recalled or _read(file, session.path), live=busy)
         except BaseException:
             file.close()
             raise
@@ -353,7 +353,7 @@ class _Settings(msgspec.Struct, rename="camel"):
 
 
 class _Listing:
-    """The session files under one `projects` folder."""
+    """A listing of the session files under one `projects` folder."""
 
     def __init__(self, projects: Path) -> None:
         self.projects = projects
@@ -391,7 +391,7 @@ class _Listing:
 
 
 def _parts(tree: "Tree", view: View, turn: str | None) -> "list[ClaudeSpan]":
-    """The lines to show, cut into turns."""
+    """Split the lines to show into turns."""
     from prong.agents.claude import turns
     from prong.agents.claude.turns import ClaudeSpan
 
@@ -400,23 +400,23 @@ def _parts(tree: "Tree", view: View, turn: str | None) -> "list[ClaudeSpan]":
     cut = turns.cut(tree)
     if turn is None:
         return cut.active
-    everywhere = (*cut.active, *cut.abandoned)
-    return [span for span in everywhere if span.opener and span.opener.uuid == turn]
+    spans = (*cut.active, *cut.abandoned)
+    return [span for span in spans if span.opener and span.opener.uuid == turn]
 
 
 def _read(file: BinaryIO, path: Path) -> "ClaudeTranscript":
     from prong.agents.claude import transcript
 
-    read = transcript.read(file)
+    content = transcript.read(file)
     if path.name.startswith(SUBAGENT):
-        # In the file of a sub-agent every line is beside the main conversation; here it is that.
-        for node in read.nodes.values():
+        # A sub-agent's file marks all lines as sidechain, but here they are the conversation.
+        for node in content.nodes.values():
             node.sidechain = False
-    return read
+    return content
 
 
 def _session(ref: SessionRef, path: Path, tree: "Tree", stat: os.stat_result) -> Session:
-    """A session as its own file tells it, without the others of the store."""
+    """Build a session from its own file, without the rest of the store."""
     from prong.agents.claude import lineage
     from prong.agents.claude.facts import summarise
 
@@ -425,11 +425,11 @@ def _session(ref: SessionRef, path: Path, tree: "Tree", stat: os.stat_result) ->
 
 
 Titles = dict[str, dict[bytes, str]]
-"""Project folder -> key of the line at which a session ended -> its title."""
+"""Project folder -> key of the line at which a session ended -> title."""
 
 
 def _titles_by_folder(files: "Iterable[ClaudeFacts]") -> Titles:
-    """The titles that stand in `summary` lines, perhaps in another file of the project."""
+    """Collect titles from `summary` lines, which may be in another file of the project."""
     from prong.agents.claude.facts import key_of
 
     titles: Titles = {}
@@ -440,7 +440,7 @@ def _titles_by_folder(files: "Iterable[ClaudeFacts]") -> Titles:
 
 
 def _finished(facts: "ClaudeFacts", parents: "dict[str, Parent]", titles: Titles) -> Session:
-    """The session with what only the other files tell."""
+    """Add the parent and title that are recorded in other files."""
     from prong.agents.claude.facts import keys_in
 
     session = facts.session
@@ -449,9 +449,9 @@ def _finished(facts: "ClaudeFacts", parents: "dict[str, Parent]", titles: Titles
         ref = SessionRef(session.agent, parent.id)
         session = replace(session, parent=ref, inherited=parent.inherited, forked_at=None)
     if titles and not facts.titled:
-        here = titles.get(os.path.dirname(session.file), {})
-        # The title of the latest end: an earlier one may have been summed up before.
-        ends = reversed(list(keys_in(facts.ends))) if here else ()
-        title = next((here[end] for end in ends if end in here), None)
+        folder_titles = titles.get(os.path.dirname(session.file), {})
+        # The title of the latest end: earlier ends may have older titles.
+        ends = reversed(list(keys_in(facts.ends))) if folder_titles else ()
+        title = next((folder_titles[end] for end in ends if end in folder_titles), None)
         session = replace(session, title=title) if title else session
     return session

@@ -1,4 +1,4 @@
-"""The sub-agents of a session: files of their own, linked to the tool call that launched them."""
+"""Find the sub-agents of a session: separate files, linked to the tool call that launched them."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ _meta = msgspec.json.Decoder(_Meta).decode
 
 
 def find(session_file: Path, transcript: ClaudeTranscript) -> tuple[SubAgent, ...]:
-    """New CLIs keep them in `<id>/subagents/`, older ones beside the session file."""
+    """Find files in `<id>/subagents/`, and beside the session file, as in old CLIs."""
     kinds: dict[str, str | None] = {}
     calls: dict[str, str] = {}
     for node in transcript.nodes.values():
@@ -30,21 +30,21 @@ def find(session_file: Path, transcript: ClaudeTranscript) -> tuple[SubAgent, ..
         for result in node.results:
             if result.agent:
                 calls[result.agent] = result.id
-    found: dict[str, SubAgent] = {}
+    agents: dict[str, SubAgent] = {}
     for path in _files(session_file.with_suffix("") / "subagents"):
         id_ = path.stem.removeprefix(SUBAGENT)
         call_id = calls.get(id_)
         kind = kinds.get(call_id or "")
         if call_id is None:
-            # No result names it, perhaps because it still runs.
+            # No result names it, perhaps because it is still running.
             meta = _read_meta(path.with_suffix(".meta.json"))
             call_id, kind = meta.tool_use_id, meta.agent_type
-        found[id_] = SubAgent(id_, path, kind, call_id)
+        agents[id_] = SubAgent(id_, path, kind, call_id)
     for id_, call_id in calls.items():
-        beside = session_file.with_name(f"{SUBAGENT}{id_}.jsonl")
-        if id_ not in found and beside.is_file():
-            found[id_] = SubAgent(id_, beside, kinds.get(call_id), call_id)
-    return tuple(found.values())
+        sibling = session_file.with_name(f"{SUBAGENT}{id_}.jsonl")
+        if id_ not in agents and sibling.is_file():
+            agents[id_] = SubAgent(id_, sibling, kinds.get(call_id), call_id)
+    return tuple(agents.values())
 
 
 def _files(folder: Path) -> list[Path]:

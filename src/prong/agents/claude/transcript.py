@@ -1,4 +1,4 @@
-"""One pass over a session file: the nodes of its tree and the side facts, nothing decoded twice.
+"""Parse a session file in one pass into the nodes of its tree and its metadata.
 
 A `ClaudeTranscript` is small (a few hundred bytes for each line of the file) and can be stored,
 so that a large file that only grew is continued instead of read again.
@@ -29,7 +29,7 @@ ZERO = "00000000-0000-0000-0000-000000000000"
 
 
 class TranscriptCall(Struct, array_like=True, gc=False):
-    """A tool call. `what` is the file it edits, the command it runs, the agent it starts."""
+    """A tool call. `what` is the file it edits, the command it runs or the agent it starts."""
 
     id: str
     name: str
@@ -37,17 +37,17 @@ class TranscriptCall(Struct, array_like=True, gc=False):
 
 
 class ToolResult(Struct, array_like=True, gc=False):
-    """A tool's answer."""
+    """The result of a tool call."""
 
     id: str
     failed: bool = False
     exit_code: int | None = None
     agent: str | None = None
-    """The sub-agent that worked on it; its transcript is a file of its own."""
+    """The sub-agent that ran it; its transcript is in a separate file."""
 
 
 class Boundary(Struct, array_like=True, gc=False):
-    """A compaction: where the conversation before it ends, and which messages were kept."""
+    """A compaction: where the earlier conversation ends, and which messages were kept."""
 
     logical_parent: str | None = None
     head: str | None = None
@@ -55,11 +55,11 @@ class Boundary(Struct, array_like=True, gc=False):
     anchor: str | None = None
     preserved: list[str] = []
     partial: bool = False
-    """Only a part was summarised, from the rewind menu; the rest was kept in words."""
+    """Only a part was summarized, from the rewind menu; the rest was kept verbatim."""
 
 
 class TranscriptNode(Struct, array_like=True, gc=False):
-    """A line that has a uuid and a parent."""
+    """A line with a uuid and a parent."""
 
     uuid: str
     parent: str | None
@@ -71,31 +71,31 @@ class TranscriptNode(Struct, array_like=True, gc=False):
     sidechain: bool = False
     meta: bool = False
     summary: bool = False
-    """The text that replaced what was compacted."""
+    """It replaces the compacted messages."""
     error: bool = False
-    """The agent's own report that the model's service failed."""
+    """The agent's report of an API error."""
     synthetic: bool = False
-    """Written by the CLI in the model's name, such as `No response requested.`"""
+    """Written by the CLI as the model, such as `No response requested.`"""
     local: bool = False
-    """A command that the CLI ran itself, or its output; the model is told of it."""
+    """A command that the CLI ran itself, or its output; both are sent to the model."""
     closing: bool = False
-    """The CLI's note that a turn is over; not all turns get one."""
+    """The CLI's note that a turn ended; not all turns have one."""
     unfinished: bool = False
-    """More of the same message was to come: a thought, or words before a tool call."""
+    """More of the message should follow: it is thinking, or text before a tool call."""
     size: int = 0
-    """Characters of what is sent to the model, as far as they can be counted without decoding."""
+    """Approximate characters sent to the model, counted without decoding."""
     message_id: str | None = None
     tokens: int | None = None
     prompt: Prompt | None = None
     queued: str | None = None
-    """A prompt typed while the agent was busy, taken up in the middle of a turn."""
+    """A prompt typed while the agent was busy, and read in the middle of a turn."""
     calls: tuple[TranscriptCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
     boundary: Boundary | None = None
 
     @property
     def place(self) -> jsonl.Location:
-        """Where the line stands in its file."""
+        """The byte range of the line in its file."""
         return jsonl.Location(self.offset, self.length)
 
 
@@ -103,7 +103,7 @@ class QueueOperation(Struct, array_like=True, gc=False):
     operation: str
     text: str
     order: int
-    """The number of nodes that stood before it in the file."""
+    """The number of nodes before it in the file."""
 
 
 class LastPrompt(Struct, array_like=True, gc=False):
@@ -113,7 +113,7 @@ class LastPrompt(Struct, array_like=True, gc=False):
 
 
 class ClaudeTranscript(Struct, array_like=True):
-    """All that one file says, short of the texts."""
+    """The parsed content of one file, without the texts."""
 
     nodes: dict[str, TranscriptNode] = field(default_factory=dict[str, TranscriptNode])
     queue: list[QueueOperation] = []
@@ -129,20 +129,20 @@ class ClaudeTranscript(Struct, array_like=True):
     session_ids: dict[str, int] = field(default_factory=dict[str, int])
     forked_from: str | None = None
     forked_uuids: list[str] = []
-    """The copied prompts, in a file whose lines name the session they were copied from."""
+    """The copied prompts, if lines name the session they were copied from."""
     positioned_versions: list[str] = []
-    """CLI versions in this file that mark the opener of a turn with `turnPosition`."""
+    """CLI versions in this file that mark openers with `turnPosition`."""
     started: str | None = None
     updated: str | None = None
     read_to: int = 0
     bad: list[tuple[int, str]] = []
     moves: list[tuple[int, str]] = []
-    """The line, by its order, from which on the agent was in another folder."""
+    """Changes of folder: the order of the first line in it, and the folder."""
     repeated: str | None = None
-    """The last line of the conversation, where that one is written a second time."""
+    """The uuid of the last line of the conversation, if that line is a repetition."""
 
     def cwd_at(self, node: TranscriptNode) -> str | None:
-        """The folder that the agent was in."""
+        """Return the agent's working directory at a line."""
         number = bisect_right(self.moves, node.order, key=itemgetter(0))
         return self.moves[number - 1][1] if number else None
 
@@ -159,7 +159,7 @@ EDITORS = {
 SHELL = "Bash"
 LAUNCHERS = ("Agent", "Task")
 _TELLING = {**EDITORS, SHELL: "command", **dict.fromkeys(LAUNCHERS, "subagent_type")}
-"""Tool -> the argument that says most about a call."""
+"""Tool -> its most informative argument."""
 _AGENT_ID = re.compile(rb'"([\w-]+)"')
 
 
@@ -176,13 +176,13 @@ _tool_input = msgspec.json.Decoder(_ToolInput).decode
 _NOBODY = ApiMessage()
 
 Hear = Callable[[SessionLine], None]
-"""Is given every line in which somebody may say something, decoded as it is here."""
+"""Called with each decoded line that may contain text to index."""
 
 
 def read(
     file: BinaryIO, *, previous: ClaudeTranscript | None = None, hear: Hear | None = None
 ) -> ClaudeTranscript:
-    """Read a whole file, or what was added behind `previous`, which must be its beginning."""
+    """Read a whole file, or what was appended after `previous`, which must be its beginning."""
     transcript = previous or ClaudeTranscript()
     transcript.bad = [bad for bad in transcript.bad if bad[0] < transcript.read_to]
     reader = jsonl.Reader(SessionLine)
@@ -200,10 +200,10 @@ def read(
 
 
 class _Taker:
-    """Takes lines into a transcript, in file order.
+    """Adds lines to a transcript, in file order.
 
-    This is what a scan does for each line of a store, so it calls little and looks at little, and
-    makes each node in one go: to set a field of a struct takes longer than to give it.
+    This runs for each line of a store, so it makes few calls, and creates each node in one call:
+    setting the field of a struct afterwards takes longer.
     """
 
     def __init__(self, transcript: ClaudeTranscript) -> None:
@@ -220,30 +220,30 @@ class _Taker:
         }
 
     def take(self, line: SessionLine, offset: int, length: int) -> bool:
-        """True when the agent or a tool says something in it, or may have where it stood before."""
+        """Add a line; return whether it, or an earlier copy of it, may contain text to index."""
         uuid, kind = line.uuid, line.type
         if not uuid or kind not in CHAIN_TYPES:
             self._take_side_line(line)
             return False
         nodes = self.nodes
-        known = nodes.get(uuid)
-        # A line that is written twice keeps its first place and its last content.
-        order = len(nodes) if known is None else known.order
-        said = known is not None
+        existing = nodes.get(uuid)
+        # A line that is written twice keeps its first position and its last content.
+        order = len(nodes) if existing is None else existing.order
+        has_text = existing is not None
         if kind == "assistant":
-            said = self._take_assistant(line, uuid, order, offset, length) or said
+            has_text = self._take_assistant(line, uuid, order, offset, length) or has_text
         elif kind == "user":
-            said = self._take_user(line, uuid, order, offset, length) or said
+            has_text = self._take_user(line, uuid, order, offset, length) or has_text
         else:
             nodes[uuid] = _node_beside(line, uuid, order, offset, length)
         if not line.is_sidechain:
             self._take_metadata(line, uuid)
             if kind != "progress":
-                self.repeated = None if known is None else uuid
-        return said
+                self.repeated = None if existing is None else uuid
+        return has_text
 
     def finish(self) -> None:
-        """Write down what the last line that says it has said."""
+        """Store the metadata that the last lines set."""
         transcript = self.transcript
         transcript.started, transcript.updated = self.started, self.updated
         transcript.branch, transcript.model = self.branch, self.model
@@ -253,16 +253,16 @@ class _Taker:
         transcript = self.transcript
         match line.type:
             case "last-prompt" if line.leaf_uuid is None and not line.explicit:
-                pass  # older CLIs name no leaf here
+                pass  # old CLIs record no leaf here
             case "last-prompt":
-                here, before = len(transcript.nodes), transcript.last_prompt
-                # The CLI writes it once more when it ends, without the mark: it still holds.
-                again = before and (before.leaf, before.order) == (line.leaf_uuid, here)
-                explicit = bool(line.explicit or (again and before and before.explicit))
-                transcript.last_prompt = LastPrompt(line.leaf_uuid, explicit, here)
+                order, before = len(transcript.nodes), transcript.last_prompt
+                # The CLI repeats it on exit without the mark, which stays valid.
+                is_repeated = before and (before.leaf, before.order) == (line.leaf_uuid, order)
+                explicit = bool(line.explicit or (is_repeated and before and before.explicit))
+                transcript.last_prompt = LastPrompt(line.leaf_uuid, explicit, order)
             case "custom-title":
                 transcript.custom_title = line.custom_title or None
-                # A fork of ours says here when it was made: its lines are older.
+                # A fork by prong records its creation time here: its lines are older.
                 self.updated = line.timestamp or self.updated
             case "ai-title":
                 transcript.ai_title = line.ai_title or None
@@ -282,7 +282,7 @@ class _Taker:
         if time:
             self.updated = time
             self.started = self.started or time
-        # Most lines say what the one before has said.
+        # Most lines repeat the metadata of the line before.
         if line.cwd != self.cwd and line.cwd:
             self.cwd = line.cwd
             move(self.transcript.cwds, line.cwd)
@@ -306,22 +306,22 @@ class _Taker:
         synthetic = model == "<synthetic>"
         if model and not synthetic and not line.is_sidechain:
             self.model = model
-        said = True
+        has_text = True
         calls: tuple[TranscriptCall, ...] = ()
         unfinished = False
         if isinstance(content, list):
-            said = False
+            has_text = False
             for block in content:
                 kind = block.type
                 if kind == "tool_use":
                     call = _call_of(block)
                     self.tools[call.id] = call.name
                     calls += (call,)
-                    said = said or call.name in LAUNCHERS
+                    has_text = has_text or call.name in LAUNCHERS
                 elif kind == "text":
-                    said = True
+                    has_text = True
             if not calls:
-                # A thought is never the last block of a message.
+                # Thinking is never the last block of a message.
                 thought = not content or "thinking" in content[-1].type
                 unfinished = thought or body.stop_reason == "tool_use"
         self.nodes[uuid] = TranscriptNode(
@@ -343,7 +343,7 @@ class _Taker:
             tokens=(usage.total() or None) if usage and not synthetic else None,
             calls=calls,
         )
-        return said and body is not _NOBODY
+        return has_text and body is not _NOBODY
 
     def _take_user(self, line: SessionLine, uuid: str, order: int, at: int, length: int) -> bool:
         content = line.message.content if line.message else ""
@@ -393,18 +393,18 @@ class _Taker:
             if not failed:
                 started = isinstance(details, Details) and details.background_task_id
                 return ToolResult(id_, failed, None if started else 0)
-            found = _EXIT_CODE.match(memoryview(block.content)[:200])
-            return ToolResult(id_, failed, int(found[1]) if found else None)
+            match = _EXIT_CODE.match(memoryview(block.content)[:200])
+            return ToolResult(id_, failed, int(match[1]) if match else None)
         if tool in LAUNCHERS and isinstance(details, Details):
-            named = _AGENT_ID.fullmatch(bytes(details.agent_id))
-            return ToolResult(id_, failed, None, named[1].decode() if named else None)
+            match_id = _AGENT_ID.fullmatch(bytes(details.agent_id))
+            return ToolResult(id_, failed, None, match_id[1].decode() if match_id else None)
         return ToolResult(id_, failed)
 
 
 def _node_beside(
     line: SessionLine, uuid: str, order: int, offset: int, length: int
 ) -> TranscriptNode:
-    """A line in which neither person nor agent speak."""
+    """Make the node of an attachment, system or progress line."""
     node = TranscriptNode(
         uuid,
         line.parent_uuid,
@@ -435,11 +435,11 @@ def _node_beside(
 
 def _call_of(block: ContentBlock) -> TranscriptCall:
     name = block.name or ""
-    telling = _TELLING.get(name)
-    if telling is None:
+    argument = _TELLING.get(name)
+    if argument is None:
         return TranscriptCall(block.id or "", name)
-    given = jsonl.decoded(_tool_input, block.input) or _ToolInput()
-    return TranscriptCall(block.id or "", name, getattr(given, telling))
+    arguments = jsonl.decoded(_tool_input, block.input) or _ToolInput()
+    return TranscriptCall(block.id or "", name, getattr(arguments, argument))
 
 
 def _boundary_of(line: SessionLine) -> Boundary:

@@ -1,8 +1,8 @@
-"""Which lines are the conversation: the walk from the right leaf to the root.
+"""Find the active conversation: walk from the right leaf to the root.
 
-File order is not the conversation. The CLI follows `parentUuid` from one leaf, so a rewound
-branch is dead though it stands in the file; it brings back the siblings of parallel tool calls,
-which that walk would miss; and it starts at the last compaction, before which the history goes on.
+File order is not the conversation. The CLI follows `parentUuid` from one leaf, so rewound branches
+stay in the file but are dead. It adds the siblings of parallel tool calls, which that walk misses.
+The context starts at the last compaction; the history continues before it.
 """
 
 from bisect import bisect_right
@@ -17,25 +17,25 @@ from prong.agents.claude.transcript import Boundary, ClaudeTranscript, Transcrip
 from prong.agents.common import parse_time
 
 _NEARBY = timedelta(seconds=5)
-"""How far back in time the CLI looks for a stand-in when the parent of a line is missing."""
+"""How far back the CLI looks for a substitute when the parent of a line is missing."""
 
 
 class _Segment(NamedTuple):
-    """Lines that a compaction preserved: they stand before the boundary, and are sent after it."""
+    """Lines that a compaction preserved: stored before the boundary, sent after it."""
 
     boundary: TranscriptNode
     anchor: TranscriptNode
-    """The summary, behind which they are sent."""
+    """The summary after which they are sent."""
 
     def is_below(self, chain: list[TranscriptNode]) -> bool:
-        """True when a chain goes on behind the compaction and has not come to its summary yet."""
+        """Return whether a chain began after the compaction and has not reached it yet."""
         return any(node.order > self.boundary.order for node in chain) and not any(
             node is self.boundary for node in chain
         )
 
 
 class Tree:
-    """The active conversation of one transcript, or the one that ends at a given leaf."""
+    """The active conversation of a transcript, or the one that ends at a given leaf."""
 
     def __init__(self, transcript: ClaudeTranscript, leaf: TranscriptNode | None = None) -> None:
         self.transcript = transcript
@@ -44,14 +44,14 @@ class Tree:
         chain = self._walk(self.leaf)
         chain.reverse()
         self.depths = {node.uuid: depth for depth, node in enumerate(chain)}
-        """The lines that the walk passes, without the siblings of parallel tool calls."""
+        """The lines of the walk, without the siblings of parallel tool calls."""
         self.history: list[TranscriptNode] = self._with_notes(self._with_siblings(chain))
-        """The active branch from its first line on, across compactions."""
+        """The active branch from its first line, across compactions."""
 
     def context(self, history: list[TranscriptNode] | None = None) -> list[TranscriptNode]:
-        """What the model would get: from the last compaction on, with what that one preserved.
+        """Return what the model would get: lines after the last compaction, and those it preserved.
 
-        Of the whole conversation, or of a part of it that begins where it begins.
+        `history` may be any initial part of the conversation.
         """
         history = self.history if history is None else history
         last = max((i for i, node in enumerate(history) if node.boundary), default=None)
@@ -61,22 +61,21 @@ class Tree:
         boundary = start.boundary
         assert boundary is not None
         present = {node.uuid for node in after}
-        kept = [node for node in self._preserved(boundary) if node.uuid not in present]
-        # The preserved lines stand before the boundary in the file, but belong behind the anchor:
-        # the summary of what came before them, or, when what came after them was summarised, the
-        # boundary itself.
+        preserved = [node for node in self._preserved(boundary) if node.uuid not in present]
+        # Preserved lines precede the boundary in the file, but belong after the anchor: the summary
+        # of what came before them or, if what came after them was summarized, the boundary itself.
         at = 0
         if boundary.anchor != start.uuid:
             anchors = [i for i, node in enumerate(after) if node.uuid == boundary.anchor]
             summaries = [i for i, node in enumerate(after) if node.summary]
             at = (anchors or summaries or [-1])[0] + 1
-        return after[:at] + kept + after[at:]
+        return after[:at] + preserved + after[at:]
 
     def _preserved(self, boundary: Boundary) -> list[TranscriptNode]:
-        """The messages that a compaction kept in words, in order."""
+        """Return the messages that a compaction kept verbatim, in order."""
         if boundary.preserved or boundary.head is None or boundary.tail is None:
             return [self.nodes[uuid] for uuid in boundary.preserved if uuid in self.nodes]
-        # Older CLIs name only the two ends.
+        # Old CLIs record only the two ends.
         segment: list[TranscriptNode] = []
         for node in self._walk(self.nodes.get(boundary.tail)):
             segment.insert(0, node)
@@ -85,25 +84,25 @@ class Tree:
         return []
 
     def abandoned(self) -> list[TranscriptNode]:
-        """The lines of dead branches, in file order."""
+        """Return the lines of dead branches, in file order."""
         return self._others(self.history)
 
     def _others(self, chosen: list[TranscriptNode]) -> list[TranscriptNode]:
-        """The lines that are not among the chosen ones, in file order."""
+        """Return all other lines of the main conversation, in file order."""
         if len(chosen) == len(self.nodes):
             return []
-        known = {node.uuid for node in chosen}
+        uuids = {node.uuid for node in chosen}
         return [
-            node for node in self.nodes.values() if not node.sidechain and node.uuid not in known
+            node for node in self.nodes.values() if not node.sidechain and node.uuid not in uuids
         ]
 
     def parent_of(
         self, node: TranscriptNode, passed: Container[str], speaker: TranscriptNode | None = None
     ) -> TranscriptNode | None:
-        """The line before this one in the conversation, also across a compaction.
+        """Return the line before this one in the conversation, also across a compaction.
 
-        `passed` are the lines that led here, `speaker` the one at which a run of progress lines
-        began that did. A walk never comes to a line twice.
+        `passed` are the lines walked so far, which are never returned again. `speaker` is the line
+        at which a run of progress lines began, if any.
         """
         if node.boundary is not None and node.parent is None:
             return self._before(node, node.boundary)
@@ -115,9 +114,9 @@ class Tree:
         return self._nearby(speaker or node, passed)
 
     def _nearby(self, node: TranscriptNode, passed: Container[str]) -> TranscriptNode | None:
-        """The line that the CLI takes for a parent that is missing, or that it came from.
+        """Return the line that replaces a parent that is missing or already passed, as in the CLI.
 
-        It is the latest line within the five seconds before; the first one if timestamps are equal.
+        It is the latest of the five seconds before, and the first of lines with equal timestamps.
         """
         time = parse_time(node.time)
         if time is None:
@@ -132,7 +131,7 @@ class Tree:
 
     @cached_property
     def _by_time(self) -> list[tuple[datetime, TranscriptNode]]:
-        """The lines in the order of time; of those with the same time the last one first."""
+        """The lines by time; those with equal times in reverse file order."""
         timed = [
             (time, node)
             for node in reversed(self.nodes.values())
@@ -143,23 +142,23 @@ class Tree:
         return sorted(timed, key=itemgetter(0))
 
     def _before(self, start: TranscriptNode, boundary: Boundary) -> TranscriptNode | None:
-        """Where the conversation stood when it was compacted."""
+        """Return the last line before a compaction."""
         logical = self.nodes.get(boundary.logical_parent or "")
         if boundary.partial and logical is not None:
-            # The logical parent is where the summarised part meets the kept one. Both were on the
-            # branch that was active then, and that is the last one written below it.
+            # The logical parent is where the summarized part meets the kept one. Both were on the
+            # branch that was active then, which is the last one written below it.
             earlier = self._earlier(start)
             return next((node for node in earlier if self.descends(node, logical)), logical)
         if logical is not None and logical is not start:
             return logical
-        # It may name a line that was never written.
+        # The logical parent may never have been written.
         tail = self.nodes.get(boundary.tail or "")
         if tail is not None and tail is not start:
             return tail
         return next(self._earlier(start), None)
 
     def _earlier(self, start: TranscriptNode) -> Iterator[TranscriptNode]:
-        """The lines before this one in the file, the nearest first."""
+        """Iterate over the lines before this one in the file, nearest first."""
         return (
             node
             for node in reversed(self.nodes.values())
@@ -167,7 +166,7 @@ class Tree:
         )
 
     def descends(self, node: TranscriptNode, ancestor: TranscriptNode) -> bool:
-        """True when a chain of parents leads from one line to another, or to itself."""
+        """Return whether a line is, or descends from, the ancestor."""
         seen: set[str] = set()
         current: TranscriptNode | None = node
         while current is not None and current.uuid not in seen:
@@ -187,7 +186,7 @@ class Tree:
             append(node)
             passed.add(node.uuid)
             if preserved and (segment := preserved.get(node.uuid)) and segment.is_below(chain):
-                # What was preserved stands behind the summary, and the rest before the boundary.
+                # Preserved lines come after the summary, and the rest before the boundary.
                 append(segment.anchor)
                 if segment.boundary is not segment.anchor:
                     append(segment.boundary)
@@ -201,7 +200,7 @@ class Tree:
 
     @cached_property
     def _preserved_heads(self) -> dict[str, "_Segment"]:
-        """The first lines of what compactions preserved."""
+        """Preserved segments by the uuid of their first line."""
         return {
             node.boundary.head: _Segment(node, anchor)
             for node in self.nodes.values()
@@ -212,34 +211,34 @@ class Tree:
         }
 
     def _with_siblings(self, chain: list[TranscriptNode]) -> list[TranscriptNode]:
-        """Put back what parallel tool calls hung beside the chain.
+        """Add the lines of parallel tool calls that the walk missed.
 
-        One API message is written as one line for each block. The lines of parallel calls and
-        their results branch off each other, so a walk from the leaf sees only some of them.
+        Each block of an API message is one line. Parallel calls and their results branch off each
+        other, so a walk from the leaf sees only some of them.
         """
         messages, strays = self._beside(chain)
         if not messages and not strays:
             return chain
-        whole: list[TranscriptNode] = []
+        lines: list[TranscriptNode] = []
         placed: set[str] = set()
         for node in chain:
             if node.uuid in placed:
                 continue
             group = messages.get(node.message_id) if node.message_id else None
             if group is None:
-                whole.append(node)
+                lines.append(node)
                 continue
             for member in (*group, *_results_for(group, strays)):
                 if member.uuid not in placed:
                     placed.add(member.uuid)
-                    whole.append(member)
-        return whole
+                    lines.append(member)
+        return lines
 
     def _with_notes(self, history: list[TranscriptNode]) -> list[TranscriptNode]:
-        """Put back notes that hang beside the conversation, which the CLI sends all the same.
+        """Add notes beside the conversation, which the CLI sends too.
 
-        Such as the text of a skill that hangs to a result while the conversation continues below
-        another one, and what hooks wrote behind the last answer.
+        For example the text of a skill attached to one result while the conversation continues
+        below another, and what hooks wrote after the last answer.
         """
         children: dict[str, list[TranscriptNode]] = {}
         for node in self._others(history):
@@ -250,24 +249,24 @@ class Tree:
         end = speaker(self.nodes, self.leaf) if self.leaf else None
         calling = {node.message_id for node in history if node.calls}
         message: str | None = None
-        whole: list[TranscriptNode] = []
+        lines: list[TranscriptNode] = []
         ended: list[TranscriptNode] = []
         for node in history:
-            whole.append(node)
+            lines.append(node)
             if node.type == "assistant":
                 message = node.message_id if node.message_id in calling else None
             elif message is not None and not belongs(node, message):
                 message = None
             if message is not None:
                 for child in children.get(node.uuid, ()):
-                    whole += _run_of_notes(child, children)
+                    lines += _run_of_notes(child, children)
             if node is end or ended:
                 ended.append(node)
-        placed = {node.uuid for node in whole}
-        return whole + [node for node in _notes_below(ended, children) if node.uuid not in placed]
+        placed = {node.uuid for node in lines}
+        return lines + [node for node in _notes_below(ended, children) if node.uuid not in placed]
 
     def _bridged(self, node: TranscriptNode) -> str | None:
-        """The parent of a line, past the progress lines between them."""
+        """Return the parent of a line, skipping progress lines."""
         parent = self.nodes.get(node.parent or "")
         while parent is not None and parent.type == "progress" and parent.parent != node.uuid:
             node, parent = parent, self.nodes.get(parent.parent or "")
@@ -276,15 +275,15 @@ class Tree:
     def _beside(
         self, chain: list[TranscriptNode]
     ) -> tuple[dict[str, list[TranscriptNode]], dict[str, TranscriptNode]]:
-        """The lines of messages that do not stand whole in the chain; results beside it by call."""
-        beside = self._others(chain)
-        strays = {result.id: node for node in reversed(beside) for result in node.results}
+        """Return the lines of messages only partly in the chain, and results outside it by call."""
+        others = self._others(chain)
+        strays = {result.id: node for node in reversed(others) for result in node.results}
         if strays:
             for node in chain:
                 for result in node.results:
                     strays.pop(result.id, None)
         split, seen = _split(chain, strays)
-        split.update(node.message_id or "" for node in beside if node.message_id in seen)
+        split.update(node.message_id or "" for node in others if node.message_id in seen)
         messages: dict[str, list[TranscriptNode]] = {id_: [] for id_ in split}
         if split:
             for node in self.nodes.values():
@@ -296,14 +295,14 @@ class Tree:
 def _split(
     chain: list[TranscriptNode], strays: dict[str, TranscriptNode]
 ) -> tuple[set[str], set[str]]:
-    """Which messages do not stand whole in the chain, and all that are in it."""
+    """Return the ids of messages only partly in the chain, and of all in it."""
     split: set[str] = set()
     seen: set[str] = set()
     previous: str | None = None
     for node in chain:
         id_ = node.message_id
         if id_ is not None and id_ != previous:
-            # A result may stand between two calls of one message; all are sent before it.
+            # A result may be written between two calls of one message; the CLI sends it after both.
             if id_ in seen:
                 split.add(id_)
             seen.add(id_)
@@ -328,7 +327,7 @@ def _results_for(
 def _run_of_notes(
     first: TranscriptNode, children: Mapping[str, list[TranscriptNode]]
 ) -> list[TranscriptNode]:
-    """A line and those below it, if all are notes and each has one below it at most."""
+    """Return a line and its descendants if all are notes in a single row; otherwise nothing."""
     run: list[TranscriptNode] = []
     below = [first]
     while below:
@@ -342,12 +341,12 @@ def _run_of_notes(
 def _notes_below(
     nodes: list[TranscriptNode], children: Mapping[str, list[TranscriptNode]]
 ) -> list[TranscriptNode]:
-    """The attachments and system lines that hang below some lines."""
+    """Return the attachments and system lines below some lines."""
     below: dict[str, TranscriptNode] = {}
-    waiting = list(nodes)
-    while waiting:
-        for child in children.get(waiting.pop(0).uuid, ()):
+    pending = list(nodes)
+    while pending:
+        for child in children.get(pending.pop(0).uuid, ()):
             if child.type in ("attachment", "system") and child.uuid not in below:
                 below[child.uuid] = child
-                waiting.append(child)
+                pending.append(child)
     return list(below.values())

@@ -1,4 +1,4 @@
-"""The turns of a conversation: where each opens, and what happened in it."""
+"""Split a conversation into turns, and describe what happened in each."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -26,36 +26,36 @@ _MACHINE = ("<task-notification>", "<bash-notification>", '{"task_id"')
 
 
 def absorbed(transcript: ClaudeTranscript, openers: Sequence[int]) -> list[tuple[int, str]]:
-    """Such prompts, each with the number of nodes that stood before it was removed.
+    """Return prompts that a running turn took from the queue, each with its position in the file.
 
-    `openers` are the places of all prompts, in order: a text that the running turn repeats before
-    the next prompt is not counted twice.
+    `openers` are the positions of all prompts, in order. A text that also has a line in the running
+    turn, before the next prompt, is not returned.
     """
-    waiting: list[QueueOperation] = []
-    found: list[tuple[int, str]] = []
+    queue: list[QueueOperation] = []
+    prompts: list[tuple[int, str]] = []
     nodes = list(transcript.nodes.values()) if transcript.queue else []
     for operation in transcript.queue:
         match operation.operation:
             case "enqueue":
-                waiting.append(operation)
-            case "dequeue" if waiting:
-                waiting.pop(0)
-            case "remove" if waiting:
-                texts = [queued.text for queued in waiting]
-                at = texts.index(operation.text) if operation.text in texts else 0
-                queued = waiting.pop(at)
-                after = bisect_left(openers, operation.order)
-                end = openers[after] + 1 if after < len(openers) else len(nodes)
+                queue.append(operation)
+            case "dequeue" if queue:
+                queue.pop(0)
+            case "remove" if queue:
+                texts = [queued.text for queued in queue]
+                index = texts.index(operation.text) if operation.text in texts else 0
+                queued = queue.pop(index)
+                following = bisect_left(openers, operation.order)
+                end = openers[following] + 1 if following < len(openers) else len(nodes)
                 text = queued.text.strip()
-                said = (_text(node) for node in nodes[queued.order : end])
-                if text and not text.startswith(_MACHINE) and text not in said:
-                    found.append((operation.order, text))
+                recorded = (_text(node) for node in nodes[queued.order : end])
+                if text and not text.startswith(_MACHINE) and text not in recorded:
+                    prompts.append((operation.order, text))
             case "popAll":
-                # The person took the texts back into the input line.
-                waiting.clear()
+                # The person moved the texts back to the input line.
+                queue.clear()
             case _:
                 pass
-    return found
+    return prompts
 
 
 def _text(node: TranscriptNode) -> str | None:
@@ -63,36 +63,36 @@ def _text(node: TranscriptNode) -> str | None:
 
 
 class ClaudeSpan(Record):
-    """The lines of one turn. The first span of a conversation may have no opener."""
+    """The lines of one turn. The first span, before the first prompt, has no opener."""
 
     opener: TranscriptNode | None
     nodes: list[TranscriptNode]
     number: int | None = None
-    """In the active conversation, from 1."""
+    """Position in the active conversation, from 1."""
     absorbed: list[str] = field(default_factory=list[str])
-    """Prompts that landed in it and that no line repeats."""
+    """Queued prompts that the turn took up and that have no line of their own."""
 
 
 def is_opener(node: TranscriptNode, transcript: ClaudeTranscript) -> bool:
-    """True when this line begins a turn."""
+    """Return whether this line opens a turn."""
     prompt = node.prompt
     if prompt is None or node.sidechain:
         return False
     if prompt.position:
         return True
-    # Where the CLI marks openers, a line without the mark is none, whatever its text.
+    # If the CLI marks openers, a line without the mark is none, whatever its text.
     return prompt.worded and prompt.version not in transcript.positioned_versions
 
 
 def spans(nodes: Iterable[TranscriptNode], transcript: ClaudeTranscript) -> list[ClaudeSpan]:
-    """Cut the active conversation into turns; `[0]` is what stands before the first prompt."""
+    """Split the active conversation into turns; `[0]` is the part before the first prompt."""
     cut = [ClaudeSpan(None, [])]
     append = cut[-1].nodes.append
     for node in nodes:
         if node.prompt is None or not is_opener(node, transcript) or _goes_along(node, cut[-1]):
             append(node)
             continue
-        # Bash mode writes its input, and commands a caveat, just before the opener.
+        # Bash mode writes its input just before the opener, and commands a caveat.
         before = cut[-1].nodes
         lead: list[TranscriptNode] = []
         while before and before[-1].type == "user" and before[-1] is not cut[-1].opener:
@@ -108,10 +108,10 @@ def spans(nodes: Iterable[TranscriptNode], transcript: ClaudeTranscript) -> list
 
 
 def _without_prompt(nodes: list[TranscriptNode]) -> list[ClaudeSpan]:
-    """One turn for a conversation that begins in the middle, behind its first prompt.
+    """Make one turn of a conversation that begins after its first prompt.
 
-    Such a file begins with the summary of another one, or lost its first lines. Claude Code
-    resumes it all the same.
+    Its file begins with the summary of another one, or lost its first lines. Claude Code resumes it
+    all the same.
     """
     first = next((i for i, node in enumerate(nodes) if node.type in ("user", "assistant")), None)
     if first is None or not any(node.type == "assistant" and not node.synthetic for node in nodes):
@@ -122,7 +122,7 @@ def _without_prompt(nodes: list[TranscriptNode]) -> list[ClaudeSpan]:
 
 
 def _goes_along(node: TranscriptNode, span: ClaudeSpan) -> bool:
-    """Prompts queued together are sent together: one turn, and the CLI gives them one position."""
+    """Return whether a prompt was queued with the opener: the CLI sends both as one turn."""
     opener = span.opener
     if opener is None or opener.prompt is None or node.prompt is None or not node.prompt.position:
         return False
@@ -132,9 +132,9 @@ def _goes_along(node: TranscriptNode, span: ClaudeSpan) -> bool:
 
 
 def abandoned_spans(tree: Tree) -> list[ClaudeSpan]:
-    """The turns of dead branches: each opener there with the lines that hang below it."""
+    """Return the turns of dead branches: each opener with the lines below it."""
     transcript = tree.transcript
-    found: dict[str, ClaudeSpan] = {}
+    turns: dict[str, ClaudeSpan] = {}
     owners: dict[str, str | None] = {}
     dead = tree.abandoned()
     if not dead:
@@ -161,23 +161,23 @@ def abandoned_spans(tree: Tree) -> list[ClaudeSpan]:
 
     for node in dead:
         if is_opener(node, transcript):
-            found[node.uuid] = ClaudeSpan(node, [])
+            turns[node.uuid] = ClaudeSpan(node, [])
     for node in dead:
         owner = owner_of(node)
         if owner is not None:
-            found[owner].nodes.append(node)
-    return list(found.values())
+            turns[owner].nodes.append(node)
+    return list(turns.values())
 
 
 class ClaudeTurnCut(Record, frozen=True):
-    """A conversation cut into turns: `active[0]` is what stands before the first prompt."""
+    """A conversation split into turns; `active[0]` is the part before the first prompt."""
 
     active: list[ClaudeSpan]
     abandoned: list[ClaudeSpan]
 
 
 def cut(tree: Tree) -> ClaudeTurnCut:
-    """All turns, the active ones numbered, with the prompts that landed in them."""
+    """Split the tree into turns; number the active ones and add the queued prompts they took."""
     active = spans(tree.history, tree.transcript)
     for number, span in enumerate(active):
         span.number = number or None
@@ -187,16 +187,16 @@ def cut(tree: Tree) -> ClaudeTurnCut:
     ]
     openers.sort(key=lambda pair: pair[0])
     for order, text in absorbed(tree.transcript, [start for start, _ in openers]):
-        begun = [span for start, span in openers if start < order]
-        if begun:
-            begun[-1].absorbed.append(text)
+        earlier = [span for start, span in openers if start < order]
+        if earlier:
+            earlier[-1].absorbed.append(text)
     return ClaudeTurnCut(active, abandoned)
 
 
 def build(
     whole: ClaudeTurnCut, transcript: ClaudeTranscript, *, live: bool = False
 ) -> tuple[tuple[Turn, ...], tuple[Turn, ...], tuple[int, ...]]:
-    """The active turns, the abandoned ones, and after how many turns each compaction stood."""
+    """Return the active turns, the abandoned ones, and the turn number of each compaction."""
     last = whole.active[-1]
     turns = tuple(
         _turn(span, transcript, is_last=span is last, live=live)
@@ -211,11 +211,11 @@ def build(
 
 
 class ClaudeTurnWork(NamedTuple):
-    """What was asked in a turn, and done."""
+    """The prompts of a turn, and its tool calls."""
 
     prompt: str
     queued: list[str]
-    """Typed while the agent was at work."""
+    """Prompts typed while the agent was working."""
     calls: list[TranscriptCall]
     files: tuple[str, ...]
     commands: list[Command]
@@ -242,7 +242,7 @@ def work(span: ClaudeSpan) -> ClaudeTurnWork:
             if node is not opener and node.prompt.position:
                 queued.append(node.prompt.text)
             if node.prompt.shell and not opened:
-                # The turn opens with the output; what was typed stands before it.
+                # The turn opens with the output; the command precedes it.
                 prompt = node.prompt.text
     files: dict[str, None] = {}
     commands: list[Command] = []
@@ -260,35 +260,35 @@ def _turn(span: ClaudeSpan, transcript: ClaudeTranscript, *, is_last: bool, live
     opener = span.opener
     assert opener is not None
     assert opener.prompt is not None
-    done = work(span)
+    turn_work = work(span)
     return Turn(
         index=span.number,
         id=opener.uuid,
         kind=opener.prompt.kind,
-        prompt=done.prompt,
+        prompt=turn_work.prompt,
         started=parse_time(opener.time),
         ended=parse_time(_ended(span.nodes) or opener.time),
         state=_state(span.nodes, is_last=is_last, live=live),
-        queued=tuple(done.queued),
-        files=done.files,
-        commands=tuple(done.commands),
-        tools=dict(Counter(call.name for call in done.calls)),
+        queued=tuple(turn_work.queued),
+        files=turn_work.files,
+        commands=tuple(turn_work.commands),
+        tools=dict(Counter(call.name for call in turn_work.calls)),
         tokens=next((node.tokens for node in reversed(span.nodes) if node.tokens), None),
         cwd=transcript.cwd_at(span.nodes[-1] if span.nodes else opener),
     )
 
 
 def _is_spoken(node: TranscriptNode) -> bool:
-    """True for what the model, a tool or an interrupt said: the turn itself, not its trimmings."""
+    """Return whether the line is from the model, a tool or an interrupt."""
     if node.type == "assistant":
         return node.error or not node.synthetic
     return bool(node.results) or (node.prompt is not None and node.prompt.interrupt)
 
 
 def _ended(nodes: Sequence[TranscriptNode]) -> str | None:
-    """When the last word was said; what the person did afterwards is not part of the turn."""
-    told = (node.time for node in reversed(nodes) if node.closing or _is_spoken(node))
-    return next(told, None)
+    """Return the time of the last message, ignoring what the person did afterwards."""
+    times = (node.time for node in reversed(nodes) if node.closing or _is_spoken(node))
+    return next(times, None)
 
 
 def _state(nodes: Sequence[TranscriptNode], *, is_last: bool, live: bool) -> TurnState:
@@ -296,9 +296,9 @@ def _state(nodes: Sequence[TranscriptNode], *, is_last: bool, live: bool) -> Tur
         return TurnState.RUNNING
     last = next((node for node in reversed(nodes) if _is_spoken(node)), None)
     if last is None:
-        # A prompt that another follows at once is answered there; bash mode may need no answer.
-        asked = not any(node.prompt and node.prompt.shell for node in nodes)
-        return TurnState.INTERRUPTED if asked and is_last else TurnState.FINISHED
+        # A prompt that another follows is answered there; bash mode may need no answer.
+        needs_answer = not any(node.prompt and node.prompt.shell for node in nodes)
+        return TurnState.INTERRUPTED if needs_answer and is_last else TurnState.FINISHED
     if last.error:
         return TurnState.FAILED
     if last.type != "assistant" or last.unfinished:
@@ -306,5 +306,5 @@ def _state(nodes: Sequence[TranscriptNode], *, is_last: bool, live: bool) -> Tur
     answered = (
         {result.id for node in nodes for result in node.results} if last.calls else set[str]()
     )
-    done = all(call.id in answered for call in last.calls)
-    return TurnState.FINISHED if done else TurnState.INTERRUPTED
+    all_answered = all(call.id in answered for call in last.calls)
+    return TurnState.FINISHED if all_answered else TurnState.INTERRUPTED

@@ -1,4 +1,4 @@
-"""The words of a session file, turn by turn, heard while the file is read."""
+"""Extract the text of each turn for the search index while a session file is read."""
 
 import os
 from bisect import bisect_left
@@ -30,16 +30,16 @@ _task = msgspec.json.Decoder(_Task).decode
 
 
 class SessionWords:
-    """What the lines of one file say, still as JSON: most of it is decoded a turn at a time."""
+    """The texts of one file, mostly undecoded JSON: they are decoded a turn at a time."""
 
     def __init__(self, *, output: bool) -> None:
         self.output = output
         self.said: dict[str, list[bytes]] = {}
-        """What the agent said, by line."""
+        """Answers by line."""
         self.results: dict[str, list[bytes]] = {}
-        """What tools gave back, by line."""
+        """Tool results by line."""
         self.tasks: dict[str, str] = {}
-        """What sub-agents were asked, by the call that launched them."""
+        """Prompts of sub-agents by the call that launched them."""
 
     def hear(self, line: SessionLine) -> None:
         kind, body, uuid = line.type, line.message, line.uuid
@@ -47,10 +47,10 @@ class SessionWords:
             return
         content = body.content
         if kind == "assistant":
-            said = self._heard(content)
-            # A line that is written twice has its last content.
-            if said or uuid in self.said:
-                self.said[uuid] = said
+            answer = self._heard(content)
+            # If a line is written twice, the last content counts.
+            if answer or uuid in self.said:
+                self.said[uuid] = answer
         elif self.output and kind == "user" and isinstance(content, list):
             results: list[bytes] = []
             for block in content:
@@ -62,21 +62,21 @@ class SessionWords:
     def _heard(self, content: str | list[ContentBlock]) -> list[bytes]:
         if isinstance(content, str):
             return [msgspec.json.encode(content)[1:-1]] if content else []
-        said: list[bytes] = []
+        answers: list[bytes] = []
         for block in content:
             if block.type == "text":
                 if piece := texts.piece(block.text):
-                    said.append(piece)
+                    answers.append(piece)
             elif block.type == "tool_use" and block.name in LAUNCHERS:
                 task = jsonl.decoded(_task, block.input) or _Task()
                 self.tasks[block.id or ""] = texts.lines(
                     [task.description or "", task.prompt or ""]
                 )
-        return said
+        return answers
 
 
 class ClaudeListener:
-    """Reads files for a scan, and gives what is said in them to a sink."""
+    """A reader for scans that also passes the text of each file to a sink."""
 
     def __init__(self, sink: TextSink) -> None:
         self.sink = sink
@@ -97,25 +97,25 @@ class ClaudeListener:
         cut = turns.cut(tree)
         ref = SessionRef("claude", session_id(path))
         facts = summarise(tree, ref, path, stat, cut.active)
-        said = spoken(cut, read, self._words, path) if facts.conversation else ()
-        self.sink.take(FileTexts(path, Stamp.of(stat), ref.id, said))
+        turn_texts = spoken(cut, read, self._words, path) if facts.conversation else ()
+        self.sink.take(FileTexts(path, Stamp.of(stat), ref.id, turn_texts))
         return facts
 
 
 def session_id(path: str) -> str:
-    """The file name is the identity of a session that lies in its folder."""
+    """Return the id of a session in a project folder: its file name."""
     return os.path.basename(path).removesuffix(".jsonl")
 
 
 def spoken(
     cut: ClaudeTurnCut, read: ClaudeTranscript, words: SessionWords, path: str
 ) -> Iterator[TurnText]:
-    """The turns of a file, the active ones first."""
+    """Yield the turns of a file, the active ones first."""
     spans = [span for span in cut.active if span.opener is not None] + cut.abandoned
-    beside = _beside(spans, read, words)
-    sent = _sent(Path(path), read) if words.tasks else {}
+    sidechains = _beside(spans, read, words)
+    agents = _sent(Path(path), read) if words.tasks else {}
     for span in spans:
-        yield _text(span, words, sent, beside)
+        yield _text(span, words, agents, sidechains)
 
 
 def _text(
@@ -127,34 +127,34 @@ def _text(
     opener = span.opener
     assert opener is not None
     assert opener.prompt is not None
-    said: list[bytes] = []
+    answers: list[bytes] = []
     results: list[bytes] = []
-    heard, given = words.said, words.results
+    all_answers, all_results = words.said, words.results
     for node in span.nodes:
         uuid = node.uuid
-        if uuid in heard:
+        if uuid in all_answers:
             if not node.meta:
-                said += heard[uuid]
-        elif uuid in given:
-            results += given[uuid]
-    work = turns.work(span)
+                answers += all_answers[uuid]
+        elif uuid in all_results:
+            results += all_results[uuid]
+    turn_work = turns.work(span)
     aside: list[str] = []
-    for call in work.calls if words.tasks else ():
+    for call in turn_work.calls if words.tasks else ():
         if call.id in words.tasks:
             aside.append(texts.bounded(words.tasks[call.id]))
             aside += [_said_by(agent) for agent in sent.get(call.id, ())]
     aside.append(texts.bounded(texts.decoded(beside.get(opener.uuid, ()))))
-    answer, last_answer = texts.answers(said)
+    answer, last_answer = texts.answers(answers)
     return TurnText(
         id=opener.uuid,
         index=span.number,
         kind=opener.prompt.kind.value,
         started=opener.time,
-        prompt="\n".join((work.prompt, *work.queued)),
+        prompt="\n".join((turn_work.prompt, *turn_work.queued)),
         answer=answer,
         last_answer=last_answer,
-        files=work.files,
-        commands=tuple(command.command for command in work.commands),
+        files=turn_work.files,
+        commands=tuple(command.command for command in turn_work.commands),
         output=texts.decoded(results),
         aside=texts.lines(aside),
     )
@@ -163,23 +163,23 @@ def _text(
 def _beside(
     spans: list[ClaudeSpan], read: ClaudeTranscript, words: SessionWords
 ) -> dict[str, list[bytes]]:
-    """What sub-agents said in older files, where their lines stand between those of the turn."""
-    found: dict[str, list[bytes]] = {}
+    """Collect what sub-agents said in old files, where their lines are among those of the turn."""
+    answers: dict[str, list[bytes]] = {}
     openers = sorted((span.opener.order, span.opener.uuid) for span in spans if span.opener)
     for node in read.nodes.values():
         if node.sidechain and node.uuid in words.said:
             number = bisect_left(openers, (node.order, ""))
             if number:
-                found.setdefault(openers[number - 1][1], []).extend(words.said[node.uuid])
-    return found
+                answers.setdefault(openers[number - 1][1], []).extend(words.said[node.uuid])
+    return answers
 
 
 def _sent(session_file: Path, read: ClaudeTranscript) -> dict[str, list[SubAgent]]:
-    """The sub-agents that have files of their own, by the call that launched them."""
-    found: dict[str, list[SubAgent]] = {}
+    """Find the sub-agents with separate files, by the call that launched them."""
+    agents: dict[str, list[SubAgent]] = {}
     for agent in subagents.find(session_file, read):
-        found.setdefault(agent.call_id or "", []).append(agent)
-    return found
+        agents.setdefault(agent.call_id or "", []).append(agent)
+    return agents
 
 
 class _Text(Struct, gc=False):
@@ -192,20 +192,20 @@ class _Body(Struct, gc=False):
 
 
 class _Line(Struct, gc=False):
-    """A line of a sub-agent, as far as it is heard: there may be hundreds of such files."""
+    """A line of a sub-agent, with only the fields needed: there may be hundreds of files."""
 
     type: str = ""
     message: _Body | None = None
 
 
 def _said_by(agent: SubAgent) -> str:
-    said: list[bytes] = []
+    parts: list[bytes] = []
     try:
         with jsonl.open_file(agent.path) as file:
             for _, _, line in jsonl.Reader(_Line).records(file):
                 content = line.message.content if line.message else ""
                 if line.type == "assistant" and not isinstance(content, str):
-                    said += [texts.piece(block.text) for block in content if block.type == "text"]
+                    parts += [texts.piece(block.text) for block in content if block.type == "text"]
     except OSError:
         return ""
-    return texts.bounded(texts.decoded(said))
+    return texts.bounded(texts.decoded(parts))

@@ -1,7 +1,7 @@
-"""Claude Code as a worker: its options, a new session, turns without a terminal, what it does now.
+"""Run Claude Code as a worker: options, new sessions, headless turns, state of its processes.
 
-Measured: `sessions/<pid>.json` says `waiting` as soon as a dialog of a turn is
-open, and why; it is not there before the question of trust is answered.
+Measured: `sessions/<pid>.json` says `waiting`, and why, as soon as a dialog of a turn opens; the
+file does not exist before the trust question is answered.
 """
 
 import os
@@ -32,18 +32,18 @@ from prong.processes.process import descendants, is_alive
 
 _SKIP = "--dangerously-skip-permissions"
 _OUTPUT_FLAGS = flags("-p --print --output-format --input-format")
-"""Whether there is a terminal is for the worker to say."""
+"""The worker decides whether to use a terminal."""
 _NAME_FLAGS = flags("-n --name")
 _MANAGED = Path("/etc/claude-code/managed-settings.json")
 _SYNTHETIC = "<synthetic>"
-"""The model that Claude Code names when it speaks itself, of an error."""
+"""Model name of messages from Claude Code itself, such as errors."""
 
 
 # -- the command ----------------------------------------------------------------------------------
 
 
 def command_with(command: Command, options: RunOptions) -> tuple[str, ...]:
-    """The base command with the options; what names a session and the prompt are taken out."""
+    """Add the options to the base command; remove session flags and the prompt."""
     extra = argv.extra_flags(options.extra, GRAMMAR, PROGRAM, SESSION_FLAGS | _OUTPUT_FLAGS)
     own: list[str] = []
     if options.model:
@@ -54,35 +54,35 @@ def command_with(command: Command, options: RunOptions) -> tuple[str, ...]:
         own += ["--settings", str(options.settings.absolute())]
     for folder in options.plugin_dirs:
         own += ["--plugin-dir", str(folder.absolute())]
-    # Of these only one counts: ours, then.
-    replaced = {one for one in ("--model", _SKIP, "--settings") if one in own}
-    given = {one.flag for one in extra if one.flag in ("--model", "--settings")}
+    # These can be given only once: replace the user's.
+    own_flags = {arg for arg in ("--model", _SKIP, "--settings") if arg in own}
+    extra_flags = {arg.flag for arg in extra if arg.flag in ("--model", "--settings")}
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
-        kept = [one for one in _kept(words) if one.flag and one.flag not in replaced | given]
-        mine = [word for one in kept for word in one.words]
-        return [*mine, *map(Word.of, own), *(word for one in extra for word in one.words)]
+        kept = [arg for arg in _kept(words) if arg.flag and arg.flag not in own_flags | extra_flags]
+        base = [word for arg in kept for word in arg.words]
+        return [*base, *map(Word.of, own), *(word for arg in extra for word in arg.words)]
 
     return argv.rebuilt(command, PROGRAM, change)
 
 
 def session_in(command: Command) -> str | None:
-    """The session that a command opens, where it says its id."""
-    found: dict[str, str] = {}
+    """Return the id of the session that a command opens, if it names one."""
+    values: dict[str, str] = {}
 
     def look(words: Sequence[Word]) -> Sequence[Word]:
-        for one in GRAMMAR.arguments(words):
-            if one.flag in SESSION_FLAGS:
-                name = "--resume" if one.flag == "-r" else str(one.flag)
-                found[name] = one.value
+        for arg in GRAMMAR.arguments(words):
+            if arg.flag in SESSION_FLAGS:
+                name = "--resume" if arg.flag == "-r" else str(arg.flag)
+                values[name] = arg.value
         return words
 
     argv.rebuilt(command, PROGRAM, look)
-    given = found.get("--session-id")
-    if given is None and "--fork-session" not in found:
-        # A path is as good as an id, since files are named by it.
-        given = os.path.basename(found.get("--resume", "")).removesuffix(".jsonl")
-    return given.lower() if given and is_uuid(given) else None
+    session = values.get("--session-id")
+    if session is None and "--fork-session" not in values:
+        # A path works too: its file is named after the id.
+        session = os.path.basename(values.get("--resume", "")).removesuffix(".jsonl")
+    return session.lower() if session and is_uuid(session) else None
 
 
 def begin(
@@ -96,14 +96,14 @@ def begin(
 def one_turn(
     command: Command, roots: Sequence[Path], session: NewSession, *, resume: bool
 ) -> Launch:
-    """`claude -p`: the prompt comes on standard input, a line for each event goes to output."""
+    """Build `claude -p`, which reads the prompt from standard input and prints events."""
     if resume and session.id is None:
         raise UsageError("a turn of a session needs the id of the session")
     own = ["--print", "--output-format", "stream-json", "--verbose"]
     if session.id:
         own += ["--resume" if resume else "--session-id", session.id]
-    named = [] if resume else _named(session)
-    words = _rebuilt(command, [*own, *named], None, renamed=bool(named))
+    name_flags = [] if resume else _named(session)
+    words = _rebuilt(command, [*own, *name_flags], None, renamed=bool(name_flags))
     return _launch(words, roots, session)
 
 
@@ -118,16 +118,16 @@ def _named(new: NewSession) -> list[str]:
 
 def _kept(words: Iterable[Word]) -> list[Argument]:
     dropped = SESSION_FLAGS | _OUTPUT_FLAGS | {"--"}
-    return [one for one in GRAMMAR.arguments(list(words)) if one.flag not in dropped]
+    return [arg for arg in GRAMMAR.arguments(list(words)) if arg.flag not in dropped]
 
 
 def _rebuilt(
     command: Command, own: Sequence[str], prompt: str | None, *, renamed: bool
 ) -> tuple[str, ...]:
     def change(words: Sequence[Word]) -> Sequence[Word]:
-        kept = [one for one in _kept(words) if one.flag is not None]
+        kept = [arg for arg in _kept(words) if arg.flag is not None]
         if renamed:
-            kept = [one for one in kept if one.flag not in _NAME_FLAGS]
+            kept = [arg for arg in kept if arg.flag not in _NAME_FLAGS]
         return argv.with_prompt(kept, own, operand(prompt))
 
     return argv.rebuilt(command, PROGRAM, change)
@@ -137,10 +137,10 @@ def _rebuilt(
 
 
 def turn_output(output: Iterable[str]) -> TurnOutput:
-    """What the lines of `--output-format stream-json` say of the last turn."""
+    """Parse the last turn in `--output-format stream-json`."""
     session: str | None = None
     over = False
-    said: tuple[str | None, str] = (None, "")
+    last: tuple[str | None, str] = (None, "")
     error: str | None = None
     for line in headless.lines_of(output):
         if not headless.is_event(line):
@@ -150,22 +150,22 @@ def turn_output(output: Iterable[str]) -> TurnOutput:
             session = event.session_id or session
             message = event.message if event.type == "assistant" else None
             if event.type == "system" and event.subtype == "init":
-                over, said, error = False, (None, ""), None
+                over, last, error = False, (None, ""), None
             elif event.type == "result":
                 over = True
                 error = _error(event)
                 if event.result and not error:
-                    said = (None, event.result)
+                    last = (None, event.result)
             elif message and message.model != _SYNTHETIC and not event.parent_tool_use_id:
                 over = False
                 text = "".join(block.text for block in message.content if block.type == "text")
-                # A line for each block: the blocks of one message belong together.
-                said = (message.id, said[1] + text if said[0] == message.id else text or said[1])
-    return TurnOutput(session, over, said[1], error)
+                # Each block has its own line: join the blocks of a message.
+                last = (message.id, last[1] + text if last[0] == message.id else text or last[1])
+    return TurnOutput(session, over, last[1], error)
 
 
 def _error(end: ClaudeEvent) -> str | None:
-    """An error of the API is a success to the program, but for one field."""
+    """Return the error of a result. API errors look successful but for `is_error`."""
     if not end.is_error:
         return None
     return end.result or "; ".join(end.errors) or end.subtype or "it failed"
@@ -190,11 +190,11 @@ _process = msgspec.json.Decoder(_Process).decode
 def open_sessions(roots: Sequence[Path], pids: Iterable[int]) -> Mapping[int, OpenSession]:
     entries = {pid: _registered(roots, pid) for pid in pids}
     missing = [pid for pid, entry in entries.items() if entry is None]
-    # A shell, or a program of the person's own, that started it.
-    for pid, below in (descendants(missing) if missing else {}).items():
-        entries[pid] = next(filter(None, (_registered(roots, child) for child in below)), None)
-    # One that has not said yet what it does is still starting.
-    return {pid: _open_session(one) for pid, one in entries.items() if one and one.status}
+    # The pid may be a shell or wrapper that started it.
+    for pid, children in (descendants(missing) if missing else {}).items():
+        entries[pid] = next(filter(None, (_registered(roots, child) for child in children)), None)
+    # Without a status it is still starting.
+    return {pid: _open_session(proc) for pid, proc in entries.items() if proc and proc.status}
 
 
 def _registered(roots: Sequence[Path], pid: int) -> _Process | None:
@@ -209,11 +209,11 @@ def _registered(roots: Sequence[Path], pid: int) -> _Process | None:
 
 def _open_session(entry: _Process) -> OpenSession:
     waits = entry.status == "waiting"
-    told = entry.status_updated_at or entry.updated_at
+    updated = entry.status_updated_at or entry.updated_at
     return OpenSession(
         session=entry.session_id,
         activity=Activity.IDLE if entry.status == "idle" else Activity.BUSY,
-        since=_time(told),
+        since=_time(updated),
         waits_for=(entry.waiting_for or "a person") if waits else None,
     )
 
@@ -225,19 +225,19 @@ def _time(milliseconds: float | None) -> datetime | None:
 
 
 def settings_files(command: Command, folder: Path, root: Path) -> list[Path]:
-    """Those of the person, of the project, of the machine, and the one that the command names."""
-    named: list[Path] = []
+    """List the settings files: managed, user, project, and the one in the command."""
+    extra: list[Path] = []
 
     def look(words: Sequence[Word]) -> Sequence[Word]:
-        for one in GRAMMAR.arguments(words):
-            if one.flag == "--settings" and not one.value.lstrip().startswith("{"):
-                named[:] = [folder / one.value]
+        for arg in GRAMMAR.arguments(words):
+            if arg.flag == "--settings" and not arg.value.lstrip().startswith("{"):
+                extra[:] = [folder / arg.value]
         return words
 
     argv.rebuilt(command, PROGRAM, look)
     project = Path(os.path.realpath(folder)) / ".claude"
-    usual = [root / "settings.json", project / "settings.json", project / "settings.local.json"]
-    return [_MANAGED, *usual, *named]
+    standard = [root / "settings.json", project / "settings.json", project / "settings.local.json"]
+    return [_MANAGED, *standard, *extra]
 
 
 _DIALOG_ROWS = 15
@@ -250,7 +250,7 @@ _DIALOGS = {
 
 
 def dialog_on(screen: str) -> str | None:
-    """What Claude Code asks. A menu stands where the line for input was."""
+    """Return the kind of dialog, whose menu replaces the input line."""
     if "Esc to cancel" not in foot(screen):
         return None
     lower = foot(screen, _DIALOG_ROWS)
@@ -259,11 +259,11 @@ def dialog_on(screen: str) -> str | None:
 
 _RULE = "\u2500" * 8
 _INPUT_SIGNS = {"\u276f": "", "!": "!"}
-"""What the line for input begins with, and the mode that it tells of."""
+"""Sign at the start of the input line -> prefix for its mode."""
 
 
 def input_on(screen: str) -> str | None:
-    """What stands in Claude Code's line for input, which is between two rules."""
+    """Return the text of the input line, which is between two rules."""
     rows = screen.splitlines()
     rules = [at for at, row in enumerate(rows) if row.startswith(_RULE)]
     for above, below in reversed(list(pairwise(rules))):
