@@ -30,7 +30,7 @@ _BEFORE_PROGRAM = frozenset(
 _HINT = "agents.NAME.command in config.toml names the command"
 
 
-# -- the flags of a program -----------------------------------------------------------------------
+# -- flags ----------------------------------------------------------------------------------------
 
 
 def flags(text: str) -> frozenset[str]:
@@ -105,7 +105,7 @@ def _looks_like_flag(text: str) -> bool:
     return len(text) > 1 and text.startswith("-")
 
 
-# -- changing a command ---------------------------------------------------------------------------
+# -- commands -------------------------------------------------------------------------------------
 
 
 def rebuilt(command: Command, program: str, change: Change) -> tuple[str, ...]:
@@ -231,7 +231,7 @@ def extra_flags(
     return [argument for argument in arguments if argument.flag != "--"]
 
 
-# -- what every launch has in common --------------------------------------------------------------
+# -- launches -------------------------------------------------------------------------------------
 
 
 def with_prompt(

@@ -220,12 +220,12 @@ def _claude_turn(openers: list[Line], message: Line | None) -> LastTurn:
     number = _table(openers[-1].get("turnPosition")).get("turnIndex")
     return LastTurn(
         "" if is_inherited else str(openers[-1].get("uuid")),
-        tuple(text for text in prompt_ids if text),
+        tuple(item for item in prompt_ids if item),
         _text(message.get("uuid")) if message else None,
         _words(_table(message.get("message"))) if message else "",
         number if isinstance(number, int) else None,
         is_inherited,
-        "\n".join(_typed(text) for text in reversed(openers)),
+        "\n".join(_typed(item) for item in reversed(openers)),
     )
 
 
@@ -305,9 +305,7 @@ def _words(message: Line) -> str:
 
 def _blocks(message: Line) -> list[Line]:
     content = message.get("content")
-    return (
-        [_table(block) for block in cast(list[Any], content)] if isinstance(content, list) else []
-    )
+    return [_table(item) for item in cast(list[Any], content)] if isinstance(content, list) else []
 
 
 def _table(value: Any) -> Line:

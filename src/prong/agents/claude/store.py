@@ -70,7 +70,7 @@ _DEFAULT_RETENTION_DAYS = 30
 
 
 class ClaudeStore(WorkerStore):
-    """Reads `<root>/projects/*/*.jsonl`."""
+    """The sessions in `<root>/projects/*/*.jsonl`."""
 
     name = "claude"
 
@@ -243,7 +243,7 @@ class ClaudeStore(WorkerStore):
         root = child.root or self.roots[0]
         return conversion.convert(messages, child, root, publication, self.session_at)
 
-    # -- starting the program ----------------------------------------------------------------
+    # -- launches ----------------------------------------------------------------------------
 
     command: "Command" = name
     longest_seed = 3_000_000
@@ -309,7 +309,7 @@ class ClaudeStore(WorkerStore):
 
         return trust
 
-    # -- what only some agents have ------------------------------------------------------------
+    # -- optional capabilities -----------------------------------------------------------------
 
     def retention(self, root: Path) -> Retention | None:
         settings = root / "settings.json"

@@ -200,7 +200,7 @@ def read(
 
 
 class _Taker:
-    """Adds lines to a transcript, in file order.
+    """Builder that adds lines to a transcript, in file order.
 
     This runs for each line of a store, so it makes few calls, and creates each node in one call:
     setting the field of a struct afterwards takes longer.

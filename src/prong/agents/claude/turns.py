@@ -63,7 +63,7 @@ def _text(node: TranscriptNode) -> str | None:
 
 
 class ClaudeSpan(Record):
-    """The lines of one turn. The first span, before the first prompt, has no opener."""
+    """The lines of one turn, or those before the first prompt, which have no opener."""
 
     opener: TranscriptNode | None
     nodes: list[TranscriptNode]

@@ -39,7 +39,7 @@ _SYNTHETIC = "<synthetic>"
 """Model name of messages from Claude Code itself, such as errors."""
 
 
-# -- the command ----------------------------------------------------------------------------------
+# -- commands -------------------------------------------------------------------------------------
 
 
 def command_with(command: Command, options: RunOptions) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ def _rebuilt(
     return argv.rebuilt(command, PROGRAM, change)
 
 
-# -- what a turn without a terminal printed -------------------------------------------------------
+# -- headless output ------------------------------------------------------------------------------
 
 
 def turn_output(output: Iterable[str]) -> TurnOutput:
@@ -171,7 +171,7 @@ def _error(end: ClaudeEvent) -> str | None:
     return end.result or "; ".join(end.errors) or end.subtype or "it failed"
 
 
-# -- what living processes do ---------------------------------------------------------------------
+# -- running processes ----------------------------------------------------------------------------
 
 
 class _Process(msgspec.Struct, rename="camel"):
