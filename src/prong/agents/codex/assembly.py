@@ -14,7 +14,7 @@ from prong.model.sessions import Session, SessionRef, Skipped
 
 
 class Assembly(Record, dict=True):
-    """Combines the facts of all files into sessions."""
+    """The facts of all files, combined into sessions."""
 
     agent: str
     library: Library
@@ -138,7 +138,7 @@ class Assembly(Record, dict=True):
         return marks, min(inherited, len(marks))
 
     def _copied(self, own: CodexFacts, path: str, parent: SessionRef) -> int:
-        """Count the turns that a fork made as a full copy shares with its parent.
+        """Count the turns that a full-copy fork shares with its parent.
 
         Old forks may have the same prompts under other ids.
         """

@@ -1,7 +1,7 @@
 """The rollout files that make up a session.
 
-A fork's file has no inherited turns: it names another rollout and a position in it. So does the
-new file that a rewind starts. So a session is a list of segments, oldest first.
+A native fork's file has no inherited turns: it names another rollout and a position in it, as does
+the new file that a rewind starts. So a session is a list of segments, oldest first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ Piece = tuple[Segment, RolloutEntry]
 
 
 Recall = Callable[[Path, BinaryIO], Rollout | None]
-"""Return the cached rollout of a file that has not changed."""
+"""A callback that returns the cached rollout of an unchanged file, or None."""
 
 
 class OpenFiles:
@@ -70,13 +70,13 @@ class OpenFiles:
         return self._rollouts[path]
 
     def open_named(self, path: Path) -> BinaryIO:
-        """Open a file that the user named: errors are reported to the user."""
+        """Open a file that the user named. Raises `NotFound` or `Corrupt`, not `OSError`."""
         if path not in self._files:
             self._files[path] = jsonl.open_named(path)
         return self._files[path]
 
     def named(self, path: Path) -> Rollout:
-        """Return the parsed rollout of a file that the user named."""
+        """Return the parsed rollout; raises like `open_named`."""
         if path not in self._rollouts:
             self.open_named(path)
         return self.load(path)
@@ -116,7 +116,7 @@ def segments(
         except OSError as error:
             skipped.append(Skipped(Path(base), error.strerror or str(error)))
             break
-        # A fork may end before the point where its base was forked: the lower ordinal counts.
+        # A fork may end within the turns that its base inherited, so the lower ordinal counts.
         end = header.base_end if end is None else min(end, header.base_end)
         kept = [e for e in inherited.entries if e.ordinal is None or e.ordinal < end]
         chain.insert(0, Segment(Path(base), inherited, kept, end))

@@ -38,7 +38,7 @@ class _Place(NamedTuple):
 
 
 class CodexRenderer:
-    """Renders entries as messages."""
+    """A renderer of rollout entries as messages."""
 
     def __init__(
         self, view: View, files: OpenFiles, *, replaced: bool = False, text_only: bool = False
@@ -68,10 +68,8 @@ class CodexRenderer:
             time = parse_time(entry.time)
             turn = None if self.replaced and entry.kind is EntryKind.COMPACTED else number
             for role, text, tool, images in contents:
-                has_exit_code = tool is not None and role == "tool" and tool.id in exit_codes
-                shown = (
-                    _with_exit_code(tool, exit_codes[tool.id]) if tool and has_exit_code else tool
-                )
+                has_code = tool is not None and role == "tool" and tool.id in exit_codes
+                shown = _with_exit_code(tool, exit_codes[tool.id]) if tool and has_code else tool
                 yield Message(role, text, turn, shown, time, () if self.text_only else images)
 
     def _prompts_with_images(self, span: CodexSpan) -> dict[int, list[MessageContent]]:

@@ -123,7 +123,7 @@ def read(file: BinaryIO, *, previous: Rollout | None = None, hear: Hear | None =
 
 
 class _Taker:
-    """Adds lines to a rollout, in file order."""
+    """A builder that adds lines to a rollout, in file order."""
 
     def __init__(self, rollout: Rollout) -> None:
         self.rollout = rollout

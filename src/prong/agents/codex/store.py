@@ -346,7 +346,7 @@ class CodexStore(WorkerStore):
         self._give_name(session.id, child)
         return session
 
-    # -- starting the program ----------------------------------------------------------------
+    # -- launching ---------------------------------------------------------------------------
 
     command: "Command" = name
     longest_seed = 1 << 20
@@ -437,7 +437,7 @@ class CodexStore(WorkerStore):
 
         return trust
 
-    # -- what only some agents have ------------------------------------------------------------
+    # -- optional capabilities -----------------------------------------------------------------
 
     @property
     def hooks(self) -> "CodexHooks":

@@ -106,7 +106,7 @@ def cut(chain: Sequence[Segment]) -> CodexTurnCut:
 
 
 def _item_before(span: CodexSpan, segment: Segment) -> list[Piece]:
-    """Take the item that repeats the next prompt event, in files without task marks."""
+    """Pop the item that repeats the next prompt, in files without task marks."""
     if segment.prompt_kind is EntryKind.USER_TEXT or not span.pieces:
         return []
     previous, entry = span.pieces[-1]

@@ -124,7 +124,7 @@ class _Heard(NamedTuple):
 
 
 class CodexListener:
-    """Passes the text of each turn to a sink while a scan reads the files."""
+    """A reader of rollout files for a scan, which passes the text of each turn to a sink."""
 
     def __init__(self, sink: TextSink, library: Library) -> None:
         self.sink = sink
