@@ -1,1 +1,1 @@
-"""`prong-hook`: what agents call when a turn begins and ends."""
+"""`prong-hook`: the program that agents call when a turn begins and ends."""

@@ -1,4 +1,4 @@
-"""`python -m prong.hook`: the command that settings files of agents name."""
+"""`python -m prong.hook`: the command in the agents' settings files."""
 
 from prong.hook.program import main
 

@@ -1,16 +1,16 @@
-"""`prong-hook`: what agents call when a turn begins and ends. Keeps the code of the turn.
+"""`prong-hook`: called by agents when a turn begins and ends; takes a snapshot of the code.
 
-    prong-hook claude           the event comes on standard input
-    prong-hook codex            the same
+    prong-hook claude           the event is on standard input
+    prong-hook codex            likewise
     prong-hook codex notify X   X is the event
 
-It runs inside somebody's turn. So it prints nothing, ends with status 0 whatever happens, and gives
-up after PRONG_HOOK_SECONDS (5): the spool then says that the snapshot is missing, and the next
-prompt takes it. PRONG_HOOK=off turns it off. It imports the standard library, `vcs` and what these
-need.
+It runs inside the user's turn. So it prints nothing, always exits with status 0, and gives up
+after PRONG_HOOK_SECONDS (5): the spool then records the missing snapshot, and the next prompt
+takes it. PRONG_HOOK=off disables it. It imports only the standard library, `prong.code` and their
+needs.
 
-Workers have PRONG_WORKER, their name. With PRONG_COMMIT_TURNS=1 each turn becomes a commit on the
-branch of a worktree that prong made, and with PRONG_PUSH=REMOTE that is pushed; nowhere else.
+PRONG_WORKER is the name of a worker. With PRONG_COMMIT_TURNS=1 each turn becomes a commit on the
+branch of a worktree that prong created, never elsewhere; PRONG_PUSH=REMOTE pushes it.
 """
 
 import json
@@ -29,28 +29,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from prong.agents import last_turn
 from prong.hook import spool
 
-if TYPE_CHECKING:  # many events need no snapshot, and none of what that takes
+if TYPE_CHECKING:  # many events need no snapshot, so they skip its imports
     from prong.model.code import Snapshot
 
 SECONDS = 5.0
 _AT_THE_END = 1.0
-"""Seconds when a session ends: agents wait for that less patiently."""
+"""Time limit in seconds when a session ends: agents are less patient then."""
 _RESERVE = 0.3
-"""Seconds that are left to write down that there was no time."""
+"""Seconds reserved for recording that time ran out."""
 _WAIT = 0.2
-"""Seconds that the last line of a turn may need to come to the file."""
+"""Seconds to wait for the last line of a turn to reach the file."""
 _PAUSE = 0.005
 _LONGEST = 32 << 20
 _BASELINE = "0"
-"""The name of what is before the first turn: `TurnKey.BASELINE`."""
+"""Turn id for the code before the first turn: `TurnKey.BASELINE`."""
 _START = "start"
-"""The name of what a fork begins with: `TurnKey.START`."""
+"""Turn id for the code that a fork starts with: `TurnKey.START`."""
 _NEXT = "next-"
-"""Before the name of a turn: what its successor begins with. `TurnKey.NEXT`."""
+"""Prefix of a turn id, for the code that the following turn starts with: `TurnKey.NEXT`."""
 _AT_THE_PROMPT = 0.2
-"""The part of the time for that. A prompt that is delayed is noticed."""
+"""Fraction of the time limit for that snapshot: users notice a delayed prompt."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
-"""What may be a part of a ref."""
+"""Ids that are safe in the name of a ref."""
 _ENDS = ("Stop", "StopFailure", "agent-turn-complete")
 """Events at the end of a turn."""
 _ASKS_FIRST = "PermissionRequest"
@@ -64,15 +64,15 @@ _STATES = {
     "agent-turn-complete": "idle",
 }
 _ASKS = ("permission_prompt", "elicitation_dialog", "worker_permission_prompt")
-"""Notifications of Claude Code that want a person."""
+"""Notifications of Claude Code that require the user."""
 
 
 class _OutOfTime(BaseException):
-    """The time is over. Not an `Exception`, so that nobody on the way takes it for one."""
+    """Raised when time is up. Not an `Exception`, so that no handler on the way catches it."""
 
 
 class HookEvent:
-    """One event of an agent."""
+    """An event sent by an agent."""
 
     def __init__(self, agent: str, payload: dict[str, Any], deadline: float) -> None:
         self.agent = agent
@@ -81,9 +81,9 @@ class HookEvent:
         self.began = time.monotonic()
 
     def text(self, *names: str) -> str | None:
-        """The first of these fields that is there."""
-        found = (self.payload.get(name) for name in names)
-        return next((value for value in found if isinstance(value, str) and value), None)
+        """Return the first of these fields that is a non-empty string."""
+        values = (self.payload.get(name) for name in names)
+        return next((value for value in values if isinstance(value, str) and value), None)
 
     @property
     def event(self) -> str:
@@ -95,12 +95,12 @@ class HookEvent:
 
     @property
     def turn(self) -> str | None:
-        """Only Codex tells it."""
+        """The id of the turn; only Codex sends it."""
         return self.text("turn_id", "turn-id")
 
     @property
     def said(self) -> str | None:
-        """The last answer of the turn that ends."""
+        """The last answer of the turn that is ending."""
         return self.text("last_assistant_message", "last-assistant-message")
 
     @cached_property
@@ -120,13 +120,13 @@ class HookEvent:
 
     @property
     def state(self) -> str | None:
-        """What the agent does from now on; None when that stays as it is."""
+        """The new state of the agent; None if the event does not change it."""
         if self.event == "Notification":
             return "waiting" if self.text("notification_type") in _ASKS else None
         if self.event == _ASKS_FIRST:
-            # Without a terminal there is nobody to ask: it is refused at once.
-            alone = os.environ.get("CLAUDE_CODE_ENTRYPOINT") == "sdk-cli"
-            return None if alone and self.agent == "claude" else "waiting"
+            # Without a terminal, Claude Code denies the request at once.
+            is_headless = os.environ.get("CLAUDE_CODE_ENTRYPOINT") == "sdk-cli"
+            return None if is_headless and self.agent == "claude" else "waiting"
         if self.event == "SessionStart" and self.text("source") == "compact":
             return None  # in the middle of a turn
         return _STATES.get(self.event)
@@ -139,27 +139,26 @@ class Wanted(NamedTuple):
     message: str | None = None
     number: int | None = None
     late: bool = False
-    """The turn ended some time ago; nobody told us."""
+    """The turn ended earlier, without an event."""
     ended: bool = False
-    """The agent says that this very turn ends now, perhaps for the second time."""
+    """The agent reports the end of this turn, perhaps for the second time."""
     prompt: str = ""
 
 
 class HookResult:
-    """What came of an event."""
+    """The outcome of an event."""
 
     def __init__(self) -> None:
         self.wanted: Wanted | None = None
         self.snapshot: Snapshot | None = None
         self.degraded: str | None = None
         self.missing: str | None = None
-        """The turn whose code was to be kept, and was not."""
+        """The turn whose snapshot failed."""
         self.commit: dict[str, str | None] | None = None
 
 
 def main() -> None:
-    """The program."""
-    # No traceback, no message, no status: this is somebody else's turn.
+    # Show no traceback and no status: an error here must not disturb the agent.
     with suppress(BaseException):
         _silence()
         _run(sys.argv[1:])
@@ -171,7 +170,7 @@ def _run(words: list[str]) -> None:
         return
     budget = _budget()
     signal.signal(signal.SIGALRM, _stop)
-    # A second alarm ends the process for good, should the first be held up.
+    # If the first alarm is held up, a second one a second later ends the process.
     signal.setitimer(signal.ITIMER_REAL, budget, 1.0)
     deadline = time.monotonic() + budget - _RESERVE
     payload = _payload(words[-1].encode() if len(words) > 2 else _input())
@@ -179,13 +178,13 @@ def _run(words: list[str]) -> None:
 
 
 def handle(call: HookEvent) -> None:
-    """Take the snapshot that the event asks for, and write down what happened."""
+    """Take the snapshot that the event requires and record the outcome."""
     if not _ID.fullmatch(call.agent) or not _ID.fullmatch(call.session or ""):
-        return  # nothing that a snapshot could be kept under
+        return  # not safe in the name of a ref
     if call.text("agent_id") and call.event != _ASKS_FIRST:
-        return  # an event of a sub-agent
+        return  # the event of a sub-agent
     if call.event == "agent-turn-complete" and call.transcript is None:
-        return  # Codex asks the model for a title in a thread of its own, which is never written
+        return  # Codex generates titles in a separate thread that has no file
     result = HookResult()
     try:
         _capture(call, result)
@@ -193,7 +192,7 @@ def handle(call: HookEvent) -> None:
         result.degraded = "there was not enough time"
     except MemoryError:
         result.degraded = "there was not enough memory"
-    except Exception as error:  # noqa: BLE001 -- whatever it is, it must not reach the agent
+    except Exception as error:  # noqa: BLE001 -- no error may reach the agent
         result.degraded = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
     signal.setitimer(signal.ITIMER_REAL, 0)
     spool.append(_line(call, result))
@@ -217,14 +216,14 @@ def _capture(call: HookEvent, result: HookResult) -> None:
 
 
 def _keep_start(call: HookEvent, before: Wanted, result: HookResult) -> None:
-    """Keep what the turn begins with, so that what a person changed since is not counted to it.
+    """Keep the code that the turn starts with, so that the user's edits do not count as its own.
 
-    All of it or nothing: a file that is missing would be counted as well.
+    All of it or nothing: a missing file would count as an edit.
     """
     from prong.errors import ProngError
 
     seconds = _AT_THE_PROMPT * (call.deadline - call.began)
-    # Both agents have a name for a prompt. One that was taken back gets another one.
+    # Both agents send an id of the prompt; one that replaces a withdrawn prompt has a new id.
     prompt = call.turn or call.text("prompt_id")
     start = Wanted(f"{_NEXT}{before.turn}", prompt, before.number)
     if not _ID.fullmatch(start.turn):
@@ -236,13 +235,13 @@ def _keep_start(call: HookEvent, before: Wanted, result: HookResult) -> None:
 
 
 def _wanted(call: HookEvent) -> Wanted | None:
-    """Which turn the code belongs to that lies there now."""
+    """Return the turn that the current code belongs to."""
     path = call.transcript
     match call.event:
         case event if event in _ENDS:
             if call.turn:
-                answer, said = last_turn.codex_answer(path, call.turn) if path else (None, "")
-                is_last = _is_same(said, call.said)
+                answer, text = last_turn.codex_answer(path, call.turn) if path else (None, "")
+                is_last = _is_same(text, call.said)
                 return Wanted(call.turn, answer if is_last else None, ended=call.event == "Stop")
             return _ended(call, path) if path else None
         case "UserPromptSubmit" | "SessionEnd":
@@ -252,53 +251,53 @@ def _wanted(call: HookEvent) -> Wanted | None:
 
 
 def _ended(call: HookEvent, path: Path) -> Wanted | None:
-    """The turn that has just ended. Its last lines come to the file in these very moments."""
-    said, prompt = call.said, call.text("prompt_id")
+    """Return the turn that has just ended. Its last lines may still be on their way to the file."""
+    reported, prompt = call.said, call.text("prompt_id")
     deadline = time.monotonic() + _WAIT
     while True:
         last = last_turn.claude(path)
-        over = time.monotonic() > deadline
+        is_over = time.monotonic() > deadline
         if last is not None and last.has_prompt(prompt):
-            is_last = _is_same(last.said, said)
-            if over or is_last or said is None:
+            is_last = _is_same(last.said, reported)
+            if is_over or is_last or reported is None:
                 answer = last.message if is_last else None
                 ended = prompt in last.prompt_ids
                 return Wanted(last.id, answer, last.number, ended=ended, prompt=last.prompt)
-        elif over:
+        elif is_over:
             return None
         time.sleep(_PAUSE)
 
 
 def _is_same(written: str, said: str | None) -> bool:
-    """True when the answer in the file is the one that the hook was told of."""
+    """Check that the answer in the file is the one in the event."""
     if said is None:
         return False
     written, said = written.strip(), said.strip()
-    # An answer of several parts is several lines in the file.
+    # An answer in several parts takes several lines in the file.
     return written == said or (bool(written) and said.endswith(written))
 
 
 def _before(call: HookEvent, path: Path | None) -> Wanted | None:
-    """The turn before a prompt, when nobody has seen its end; before the first, the baseline."""
+    """Return the turn before a prompt if its end was missed; before the first, the baseline."""
     last: last_turn.LastTurn | None = None
     if path:
-        codex = call.agent == "codex"
-        last = last_turn.codex(path, call.turn) if codex else last_turn.claude(path)
+        is_codex = call.agent == "codex"
+        last = last_turn.codex(path, call.turn) if is_codex else last_turn.claude(path)
     if last is None:
         return Wanted(_BASELINE, number=0) if call.event == "UserPromptSubmit" else None
     if call.event == "UserPromptSubmit" and call.text("prompt_id") in last.prompt_ids:
-        # Typed while the agent works, and now a part of the turn that runs.
+        # Queued while the agent works: now part of the running turn.
         return None
     if last.is_inherited:
-        # Its source has the code of that turn. What the fork begins with may be other code.
+        # The source has that turn's code; the fork may start with different code.
         return Wanted(_START) if call.event == "UserPromptSubmit" else None
     return Wanted(last.id, last.message, last.number, late=True)
 
 
 def _taken(call: HookEvent, wanted: Wanted, deadline: float | None = None) -> "Snapshot | None":
-    """The snapshot, unless the turn has one that is as good; None without git.
+    """Take the snapshot, unless the turn has one that is as good; None without git.
 
-    Until the deadline of the call it may be a part. If there is an earlier one, it is whole.
+    Without `deadline`, it may be partial when the call's time runs out; with one, it is complete.
     """
     from prong.code.snapshots import snapshot
     from prong.files.size_limit import snapshot_limit
@@ -323,64 +322,64 @@ def _taken(call: HookEvent, wanted: Wanted, deadline: float | None = None) -> "S
 
     for folder in _folders(call):
         # A turn that another hook kept from ending ends twice.
-        found = take(folder, again=wanted.ended)
-        if found is not None and found.taken < now and _is_outdated(found, wanted):
-            found = take(folder, again=True)
-        if found is not None:
-            return found if found.taken >= now else None
+        shot = take(folder, again=wanted.ended)
+        if shot is not None and shot.taken < now and _is_outdated(shot, wanted):
+            shot = take(folder, again=True)
+        if shot is not None:
+            return shot if shot.taken >= now else None
     return None
 
 
 def _commit(call: HookEvent, result: HookResult) -> None:
-    """Make the turn a commit on the worker's own branch. Says what came of it."""
+    """Commit the turn on the worker's branch and record the outcome."""
     shot, wanted = result.snapshot, result.wanted
     if shot is None or wanted is None:
-        return  # it has one from the first time that this end was told
+        return  # committed at the first event for this end
     from prong.hook import turn_commit
 
     result.commit = turn_commit.nothing("there was not enough time")
-    # The snapshot is there in any case.
+    # The snapshot is kept in any case.
     with suppress(_OutOfTime):
         remote = os.environ.get("PRONG_PUSH") or None
         result.commit = turn_commit.make(shot, _prompt(call, wanted), wanted.number, remote)
 
 
 def _prompt(call: HookEvent, wanted: Wanted) -> str:
-    given: Any = call.payload.get("input-messages")
-    if isinstance(given, list) and given:
-        return "\n".join(str(one) for one in cast(list[Any], given))
+    messages: Any = call.payload.get("input-messages")
+    if isinstance(messages, list) and messages:
+        return "\n".join(str(message) for message in cast(list[Any], messages))
     if call.turn and call.transcript:
         return last_turn.codex_prompt(call.transcript, call.turn)
     return wanted.prompt
 
 
 def _is_outdated(kept: "Snapshot", wanted: Wanted) -> bool:
-    """True when it was taken before the end of the turn, or at another prompt."""
+    """Check whether the snapshot predates the turn's end, or is from another prompt."""
     if wanted.turn.startswith(_NEXT):
         return kept.message_id != wanted.message
     return _went_on(kept, wanted)
 
 
 def _went_on(kept: "Snapshot", wanted: Wanted) -> bool:
-    """True when the turn has an answer from after its end, and nobody told us of the second end.
+    """Check whether the turn got another answer after the snapshot, without a second end event.
 
-    Which answer was the last is known of a snapshot that was taken in time.
+    Only a snapshot taken in time shows which answer was the last.
     """
-    known = kept.message_id is not None and wanted.message is not None
-    return known and not kept.late and kept.message_id != wanted.message
+    has_messages = kept.message_id is not None and wanted.message is not None
+    return has_messages and not kept.late and kept.message_id != wanted.message
 
 
 def _folders(call: HookEvent) -> list[Path]:
-    """Where the agent is now; where it began, should there be no code now.
+    """Return the agent's current folder, then the one it started in, in case there is no code now.
 
-    The other way round when it is in a repository inside the one where it began.
+    The order is reversed when the current one is a repository inside the starting one.
     """
     if call.agent == "claude":
-        began = os.environ.get("CLAUDE_PROJECT_DIR")
+        start = os.environ.get("CLAUDE_PROJECT_DIR")
     else:
-        began = last_turn.codex_folder(call.transcript) if call.transcript else None
-    choices = dict.fromkeys([call.text("cwd"), began])
-    folders = [Path(one) for one in choices if one and Path(one).is_dir()]
+        start = last_turn.codex_folder(call.transcript) if call.transcript else None
+    candidates = dict.fromkeys([call.text("cwd"), start])
+    folders = [Path(folder) for folder in candidates if folder and Path(folder).is_dir()]
     if len(folders) > 1:
         from prong.code.repository import comes_along
 
@@ -390,9 +389,9 @@ def _folders(call: HookEvent) -> list[Path]:
 
 
 def _line(call: HookEvent, result: HookResult) -> dict[str, Any]:
-    about = call.turn
-    if about is None and result.wanted and not result.wanted.late:
-        about = result.wanted.turn if call.event != "UserPromptSubmit" else None
+    turn = call.turn
+    if turn is None and result.wanted and not result.wanted.late:
+        turn = result.wanted.turn if call.event != "UserPromptSubmit" else None
     return {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "agent": call.agent,
@@ -400,7 +399,7 @@ def _line(call: HookEvent, result: HookResult) -> dict[str, Any]:
         "event": call.event,
         "detail": call.text("source", "reason", "notification_type", "error", "tool_name"),
         "state": call.state,
-        "turn": about,
+        "turn": turn,
         "cwd": call.text("cwd"),
         "transcript": str(call.transcript) if call.transcript else None,
         "worker": call.worker,
@@ -432,10 +431,10 @@ def _told(result: HookResult) -> dict[str, Any] | None:
 
 
 def _silence() -> None:
-    """Whatever is printed would become a part of the conversation."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
+    """Discard all output, which would become part of the conversation."""
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
 
 
 def _budget() -> float:

@@ -1,4 +1,4 @@
-"""What `prong-hook` tells: one JSON line for each event, until `prong` itself takes them in.
+"""The event log of `prong-hook`: one JSON line for each event, until `prong` reads them.
 
     {"version": 1, "time": "2026-11-16T04:44:33.120Z", "agent": "claude", "session": "60309e1e-...",
      "event": "Stop", "detail": null, "state": "idle", "turn": "1f0d2c7a-...",
@@ -8,16 +8,16 @@
      "commit": {"commit", "reason", "push"}, "degraded": null,
      "missing": null, "seconds": 0.081}
 
-`state` is busy, idle, waiting (wants a person) or gone; null when the event does not change it.
-`turn` is null where the agent does not tell. `snapshot` is null when none was taken; a late one is
-of a turn that ended earlier. At a prompt its `turn` may be `next-` and the turn before: the code
-that the new turn begins with. `degraded` says why something is missing, and `missing` is the turn
-whose snapshot was not taken: it failed, or there was no time. The next prompt tries again. `worker`
-is the name of the worker that the agent is, or null. `commit` says what became of a turn that was
-to be committed and to which remote it is being pushed; null when nobody asked for that.
+`state` is busy, idle, waiting (for the user) or gone, or null if the event does not change it.
+`turn` is null if the agent does not send it. `snapshot` is null if none was taken; a late one is
+of a turn that ended earlier. At a prompt its `turn` may be `next-` and the previous turn's id: the
+code that the new turn starts with. `degraded` explains what is incomplete, and `missing` is the
+turn whose snapshot failed or ran out of time; the next prompt tries again. `worker` is the
+worker's name or null. `commit` is the result of committing a turn and the remote it is pushed to,
+or null if that was not requested.
 
-Many hooks write at the same time, so each line is one write under a lock. Whoever takes the lines
-in moves the file aside first: a line is taken in at least once, whatever happens in between.
+Many hooks write at once, so each line is a single write under a lock. A reader first moves the
+file aside, so every line is read at least once, even after a crash.
 """
 
 import json
@@ -36,7 +36,7 @@ _NAME = "events.jsonl"
 _TAKEN = "taken-*.jsonl"
 _PATIENCE = 1.0
 _LARGEST = 1 << 30
-"""Bytes of events, written while nobody took them in."""
+"""Maximum size in bytes of the events in one file."""
 
 
 def folder() -> Path:
@@ -44,16 +44,16 @@ def folder() -> Path:
 
 
 def append(event: Mapping[str, Any], where: Path | None = None) -> None:
-    """Add a line. It is whole, or the next one begins on a line of its own."""
+    """Append a line. After a partial one, it starts on a new line."""
     path = private_dir(where or folder()) / _NAME
     line = json.dumps({"version": VERSION, **event}, separators=(",", ":")).encode() + b"\n"
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            # Who holds the lock too long is stopped; O_APPEND is safe enough then.
+            # A process that holds the lock for so long is suspended; O_APPEND is safe enough then.
             locked(descriptor, _PATIENCE)
             if not _is_still(descriptor, path):
-                continue  # moved aside before we had the lock
+                continue  # moved aside before we got the lock
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
                 line = b"\n" + line
@@ -65,7 +65,7 @@ def append(event: Mapping[str, Any], where: Path | None = None) -> None:
 
 @contextmanager
 def taken(where: Path | None = None) -> Generator[list[dict[str, Any]]]:
-    """The lines so far. They are gone when the block ends well, and stay when it fails."""
+    """Yield the events so far, and delete them if the block succeeds."""
     spool = where or folder()
     _move_aside(spool)
     files = sorted(spool.glob(_TAKEN), key=_modified)
@@ -75,16 +75,16 @@ def taken(where: Path | None = None) -> Generator[list[dict[str, Any]]]:
 
 
 def waiting(where: Path | None = None) -> list[dict[str, Any]]:
-    """The lines so far; they stay."""
+    """Return the events so far without deleting them."""
     spool = where or folder()
-    # The newest first: who takes the lines in moves them from here to there, never back.
+    # Read the newest first: a reader only ever moves lines from there to the other files.
     newest = _events(spool / _NAME)
     files = sorted(spool.glob(_TAKEN), key=_modified)
     return [*(event for path in files for event in _events(path)), *newest]
 
 
 def _modified(path: Path) -> int:
-    with suppress(FileNotFoundError):  # somebody else has just taken them in
+    with suppress(FileNotFoundError):  # another process has just read them
         return path.stat().st_mtime_ns
     return 0
 
@@ -113,11 +113,11 @@ def _events(path: Path) -> list[dict[str, Any]]:
     try:
         content = read_regular(path, _LARGEST)
     except OSError:
-        return []  # gone, or a pipe of that name: nothing that a hook wrote
-    found: list[dict[str, Any]] = []
+        return []  # deleted, or not a regular file, so not written by a hook
+    events: list[dict[str, Any]] = []
     for line in content.split(b"\n"):
-        with suppress(ValueError):  # half a line, from a full disk
+        with suppress(ValueError):  # a partial line, from a full disk
             event: Any = json.loads(line)
             if isinstance(event, dict):
-                found.append(cast(dict[str, Any], event))
-    return found
+                events.append(cast(dict[str, Any], event))
+    return events

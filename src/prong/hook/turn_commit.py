@@ -1,4 +1,4 @@
-"""A turn as a commit on the branch of a worker, made by `prong-hook`. It has little time."""
+"""Commit a turn on a worker's branch, within the short time limit of `prong-hook`."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from prong.errors import ProngError
 from prong.model.code import Snapshot
 
 Told = dict[str, str | None]
-"""For the spool: the commit, why there is none or not all is well, where it is being pushed to."""
+"""For the spool: the commit, the reason if something failed, and the remote it is pushed to."""
 
 
 def nothing(reason: str) -> Told:
@@ -15,24 +15,24 @@ def nothing(reason: str) -> Told:
 
 
 def make(snapshot: Snapshot, prompt: str, number: int | None, remote: str | None) -> Told:
-    """Commit what the snapshot saw, in a worktree that prong made and nowhere else; then push."""
-    told = nothing("")
+    """Commit a snapshot in a worktree that prong created, and nowhere else, then push."""
+    result = nothing("")
     try:
-        made = commits.commit_turn(snapshot, prompt, number)
-        told.update(commit=made.commit, reason=made.reason)
+        turn_commit = commits.commit_turn(snapshot, prompt, number)
+        result.update(commit=turn_commit.commit, reason=turn_commit.reason)
     except ProngError as error:
-        told["reason"] = error.message
+        result["reason"] = error.message
     try:
-        told["push"] = push_ahead(snapshot.repo, remote)
+        result["push"] = push_ahead(snapshot.repo, remote)
     except ProngError as error:
-        told["reason"] = told["reason"] or error.message
-    return told
+        result["reason"] = result["reason"] or error.message
+    return result
 
 
 def push_ahead(worktree: Path, remote: str | None) -> str | None:
-    """Begin to push what the remote has not, whoever committed it; the remote, if that is needed.
+    """Start to push commits that the remote lacks, and return the remote; None if it has all.
 
-    Only of a worktree that prong made: `NotFound` for any other.
+    Only for a worktree that prong created; others raise `NotFound`.
     """
     if remote is None or not push.is_ahead(worktree, remote):
         return None

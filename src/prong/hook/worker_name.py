@@ -1,10 +1,10 @@
-"""Which worker an agent is that calls `prong-hook`. Agents hand their environment on.
+"""Identify the worker whose agent calls `prong-hook`.
 
-An agent that a worker starts, as one of its commands, is not that worker, and has its name all the
-same. It is known by the agent above it that has the name, too.
+An agent that a worker starts as one of its commands inherits PRONG_WORKER but is not that worker.
+It is recognized by another agent above it that has the same name.
 
-The hook has the standard library alone, so this reads /proc itself. Without it (macOS) the name in
-the environment is believed.
+The hook has only the standard library, so this reads /proc. Without it (macOS), the environment
+variable is trusted.
 """
 
 import os
@@ -24,7 +24,7 @@ def worker_name(proc: Path = Path("/proc"), parent: int | None = None) -> str | 
 
 
 def _is_below(name: str, proc: Path, pid: int) -> bool:
-    """True when the agent was started by another one that has the name."""
+    """Check whether the agent was started by another one with the name."""
     seen = between = False
     for _ in range(_HIGHEST):
         try:
@@ -33,7 +33,7 @@ def _is_below(name: str, proc: Path, pid: int) -> bool:
         except (OSError, ValueError, IndexError):
             return False
         is_agent = program.startswith(_AGENTS)
-        # A program may start itself again before it does anything.
+        # A program may re-execute itself at startup, so require another program in between.
         if is_agent and between and _has(name, proc / str(pid) / "environ"):
             return True
         between = between or (seen and not is_agent)

@@ -1,1 +1,1 @@
-"""Where agents run that a person can see: one module for each terminal."""
+"""Terminals that show agents in panes, one module each."""

@@ -1,4 +1,4 @@
-"""What a terminal is: `Terminal`, and the protocols of what only some terminals can do."""
+"""The `Terminal` protocol, and a protocol for each optional capability."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from prong.model.workers import LivePane, Pane, Placement
 
 
 class Terminal(Protocol):
-    """Opens panes. What only some terminals can do is a protocol of its own, asked for first.
+    """A program that opens panes. Test for optional capabilities with `isinstance` and a protocol.
 
-    One object serves all panes of its kind, also those that another process opened.
-    `prong.testing.terminal_contract` has the suite that every terminal must pass.
+    One object serves all panes of its kind, including those opened by another process.
+    `prong.testing.terminal_contract` is the test suite that every terminal must pass.
     """
 
     @property
@@ -21,30 +21,30 @@ class Terminal(Protocol):
 
     @property
     def is_here(self) -> bool:
-        """True when this process runs inside of it."""
+        """Whether this process runs inside the terminal."""
         ...
 
     def problem(self) -> str | None:
-        """Why it cannot open a pane now; None when it can."""
+        """Explain why no pane can be opened now; None when one can."""
         ...
 
     def open(self, launch: Launch, place: Placement) -> Pane:
-        """Start a program in a new pane, each word as it is. Raises `Unavailable`, `External`."""
+        """Start a program, arguments unchanged, in a new pane. Raises `Unavailable`, `External`."""
         ...
 
     def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
-        """Those of the panes whose program runs. One question to the terminal for all of them."""
+        """Return the panes whose program is running, with a single query to the terminal."""
         ...
 
     def close(self, pane: Pane) -> None:
-        """End what runs there and take the pane away; nothing happens when it is gone."""
+        """End the program and close the pane; do nothing if the pane is gone."""
         ...
 
 
 @runtime_checkable
 class CanSend(Protocol):
     def send(self, pane: Pane, text: str) -> None:
-        """Paste a text of any length, as it is; nothing is pressed behind it."""
+        """Paste text of any length unchanged, without pressing Enter."""
         ...
 
 
@@ -58,53 +58,53 @@ class CanPress(Protocol):
 @runtime_checkable
 class CanCapture(Protocol):
     def capture(self, pane: Pane, *, history: bool = False) -> str:
-        """What is on the screen; with `history` also what has scrolled away."""
+        """Return the text on the screen; with `history`, include the scrollback."""
         ...
 
 
 @runtime_checkable
 class HasCursor(Protocol):
     def cursor_column(self, pane: Pane) -> int:
-        """The column in which the cursor is, also where it is hidden; the first one is 0."""
+        """Return the cursor's column, counted from 0, even if the cursor is hidden."""
         ...
 
 
 @runtime_checkable
 class HasExitCodes(Protocol):
     def exit_code(self, pane: Pane) -> int | None:
-        """How the program of a pane ended; None while it runs, or when nobody knows."""
+        """Return the exit status of a pane's program; None while it runs or when it is unknown."""
         ...
 
 
 @runtime_checkable
 class CanFocus(Protocol):
     def focus(self, pane: Pane) -> None:
-        """Bring the pane before the person's eyes."""
+        """Switch to the pane."""
         ...
 
 
 @runtime_checkable
 class CanAttach(Protocol):
     def attaching(self, pane: Pane) -> Launch:
-        """The command that shows the pane to somebody who is outside of the terminal."""
+        """Return the command that shows the pane from outside the terminal."""
         ...
 
 
 @runtime_checkable
 class TakesOver(Protocol):
-    """There are no panes: `open` makes this very process the program, and does not return."""
+    """A terminal without panes: `open` replaces this process with the program and never returns."""
 
     takes_over: bool
 
 
 @runtime_checkable
 class OnlyTells(Protocol):
-    """There are no panes: the id of what `open` gives is a command for a person to type."""
+    """A terminal without panes: `open` starts nothing; the pane's id is a command to type."""
 
     only_tells: bool
 
 
 class TerminalFactory(Protocol):
-    """What an entry point of the group `prong.terminals` names."""
+    """The type of an entry point in the group `prong.terminals`."""
 
     def __call__(self, environ: Mapping[str, str]) -> Terminal: ...

@@ -1,8 +1,8 @@
-"""Which terminals this process runs in, as far as the environment tells.
+"""Detect which terminals this process runs in, from environment variables.
 
-Every terminal leaves variables behind, and whatever is started inside of it inherits them: a tmux
-in kitty has those of both, and so has a kitty that was opened from tmux. TERM and TERM_PROGRAM
-tell who was last, because each terminal sets at least one of them anew.
+Programs inherit the variables of every terminal around them: a tmux in kitty has those of both,
+and so does a kitty opened from tmux. TERM and TERM_PROGRAM identify the innermost terminal,
+because each terminal sets at least one of them.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ _MARKS = {
     "wezterm": ("WEZTERM_PANE",),
     "iterm2": ("ITERM_SESSION_ID",),
 }
-"""What each sets for its programs. The order holds where nothing else tells: inside out."""
+"""Variables that each terminal sets; innermost first, the order used when TERM decides nothing."""
 _PROGRAMS = {"tmux": "tmux", "wezterm": "wezterm", "iterm.app": "iterm2", "kitty": "kitty"}
-"""TERM_PROGRAM, in small letters."""
+"""Values of TERM_PROGRAM, in lower case."""
 _KINDS = {"tmux": "tmux", "screen": "tmux", "xterm-kitty": "kitty", "wezterm": "wezterm"}
-"""How TERM begins. Others, like xterm-256color, are used by many."""
+"""Prefixes of TERM. Other values, like xterm-256color, are shared by many terminals."""
 
 
 def inside(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The terminals around this process, the innermost first.
+    """Return the terminals around this process, the innermost first.
 
-    Nothing when the innermost is one that prong does not know: the others are behind it.
+    Empty when the innermost one is unknown to prong: the others are hidden behind it.
     """
     around = [name for name, marks in _MARKS.items() if all(environ.get(mark) for mark in marks)]
-    kind = environ.get("TERM", "")
-    innermost = next((name for start, name in _KINDS.items() if kind.startswith(start)), None)
-    # kitty leaves TERM_PROGRAM as it was, and old versions of tmux do: TERM comes first.
+    term = environ.get("TERM", "")
+    innermost = next((name for prefix, name in _KINDS.items() if term.startswith(prefix)), None)
+    # kitty and old versions of tmux keep an inherited TERM_PROGRAM, so TERM decides first.
     if innermost is None and (program := environ.get("TERM_PROGRAM")):
         innermost = _PROGRAMS.get(program.lower(), program)
     if innermost is None:

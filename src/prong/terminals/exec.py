@@ -1,4 +1,4 @@
-"""This terminal itself: the program takes the place of prong."""
+"""The current terminal: the program replaces prong's own process."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Exec:
         return None
 
     def open(self, launch: Launch, place: Placement) -> NoReturn:
-        both = {**self._environ, **launch.env, "PWD": str(launch.cwd)}
-        environ = {name: value for name, value in both.items() if name not in FOREIGN}
+        merged = {**self._environ, **launch.env, "PWD": str(launch.cwd)}
+        environ = {name: value for name, value in merged.items() if name not in FOREIGN}
         sys.stdout.flush()
         sys.stderr.flush()
         try:
@@ -50,4 +50,4 @@ class Exec:
         return {}
 
     def close(self, pane: Pane) -> None:
-        """There is no pane: whoever could close it has become the program."""
+        """Do nothing: the process that could close the pane has become the program."""

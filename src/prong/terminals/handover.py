@@ -1,10 +1,10 @@
-"""How a program with its words, folder and environment gets into a pane, whatever the terminal.
+"""Hand a program's arguments, folder and environment to a pane in any terminal.
 
-Each terminal has its own limits and its own reading of what it is given: tmux takes 16 KB of
-words, runs `#(...)` in a folder's name and splits at a `;`; iTerm2 takes a line; none can take
-a variable away. And words are seen by everybody who lists processes, keys and tokens among them:
-what starts a tmux server stays its command line. So all of it lies in a file that only its
-owner can read, and the pane starts `launcher.py`, which removes the file and becomes the program.
+Command lines are no safe way. Each terminal limits and interprets its input: tmux takes 16 KB,
+runs `#(...)` in a folder's name and splits at `;`; iTerm2 takes one line; none can unset a
+variable. And every user can list processes with their arguments, including keys and tokens. So
+everything goes into a file that only its owner can read, and the pane runs `launcher.py`, which
+deletes it and becomes the program.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ FOREIGN = (
     *("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN"),
     *("CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ATTENDED", "CLAUDE_EFFORT"),
 )
-"""Set by an agent for the programs that it starts: another agent must not take them for its own.
+"""Variables that an agent sets for its child processes; another agent must not inherit them.
 
-The server of a terminal has them when it was started by an agent.
+A terminal's server has them when an agent started it.
 """
 _OF_ONE_WORKER = (
     *("PRONG_WORKER", "PRONG_COMMIT_TURNS", "PRONG_PUSH", "PRONG_BADGE", "PRONG_ISSUE"),
     "CLAUDE_PROJECT_DIR",
 )
-"""The same of prong: only the worker that they are set for may have them."""
+"""Variables of prong that only the worker they were set for may have."""
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _STALE = 3600
-"""After so many seconds nothing comes any more for a file: its pane was never there."""
+"""Age in seconds after which a file is deleted: its pane never opened."""
 
 
 @contextmanager
 def handed_over(launch: Launch) -> Generator[tuple[str, ...], None, None]:
-    """The words with which a terminal starts the program. An error takes the file away again."""
+    """Yield the command line that starts the program; delete the launch file on error."""
     path = _written(launch)
     try:
         yield (sys.executable, "-I", "-S", str(_LAUNCHER), path)
@@ -63,14 +63,14 @@ def _written(launch: Launch) -> str:
     _sweep(folder)
     import tempfile
 
-    number, path = tempfile.mkstemp(dir=folder)  # readable by its owner only
-    with open(number, "wb") as file:  # noqa: PTH123 -- of a number
+    descriptor, path = tempfile.mkstemp(dir=folder)  # mode 0600
+    with open(descriptor, "wb") as file:  # noqa: PTH123 -- a file descriptor
         file.write(b"\0".join(map(os.fsencode, fields)))
     return path
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what nobody came for."""
+    """Delete launch files that no pane collected."""
     oldest = time.time() - _STALE
     for file in folder.iterdir():
         with suppress(FileNotFoundError):

@@ -1,6 +1,6 @@
-"""iTerm2, by its Python API: the package `iterm2`, which people install who want it.
+"""iTerm2, through its Python API; needs the optional package `iterm2`.
 
-It takes a line for its own shell-like reading, so only the launcher's words go through it.
+iTerm2 parses a command line much like a shell, so it only gets the launcher's command.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from prong.terminals.handover import handed_over
 
 T = TypeVar("T")
 Task = Callable[[Any], Awaitable[T]]
-"""Is given the application, with its windows, tabs and sessions."""
+"""A function of the application object, which has the windows, tabs and sessions."""
 
 _INSTALL = f"{sys.executable} -m pip install iterm2"
 _ALLOW = "iTerm2 > Settings > General > Magic > Enable Python API"
@@ -47,12 +47,12 @@ class ITerm2:
 
     def open(self, launch: Launch, place: Placement) -> Pane:
         title = launch.title or Path(launch.argv[0]).name
-        with handed_over(launch) as words:
-            line = shlex.join(words)
+        with handed_over(launch) as argv:
+            line = shlex.join(argv)
 
             async def opened(app: Any) -> str:
                 session = await self._new_session(app, line, place)
-                with suppress(Exception):  # its program may have ended already
+                with suppress(Exception):  # the program may have ended already
                     await session.async_set_name(title)
                 return str(session.session_id)
 
@@ -60,14 +60,14 @@ class ITerm2:
 
     def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
         async def living(app: Any) -> dict[Pane, LivePane]:
-            found: dict[Pane, LivePane] = {}
+            alive: dict[Pane, LivePane] = {}
             for pane in panes:
                 session = app.get_session_by_id(pane.id)
                 if session is not None:
-                    with suppress(Exception):  # it has ended since
+                    with suppress(Exception):  # it ended meanwhile
                         pid = await session.async_get_variable("pid")
-                        found[pane] = LivePane(int(pid) if pid else None)
-            return found
+                        alive[pane] = LivePane(int(pid) if pid else None)
+            return alive
 
         if not panes:
             return {}
@@ -105,7 +105,7 @@ class ITerm2:
             lines = await session.async_get_contents(info.overflow, count)
             return [line.string for line in lines]
 
-        # An empty cell is a NUL.
+        # iTerm2 reports an empty cell as NUL.
         lines = [line.replace("\0", " ").rstrip() for line in self._asked(read)]
         return "\n".join(lines).rstrip("\n")
 
@@ -143,7 +143,7 @@ class ITerm2:
 
         async def asked() -> T:
             connection = await api.Connection.async_create()
-            # The application that it keeps belongs to a connection that is closed.
+            # The cached application belongs to a connection that is closed.
             api.app.invalidate_app()
             return await task(await api.async_get_app(connection))
 
@@ -152,15 +152,15 @@ class ITerm2:
         except ProngError:
             raise
         except OSError as error:
-            said = error.strerror or str(error)
-            raise Unavailable(f"no iTerm2 answers: {said}", hint=f"switch on: {_ALLOW}") from None
-        except Exception as error:  # noqa: BLE001 -- whatever its package raises
+            reason = error.strerror or str(error)
+            raise Unavailable(f"no iTerm2 answers: {reason}", hint=f"switch on: {_ALLOW}") from None
+        except Exception as error:  # noqa: BLE001 -- the package may raise anything
             message = f"iTerm2 failed: {type(error).__name__}: {error}"
             raise External(message, hint=f"look at: {_ALLOW}") from None
 
 
 async def _nothing(_: Any) -> None:
-    """Asks only whether it answers."""
+    """Do nothing; connecting is the test."""
 
 
 def _session(app: Any, pane: Pane) -> Any:

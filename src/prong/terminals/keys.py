@@ -1,4 +1,4 @@
-"""The names of keys, the same for every terminal: those that tmux uses."""
+"""Key names, the same for every terminal: those of tmux."""
 
 from __future__ import annotations
 
@@ -43,28 +43,28 @@ _HINT = f"a single character, C-c, M-x, or one of {', '.join([*_NAMED, *_ALSO])}
 
 
 def named(name: str) -> str:
-    """The name as tmux knows it. Raises `UsageError` for one that no key has."""
+    """Return tmux's name of a key. Raises `UsageError` for an unknown one."""
     name = _ALSO.get(name, name)
     typed(name)
     return name
 
 
 def typed(name: str) -> str:
-    """What a terminal sends to its program when the key is pressed."""
+    """Return the characters that a terminal sends when the key is pressed."""
     name = _ALSO.get(name, name)
     if name in _NAMED:
         return _NAMED[name]
     if len(name) == 1 and name.isprintable():
         return name
-    if found := _CONTROL.fullmatch(name):
-        return chr(ord(found[1].upper()) & 0x1F)
+    if match := _CONTROL.fullmatch(name):
+        return chr(ord(match[1].upper()) & 0x1F)
     if name.startswith("M-") and len(name) > 2:
         return "\x1b" + typed(name[2:])
     raise UsageError(f"unknown key {name!r}", hint=_HINT)
 
 
 def pasted(text: str) -> str:
-    """A text without what would end a bracketed paste, so that none of it is taken as keys."""
-    while _PASTE_END.search(text):  # taking one away may put another together
+    """Remove end-of-paste sequences, so that no part of a bracketed paste acts as keys."""
+    while _PASTE_END.search(text):  # removing one may form another
         text = _PASTE_END.sub("", text)
     return text

@@ -1,7 +1,7 @@
-"""kitty, by its remote control protocol, spoken directly: its own client takes half a second.
+"""kitty, through its remote control protocol; starting its own client would take half a second.
 
-kitty must listen on a socket, which it does not by itself; it tells the programs in it where
-(KITTY_LISTEN_ON). A socket that is named in kitty.conf gets the pid of that kitty at its end.
+kitty must be configured to listen on a socket, whose address programs in it find in
+KITTY_LISTEN_ON. kitty appends its pid to the path of a socket named in kitty.conf.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ SETTINGS = "allow_remote_control socket-only\nlisten_on unix:/tmp/kitty"
 _HINT = f"write into kitty.conf, then restart kitty: {SETTINGS.replace(chr(10), '; ')}"
 _BEGIN, _END = b"\x1bP@kitty-cmd", b"\x1b\\"
 _VERSION = (0, 26, 0)
-"""Of the protocol as it is used here. Every kitty from there on understands it."""
+"""Protocol version of our messages, understood by this and every later kitty."""
 _KINDS = {Placement.SPLIT: "window", Placement.TAB: "tab", Placement.WINDOW: "os-window"}
 _PIECE = 36 * 1024
-"""How much text goes into one message: kitty hangs up when it is sent much more at once."""
+"""Bytes per message: kitty closes the connection when it gets much more at once."""
 
 
 class Kitty:
@@ -59,29 +59,29 @@ class Kitty:
             raise Unavailable("kitty does not listen on a socket", hint=_HINT)
         server = _found(self._listens)
         title = launch.title or Path(launch.argv[0]).name
-        with handed_over(launch) as words:
-            wanted: dict[str, Any] = {
-                "args": list(words),
+        with handed_over(launch) as argv:
+            options: dict[str, Any] = {
+                "args": list(argv),
                 "cwd": str(launch.cwd),
                 "type": _KINDS[place],
                 "window_title": title,
                 "keep_focus": True,
             }
             if place is Placement.TAB:
-                wanted["tab_title"] = title
+                options["tab_title"] = title
             if place is Placement.SPLIT:
-                wanted["location"] = "vsplit"
+                options["location"] = "vsplit"
             if self.is_here and place is not Placement.WINDOW:
-                wanted["match"] = f"window_id:{self._environ['KITTY_WINDOW_ID']}"
-            return Pane(self.name, str(_asked(server, "launch", wanted)), server)
+                options["match"] = f"window_id:{self._environ['KITTY_WINDOW_ID']}"
+            return Pane(self.name, str(_asked(server, "launch", options)), server)
 
     def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
-        found: dict[Pane, LivePane] = {}
+        alive: dict[Pane, LivePane] = {}
         for server in dict.fromkeys(pane.server for pane in panes):
             living = _living(server)
-            here = (pane for pane in panes if pane.server == server and pane.id in living)
-            found.update((pane, LivePane(living[pane.id])) for pane in here)
-        return found
+            running = (pane for pane in panes if pane.server == server and pane.id in living)
+            alive.update((pane, LivePane(living[pane.id])) for pane in running)
+        return alive
 
     def close(self, pane: Pane) -> None:
         with suppress(NotFound, Unavailable):
@@ -89,7 +89,7 @@ class Kitty:
 
     def send(self, pane: Pane, text: str) -> None:
         data = keys.pasted(text).encode("utf-8", "surrogateescape")
-        # Versions that do not know `bracketed_paste` pass over it.
+        # Versions without `bracketed_paste` ignore it.
         _sent(pane, data, {"bracketed_paste": "auto"})
 
     def key(self, pane: Pane, *names: str) -> None:
@@ -112,13 +112,13 @@ def _sent(pane: Pane, data: bytes, how: Mapping[str, Any]) -> None:
     for start in range(0, len(data), _PIECE):
         piece = base64.b64encode(data[start : start + _PIECE]).decode()
         text = _message("send-text", {**_match(pane), **how, "data": f"base64:{piece}"})
-        # kitty never answers to a text, but all on one connection goes in order: after the
-        # question for the window, which fails when it is not there, the text has been taken.
+        # kitty sends no reply to send-text. A query on the same connection does get one, fails
+        # if the window is gone, and is answered only after the text was processed.
         _asked(pane.server, "get-text", {**_match(pane), "extent": "selection"}, before=text)
 
 
 def _living(server: str | None) -> dict[str, int]:
-    """The windows of a kitty, each with the pid of its program; none when kitty is gone."""
+    """Map the windows of a kitty to their programs' pids; empty when kitty is gone."""
     try:
         answer = json.loads(_asked(server, "ls", {}))
     except Unavailable:
@@ -139,11 +139,11 @@ def _message(command: str, payload: Mapping[str, Any], *, answered: bool = False
 def _asked(
     server: str | None, command: str, payload: Mapping[str, Any], before: bytes = b""
 ) -> Any:
-    """What kitty answers. Raises `NotFound` when it does not have the window."""
+    """Send a command and return kitty's reply. Raises `NotFound` when the window is gone."""
     try:
         with _connected(server or "") as connection:
             connection.sendall(before + _message(command, payload, answered=True))
-            answer = cast(dict[str, Any], json.loads(_read(connection)))
+            reply = cast(dict[str, Any], json.loads(_read(connection)))
     except TimeoutError:
         message = f"kitty did not answer in {PATIENCE} s"
         raise External(message, hint="check whether kitty still responds") from None
@@ -152,12 +152,12 @@ def _asked(
         raise Unavailable(message, hint=_HINT) from None
     except ValueError:
         raise External(f"kitty gave no answer to {command}", hint=_HINT) from None
-    if answer.get("ok"):
-        return answer.get("data")
-    said = str(answer.get("error", ""))
-    if "No matching" in said:
-        raise NotFound(f"kitty has no such window: {said}", hint="prong ps")
-    raise External(f"kitty failed to {command}: {said}", hint=_HINT, command=command)
+    if reply.get("ok"):
+        return reply.get("data")
+    error_text = str(reply.get("error", ""))
+    if "No matching" in error_text:
+        raise NotFound(f"kitty has no such window: {error_text}", hint="prong ps")
+    raise External(f"kitty failed to {command}: {error_text}", hint=_HINT, command=command)
 
 
 def _read(connection: socket.socket) -> bytes:
@@ -186,7 +186,7 @@ def _connected(server: str) -> socket.socket:
 
 
 def _found(listens: str) -> str:
-    """The address with the pid at its end, when that is the one there is: the newest of them."""
+    """Return the address, with the pid of the newest running kitty appended if there is one."""
     kind, _, place = listens.partition(":")
     if kind != "unix" or place.startswith("@") or Path(place).exists():
         return listens
@@ -195,12 +195,12 @@ def _found(listens: str) -> str:
 
 
 def _numbered(path: Path) -> Iterator[tuple[float, str]]:
-    """The sockets of kitties that run, by age."""
+    """Yield the sockets of running kitties, each after its modification time."""
     with suppress(OSError):
         for file in path.parent.glob(f"{path.name}-*"):
-            number = file.name.removeprefix(f"{path.name}-")
+            pid = file.name.removeprefix(f"{path.name}-")
             status = file.stat()
-            if number.isdigit() and stat.S_ISSOCK(status.st_mode) and _runs(int(number)):
+            if pid.isdigit() and stat.S_ISSOCK(status.st_mode) and _runs(int(pid)):
                 yield status.st_mtime, str(file)
 
 

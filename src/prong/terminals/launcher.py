@@ -1,7 +1,7 @@
-"""The first program in every pane that prong opens: it becomes the one that was asked for.
+"""The first program in every pane: reads a launch file and becomes the program named in it.
 
-It is run by its path, with nothing but the standard library: `python -I -S launcher.py FILE`.
-`prong.terminals.handover` writes the file and tells why.
+Run by path, with the standard library only: `python -I -S launcher.py FILE`.
+`prong.terminals.handover` writes the file and explains why.
 """
 
 import os
@@ -22,7 +22,7 @@ def main(path: str) -> None:
     try:
         os.chdir(folder)
         os.environb[b"PWD"] = folder
-        os.execvp(argv[0], argv)  # noqa: S606 -- that is what it is for
+        os.execvp(argv[0], argv)  # noqa: S606 -- the purpose of this file
     except OSError as error:
         subject = folder if error.filename == folder else argv[0]
         sys.stderr.write(f"prong: cannot start {os.fsdecode(subject)!r}: {error.strerror}\n")

@@ -1,4 +1,4 @@
-"""No terminal: a command to type or paste somewhere. The pane's id is the command."""
+"""A command to paste into any shell instead of a pane. The pane's id is the command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Print:
         return None
 
     def open(self, launch: Launch, place: Placement) -> Pane:
-        """Nothing is started. What the calling shell has set anyway is not in the command."""
+        """Return the command, without the variables that the calling shell already has."""
         unset = [word for name in FOREIGN if name in self._environ for word in ("-u", name)]
         pairs = [
             f"{name}={value}"
@@ -40,4 +40,4 @@ class Print:
         return {}
 
     def close(self, pane: Pane) -> None:
-        """Nobody knows where the command was used."""
+        """Do nothing: prong does not know where the command was run."""

@@ -1,4 +1,4 @@
-"""Running a terminal's own command-line program."""
+"""Run the command-line program of a terminal."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 from prong.errors import External, Unavailable
 
 PATIENCE = 10
-"""How many seconds a terminal may take to answer: one that is stopped never does."""
+"""Timeout in seconds: a suspended terminal never answers."""
 
 
 class ProgramResult(NamedTuple):
-    """What a run of the program gave."""
+    """Exit status and output of a finished program."""
 
     argv: tuple[str, ...]
     status: int
@@ -25,9 +25,9 @@ class ProgramResult(NamedTuple):
         return self.status == 0
 
     def error(self, hint: str) -> External:
-        first = next((line for line in self.complaint.splitlines() if line.strip()), "")
+        reason = next((line for line in self.complaint.splitlines() if line.strip()), "")
         return External(
-            f"{self.argv[0]} failed: {first or f'status {self.status}'}",
+            f"{self.argv[0]} failed: {reason or f'status {self.status}'}",
             hint=hint,
             argv=list(self.argv),
             status=self.status,
@@ -36,9 +36,9 @@ class ProgramResult(NamedTuple):
 
 
 def run(argv: Sequence[str], environ: Mapping[str, str], given: str = "") -> ProgramResult:
-    """Run it to its end, with a text on its standard input."""
+    """Run a program to its end, with text on its standard input."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             argv,
             env=environ,
             input=given.encode("utf-8", "surrogateescape"),
@@ -56,5 +56,5 @@ def run(argv: Sequence[str], environ: Mapping[str, str], given: str = "") -> Pro
             hint="check whether the terminal still responds",
             argv=list(argv),
         ) from None
-    output, complaint = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
-    return ProgramResult(tuple(argv), done.returncode, output, complaint)
+    output, complaint = (text.decode("utf-8", "replace") for text in (result.stdout, result.stderr))
+    return ProgramResult(tuple(argv), result.returncode, output, complaint)

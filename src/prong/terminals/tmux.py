@@ -1,7 +1,7 @@
-"""tmux. Where prong itself does not run in it, panes go into a detached session `prong`.
+"""tmux. Outside tmux, panes go into a detached session named `prong`.
 
-Its server is the one around this process, else the socket that PRONG_TMUX_SOCKET names, else the
-user's own. Ids of panes begin anew with each server: who stored one compares the pid, too.
+The server is the one around this process, else the socket in PRONG_TMUX_SOCKET, else the user's
+default server. Pane ids restart with each server, so callers that store one also compare the pid.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from prong.terminals.programs import ProgramResult, run
 
 SOCKET = "PRONG_TMUX_SOCKET"
 SESSION = "prong"
-"""Where panes are when this process is in no tmux."""
+"""Session for new panes when this process is not in tmux."""
 _SIZE = ("-x", "200", "-y", "50")
-"""Of that session, until somebody looks at it."""
+"""Size of that session until a client attaches."""
 _WHICH = "#{pane_id} #{socket_path}"
 _NOT_FOR_ALL = ("CLAUDE", "ANTHROPIC_", "CODEX_", "OPENAI_", "PRONG_")
-"""How variables begin that a new server must not get: it would hand them to all later panes."""
+"""Prefixes of variables kept from a new server, which would pass them on to all later panes."""
 _NO_SERVER = ("no server running", "error connecting to", "server exited", "no current target")
 _NO_SESSION = (*_NO_SERVER, "can't find session")
 _NO_PANE = (*_NO_SERVER, "can't find pane", "can't find window", "can't find session")
@@ -37,65 +37,65 @@ class Tmux:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        wanted = environ.get(SOCKET) or None
-        around = environ.get("TMUX", "").rsplit(",", 2)[0]
-        # A socket that is not there is one of a server that has ended, or of another machine.
-        is_inside = self.name in detect.inside(environ) and Path(around).exists()
-        self._is_here = is_inside and (wanted is None or _same(wanted, around))
-        self._socket = around if self._is_here else wanted
+        chosen = environ.get(SOCKET) or None
+        surrounding = environ.get("TMUX", "").rsplit(",", 2)[0]
+        # A missing socket belongs to a server that has ended, or to another machine.
+        is_inside = self.name in detect.inside(environ) and Path(surrounding).exists()
+        self._is_here = is_inside and (chosen is None or _same(chosen, surrounding))
+        self._socket = surrounding if self._is_here else chosen
 
     @property
     def is_here(self) -> bool:
         return self._is_here
 
     def problem(self) -> str | None:
-        import shutil  # who only looks at panes need not wait for it
+        import shutil  # slow to import, and rarely needed
 
-        found = shutil.which("tmux", path=self._environ.get("PATH"))
-        return None if found else "tmux is not installed"
+        program = shutil.which("tmux", path=self._environ.get("PATH"))
+        return None if program else "tmux is not installed"
 
     def open(self, launch: Launch, place: Placement) -> Pane:
-        with handed_over(launch) as words:
+        with handed_over(launch) as argv:
             if not self._is_here:
-                return self._opened(self._detached(launch, words))
+                return self._opened(self._detached(launch, argv))
             if place is Placement.SPLIT:
-                split = self._split(launch, words)
+                split = self._split(launch, argv)
                 if "no space for new pane" not in split.complaint:
                     return self._opened(split)
-            return self._opened(self._window("", launch, words))
+            return self._opened(self._window("", launch, argv))
 
     def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
-        found: dict[Pane, LivePane] = {}
+        alive: dict[Pane, LivePane] = {}
         for server in dict.fromkeys(pane.server for pane in panes):
             living = self._living(server)
-            here = (pane for pane in panes if pane.server == server and pane.id in living)
-            found.update((pane, LivePane(living[pane.id])) for pane in here)
-        return found
+            running = (pane for pane in panes if pane.server == server and pane.id in living)
+            alive.update((pane, LivePane(living[pane.id])) for pane in running)
+        return alive
 
     def close(self, pane: Pane) -> None:
-        answer = self._run(pane.server, "kill-pane", "-t", pane.id)
-        if not answer.ok and not _says(answer, _NO_PANE):
-            raise answer.error(_HINT)
+        result = self._run(pane.server, "kill-pane", "-t", pane.id)
+        if not result.ok and not _says(result, _NO_PANE):
+            raise result.error(_HINT)
 
     def send(self, pane: Pane, text: str) -> None:
         text = keys.pasted(text)
         if not text:
             return
         buffer = f"prong-{uuid.uuid4().hex}"
-        answer = self._run(
+        result = self._run(
             pane.server,
             *("load-buffer", "-b", buffer, "-", ";"),
             *("paste-buffer", "-p", "-r", "-d", "-b", buffer, "-t", pane.id),
             given=text,
         )
-        if not answer.ok:
+        if not result.ok:
             self._run(pane.server, "delete-buffer", "-b", buffer)
-            raise self._failed(answer, pane)
+            raise self._failed(result, pane)
 
     def key(self, pane: Pane, *names: str) -> None:
-        words = [_word(keys.named(name)) for name in names]
-        if words:
-            self._expect(pane, "send-keys", "-t", pane.id, "--", *words)
+        arguments = [_word(keys.named(name)) for name in names]
+        if arguments:
+            self._expect(pane, "send-keys", "-t", pane.id, "--", *arguments)
 
     def capture(self, pane: Pane, *, history: bool = False) -> str:
         start = ("-S", "-") if history else ()
@@ -103,16 +103,16 @@ class Tmux:
         return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n")
 
     def cursor_column(self, pane: Pane) -> int:
-        told = self._expect(pane, "display-message", "-p", "-t", pane.id, "#{cursor_x}").strip()
-        if not told.isdigit():  # of a pane that is gone nothing is told
+        column = self._expect(pane, "display-message", "-p", "-t", pane.id, "#{cursor_x}").strip()
+        if not column.isdigit():  # empty when the pane is gone
             raise NotFound(f"pane {pane} no longer exists", hint="prong ps")
-        return int(told)
+        return int(column)
 
     def exit_code(self, pane: Pane) -> int | None:
         dead, status, signal = self._end(pane)
         if dead and not status and not signal:
-            # tmux sometimes sleeps through the end of a program (seen with 3.3a, mostly in a new
-            # server). The end of another one wakes it up, and it then looks at all of them.
+            # tmux sometimes misses the end of a program (seen with 3.3a, mostly in a new server).
+            # When another program ends, it checks all of them.
             _, status, signal = self._end(pane, "run-shell", "true", ";")
         if status:
             return int(status)
@@ -122,41 +122,41 @@ class Tmux:
         if not self._is_here or not _same(pane.server, self._socket):
             hint = f"TMUX= {' '.join(self.attaching(pane).argv)}"
             raise Unsupported("the pane is in another tmux server", hint=hint)
-        answer = self._run(
+        result = self._run(
             pane.server,
             *("select-window", "-t", pane.id, ";", "select-pane", "-t", pane.id),
             *(";", "switch-client", "-t", pane.id),
         )
-        # Whoever comes back to a session that nobody looks at finds it there.
-        if not answer.ok and not _says(answer, ("no current client",)):
-            raise self._failed(answer, pane)
+        # Without a client, the pane stays selected for whoever attaches next.
+        if not result.ok and not _says(result, ("no current client",)):
+            raise self._failed(result, pane)
 
     def attaching(self, pane: Pane) -> Launch:
-        # TMUX is empty so that it may be inside of another one.
+        # tmux refuses to attach inside another tmux unless TMUX is empty.
         argv = ("tmux", *_socket(pane.server), "attach-session", "-t", pane.id)
         return Launch(argv, _working_folder(), {"TMUX": ""})
 
     # -- opening ----------------------------------------------------------------------------------
 
     def _split(self, launch: Launch, words: Sequence[str]) -> ProgramResult:
-        # The new pane can only be named while it is the current one; then the person gets back.
-        beside = self._environ["TMUX_PANE"]
+        # A pane can only be named while it is selected; `last-pane` then restores the focus.
+        target = self._environ["TMUX_PANE"]
         return self._run(
             self._socket,
-            *("split-window", "-h", "-t", beside, "-P", "-F", _WHICH, *_folder(launch), *words),
+            *("split-window", "-h", "-t", target, "-P", "-F", _WHICH, *_folder(launch), *words),
             *(";", "set-option", "-p", "remain-on-exit", "on"),
             *(";", "select-pane", "-T", _title(launch)),
             *(";", "last-pane"),
         )
 
     def _window(self, session: str, launch: Launch, words: Sequence[str]) -> ProgramResult:
-        """A window behind the others. It has a name of its own until its options are set."""
+        """Open a window in the background, under a unique name until its options are set."""
         mark = f"prong-{uuid.uuid4().hex}"
         window = f"{session}:={mark}"
-        beside = ("-t", f"{session}:") if session else ()
+        target = ("-t", f"{session}:") if session else ()
         return self._run(
             self._socket,
-            *("new-window", "-d", *beside, "-n", mark, "-P", "-F", _WHICH),
+            *("new-window", "-d", *target, "-n", mark, "-P", "-F", _WHICH),
             *(*_folder(launch), *words),
             *(";", "set-option", "-p", "-t", window, "remain-on-exit", "on"),
             *(";", "rename-window", "-t", window, _title(launch)),
@@ -164,17 +164,17 @@ class Tmux:
 
     def _detached(self, launch: Launch, words: Sequence[str]) -> ProgramResult:
         session = f"={SESSION}"
-        answer = self._window(session, launch, words)
-        if answer.ok or not _says(answer, _NO_SESSION):
-            return answer
-        answer = self._run(
+        result = self._window(session, launch, words)
+        if result.ok or not _says(result, _NO_SESSION):
+            return result
+        result = self._run(
             self._socket,
             *("new-session", "-d", "-s", SESSION, "-n", _title(launch), *_SIZE),
             *("-P", "-F", _WHICH, *_folder(launch), *words),
             *(";", "set-option", "-p", "-t", f"{session}:", "remain-on-exit", "on"),
         )
-        # Somebody else was faster.
-        return self._window(session, launch, words) if _says(answer, ("duplicate",)) else answer
+        # Another process created the session first.
+        return self._window(session, launch, words) if _says(result, ("duplicate",)) else result
 
     def _opened(self, answer: ProgramResult) -> Pane:
         name, _, server = answer.output.rstrip("\n").partition(" ")
@@ -182,33 +182,33 @@ class Tmux:
             raise answer.error(_HINT)
         return Pane(self.name, name, server or self._socket)
 
-    # -- asking -----------------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------------
 
     def _living(self, server: str | None) -> dict[str, int]:
-        told = "#{pane_dead} #{pane_id} #{pane_pid}"
-        answer = self._run(server, "list-panes", "-a", "-F", told)
-        if not answer.ok:
-            if _says(answer, _NO_SERVER) and not _is_closed_to_us(server):
+        columns = "#{pane_dead} #{pane_id} #{pane_pid}"
+        result = self._run(server, "list-panes", "-a", "-F", columns)
+        if not result.ok:
+            if _says(result, _NO_SERVER) and not _is_closed_to_us(server):
                 return {}
-            raise answer.error(_HINT)
-        lines = (line.split(" ") for line in answer.output.splitlines())
+            raise result.error(_HINT)
+        lines = (line.split(" ") for line in result.output.splitlines())
         return {name: int(pid) for dead, name, pid in lines if dead != "1"}
 
     def _end(self, pane: Pane, *before: str) -> tuple[bool, str, str]:
-        """Whether its program is over, with its status, or with the signal that ended it."""
-        told = "#{pane_id} #{pane_dead} #{pane_dead_status} #{pane_dead_signal}"
-        answer = self._run(pane.server, *before, "display-message", "-p", "-t", pane.id, told)
-        if not answer.ok and not _says(answer, _NO_PANE):
-            raise answer.error(_HINT)
-        # Of a pane that is gone there is no error: the answer is about none, or about another.
-        name, dead, status, signal = (*answer.output.rstrip("\n").split(" "), "", "", "", "")[:4]
+        """Return whether the program has ended, its exit status, and the signal that ended it."""
+        columns = "#{pane_id} #{pane_dead} #{pane_dead_status} #{pane_dead_signal}"
+        result = self._run(pane.server, *before, "display-message", "-p", "-t", pane.id, columns)
+        if not result.ok and not _says(result, _NO_PANE):
+            raise result.error(_HINT)
+        # A missing pane is no error: tmux answers for no pane, or for another one.
+        name, dead, status, signal = (*result.output.rstrip("\n").split(" "), "", "", "", "")[:4]
         return (True, status, signal) if name == pane.id and dead == "1" else (False, "", "")
 
     def _expect(self, pane: Pane, *arguments: str) -> str:
-        answer = self._run(pane.server, *arguments)
-        if not answer.ok:
-            raise self._failed(answer, pane)
-        return answer.output
+        result = self._run(pane.server, *arguments)
+        if not result.ok:
+            raise self._failed(result, pane)
+        return result.output
 
     def _failed(self, answer: ProgramResult, pane: Pane) -> NotFound | External:
         if _says(answer, _NO_PANE):
@@ -216,20 +216,20 @@ class Tmux:
         return answer.error(_HINT)
 
     def _run(self, server: str | None, *arguments: str, given: str = "") -> ProgramResult:
-        left_out = () if server == self._socket and self._is_here else ("TMUX", "TMUX_PANE")
+        hidden = () if server == self._socket and self._is_here else ("TMUX", "TMUX_PANE")
         environ = {
             name: value
             for name, value in self._environ.items()
-            if name not in left_out and not name.startswith(_NOT_FOR_ALL)
+            if name not in hidden and not name.startswith(_NOT_FOR_ALL)
         }
-        # -u: what is captured is UTF-8, whatever the locale of this process.
+        # -u: capture UTF-8 whatever the locale of this process.
         return run(("tmux", "-u", *_socket(server), *arguments), environ, given)
 
 
 def _working_folder() -> Path:
     try:
         return Path.cwd()
-    except FileNotFoundError:  # it was removed under us
+    except FileNotFoundError:  # deleted while in use
         return Path("/")
 
 
@@ -246,13 +246,13 @@ def _title(launch: Launch) -> str:
 
 
 def _text(text: str) -> str:
-    """A text in which tmux shall look for nothing: no `#(command)`, no control character."""
-    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    """Escape text for tmux: no `#(command)`, no control characters."""
+    printable = "".join(character if character.isprintable() else " " for character in text)
     return _word(printable.replace("#", "##"))
 
 
 def _word(text: str) -> str:
-    """A `;` at the end of a word would begin another command."""
+    """Escape a trailing `;`, which would start another command."""
     return f"{text[:-1]}\\;" if text.endswith(";") else text
 
 

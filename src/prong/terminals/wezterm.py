@@ -1,4 +1,4 @@
-"""WezTerm, by `wezterm cli`. Its list of panes tells no pids."""
+"""WezTerm, through `wezterm cli`, whose list of panes has no pids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from prong.terminals.programs import ProgramResult, run
 _SOCKET = "WEZTERM_UNIX_SOCKET"
 _HINT = "`wezterm cli list` tells whether a WezTerm answers; start one, or choose --terminal tmux"
 _PIECE = 1000
-"""How many bytes are pasted at once: more than 1024 were reported to be cut off."""
+"""Bytes per paste: input beyond 1024 bytes was reported to be cut off."""
 _NO_PANE = ("no such pane", "pane not found", "invalid pane", "not found in")
 _NO_SERVER = ("failed to connect", "Connection refused", "No such file or directory")
 
@@ -35,41 +35,41 @@ class WezTerm:
     def problem(self) -> str | None:
         if shutil.which("wezterm", path=self._environ.get("PATH")) is None:
             return "wezterm is not installed"
-        answer = self._run(self._environ.get(_SOCKET), "list", "--format", "json")
-        return None if answer.ok else f"no WezTerm answers: {answer.complaint.strip()[-200:]}"
+        result = self._run(self._environ.get(_SOCKET), "list", "--format", "json")
+        return None if result.ok else f"no WezTerm answers: {result.complaint.strip()[-200:]}"
 
     def open(self, launch: Launch, place: Placement) -> Pane:
         server = self._environ.get(_SOCKET) or None
-        beside = ("--pane-id", self._environ["WEZTERM_PANE"]) if self.is_here else ()
+        target = ("--pane-id", self._environ["WEZTERM_PANE"]) if self.is_here else ()
         folder = ("--cwd", str(launch.cwd))
-        with handed_over(launch) as words:
-            if place is Placement.SPLIT and beside:
-                arguments = ("split-pane", "--right", *beside)
-            elif place is Placement.TAB and beside:
-                arguments = ("spawn", *beside)
+        with handed_over(launch) as argv:
+            if place is Placement.SPLIT and target:
+                arguments = ("split-pane", "--right", *target)
+            elif place is Placement.TAB and target:
+                arguments = ("spawn", *target)
             else:
                 arguments = ("spawn", "--new-window")
-            answer = self._run(server, *arguments, *folder, "--", *words)
-            if not answer.ok:
-                raise self._failed(answer)
-            pane = Pane(self.name, answer.output.strip(), server)
+            result = self._run(server, *arguments, *folder, "--", *argv)
+            if not result.ok:
+                raise self._failed(result)
+            pane = Pane(self.name, result.output.strip(), server)
         if launch.title and place is not Placement.SPLIT:
-            # Only a name; versions that cannot set it still have opened the pane.
+            # Versions that cannot set a title have opened the pane anyway.
             self._run(server, "set-tab-title", "--pane-id", pane.id, "--", launch.title)
         return pane
 
     def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
-        found: dict[Pane, LivePane] = {}
+        alive: dict[Pane, LivePane] = {}
         for server in dict.fromkeys(pane.server for pane in panes):
             living = {str(entry["pane_id"]) for entry in self._listed(server)}
-            here = (pane for pane in panes if pane.server == server and pane.id in living)
-            found.update((pane, LivePane()) for pane in here)
-        return found
+            running = (pane for pane in panes if pane.server == server and pane.id in living)
+            alive.update((pane, LivePane()) for pane in running)
+        return alive
 
     def close(self, pane: Pane) -> None:
-        answer = self._run(pane.server, "kill-pane", "--pane-id", pane.id)
-        if not answer.ok and pane in self.alive([pane]):
-            raise self._failed(answer)
+        result = self._run(pane.server, "kill-pane", "--pane-id", pane.id)
+        if not result.ok and pane in self.alive([pane]):
+            raise self._failed(result)
 
     def send(self, pane: Pane, text: str) -> None:
         for piece in _pieces(keys.pasted(text)):
@@ -88,22 +88,22 @@ class WezTerm:
         self._expect(pane, "activate-pane")
 
     def _listed(self, server: str | None) -> list[dict[str, Any]]:
-        """All panes; none when no WezTerm runs."""
-        answer = self._run(server, "list", "--format", "json")
-        if not answer.ok:
-            if any(message in answer.complaint for message in _NO_SERVER):
+        """Return all panes; empty when no WezTerm runs."""
+        result = self._run(server, "list", "--format", "json")
+        if not result.ok:
+            if any(message in result.complaint for message in _NO_SERVER):
                 return []
-            raise answer.error(_HINT)
+            raise result.error(_HINT)
         try:
-            return cast(list[dict[str, Any]], json.loads(answer.output))
+            return cast(list[dict[str, Any]], json.loads(result.output))
         except ValueError:
             raise External("wezterm cli list gave no JSON", hint=_HINT) from None
 
     def _expect(self, pane: Pane, verb: str, *arguments: str, given: str = "") -> str:
-        answer = self._run(pane.server, verb, "--pane-id", pane.id, *arguments, given=given)
-        if not answer.ok:
-            raise self._failed(answer)
-        return answer.output
+        result = self._run(pane.server, verb, "--pane-id", pane.id, *arguments, given=given)
+        if not result.ok:
+            raise self._failed(result)
+        return result.output
 
     def _failed(self, answer: ProgramResult) -> NotFound | Unavailable | External:
         if any(message in answer.complaint for message in _NO_PANE):
@@ -118,7 +118,7 @@ class WezTerm:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text in parts of at most so many bytes, none of which ends within a character."""
+    """Split text into pieces of at most `_PIECE` bytes, never within a character."""
     data = text.encode("utf-8", "surrogateescape")
     start = 0
     while start < len(data):

@@ -1,1 +1,1 @@
-"""Transcripts in words: what an agent said and did, as text for another one."""
+"""Transcripts as text: for a new agent (seed prompts) and for readers (Markdown)."""

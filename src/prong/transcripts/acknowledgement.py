@@ -1,29 +1,29 @@
-"""The answer to a seed, `Ready.`: recognised when the fork is made, and not shown then."""
+"""Recognize the answer to a seed prompt, `Ready.`, so that it is not shown to users."""
 
 import re
 
 from prong.model.forks import SeedHeader
 
 WORD = "Ready."
-"""What a seed asks for."""
+"""The answer that a seed prompt asks for."""
 
 _LONGEST = 64
-"""An acknowledgement is short."""
+"""Maximum length of an acknowledgement."""
 _DECORATION = r"[\s*_`~\"'“”‘’]*"  # noqa: RUF001
 _READY = re.compile(f"{_DECORATION}ready{_DECORATION}[.!。…]?{_DECORATION}", re.IGNORECASE)
 
 
 def is_ready(text: str) -> bool:
-    """True when the text says nothing but `Ready.`, be it bold, quoted or without the full stop.
+    """Check that the text is just `Ready.`, perhaps bold, quoted or without the full stop.
 
-    A preface or a question after it is an answer that somebody wants to read.
+    With a preface or a follow-up question, it is an answer worth reading.
     """
     return len(text) <= _LONGEST and _READY.fullmatch(text) is not None
 
 
 def acknowledges_seed(prompt: str | None, said: str) -> bool:
-    """Whether a prompt is a seed, and nothing but `Ready.` was said to it.
+    """Check that a prompt is a seed and the answer just `Ready.`.
 
-    Nobody asked that, and nobody wants to read it as the last words of a session.
+    Such an exchange is of no interest as the last words of a session.
     """
     return prompt is not None and SeedHeader.parse(prompt) is not None and is_ready(said)

@@ -1,4 +1,4 @@
-"""A transcript as blocks: what was said, and each tool call together with its result."""
+"""A transcript as blocks: messages, and tool calls paired with their results."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from prong.model.record import Record, replace
 from prong.model.sessions import Message, Role, Tool
 
 BlockRole = Role | Literal["system", "error", "note"]
-"""A note is prong's own word about the transcript."""
+"""`note` is a remark by prong about the transcript."""
 
 NONCE_LENGTH = 8
 _PICTURES = (
@@ -23,23 +23,23 @@ _BRACKETS = {ord("["): "\\u005b", ord("]"): "\\u005d"}
 
 
 class Block(Record, frozen=True):
-    """One block of a transcript. Unlike a message it can be of the roles that no store has."""
+    """One block of a transcript. It may have a role that no stored message has."""
 
     role: BlockRole
     text: str = ""
     turn: int | None = None
     tool: Tool | None = None
-    """For the role `tool`: the call and its result, without their id."""
+    """For the role `tool`: the call and its result, without an id."""
 
     @property
     def size(self) -> int:
-        """How many characters it takes when it is written."""
+        """Number of characters when written."""
         parts = list(self.parts())
         contents = sum(1 + len(part.content) for part in parts if part.content is not None)
         return sum(NONCE_LENGTH + len(part.tag) + 3 for part in parts) + contents + len(parts) - 1
 
     def written(self, nonce: str) -> Iterator[str]:
-        """The pieces of its text. The nonce makes tags that no content can contain."""
+        """Yield the text in pieces. The nonce makes the tags distinct from any content."""
         for number, part in enumerate(self.parts()):
             if number:
                 yield "\n"
@@ -49,25 +49,25 @@ class Block(Record, frozen=True):
                 yield part.content
 
     def parts(self) -> "Iterator[Part]":
-        """Its tags and what stands below them."""
-        words = [f"role={self.role}"]
+        """Yield the tags and the content below each."""
+        attributes = [f"role={self.role}"]
         if self.turn is not None:
-            words.append(f"turn={self.turn}")
+            attributes.append(f"turn={self.turn}")
         tool = self.tool
         if tool is None:
-            yield Part(" ".join(words), self.text)
+            yield Part(" ".join(attributes), self.text)
             return
-        words.append(f"name={_quoted(tool.name)}")
+        attributes.append(f"name={_quoted(tool.name)}")
         if tool.exit_code is not None:
-            words.append(f"exit={tool.exit_code}")
+            attributes.append(f"exit={tool.exit_code}")
         if tool.failed:
-            words.append("failed=yes")
-        # The call was lost, or it had none; the result never came.
+            attributes.append("failed=yes")
+        # Without arguments, or the call was lost; without a result, the tool never finished.
         if not tool.input:
-            words.append("arguments=none")
+            attributes.append("arguments=none")
         if tool.output is None:
-            words.append("result=none")
-        yield Part(" ".join(words), None)
+            attributes.append("result=none")
+        yield Part(" ".join(attributes), None)
         if tool.input:
             yield Part("arguments", tool.input)
         if tool.output is not None:
@@ -75,18 +75,18 @@ class Block(Record, frozen=True):
 
 
 class Part(NamedTuple):
-    """A tag, without the nonce and the brackets, and the text below it."""
+    """A tag, without nonce and brackets, and the text below it."""
 
     tag: str
     content: str | None
 
 
 def collect(messages: Iterable[Message | Block], *, thinking: bool = False) -> list[Block]:
-    """The blocks of a conversation. Calls and results may come apart or already paired.
+    """Return the blocks of a conversation. Calls and results may come separately or paired.
 
-    A message without a turn belongs to the turn before. Thoughts only when asked for.
+    A message without a turn belongs to the previous one's turn. Thinking is included on request.
     """
-    found: list[Block] = []
+    blocks: list[Block] = []
     waiting: dict[tuple[int | None, str], list[int]] = {}
     turn: int | None = None
     for message in messages:
@@ -98,35 +98,35 @@ def collect(messages: Iterable[Message | Block], *, thinking: bool = False) -> l
         if message.role == "tool" and tool is None:
             tool = Tool("", "", output=message.text)
         elif message.text.strip():
-            found.append(Block(role, clean(message.text), turn))
+            blocks.append(Block(role, clean(message.text), turn))
         if tool is None:
             continue
         calls = waiting.get((turn, tool.id))
         if message.role == "tool" and calls:
-            place = calls.pop(0)
-            found[place] = replace(found[place], tool=_joined(found[place].tool, tool))
+            index = calls.pop(0)
+            blocks[index] = replace(blocks[index], tool=_joined(blocks[index].tool, tool))
             continue
         if message.role != "tool" and tool.output is None:
-            waiting.setdefault((turn, tool.id), []).append(len(found))
-        found.append(Block("tool", "", turn, _cleaned(tool)))
-    return found
+            waiting.setdefault((turn, tool.id), []).append(len(blocks))
+        blocks.append(Block("tool", "", turn, _cleaned(tool)))
+    return blocks
 
 
 def clean(text: str) -> str:
-    """The text with control characters made visible, so that a program can take it as input.
+    """Make control characters visible, so that a program can take the text as input.
 
-    Newlines and tabs stay. It is the picture of each that is written: `␀`, `␛`.
+    Newlines and tabs stay; others become their Unicode picture, such as `␀` or `␛`.
     """
     text = text.replace("\r\n", "\n")
     if _CONTROL.search(text):
-        # One at a time: an output may be full of them.
+        # `replace` per character is faster than a regex when an output is full of them.
         for control, picture in _PICTURES.items():
             text = text.replace(control, picture)
     return _SURROGATES.sub(_characters, text)
 
 
 def _characters(found: re.Match[str]) -> str:
-    """Two surrogates that belong together are a character; one alone is none."""
+    """Combine surrogate pairs into characters; replace unpaired surrogates."""
     return found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -137,11 +137,11 @@ def _cleaned(tool: Tool) -> Tool:
 
 
 def _joined(call: Tool | None, result: Tool) -> Tool:
-    known = call or Tool("", "")
+    first = call or Tool("", "")
     result = _cleaned(result)
-    return replace(result, name=known.name or result.name, input=known.input or result.input)
+    return replace(result, name=first.name or result.name, input=first.input or result.input)
 
 
 def _quoted(text: str) -> str:
-    """In quotes, on one line, and without a bracket that could be taken for the tag's."""
+    """Quote as JSON on one line, escaping brackets that could be taken for a tag's."""
     return json.dumps(text, ensure_ascii=False).translate(_BRACKETS)

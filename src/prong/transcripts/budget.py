@@ -1,14 +1,14 @@
-"""How much of a model's window a text takes."""
+"""Estimate how much of a model's context window a text takes."""
 
 from enum import StrEnum
 
 _CHARACTERS_PER_TOKEN = 4
 _NEAR = 80
-"""Per cent of the window from which on there is a warning."""
+"""Percentage of the window at which warnings start."""
 
 
 class BudgetLevel(StrEnum):
-    """How a number of tokens compares with a window."""
+    """The relation of a number of tokens to a context window."""
 
     OK = "ok"
     NEAR = "near"
@@ -17,17 +17,17 @@ class BudgetLevel(StrEnum):
 
 
 def estimate(characters: int) -> int:
-    """About how many tokens a text of this length has, rounded up."""
+    """Estimate the number of tokens in a text of this length, rounded up."""
     return -(-characters // _CHARACTERS_PER_TOKEN)
 
 
 def characters(tokens: int) -> int:
-    """The longest text that is estimated at no more than this."""
+    """Return the length of the longest text estimated at this number of tokens."""
     return tokens * _CHARACTERS_PER_TOKEN
 
 
 def level(tokens: int, window: int | None) -> BudgetLevel:
-    """A full window counts as over: there would be no room for the next prompt."""
+    """Compare tokens with a window. A full one counts as over: the next prompt has no room."""
     if window is None or window <= 0:
         return BudgetLevel.UNKNOWN
     if tokens >= window:
@@ -36,5 +36,5 @@ def level(tokens: int, window: int | None) -> BudgetLevel:
 
 
 def room(window: int) -> int:
-    """The most tokens that leave the level at `ok`; what a seed is trimmed to."""
+    """Return the most tokens for which the level is still `ok`: the limit for seeds."""
     return max((window * _NEAR - 1) // 100, 0)

@@ -1,4 +1,4 @@
-"""A session as Markdown, for people and for search programs to read.
+"""A session as Markdown, for people and for search engines.
 
     # Add rate limiting
 
@@ -26,11 +26,10 @@
 
     > Two tests fail.
 
-The time tells whether a turn of that number is still this one: after a rewind it is another.
+Turn numbers change after a rewind; the time shows whether a number still refers to the same turn.
 
-What comes from the session is quoted or indented, line for line, and what may not be is put on one
-line. So no line of it begins like one of ours, and no block of it, a fence that is never closed for
-example, goes on behind its end.
+Text from the session is quoted or indented line by line, or put on one line. So none of its lines
+looks like a line of ours, and none of its blocks, such as an unclosed fence, runs past its end.
 """
 
 import re
@@ -64,7 +63,7 @@ def document(
     repo: str | None = None,
     mask: Callable[[str], str] = lambda text: text,
 ) -> Iterator[str]:
-    """The pieces of the text. Tool calls come with their results; thoughts are left out."""
+    """Yield the document in pieces. Tool calls include their results; thinking is omitted."""
     page = _Page(session, mask)
     yield f"# {_title(page.line(session.title, _TITLE))}\n\n"
     yield f"Session ID: {page.field(session.id)}\n"
@@ -77,7 +76,7 @@ def document(
 
 
 class _Page:
-    """Where in the session we are: a heading for each turn, a label where the speaker changes."""
+    """A writer of messages, with a heading per turn and a label where the speaker changes."""
 
     def __init__(self, session: Session, mask: Callable[[str], str]) -> None:
         self._mask = mask
@@ -92,8 +91,8 @@ class _Page:
         text = self._text(message.text)
         if message.turn is not None and message.turn != self._turn:
             self._turn, self._begun, self._label = message.turn, True, ""
-            about = self.line(text, _TITLE) if message.role == "user" else ""
-            yield f"\n## Turn {message.turn}{': ' if about else ''}{about}\n"
+            prompt_line = self.line(text, _TITLE) if message.role == "user" else ""
+            yield f"\n## Turn {message.turn}{': ' if prompt_line else ''}{prompt_line}\n"
             if message.time is not None:
                 yield f"\nTime: {_date(message.time)}\n"
         if not self._begun and (text or message.tool is not None):
@@ -113,7 +112,7 @@ class _Page:
         return _one_line(self._text(text))
 
     def line(self, text: str, longest: int) -> str:
-        """Masked before it is cut: half a secret looks like none."""
+        """Put text on one line of limited length. Mask first: half a secret looks like none."""
         return _cut(" ".join(self._text(text).split()), longest)
 
     def _text(self, text: str) -> str:
@@ -121,8 +120,8 @@ class _Page:
 
     def _tool(self, tool: Tool) -> Iterator[str]:
         gist = self.line(tool.gist.removeprefix(self._below), _GIST)
-        words = [_code(self.line(tool.name, _GIST) or "tool"), _code(gist), _outcome(tool)]
-        yield f"\n- {' '.join(word for word in words if word)}\n"
+        parts = [_code(self.line(tool.name, _GIST) or "tool"), _code(gist), _outcome(tool)]
+        yield f"\n- {' '.join(part for part in parts if part)}\n"
         output = self._text(tool.output or "").rstrip()
         if output.strip():
             yield f"\n{_fenced(_shortened(output))}\n"
@@ -133,7 +132,7 @@ def _one_line(text: str) -> str:
 
 
 def _title(text: str) -> str:
-    """Not to be taken for a line of the header by a reader that is not strict about headings."""
+    """Prefix a title that a lenient reader could take for a header field."""
     return f"Title: {text}" if _LIKE_HEADER.match(text) else text or "Untitled"
 
 
@@ -154,16 +153,16 @@ def _quoted(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """A piece of code inside of a line; the ticks around it are more than any in it."""
+    """Format inline code, with a longer run of backticks around it than any inside."""
     if not text:
         return ""
     ticks = "`" * (_longest(text) + 1)
-    room = " " if text[0] == "`" or text[-1] == "`" else ""
-    return f"{ticks}{room}{text}{room}{ticks}"
+    padding = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{ticks}{padding}{text}{padding}{ticks}"
 
 
 def _fenced(text: str) -> str:
-    """A block of code that belongs to the item of a list above it."""
+    """Format a code block that belongs to the list item above it."""
     fence = "`" * max(_longest(text) + 1, 3)
     return "\n".join(f"  {line}".rstrip() for line in (fence, *text.split("\n"), fence))
 
@@ -173,11 +172,11 @@ def _longest(text: str) -> int:
 
 
 def _shortened(text: str) -> str:
-    """The beginning and the end of a long output; the end is where errors stand."""
+    """Shorten a long output to its start and its end, where errors usually are."""
     lines = text.split("\n")
-    left_out = len(lines) - _HEAD_LINES - _TAIL_LINES
-    if left_out > 1:
-        remark = f"[... {left_out:,} lines left out ...]"
+    omitted = len(lines) - _HEAD_LINES - _TAIL_LINES
+    if omitted > 1:
+        remark = f"[... {omitted:,} lines left out ...]"
         lines[_HEAD_LINES:-_TAIL_LINES] = [remark]
     return "\n".join(_cut(line, _LINE) for line in lines)
 

@@ -14,9 +14,9 @@
     </transcript-4f2a91c0>
     what to do with it, once more
 
-Tags and fences carry a number that is made from the transcript and does not occur in it. So no text
-in it can be taken for a tag, whatever it contains, and none of it has to be changed; and the same
-conversation always gives the same seed.
+Tags and fences carry a nonce derived from the transcript that does not occur in it. So no content
+can be mistaken for a tag and none needs escaping, and the same conversation always gives the same
+seed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,13 +34,13 @@ from prong.transcripts.trim import trim
 
 
 class Seed(Record, frozen=True):
-    """A prompt that gives a new session the transcript of another one."""
+    """A prompt that gives a new session the transcript of another."""
 
     text: str
     digest: str
-    """SHA-256 of the transcript, the part between the fences."""
+    """SHA-256 of the transcript between the fences."""
     left_out: str = ""
-    """What had to go to make it fit, in words; empty when everything is there."""
+    """A description of what was omitted to make it fit; empty if nothing was."""
 
     @property
     def characters(self) -> int:
@@ -58,10 +58,10 @@ def build(
     limit_tokens: int | None = None,
     thinking: bool = False,
 ) -> Seed:
-    """Write a conversation down as a prompt, whole, or as much as fits into `limit_tokens`.
+    """Write a conversation as a prompt, whole or trimmed to `limit_tokens`.
 
-    The messages are those before the fork point, calls and results apart or already paired.
-    Raises `UsageError` when it cannot be made to fit.
+    The messages are those before the fork point, calls and results separate or paired. Raises
+    `UsageError` if it cannot be made to fit.
     """
     blocks, left_out = collect(messages, thinking=thinking), ""
     if limit_tokens is not None:
@@ -82,7 +82,7 @@ def build(
 
 
 def _frame(header: SeedHeader, nonce: str, *, thinking: bool) -> tuple[str, str]:
-    """What stands before and after the transcript."""
+    """Return the text before and after the transcript."""
     thoughts = "" if thinking else " The agent's thoughts are left out."
     before = f"""{header}
 
@@ -105,7 +105,7 @@ The transcript ends here. Do nothing with it now: answer with exactly `{WORD}` a
 
 
 def _nonce(blocks: list[Block]) -> str:
-    """A number that follows from the transcript and is not in it."""
+    """Derive a number from the transcript that does not occur in it."""
     texts = [text for block in blocks for part in block.parts() for text in part if text]
     content = sha256()
     for text in texts:

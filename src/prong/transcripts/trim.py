@@ -1,4 +1,4 @@
-"""Making a transcript fit: the first prompt and the newest turns stay, a note names the rest."""
+"""Trim a transcript: keep the first prompt and the newest turns, and note what was omitted."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -9,23 +9,23 @@ from prong.model.sessions import Tool
 from prong.transcripts.blocks import Block
 
 _LEAST = 200
-"""No text of a tool is shortened to fewer characters than that."""
+"""Minimum length in characters of a shortened tool text."""
 _BETWEEN = 2
-"""Characters between two blocks."""
+"""Number of characters between two blocks."""
 _OPENING_ROLES = frozenset(("user", "summary", "system"))
 _JOINER = "\u200d"
 _MODIFIERS = frozenset("\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
 _STEPS = 32
-"""How far a cut is moved at most, to keep the parts of one character together; less than a half
-of what is left of a text."""
+"""Maximum distance by which a cut moves to keep a combined character whole; less than half of a
+shortened text."""
 
 
 class Trimmed(Record, frozen=True):
-    """What is left of a transcript."""
+    """The remaining blocks of a transcript."""
 
     blocks: list[Block]
     left_out: str = ""
-    """What is not there, in words; empty when everything is."""
+    """A description of what was omitted; empty if nothing was."""
 
 
 class _Turn(Record, frozen=True):
@@ -38,28 +38,28 @@ class _Turn(Record, frozen=True):
 
 
 def size(blocks: Sequence[Block]) -> int:
-    """How many characters the blocks take when they are written."""
+    """Return the number of characters that the blocks take when written."""
     return sum(block.size for block in blocks) + _BETWEEN * max(len(blocks) - 1, 0)
 
 
 def trim(blocks: list[Block], limit: int) -> Trimmed:
-    """As much as fits into `limit` characters. Turns are left out whole.
+    """Keep as much as fits into `limit` characters, omitting whole turns.
 
-    Only when the newest turn does not fit, the long texts of its tools lose their middle.
-    Raises `UsageError` when that is not enough.
+    If even the newest turn does not fit, its long tool texts are cut in the middle. Raises
+    `UsageError` if that is not enough.
     """
     if size(blocks) <= limit:
         return Trimmed(blocks)
     turns = _turns(blocks)
     if not turns:
         raise _impossible()
-    head, rest = _opening(turns[0])
-    later = [rest, *turns[1:]]
+    head, remainder = _opening(turns[0])
+    later = [remainder, *turns[1:]]
     start = len(later)
-    taken = size(head) + _BETWEEN
+    used = size(head) + _BETWEEN
     for position in range(len(later) - 1, 0, -1):
-        taken += size(later[position].blocks) + _BETWEEN
-        if taken + _note(_names(later, position)).size > limit:
+        used += size(later[position].blocks) + _BETWEEN
+        if used + _note(_names(later, position)).size > limit:
             break
         start = position
     if start < len(later):
@@ -75,7 +75,7 @@ def trim(blocks: list[Block], limit: int) -> Trimmed:
 
 
 def _turns(blocks: list[Block]) -> list[_Turn]:
-    """What comes before the first number belongs to the first turn."""
+    """Group blocks into turns; blocks before the first number belong to the first turn."""
     turns: list[_Turn] = []
     for block in blocks:
         last = turns[-1] if turns else None
@@ -90,16 +90,16 @@ def _turns(blocks: list[Block]) -> list[_Turn]:
 
 
 def _opening(turn: _Turn) -> tuple[list[Block], _Turn]:
-    """The first prompt, with a summary that stands before it; and the rest of its turn."""
+    """Split a turn into its first prompt, with a summary before it, and the rest."""
     roles = [block.role for block in turn.blocks]
-    until = roles.index("user") + 1 if "user" in roles else len(roles)
-    places = {place for place in range(until) if roles[place] in _OPENING_ROLES}
-    rest = [block for place, block in enumerate(turn.blocks) if place not in places]
-    return [turn.blocks[place] for place in sorted(places)], _Turn(turn.number, rest)
+    end = roles.index("user") + 1 if "user" in roles else len(roles)
+    indexes = {index for index in range(end) if roles[index] in _OPENING_ROLES}
+    rest = [block for index, block in enumerate(turn.blocks) if index not in indexes]
+    return [turn.blocks[index] for index in sorted(indexes)], _Turn(turn.number, rest)
 
 
 def _names(turns: list[_Turn], count: int) -> list[str]:
-    """What the first `count` of the turns are called; of the very first, only a rest is there."""
+    """Describe the first `count` turns; the prompt of the very first one is kept."""
     names: list[str] = []
     if count and turns[0].blocks:
         names.append(f"all of {turns[0].name} but its prompt")
@@ -120,7 +120,7 @@ def _note(left_out: list[str]) -> Block:
 
 
 def _shortened(blocks: list[Block], room: int) -> list[Block]:
-    """The blocks with every text of a tool cut to one length, the greatest that fits."""
+    """Cut all tool texts to the greatest length at which the blocks fit."""
     lengths = [length for block in blocks for length in _lengths(block.tool)]
     excess = size(blocks) - room
 
@@ -151,7 +151,7 @@ def _cut_tool(tool: Tool | None, length: int) -> Tool | None:
 
 
 def _cut(text: str, length: int) -> str:
-    """The beginning and the end of a text, no longer than `length` together with the remark."""
+    """Keep the start and the end of a text, at most `length` characters including the remark."""
     if len(text) <= length:
         return text
     half = (length - len(_remark(len(text)))) // 2
@@ -167,7 +167,7 @@ def _remark(characters: int) -> str:
 
 
 def _is_inside(text: str, place: int) -> bool:
-    """True when a cut here would part a letter from its accent, or a joined emoji."""
+    """Check whether a cut here would separate a letter from its accent, or split an emoji."""
     following = text[place]
     joined = following in _MODIFIERS or text[place - 1] == _JOINER
     return joined or unicodedata.combining(following) != 0

@@ -1,1 +1,1 @@
-"""Codex. Evidence for every rule: docs/internals/session-formats.md."""
+"""Codex sessions, forks and workers. Evidence for the rules: docs/internals/session-formats.md."""

@@ -1,6 +1,6 @@
-"""Is a thread at work right now? A Codex process that has it open holds a lock on a file.
+"""Detect whether a thread is at work.
 
-The lock says that it is open; whether a turn runs is said by the last mark in its rollout.
+Codex holds a lock for each thread it has open. The last mark in the rollout shows if a turn runs.
 """
 
 import fcntl
@@ -29,17 +29,17 @@ _DAY = timedelta(days=1)
 
 
 def is_open(root: Path, thread_id: str) -> bool:
-    """True when some process has the thread open for writing. A left-over lock file is not that."""
+    """Check whether a process has the thread open for writing. A stale lock file does not count."""
     path = root / "thread-writer-locks" / f"{thread_id}.lock"
     try:
         inode = path.stat().st_ino
     except OSError:
         return False
-    held = locks()
-    if held is None:
+    active_locks = locks()
+    if active_locks is None:
         return _is_locked(path)
-    # Looking must not lock: a Codex that starts at that instant would think it is too late.
-    return any(locked == inode for locked, _ in held)
+    # Check without locking: a Codex that starts at this instant would find the thread in use.
+    return any(locked == inode for locked, _ in active_locks)
 
 
 def _is_locked(path: Path) -> bool:
@@ -54,21 +54,21 @@ def _is_locked(path: Path) -> bool:
 
 
 def activity(path: Path) -> Activity:
-    """What an open thread is doing: the last mark of a turn in its file tells."""
+    """Return the activity of an open thread, from the last mark in its file."""
     return last_mark(path)[0]
 
 
 def last_mark(path: Path) -> tuple[Activity, datetime | None]:
-    """What an open thread is doing, and the time of the last line that shows it.
+    """Return the activity of an open thread and the time of the last line that shows it.
 
-    In a turn that is the last result of a tool: the line before a tool runs does not show whether
-    Codex has asked a person first.
+    During a turn that is the last tool result: the line before a tool runs does not show whether
+    Codex asked for permission first.
     """
     since: datetime | None = None
     try:
         with jsonl.open_file(path) as file:
             for line in _from_behind(file):
-                # Most lines are no marks, and some are large.
+                # Decode only lines that may be marks; some are large.
                 if not any(mark in line for mark in _SOUGHT):
                     continue
                 record = jsonl.decoded(_line, line)
@@ -79,16 +79,16 @@ def last_mark(path: Path) -> tuple[Activity, datetime | None]:
                     since = since or parse_time(record.timestamp)
                 if record.type == "event_msg" and payload.type in _MARKS:
                     activity = _MARKS[payload.type]
-                    own = parse_time(record.timestamp)
-                    return activity, (since or own) if activity is Activity.BUSY else own
+                    time = parse_time(record.timestamp)
+                    return activity, (since or time) if activity is Activity.BUSY else time
     except OSError:
         pass
-    # Opened, and nothing asked yet.
+    # Opened, but not prompted yet.
     return Activity.IDLE, None
 
 
 def _from_behind(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file, the last one first."""
+    """Yield the lines of a file, the last one first."""
     end = jsonl.size_of(file)
     rest: list[bytes] = []
     while end > 0:
@@ -107,18 +107,18 @@ def _from_behind(file: BinaryIO) -> Iterator[bytes]:
 
 
 def folders(roots: Iterable[Path], threads: Iterable[str]) -> set[Path]:
-    """Folders in which something changes when a process begins or ends a turn.
+    """Return the folders in which something changes when a turn begins or ends.
 
-    A rollout is in the folder of the day on which its thread began, and a rewind continues in that
-    of today. An id tells the day up to the time zone, so the days around it belong to it.
+    A rollout is in the folder of the day its thread began; a rewind continues in today's. The day
+    in an id may differ by one because of the time zone, so its neighbours are included.
     """
     days = {datetime.now(UTC).date(), *(day for thread in threads if (day := _day_of(thread)))}
-    around = {day + step for day in days for step in (-_DAY, timedelta(), _DAY)}
-    found: set[Path] = set()
+    nearby_days = {day + step for day in days for step in (-_DAY, timedelta(), _DAY)}
+    watched: set[Path] = set()
     for root in roots:
-        found.add(root / "thread-writer-locks")
-        found |= {root / "sessions" / f"{day:%Y/%m/%d}" for day in around}
-    return found
+        watched.add(root / "thread-writer-locks")
+        watched |= {root / "sessions" / f"{day:%Y/%m/%d}" for day in nearby_days}
+    return watched
 
 
 def _day_of(thread: str) -> date | None:
@@ -126,4 +126,4 @@ def _day_of(thread: str) -> date | None:
         milliseconds = UUID(thread).int >> 80
         return datetime.fromtimestamp(milliseconds / 1000, UTC).date()
     except (ValueError, OverflowError):
-        return None  # not an id of Codex's own making
+        return None  # not an id that Codex generated

@@ -1,7 +1,7 @@
-"""A client of `codex app-server`: JSON lines over its standard input and output.
+"""A client for `codex app-server`, over JSON lines on standard input and output.
 
-The server locks every thread that it loads until it ends. So it is started for one job, and has
-ended when the `with` block is left.
+The server keeps every thread that it loads locked until it ends. So it runs for one job and ends
+with the `with` block.
 """
 
 import json
@@ -20,17 +20,17 @@ from prong.agents.argv import clean_environment
 from prong.errors import External
 
 TIMEOUT = 30.0
-"""Seconds for one answer."""
+"""Timeout in seconds of one call."""
 _CLOSING = 5.0
 _COMPLAINTS = 2000
 
 
 class Refused(External):
-    """The server answered a call with an error."""
+    """An error that the server returned for a call."""
 
 
 class AppServer:
-    """A running app-server of one configuration root."""
+    """A running app-server for one configuration root."""
 
     def __init__(self, argv: Sequence[str], root: Path) -> None:
         self.argv = list(argv)
@@ -39,7 +39,7 @@ class AppServer:
         self._unread = b""
 
     def __enter__(self) -> Self:
-        # A file takes all that it has to say, so that nobody needs to listen.
+        # stderr goes to a file: nobody reads a pipe meanwhile, and a full one would block.
         self._complaints = tempfile.TemporaryFile()
         try:
             self._process = subprocess.Popen(
@@ -71,7 +71,7 @@ class AppServer:
         self._end()
 
     def call(self, method: str, timeout: float = TIMEOUT, **params: Any) -> dict[str, Any]:
-        """One call, until its answer is there. What the server tells meanwhile is passed over."""
+        """Call a method and wait for its result, ignoring other messages."""
         self._last_id += 1
         self._write({"id": self._last_id, "method": method, "params": params})
         deadline = time.monotonic() + timeout
@@ -80,9 +80,9 @@ class AppServer:
             if message.get("id") != self._last_id or "method" in message:
                 continue
             if "error" in message:
-                told: Any = message["error"]
-                reason = cast(dict[str, Any], told).get("message") if isinstance(told, dict) else ""
-                raise Refused(f"codex: {reason or told}", argv=self.argv, method=method)
+                data: Any = message["error"]
+                reason = cast(dict[str, Any], data).get("message") if isinstance(data, dict) else ""
+                raise Refused(f"codex: {reason or data}", argv=self.argv, method=method)
             result: Any = message.get("result")
             return cast(dict[str, Any], result) if isinstance(result, dict) else {}
 
@@ -95,8 +95,8 @@ class AppServer:
 
     def _read(self, method: str, deadline: float) -> dict[str, Any]:
         while True:
-            line, found, rest = self._unread.partition(b"\n")
-            if not found:
+            line, newline, rest = self._unread.partition(b"\n")
+            if not newline:
                 block = self._block(deadline)
                 if block is None:
                     raise self._failure(f"did not answer {method}")
@@ -113,14 +113,14 @@ class AppServer:
                 return cast(dict[str, Any], message)
 
     def _block(self, deadline: float) -> bytes | None:
-        """What came next, b"" at the end of all; None when the time is over."""
+        """Read the next bytes: b"" at the end of the output, None on timeout."""
         assert self._process.stdout is not None
-        left = max(0.0, deadline - time.monotonic())
-        ready, _, _ = select.select([self._process.stdout], [], [], left)
+        seconds = max(0.0, deadline - time.monotonic())
+        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
         return self._process.stdout.read(1 << 16) if ready else None
 
     def _end(self) -> None:
-        """Let it end by itself, and wait for that: only then its threads are free."""
+        """Wait for the server to exit by itself; only then are its threads unlocked."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
@@ -141,20 +141,20 @@ class AppServer:
             self._complaints.close()
 
     def _failure(self, what: str) -> External:
-        """An error that says how the program ended and what it said last."""
+        """Build an error with the exit status and the end of the error output."""
         status: int | None = None
-        said = ""
+        stderr = ""
         if not self._complaints.closed:
-            # One that has closed its output is about to end.
+            # A server that closed its output is about to exit.
             with suppress(subprocess.TimeoutExpired):
                 status = self._process.wait(1)
             self._complaints.seek(0, os.SEEK_END)
             self._complaints.seek(max(0, self._complaints.tell() - _COMPLAINTS))
-            said = self._complaints.read().decode(errors="replace")
+            stderr = self._complaints.read().decode(errors="replace")
         return External(
             f"{' '.join(self.argv)} {what}",
             hint="prong doctor",
             argv=self.argv,
             status=status,
-            stderr=said,
+            stderr=stderr,
         )

@@ -1,4 +1,4 @@
-"""Sessions from the facts of all files: a thread may own several, and a fork needs its parents."""
+"""Build sessions from the facts of all files: a thread may have several, and forks need parents."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from prong.model.sessions import Session, SessionRef, Skipped
 
 
 class Assembly(Record, dict=True):
-    """Puts the facts of all files together."""
+    """The facts of all files, combined into sessions."""
 
     agent: str
     library: Library
@@ -27,7 +27,7 @@ class Assembly(Record, dict=True):
     def sessions(self) -> Iterator[Session]:
         for shelf in self.library.shelves.values():
             for thread, paths in shelf.by_thread.items():
-                # A sub-agent's file may bear its parent's name.
+                # A sub-agent's file may have its parent's id in its name.
                 own = [p for p in paths if p in self.facts and not self.facts[p].header.subagent]
                 if not own:
                     continue
@@ -38,16 +38,16 @@ class Assembly(Record, dict=True):
                     self.skipped.append(no_conversation(path))
 
     def _live(self, paths: list[str]) -> str:
-        """The file that a thread lives in: the one that no other of its files continues.
+        """Return the newest file of a thread: the one that none of its other files continues.
 
-        The times in the names are local ones and may go back; those in the files do not.
+        Times in file names are local and may go back; those inside the files do not.
         """
         continued = {self.facts[path].header.base for path in paths}
-        ends = [path for path in paths if rollout_id(path) not in continued]
-        return max(ends or paths, key=lambda path: (self.facts[path].started or "", path))
+        last_files = [path for path in paths if rollout_id(path) not in continued]
+        return max(last_files or paths, key=lambda path: (self.facts[path].started or "", path))
 
     def numbers(self, path: str) -> dict[str, int]:
-        """The numbers in their session of the turns that stand in a file and are active, by id."""
+        """Map the ids of a file's active turns to their numbers in the session."""
         name = RolloutName.parse(os.path.basename(path))
         paths = self.library.thread(name.thread, beside=path) if name else []
         own = [p for p in paths if p in self.facts and not self.facts[p].header.subagent]
@@ -55,8 +55,8 @@ class Assembly(Record, dict=True):
         if not any(facts is self.facts[path] for facts in chain):
             return {}
         marks, _ = self._turns(chain)
-        mine = {mark.id for mark in self.facts[path].turns}
-        return {mark.id: n for n, mark in enumerate(marks, start=1) if mark.id in mine}
+        own_ids = {mark.id for mark in self.facts[path].turns}
+        return {mark.id: number for number, mark in enumerate(marks, start=1) if mark.id in own_ids}
 
     def session(self, thread: str, path: str, stat: os.stat_result) -> Session:
         own = self.facts[path]
@@ -68,9 +68,9 @@ class Assembly(Record, dict=True):
         updated = own.updated or next((f.updated for f in reversed(chain) if f.updated), None)
         cwds = own.cwds
         if len(chain) > 1:
-            # A fork was never where the thread was that it comes from.
-            same = [facts for facts in chain[:-1] if facts.header.id == own.header.id]
-            cwds = [cwd for facts in same for cwd in facts.cwds if cwd not in own.cwds]
+            # Folders of the parent thread do not count: the fork was never there.
+            own_files = [facts for facts in chain[:-1] if facts.header.id == own.header.id]
+            cwds = [cwd for facts in own_files for cwd in facts.cwds if cwd not in own.cwds]
             cwds = [*dict.fromkeys(cwds), *own.cwds]
         title = self.names.get(thread) or own.name
         title = title or next((f.first_prompt for f in chain if f.first_prompt), "")
@@ -97,8 +97,8 @@ class Assembly(Record, dict=True):
     def _parent(
         self, thread: str, own: CodexFacts, chain: list[CodexFacts]
     ) -> tuple[SessionRef | None, int | None]:
-        """The session that this is a fork of, and for a seed the turn, where it is known."""
-        # After a rewind the live file is a segment; the fork is named in the first one.
+        """Return the session this is a fork of, and for a seed its turn, if known."""
+        # After a rewind the live file is a later segment; the first one names the parent.
         for facts in (own, *chain):
             header = facts.header
             if header.forked_from and header.forked_from != thread:
@@ -110,19 +110,19 @@ class Assembly(Record, dict=True):
         return seed.parent.session, seed.parent.turn
 
     def _chain(self, path: str) -> list[CodexFacts]:
-        """The facts of the files that this one continues, oldest first, itself last."""
+        """Return the facts of the files that this one continues, oldest first, including itself."""
         chain = [self.facts[path]]
         seen = {path}
         while (base := chain[0].header.base) is not None:
-            before = self.library.find(base, beside=path)
-            if before is None or before in seen or before not in self.facts:
+            previous = self.library.find(base, beside=path)
+            if previous is None or previous in seen or previous not in self.facts:
                 break
-            seen.add(before)
-            chain.insert(0, self.facts[before])
+            seen.add(previous)
+            chain.insert(0, self.facts[previous])
         return chain
 
     def _turns(self, chain: list[CodexFacts]) -> tuple[list[TurnMark], int]:
-        """The turns of a chain, and how many of them come from another thread."""
+        """Return the turns of a chain, and how many of them come from another thread."""
         if len(chain) == 1:
             return chain[0].turns, 0
         marks: list[TurnMark] = []
@@ -138,7 +138,7 @@ class Assembly(Record, dict=True):
         return marks, min(inherited, len(marks))
 
     def _copied(self, own: CodexFacts, path: str, parent: SessionRef) -> int:
-        """A fork that is a full copy: count the first turns that it shares with its parent.
+        """Count the turns that a full-copy fork shares with its parent.
 
         Old forks may have the same prompts under other ids.
         """
@@ -148,12 +148,12 @@ class Assembly(Record, dict=True):
         if not paths:
             return 0
         marks = {p: self._turns(self._chain(p))[0] for p in paths}
-        known = {mark.id for theirs in marks.values() for mark in theirs}
+        parent_ids = {mark.id for turns in marks.values() for mark in turns}
         active = marks[self._live(paths)]
         count = 0
-        for mine in own.turns:
-            same = count < len(active) and mine.prompt_hash == active[count].prompt_hash
-            if mine.id not in known and not same:
+        for turn in own.turns:
+            same = count < len(active) and turn.prompt_hash == active[count].prompt_hash
+            if turn.id not in parent_ids and not same:
                 break
             count += 1
         return count

@@ -1,4 +1,4 @@
-"""What a scan remembers of one rollout file."""
+"""The facts that a scan caches for each rollout file."""
 
 import zlib
 from pathlib import Path
@@ -14,12 +14,12 @@ from prong.redaction.visible import safe
 
 
 class TurnMark(Struct, array_like=True, gc=False):
-    """A turn that stands in this very file."""
+    """A turn recorded in this file."""
 
     id: str
     ordinal: int | None
     prompt_hash: int
-    """Tells which turns an old-style fork, which is a full copy, has in common with its parent."""
+    """Identifies the turns that an old-style fork, a full copy, shares with its parent."""
 
 
 class CodexFacts(Struct, array_like=True, gc=False):
@@ -34,25 +34,25 @@ class CodexFacts(Struct, array_like=True, gc=False):
     started: str | None
     updated: str | None
     seed: str | None = None
-    """The header of the seed prompt that the thread began with."""
+    """The header of the thread's seed prompt."""
 
 
 def own_turns(rollout: Rollout) -> CodexTurnCut:
-    """The turns that stand in this very file."""
+    """Cut this file alone into turns."""
     return cut([Segment(Path(), rollout, rollout.entries)])
 
 
 def summarise(rollout: Rollout, own: CodexTurnCut | None = None) -> CodexFacts:
-    """`own`: its turns, where they were cut already."""
-    whole = own_turns(rollout) if own is None else own
-    spans = [span for span in whole.active if span.prompt is not None]
+    """Summarize a rollout; `own` is its turns, if already cut."""
+    turn_cut = own_turns(rollout) if own is None else own
+    spans = [span for span in turn_cut.active if span.prompt is not None]
     header = rollout.header or RolloutHeader()
-    said = any(entry.kind in (EntryKind.ITEM, EntryKind.SAID) for entry in rollout.entries)
-    first = spans[0].prompt.text if spans and spans[0].prompt else ""
-    seed = SeedHeader.parse(first)
+    has_messages = any(entry.kind in (EntryKind.ITEM, EntryKind.SAID) for entry in rollout.entries)
+    first_prompt = spans[0].prompt.text if spans and spans[0].prompt else ""
+    seed = SeedHeader.parse(first_prompt)
     return CodexFacts(
-        # A fork that nobody has continued has no turn of its own, but inherits some.
-        conversation=bool(spans) or header.base is not None or (said and _answers(rollout)),
+        # A fork that was never continued has only inherited turns.
+        conversation=bool(spans) or header.base is not None or (has_messages and _answers(rollout)),
         header=header,
         turns=[
             TurnMark(
@@ -63,7 +63,7 @@ def summarise(rollout: Rollout, own: CodexTurnCut | None = None) -> CodexFacts:
             for span in spans
             if span.prompt is not None
         ],
-        first_prompt=seed.title if seed else first_line(first),
+        first_prompt=seed.title if seed else first_line(first_prompt),
         name=rollout.name and safe(rollout.name),
         cwds=rollout.cwds,
         branch=rollout.branch,
@@ -75,5 +75,5 @@ def summarise(rollout: Rollout, own: CodexTurnCut | None = None) -> CodexFacts:
 
 
 def _answers(rollout: Rollout) -> bool:
-    """True when the model called a tool or said something, though no prompt was found."""
+    """Check whether the model called a tool or answered, although no prompt was found."""
     return any(entry.name or entry.kind is EntryKind.SAID for entry in rollout.entries)

@@ -1,7 +1,7 @@
-"""The lines of a session, wherever they stand.
+"""The rollout files that make up a session.
 
-A fork is a stub: its file names the rollout that it continues and where in it. A rewind starts a
-new file of the same thread in the same way. So a session is a list of segments, oldest first.
+A native fork's file has no inherited turns: it names another rollout and a position in it, as does
+the new file that a rewind starts. So a session is a list of segments, oldest first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,17 +25,17 @@ class Segment(Record, dict=True):
     rollout: Rollout
     entries: list[RolloutEntry]
     end: int | None = None
-    """Only lines with ordinals below this one belong to the session; None: all of them."""
+    """Only lines with lower ordinals belong to the session; None for all lines."""
 
     @cached_property
     def prompt_kind(self) -> EntryKind:
-        """How this file writes prompts down: newer CLIs repeat them in several forms."""
+        """The form in which this file records prompts; newer versions repeat them in several."""
         kinds = {entry.kind for entry in self.rollout.entries}
         return next((kind for kind in PROMPTS if kind in kinds), EntryKind.USER_TEXT)
 
     @cached_property
     def has_items(self) -> bool:
-        """True when it has what was sent to and came from the model, not only events about it."""
+        """Whether the file has messages to and from the model, not only events about them."""
         return any(entry.kind is EntryKind.ITEM for entry in self.rollout.entries)
 
 
@@ -43,11 +43,11 @@ Piece = tuple[Segment, RolloutEntry]
 
 
 Recall = Callable[[Path, BinaryIO], Rollout | None]
-"""Gives what was read of a file before, if it is still the same."""
+"""A callback that returns the cached rollout of an unchanged file, or None."""
 
 
 class OpenFiles:
-    """Rollout files, each opened and read once, and kept open until all are closed."""
+    """Rollout files, each opened and read once and kept open until `close`."""
 
     def __init__(
         self, recall: Recall | None = None, known: Mapping[Path, Rollout] | None = None
@@ -62,31 +62,31 @@ class OpenFiles:
         return self._files[path]
 
     def load(self, path: Path) -> Rollout:
-        """What a file says."""
+        """Return the parsed rollout."""
         if path not in self._rollouts:
             file = self.file(path)
-            known = self._recall(path, file) if self._recall else None
-            self._rollouts[path] = known or rollout.read(file)
+            cached = self._recall(path, file) if self._recall else None
+            self._rollouts[path] = cached or rollout.read(file)
         return self._rollouts[path]
 
     def open_named(self, path: Path) -> BinaryIO:
-        """A file that somebody asked for by name: a failure is told."""
+        """Open a file that the user named. Raises `NotFound` or `Corrupt`, not `OSError`."""
         if path not in self._files:
             self._files[path] = jsonl.open_named(path)
         return self._files[path]
 
     def named(self, path: Path) -> Rollout:
-        """The same of what it says."""
+        """Return the parsed rollout; raises like `open_named`."""
         if path not in self._rollouts:
             self.open_named(path)
         return self.load(path)
 
     def remember(self, path: Path, rollout: Rollout) -> None:
-        """What a file is known to say."""
+        """Cache the rollout of a file."""
         self._rollouts[path] = rollout
 
     def again(self) -> "OpenFiles":
-        """All that was read, with no file open: it outlives this one."""
+        """Return a copy that keeps the parsed rollouts, with no file open."""
         return OpenFiles(known=self._rollouts)
 
     def close(self) -> None:
@@ -97,13 +97,13 @@ class OpenFiles:
 def segments(
     path: Path, files: OpenFiles, library: Library, skipped: list[Skipped]
 ) -> list[Segment]:
-    """The segments of the session that lives in a file, which was opened already."""
-    own = files.load(path)
-    if own.header is None and not own.entries and own.bad:
+    """Return the segments of the session whose newest file is `path`."""
+    newest = files.load(path)
+    if newest.header is None and not newest.entries and newest.bad:
         raise Corrupt(f"nothing in {path} can be read", path=str(path))
-    chain = [Segment(path, own, own.entries)]
+    chain = [Segment(path, newest, newest.entries)]
     seen = {str(path)}
-    header = own.header
+    header = newest.header
     end: int | None = None
     while header is not None and header.base is not None:
         base = library.find(header.base, beside=str(path))
@@ -116,7 +116,7 @@ def segments(
         except OSError as error:
             skipped.append(Skipped(Path(base), error.strerror or str(error)))
             break
-        # The first cut may lie before a later one, in what the base itself inherited.
+        # A fork may end within the turns that its base inherited, so the lower ordinal counts.
         end = header.base_end if end is None else min(end, header.base_end)
         kept = [e for e in inherited.entries if e.ordinal is None or e.ordinal < end]
         chain.insert(0, Segment(Path(base), inherited, kept, end))

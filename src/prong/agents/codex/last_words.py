@@ -1,4 +1,4 @@
-"""What was asked last in a thread, and what was said last, read from the end of its file."""
+"""Read the last prompt and answer of a thread from the end of its file."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,12 +15,12 @@ _MARKS = (b'"UserMessage"', b'"user_message"', b'"assistant"')
 
 
 def last_words(path: Path) -> LastWords:
-    found = _words(jsonl.last_lines(path))
-    return found if found.said else _words(jsonl.last_lines(path, jsonl.LARGE_TAIL))
+    words = _words(jsonl.last_lines(path))
+    return words if words.said else _words(jsonl.last_lines(path, jsonl.LARGE_TAIL))
 
 
 def _words(lines: Iterable[bytes]) -> LastWords:
-    said = ""
+    answer = ""
     for raw in lines:
         if not any(mark in raw for mark in _MARKS):
             continue
@@ -28,10 +28,10 @@ def _words(lines: Iterable[bytes]) -> LastWords:
         payload = line.payload if line else None
         if payload is None:
             continue
-        if payload.role == "assistant" and not said:
-            said = text_of(payload.content)
+        if payload.role == "assistant" and not answer:
+            answer = text_of(payload.content)
         elif payload.item is not None and payload.item.type == "UserMessage":
-            return LastWords(typed(text_of(payload.item.content)), said)
+            return LastWords(typed(text_of(payload.item.content)), answer)
         elif payload.type == "user_message":
-            return LastWords(typed(text_of(payload.message)), said)
-    return LastWords(None, said)
+            return LastWords(typed(text_of(payload.message)), answer)
+    return LastWords(None, answer)

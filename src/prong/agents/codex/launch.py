@@ -1,4 +1,4 @@
-"""How Codex is started: new, on a thread, and its own fork of a whole thread."""
+"""Build the commands that start Codex: a new thread, an existing one, or a native fork."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,18 +22,18 @@ _SIGNS = {Route.TYPED: ("!", "/"), Route.ARGUMENT: ("!",), Route.STDIN: ()}
 
 
 def as_prompt(text: str, route: Route) -> str:
-    """The text, changed as little as is needed so that it is a prompt and nothing else."""
+    """Change text as little as possible so that Codex takes it as a prompt, not as a command."""
     text = prepared(text, route)
     return f" {text}" if visible(text).startswith(_SIGNS[route]) else text
 
 
 PROGRAM = "codex"
 FLAGS = ("resume", "exec", "app-server", "--cd", "--config")
-"""What the launches below use, as far as `codex --help` tells."""
+"""The flags that are used below and listed by `codex --help`."""
 
 COPY_INSTEAD = "leave --method out: prong writes a copy"
 
-# From the help text.
+# From `codex --help`.
 GRAMMAR = Grammar(
     switches=flags(
         """
@@ -61,9 +61,9 @@ _EXEC_FLAGS = flags(
     --add-dir -c --config --disable --enable --local-provider -m --model --oss -p --profile
     """
 )
-"""What `codex exec` is told of the base command: the model and the settings, no permission."""
+"""Flags of the base command passed to `codex exec`: model and settings, no permissions."""
 _SERVER_FLAGS = flags("-c --config --disable --enable")
-"""What `codex app-server` is told of it: it takes nothing else, and fails with a profile."""
+"""Flags of the base command passed to `codex app-server`; it fails with a profile."""
 _TIMEOUT = 60
 _COMPLAINT = 2000
 
@@ -76,7 +76,7 @@ class _Event(msgspec.Struct):
 def start(
     command: Command, roots: Sequence[Path], child: Child, prompt: str | None = None
 ) -> Launch:
-    """A new thread; Codex chooses its id."""
+    """Build the command for a new thread; Codex chooses its id."""
     words = _rebuilt(command, child.cwd, None, prompt)
     root = child.root or roots[0]
     return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
@@ -85,7 +85,7 @@ def start(
 def resume(
     command: Command, roots: Sequence[Path], session: Session, cwd: Path, prompt: str | None = None
 ) -> Launch:
-    """The thread itself. It may be one that is yet to be written."""
+    """Build the command to resume a thread, which may not be written yet."""
     root = root_of(session.path, roots)
     made_by_exec_in = root if session.headless else None
     id_ = checked(session.id)
@@ -100,7 +100,7 @@ def native_fork(
     child: Child,
     prompt: str | None = None,
 ) -> Launch:
-    """How to run what `fork_natively` has made."""
+    """Build the command to resume the fork that `fork_natively` made."""
     root = native_root(session, child, roots)
     checked(session.id)
     id_ = checked(child.id or UNKNOWN_ID)
@@ -109,16 +109,16 @@ def native_fork(
 
 
 def fork_natively(command: Command, roots: Sequence[Path], session: Session, child: Child) -> str:
-    """Let Codex fork the whole thread, without a prompt and without asking the model. The new id.
+    """Let Codex fork the whole thread, without calling the model, and return the new id.
 
-    Its terminal UI forks, too, but tells nobody the id.
+    The terminal UI can fork, too, but does not report the id.
     """
     import subprocess
 
     root = native_root(session, child, roots)
     words = exec_argv(command, child.cwd, ["fork", "--json", checked(session.id)])
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             words,
             cwd=child.cwd,
             env=argv.clean_environment(environment(root)),
@@ -135,32 +135,32 @@ def fork_natively(command: Command, roots: Sequence[Path], session: Session, chi
         ) from None
     except subprocess.TimeoutExpired:
         raise External(f"{words[0]} did not fork within {_TIMEOUT} s", argv=list(words)) from None
-    printed = events(done.stdout.split("\n"), _Event)
-    started = next((one.thread_id for one in printed if one.type == "thread.started"), None)
-    if done.returncode or not started or not is_uuid(started) or started == session.id:
-        complaint = (done.stderr.strip().splitlines() or ["no new thread was named"])[-1]
+    printed = events(process.stdout.split("\n"), _Event)
+    started = next((event.thread_id for event in printed if event.type == "thread.started"), None)
+    if process.returncode or not started or not is_uuid(started) or started == session.id:
+        complaint = (process.stderr.strip().splitlines() or ["no new thread was named"])[-1]
         raise External(
             f"{words[0]} did not fork {session.ref}: {complaint}",
             hint=COPY_INSTEAD,
             argv=list(words),
-            status=done.returncode,
-            stderr=done.stderr[-_COMPLAINT:],
+            status=process.returncode,
+            stderr=process.stderr[-_COMPLAINT:],
         )
     return started
 
 
 def exec_argv(command: Command, cwd: Path, own: Sequence[str]) -> tuple[str, ...]:
-    """`codex exec` in a folder, with the model and the settings of the base command."""
+    """Build `codex exec` in a folder, with the model and settings of the base command."""
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
-        where = ["-C", str(cwd), "--skip-git-repo-check"]
-        return [Word.of("exec"), *_flags_among(words, _EXEC_FLAGS), *map(Word.of, [*where, *own])]
+        place = ["-C", str(cwd), "--skip-git-repo-check"]
+        return [Word.of("exec"), *_flags_among(words, _EXEC_FLAGS), *map(Word.of, [*place, *own])]
 
     return argv.rebuilt(command, PROGRAM, change)
 
 
 def server_argv(command: Command) -> tuple[str, ...]:
-    """`codex app-server`, with the settings of the base command."""
+    """Build `codex app-server`, with the settings of the base command."""
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
         return [Word.of("app-server"), *_flags_among(words, _SERVER_FLAGS)]
@@ -169,7 +169,7 @@ def server_argv(command: Command) -> tuple[str, ...]:
 
 
 def native_root(session: Session, child: Child, roots: Sequence[Path]) -> Path:
-    """The root of a fork by `codex`, which finds a thread in its own root only."""
+    """Return the root for a native fork. Codex only forks threads in its own root."""
     root = child.root or root_of(session.path, roots)
     path = session.path
     if not (path.is_relative_to(root) or path.parent.resolve().is_relative_to(root.resolve())):
@@ -181,7 +181,7 @@ def native_root(session: Session, child: Child, roots: Sequence[Path]) -> Path:
 
 
 def root_of(path: Path, roots: Sequence[Path]) -> Path:
-    """The root that a rollout lies in; the first one for a file from elsewhere."""
+    """Return the root that contains a rollout; for a file from elsewhere, the first one."""
     for root in roots:
         if path.is_relative_to(root):
             return root
@@ -197,7 +197,7 @@ def environment(root: Path) -> dict[str, str]:
 
 
 def checked(id_: str) -> str:
-    """An id that may stand among arguments: a file from elsewhere may have a flag for an id."""
+    """Check an id for use as an argument: a foreign file may have a flag in its place."""
     if id_ != UNKNOWN_ID and not is_uuid(id_):
         raise Unsupported(
             f"{id_!r} is not a Codex thread id: those are UUIDs",
@@ -216,47 +216,47 @@ def _rebuilt(
 ) -> tuple[str, ...]:
     def change(words: Sequence[Word]) -> Sequence[Word]:
         kept = without_session(arguments(words))
-        # First, or `-i FILE...` would take it for another file.
-        first = ["resume"] if thread else []
+        # Comes first, or `-i FILE...` would take it as another file.
+        prefix = ["resume"] if thread else []
         if made_by_exec_in:
-            first += permissions.settings(made_by_exec_in, cwd, profile_of(kept))
-        own = ["-C", str(cwd), *([thread] if thread else [])]
-        return [*map(Word.of, first), *argv.with_prompt(kept, own, operand(prompt))]
+            prefix += permissions.settings(made_by_exec_in, cwd, profile_of(kept))
+        location = ["-C", str(cwd), *([thread] if thread else [])]
+        return [*map(Word.of, prefix), *argv.with_prompt(kept, location, operand(prompt))]
 
     return argv.rebuilt(command, PROGRAM, change)
 
 
 def operand(prompt: str | None) -> str | None:
-    """The prompt as a word of the command line."""
+    """Return the prompt in a form that is safe on the command line."""
     return as_prompt(prompt, Route.ARGUMENT) if prompt is not None else None
 
 
 def without_session(given: Sequence[Argument]) -> list[Argument]:
-    return [one for one in given if one.flag not in SESSION_FLAGS]
+    return [arg for arg in given if arg.flag not in SESSION_FLAGS]
 
 
 def _flags_among(words: Sequence[Word], wanted: frozenset[str]) -> list[Word]:
-    return [word for one in arguments(words) if one.flag in wanted for word in one.words]
+    return [word for arg in arguments(words) if arg.flag in wanted for word in arg.words]
 
 
 def profile_of(given: Sequence[Argument]) -> str | None:
-    for one in given:
-        if one.flag in ("-p", "--profile"):
-            return one.value
+    for arg in given:
+        if arg.flag in ("-p", "--profile"):
+            return arg.value
     return None
 
 
 def arguments(words: Sequence[Word]) -> list[Argument]:
-    """The arguments without an old subcommand and the thread that it named."""
-    found = list(GRAMMAR.arguments(words))
-    ends = [at for at, one in enumerate(found) if one.flag == "--"]
-    # Behind `--` stands a prompt, whatever it says.
-    operands = [at for at, one in enumerate(found[: ends[0] if ends else None]) if not one.flag]
-    name = found[operands[0]].words[0].text if operands else ""
+    """Parse the arguments, without a subcommand and the thread that it names."""
+    parsed = list(GRAMMAR.arguments(words))
+    dashes = [i for i, arg in enumerate(parsed) if arg.flag == "--"]
+    # Everything after `--` is a prompt.
+    operands = [i for i, arg in enumerate(parsed[: dashes[0] if dashes else None]) if not arg.flag]
+    name = parsed[operands[0]].words[0].text if operands else ""
     if name in _HEADLESS:
         raise UsageError(f"the base command must not be codex {name}", hint="agents.codex.command")
     if name in _SUBCOMMANDS:
-        # `resume --last` names no thread: what follows is a prompt.
-        named = 1 if any(one.flag == "--last" for one in found) else 2
-        return [one for at, one in enumerate(found) if at not in operands[:named]]
-    return found
+        # `resume --last` names no thread, so a prompt follows.
+        count = 1 if any(arg.flag == "--last" for arg in parsed) else 2
+        return [arg for i, arg in enumerate(parsed) if i not in operands[:count]]
+    return parsed

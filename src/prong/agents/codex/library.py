@@ -1,4 +1,4 @@
-"""The rollout files that there are, by their names."""
+"""Find the rollout files and index them by name."""
 
 import os
 import re
@@ -18,27 +18,27 @@ _NAME = re.compile(
 
 
 class RolloutName(Record, frozen=True):
-    """What the name of a rollout file says."""
+    """The parts of a rollout file's name."""
 
     time: str
     thread: str
     rollout: str
-    """The segment's own id after a rewind, else the thread's."""
+    """The id of the segment after a rewind, else that of the thread."""
     packed: bool
 
     @classmethod
     def parse(cls, name: str) -> "RolloutName | None":
-        found = _NAME.fullmatch(name)
-        if found is None:
+        match = _NAME.fullmatch(name)
+        if match is None:
             return None
-        return cls(found[1], found[2], found[3] or found[2], bool(found[4]))
+        return cls(match[1], match[2], match[3] or match[2], bool(match[4]))
 
 
 class Library:
-    """The rollout files under some roots. Knows names only; opens nothing.
+    """The rollout files of several roots, indexed by name without opening them.
 
-    A root may be a copy of another one, from another machine or a backup: files of one thread
-    belong together only within a root.
+    A root may be a copy of another one, such as a backup, so the files of a thread belong together
+    only within one root.
     """
 
     def __init__(self, roots: Iterable[Path]) -> None:
@@ -55,13 +55,13 @@ class Library:
         return next((shelf for shelf in self.shelves.values() if path in shelf.stats), None)
 
     def find(self, rollout: str, beside: str) -> str | None:
-        """The file of a rollout: of the same root as another file, else of any."""
+        """Return the file of a rollout, preferably in the same root as the file `beside`."""
         own = self.shelf_of(beside)
         shelves = [own, *self.shelves.values()] if own else list(self.shelves.values())
         return next((s.by_rollout[rollout] for s in shelves if rollout in s.by_rollout), None)
 
     def thread(self, thread: str, beside: str) -> list[str]:
-        """The files of a thread in the root of another file."""
+        """Return the files of a thread in the same root as the file `beside`."""
         shelf = self.shelf_of(beside)
         return shelf.by_thread.get(thread, []) if shelf else []
 
@@ -81,7 +81,7 @@ class RolloutLibrary:
     def add(self, path: str, name: RolloutName, stat: os.stat_result) -> None:
         twin = path.removesuffix(".zst") if name.packed else f"{path}.zst"
         if twin in self.stats:
-            # Codex unpacks an archive beside it and then removes it; the plain file is the truth.
+            # Codex unpacks beside the archive, then removes it; until then, the plain file counts.
             if name.packed:
                 return
             del self.stats[twin]
@@ -114,7 +114,7 @@ class RolloutLibrary:
 
 
 def rollout_id(path: str) -> str:
-    """The rollout id in a file's name; the name itself when it is of another kind."""
+    """Return the rollout id in a file's name, or the name itself if it has none."""
     name = RolloutName.parse(os.path.basename(path))
     return name.rollout if name else os.path.basename(path)
 
@@ -125,7 +125,7 @@ class _Name(msgspec.Struct):
 
 
 def names(roots: Sequence[Path]) -> dict[str, str]:
-    """Names that people or Codex gave to threads; the last line for an id counts."""
+    """Return the names that users or Codex gave to threads; the last line for an id counts."""
     names: dict[str, str] = {}
     decode = msgspec.json.Decoder(_Name).decode
     for root in roots:

@@ -1,4 +1,4 @@
-"""Rollout lines as messages: what a person reads (history), or the model would get (context)."""
+"""Render rollout entries as messages, for a person (history) or for the model (context)."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from prong.model.sessions import Media, Message, Role, Tool, View
 
 
 class MessageContent(NamedTuple):
-    """What is left of a message without its turn and time."""
+    """A message without its turn and time."""
 
     role: Role
     text: str
@@ -27,7 +27,7 @@ class MessageContent(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where an item stands in the files of a thread."""
+    """The position of an item: its file, its line and the path within the line's JSON."""
 
     segment: Segment
     entry: RolloutEntry
@@ -38,15 +38,15 @@ class _Place(NamedTuple):
 
 
 class CodexRenderer:
-    """Turns entries into messages."""
+    """A renderer of rollout entries as messages."""
 
     def __init__(
         self, view: View, files: OpenFiles, *, replaced: bool = False, text_only: bool = False
     ) -> None:
-        """`replaced`: of a compaction, all that took the place of the past, not the summary only.
+        """`replaced`: show the whole history that replaced a compacted one, not only its summary.
 
-        That is said in no turn, so it has no number.
-        `text_only`: without images, for who reads on when the files are closed.
+        It belongs to no turn, so its messages have no number. `text_only`: omit images, for
+        callers that close the files before they use the messages.
         """
         self.view = view
         self.files = files
@@ -68,20 +68,20 @@ class CodexRenderer:
             time = parse_time(entry.time)
             turn = None if self.replaced and entry.kind is EntryKind.COMPACTED else number
             for role, text, tool, images in contents:
-                known = tool is not None and role == "tool" and tool.id in exit_codes
-                outcome = _with_exit_code(tool, exit_codes[tool.id]) if tool and known else tool
-                yield Message(role, text, turn, outcome, time, () if self.text_only else images)
+                has_code = tool is not None and role == "tool" and tool.id in exit_codes
+                shown = _with_exit_code(tool, exit_codes[tool.id]) if tool and has_code else tool
+                yield Message(role, text, turn, shown, time, () if self.text_only else images)
 
     def _prompts_with_images(self, span: CodexSpan) -> dict[int, list[MessageContent]]:
-        """The parts of each prompt that has images, by the entry that stands for the prompt.
+        """Map the entry that represents a prompt to its contents, for prompts with images.
 
-        A prompt is written down as an item for the model, which has the images, and then as an
-        event for the person, which may have no more than the path of a file. Where no event
-        follows, the item itself is told: it has an image that a tool returned.
+        Codex records a prompt first as an item for the model, which has the images, and then as an
+        event for the user, which may have only a file's path. Without an event, the item itself is
+        used: it has an image that a tool returned.
         """
         if self.view is not View.HISTORY:
             return {}
-        found: dict[int, list[MessageContent]] = {}
+        contents: dict[int, list[MessageContent]] = {}
         texts = [
             (segment, entry)
             for segment, entry in span.pieces
@@ -101,8 +101,8 @@ class CodexRenderer:
             if any(part.media for part in parts):
                 following = texts[number + 1][1] if number + 1 < len(texts) else entry
                 has_event = following.kind is not EntryKind.USER_TEXT
-                found[id(following if has_event else entry)] = parts
-        return found
+                contents[id(following if has_event else entry)] = parts
+        return contents
 
     def _is_wanted(self, segment: Segment, entry: RolloutEntry) -> bool:
         if entry.kind is EntryKind.COMPACTED or entry.kind is EntryKind.ITEM:
@@ -111,7 +111,7 @@ class CodexRenderer:
             return entry.kind is EntryKind.USER_TEXT
         if entry.kind in PROMPTS:
             return entry.kind is segment.prompt_kind
-        # Events repeat what the response items say, where there are such items.
+        # Events only repeat the response items of a file that has them.
         return entry.kind in (EntryKind.SAID, EntryKind.THOUGHT) and not segment.has_items
 
     def line(self, segment: Segment, entry: RolloutEntry) -> bytes:
@@ -145,15 +145,15 @@ class CodexRenderer:
                 )
             case EntryKind.SAID:
                 item = as_dict(payload.get("item")) or payload
-                said = str(item.get("message") or "") or as_text(item.get("content"))
-                yield MessageContent("assistant", said)
+                text = str(item.get("message") or "") or as_text(item.get("content"))
+                yield MessageContent("assistant", text)
             case EntryKind.THOUGHT:
                 yield MessageContent("thinking", str(payload.get("text") or ""))
             case _:
                 yield from self._item(payload, place)
 
     def _replacement(self, payload: dict[str, Any], place: _Place) -> Iterator[MessageContent]:
-        """What takes the place of all that came before a compaction."""
+        """Yield the messages that a compaction put in place of the earlier ones."""
         key = "replacement_history"
         for number, item in numbered_dicts(payload.get(key)):
             yield from self._item(item, place.below(key, number))
@@ -168,14 +168,14 @@ class CodexRenderer:
                 if text or self.view is View.CONTEXT:
                     yield MessageContent("thinking", text)
             case "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call":
-                given: Any = next(
+                args: Any = next(
                     (item[key] for key in ("arguments", "input", "action") if item.get(key)), ""
                 )
                 names = (item.get("namespace"), item.get("name") or str(item["type"]))
                 name = "/".join(str(name) for name in names if name)
                 self.names[call] = name
-                told = gist(_parsed(given))
-                yield MessageContent("assistant", "", Tool(call, name, _as_json(given), gist=told))
+                brief = gist(_parsed(args))
+                yield MessageContent("assistant", "", Tool(call, name, _as_json(args), gist=brief))
             case "function_call_output" | "custom_tool_call_output":
                 tool = Tool(call, self.names.get(call, ""), output=as_text(item.get("output")))
                 images = [
@@ -210,23 +210,23 @@ def _with_exit_code(tool: Tool, code: int) -> Tool:
 
 
 def context_spans(spans: Iterable[CodexSpan]) -> list[CodexSpan]:
-    """From the last compaction on: the entries that the model would get."""
-    kept: list[CodexSpan] = []
+    """Return the entries that the model would get: those from the last compaction on."""
+    context: list[CodexSpan] = []
     for span in spans:
-        at = [i for i, entry in enumerate(span.entries) if entry.kind is EntryKind.COMPACTED]
-        if not at:
-            kept.append(span)
+        marks = [i for i, entry in enumerate(span.entries) if entry.kind is EntryKind.COMPACTED]
+        if not marks:
+            context.append(span)
             continue
-        last = span.pieces[at[-1]][1]
-        # Where a compaction does not say what replaces the past, it is what people wrote in it.
-        past = [] if last.replaced else [_written(one, at[-1]) for one in (*kept, span)]
-        kept = [*past, CodexSpan(span.id, span.prompt, span.pieces[at[-1] :])]
-    return kept
+        last = span.pieces[marks[-1]][1]
+        # A compaction without a replacement history keeps the user's prompts.
+        past = [] if last.replaced else [_written(prior, marks[-1]) for prior in (*context, span)]
+        context = [*past, CodexSpan(span.id, span.prompt, span.pieces[marks[-1] :])]
+    return context
 
 
 def _written(span: CodexSpan, before: int) -> CodexSpan:
-    has_boundary = any(entry.kind is EntryKind.COMPACTED for entry in span.entries)
-    pieces = span.pieces[:before] if has_boundary else span.pieces
+    is_compacted = any(entry.kind is EntryKind.COMPACTED for entry in span.entries)
+    pieces = span.pieces[:before] if is_compacted else span.pieces
     return CodexSpan(span.id, span.prompt, [piece for piece in pieces if piece[1].kind in PROMPTS])
 
 
@@ -240,7 +240,7 @@ def as_dicts(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def numbered_dicts(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON list, each with its index there."""
+    """Yield the objects of a JSON list, each with its index."""
     if isinstance(value, list):
         for number, element in enumerate(cast(list[Any], value)):
             if isinstance(element, dict):
@@ -262,12 +262,12 @@ def _is_image(part: dict[str, Any]) -> bool:
 
 
 def _is_image_tag(text: str) -> bool:
-    """True for what Codex writes before and behind an image that it took from a file."""
+    """Check for the tags that Codex writes around an image from a file."""
     return text == "</image>" or (text.startswith("<image name=") and text.endswith(">"))
 
 
 def _parsed(given: Any) -> Any:
-    """Arguments are often JSON inside a string."""
+    """Decode arguments, which are often JSON in a string."""
     try:
         return json.loads(given) if isinstance(given, str) else given
     except (ValueError, RecursionError):
@@ -279,6 +279,6 @@ def _as_json(value: Any) -> str:
 
 
 def _last_text(payload: dict[str, Any]) -> str:
-    """The summary stands last in the history that replaced the old one."""
+    """Return the summary, which is the last item of the replacement history."""
     items = list(as_dicts(payload.get("replacement_history")))
     return as_text(items[-1].get("content")) if items else ""

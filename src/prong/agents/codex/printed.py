@@ -1,4 +1,4 @@
-"""What `codex exec --json` prints, as far as prong reads it."""
+"""The output of `codex exec --json`, limited to the fields that prong reads."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ class Failure(msgspec.Struct):
 
 
 class CodexEvent(msgspec.Struct):
-    """One line."""
+    """One line of the output."""
 
     type: str = ""
     thread_id: str | None = None

@@ -1,4 +1,4 @@
-"""What in a rollout is text that a person wrote."""
+"""Extract what a person typed from user messages."""
 
 import re
 
@@ -17,7 +17,7 @@ _INJECTED = (
     "<codex_delegation>",
     "# AGENTS.md instructions",
 )
-"""What a user message starts with that Codex itself put there."""
+"""Prefixes of user messages that Codex itself inserted."""
 
 _IDE_CONTEXT = "# Context from my IDE setup"
 _IDE_REQUEST = re.compile(r"^## My request for Codex:\s*", re.MULTILINE)
@@ -32,7 +32,7 @@ _parts = msgspec.json.Decoder(str | list[_Part]).decode
 
 
 def text_of(raw: Raw) -> str:
-    """The text of a JSON value that is a string or a list of parts."""
+    """Return the text of a JSON value that is a string or a list of parts."""
     if not bytes(raw):
         return ""
     value = jsonl.decoded(_parts, raw)
@@ -48,7 +48,7 @@ def _part_text(part: _Part) -> str:
 
 
 def typed(text: str) -> str:
-    """A prompt without what an editor put around it."""
+    """Return a prompt without the context that an editor added."""
     if text.startswith(_IDE_CONTEXT):
         pieces = _IDE_REQUEST.split(text, maxsplit=1)
         text = pieces[1] if len(pieces) == 2 else text

@@ -1,7 +1,7 @@
-"""The lines of a Codex rollout, as far as prong looks at them.
+"""The JSON structure of Codex rollout lines, limited to the fields that prong reads.
 
-Since late 2025 a line wraps its content in `payload`; before, the content stood bare on the line.
-`RolloutLine` is therefore a `Payload` itself. Fields that can be large stay undecoded.
+Since late 2025 a line wraps its content in `payload`; before, the content was the line itself.
+`RolloutLine` is therefore a `Payload`. Fields that can be large stay undecoded.
 """
 
 from msgspec import Raw, Struct
@@ -14,10 +14,10 @@ class GitInfo(Struct, gc=False):
 
 
 class HistoryBase(Struct, gc=False):
-    """Where the inherited part of a forked or rewound rollout ends, in another rollout."""
+    """The end of the inherited part of a forked or rewound rollout, in another rollout."""
 
     thread_id: str
-    """A rollout id: the last UUID of a file name."""
+    """A rollout id: the last UUID in a file name."""
     end_ordinal_exclusive: int
 
 
@@ -36,7 +36,7 @@ class Settings(Struct, gc=False):
 
 
 class TurnItem(Struct, gc=False):
-    """A finished item of a turn; which fields it has depends on `type`."""
+    """A finished item of a turn; its fields depend on `type`."""
 
     type: str = ""
     id: str | None = None
@@ -51,7 +51,7 @@ class TurnItem(Struct, gc=False):
 
 
 class Payload(Struct, gc=False):
-    """The content of any line."""
+    """The content of a line of any type."""
 
     type: str = ""
     id: str | None = None
@@ -96,7 +96,7 @@ class Payload(Struct, gc=False):
 
 
 class RolloutLine(Payload, gc=False):
-    """One line of a rollout, of either form."""
+    """A line of a rollout, with or without `payload`."""
 
     ordinal: int | None = None
     payload: Payload | None = None
@@ -106,4 +106,4 @@ class RolloutLine(Payload, gc=False):
 BARE_ITEMS = frozenset(
     {"message", "reasoning", "function_call", "function_call_output", "local_shell_call"}
 )
-"""What stood bare on a line before there was a payload."""
+"""Items that old files have directly on a line, without `payload`."""

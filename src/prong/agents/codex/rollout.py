@@ -1,4 +1,4 @@
-"""One pass over a rollout file: its header and the entries that matter, nothing decoded twice."""
+"""Parse a rollout file in one pass: its header and relevant entries, each decoded once."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from prong.agents.common import move
 
 
 class EntryKind(StrEnum):
-    """What an entry says."""
+    """The kinds of rollout entries."""
 
     START = "start"
     END = "end"
@@ -33,12 +33,12 @@ class EntryKind(StrEnum):
     TOKENS = "tokens"
     COMPACTED = "compacted"
     COMPACTION_NOTE = "compaction_note"
-    """Tells the person that there was a compaction."""
+    """A notice to the user that a compaction took place."""
     ROLLBACK = "rollback"
 
 
 PROMPTS = (EntryKind.USER_ITEM, EntryKind.USER_EVENT, EntryKind.USER_TEXT)
-"""The three ways in which a prompt was written down, the most trustworthy first."""
+"""The three recorded forms of a prompt, the most reliable first."""
 
 
 class RolloutEntry(Struct, array_like=True, gc=False):
@@ -50,7 +50,7 @@ class RolloutEntry(Struct, array_like=True, gc=False):
     text: str = ""
     """A prompt, or a command line."""
     name: str = ""
-    """Of a tool."""
+    """The name of a tool."""
     call: str | None = None
     exit_code: int | None = None
     failed: bool = False
@@ -59,28 +59,28 @@ class RolloutEntry(Struct, array_like=True, gc=False):
     count: int | None = None
     """Tokens, or the number of turns rolled back."""
     replaced: bool = False
-    """Of a compaction: it says itself what takes the place of what came before."""
+    """For a compaction: it contains the history that replaces the earlier messages."""
 
 
 class RolloutHeader(Struct, array_like=True, gc=False):
-    """The first session_meta of the file; later ones are copies of a parent's."""
+    """The first session_meta of a file; later ones are copies from a parent."""
 
     id: str | None = None
     forked_from: str | None = None
     base: str | None = None
-    """The rollout in which the inherited part stands."""
+    """The rollout that contains the inherited part."""
     base_end: int = 0
-    """Its ordinals below this one are inherited."""
+    """Lines of `base` with an ordinal below this one are inherited."""
     source: str | None = None
     subagent: bool = False
     forked_from_agent: str | None = None
-    """Where prong converted the session of another agent."""
+    """The agent whose session prong converted."""
     forked_from_turn: int | None = None
-    """The number of turns that were converted."""
+    """Number of converted turns."""
 
 
 class Rollout(Struct, array_like=True):
-    """All that one file says, short of the texts."""
+    """The contents of one rollout file, without most texts."""
 
     header: RolloutHeader | None = None
     entries: list[RolloutEntry] = []
@@ -89,32 +89,32 @@ class Rollout(Struct, array_like=True):
     model: str | None = None
     name: str | None = None
     window: int | None = None
-    """The size of the model's context window, as reported last."""
+    """The last reported size of the model's context window."""
     started: str | None = None
     updated: str | None = None
     read_to: int = 0
     bad: list[tuple[int, str]] = []
     moves: list[tuple[int, str]] = []
-    """The offset of the line from which on the agent was in another folder."""
+    """Changes of the working folder: the offset of the line, and the new folder."""
 
     def cwd_at(self, place: jsonl.Location) -> str | None:
-        """The folder that the agent was in."""
-        number = bisect_right(self.moves, place.offset, key=itemgetter(0))
-        return self.moves[number - 1][1] if number else None
+        """Return the agent's working folder at a line."""
+        count = bisect_right(self.moves, place.offset, key=itemgetter(0))
+        return self.moves[count - 1][1] if count else None
 
 
 Hear = Callable[[RolloutLine, int], None]
-"""Is given every line, decoded as it is here, and its offset."""
+"""A callback for every decoded line and its offset."""
 
 
 def read(file: BinaryIO, *, previous: Rollout | None = None, hear: Hear | None = None) -> Rollout:
-    """Read a whole file, or what was added behind `previous`, which must be its beginning."""
+    """Read a whole file, or only the lines after `previous`, the result of an earlier read."""
     rollout = previous or Rollout()
     rollout.bad = [bad for bad in rollout.bad if bad[0] < rollout.read_to]
     reader = jsonl.Reader(RolloutLine)
-    taker = _Taker(rollout)
+    builder = _Taker(rollout)
     for offset, data, line in reader.records(file, start=rollout.read_to):
-        taker.take(line, jsonl.Location(offset, len(data)))
+        builder.take(line, jsonl.Location(offset, len(data)))
         if hear is not None:
             hear(line, offset)
     rollout.read_to = max(rollout.read_to, reader.end)
@@ -123,7 +123,7 @@ def read(file: BinaryIO, *, previous: Rollout | None = None, hear: Hear | None =
 
 
 class _Taker:
-    """Takes lines into a rollout, in file order."""
+    """A builder that adds lines to a rollout, in file order."""
 
     def __init__(self, rollout: Rollout) -> None:
         self.rollout = rollout
@@ -132,7 +132,7 @@ class _Taker:
             for entry in rollout.entries
             if entry.kind is EntryKind.ITEM and (entry.name in tools.SHELLS or entry.files)
         }
-        """The calls whose output tells an exit code."""
+        """Calls whose output contains an exit code."""
 
     def take(self, line: RolloutLine, place: jsonl.Location) -> None:
         rollout = self.rollout
@@ -198,7 +198,7 @@ class _Taker:
             move(rollout.cwds, cwd)
 
     def _is_copied(self, line: RolloutLine) -> bool:
-        """What is older than a fork happened in another thread."""
+        """Check whether a line of a fork predates it, so that it was copied from another thread."""
         header, started = self.rollout.header, self.rollout.started
         is_fork = header is not None and header.forked_from is not None
         return bool(is_fork and line.timestamp and started and line.timestamp < started)

@@ -1,7 +1,7 @@
-"""A seed for Codex: a first prompt on standard input, without tools, and its answer.
+"""Send a seed to Codex: a first prompt on standard input, without tools, and its answer.
 
-Measured: up to 1,048,576 characters arrive byte for byte. The thread is one of
-`codex exec`, so the picker of Codex lists it only with `--include-non-interactive`.
+Measured: up to 1,048,576 characters arrive byte for byte. The thread belongs to `codex exec`, so
+Codex's picker lists it only with `--include-non-interactive`.
 """
 
 import json
@@ -21,7 +21,7 @@ from prong.files.regular import read_regular
 from prong.model.forks import Child, Launch
 
 FLAGS = ("exec", "--sandbox")
-"""What the launch below uses, as far as `codex --help` tells."""
+"""The flags that are used below and listed by `codex --help`."""
 
 _SETTINGS = (
     'approval_policy="never"',
@@ -33,23 +33,23 @@ _SETTINGS = (
     "notify=[]",
     'web_search="disabled"',
     "tools.experimental_request_user_input.enabled=false",
-    # Not `features.multi_agent`: that is kept with the thread, and it would never have them back.
+    # Not `features.multi_agent`, which is stored with the thread and would stay off for good.
     "agents.max_depth=0",
 )
-"""What turns the tools off for this run. A name that Codex does not know is no error."""
+"""Settings that disable all tools for this run. Codex ignores unknown names."""
 
 
 def launch(command: Command, roots: Sequence[Path], child: Child) -> Launch:
     root = child.root or roots[0]
-    own = ["--json", "--sandbox", "read-only"]
+    flags = ["--json", "--sandbox", "read-only"]
     for setting in (*_SETTINGS, *_servers_off(root, child.cwd)):
-        own += ["-c", setting]
-    words = exec_argv(command, child.cwd, [*own, "-"])
+        flags += ["-c", setting]
+    words = exec_argv(command, child.cwd, [*flags, "-"])
     return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
 
 
 def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
-    """Settings that leave out the MCP servers of the user and of the project, each by its name."""
+    """Yield settings that disable each MCP server of the user and of the project."""
     import tomllib
 
     files = [root / "config.toml", *root.glob("*.config.toml")]
@@ -57,21 +57,21 @@ def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
     names: dict[str, bool] = {}
     for file in files:
         with suppress(OSError, ValueError):
-            known = tomllib.loads(read_regular(file).decode()).get("mcp_servers", {})
-            servers = msgspec.convert(known, dict[str, dict[str, Any]])
+            table = tomllib.loads(read_regular(file).decode()).get("mcp_servers", {})
+            servers = msgspec.convert(table, dict[str, dict[str, Any]])
             names |= {name: "url" in server for name, server in servers.items()}
-    off = ",".join(
-        # Each with a way to reach it, or Codex refuses the settings of a server it does not know.
+    disabled = ",".join(
+        # Each needs a transport, or Codex rejects the settings of a server that it does not know.
         f"{json.dumps(name, ensure_ascii=False)}={{enabled=false,"
         + ('url="http://127.0.0.1:9"}' if remote else 'command="true"}')
         for name, remote in names.items()
     )
-    if off:
-        yield f"mcp_servers={{{off}}}"
+    if disabled:
+        yield f"mcp_servers={{{disabled}}}"
 
 
 class _Refusal(msgspec.Struct):
-    """How the API puts it; Codex hands it on as text."""
+    """An error of the API, which Codex passes on as JSON text."""
 
     error: Failure
 
@@ -80,7 +80,7 @@ _refusal = msgspec.json.Decoder(_Refusal).decode
 
 
 def answer(output: Iterable[str]) -> ProgramAnswer:
-    """What the events of `codex exec --json` say."""
+    """Parse the answer from the output of `codex exec --json`."""
     thread: str | None = None
     text = ""
     failure = ""
@@ -96,7 +96,7 @@ def answer(output: Iterable[str]) -> ProgramAnswer:
             case "turn.failed" if event.error:
                 failure = event.error.message
             case "error":
-                # Also said while it tries again: it counts only if nothing better follows.
+                # Also printed before a retry: it counts only if nothing better follows.
                 failure = failure or event.message
             case _:
                 pass

@@ -1,4 +1,4 @@
-"""The sessions of Codex, behind the `AgentStore` port. Its sqlite files are never opened."""
+"""The session store of Codex, an `AgentStore`. It never opens Codex's sqlite files."""
 
 import json
 import os
@@ -30,7 +30,7 @@ from prong.model.sessions import (
     View,
 )
 
-# What reads, cuts and starts is loaded where it is needed: a list of sessions needs none of it.
+# Parsing, forking and launching are imported on use: listing sessions needs none of them.
 if TYPE_CHECKING:
     from prong.agents.argv import Command
     from prong.agents.codex.assembly import Assembly
@@ -64,7 +64,7 @@ _KIND = SessionFiles(agent="codex", version=5, reading=_reading)
 
 
 class CodexStore(WorkerStore):
-    """Reads `<root>/sessions/**` and `<root>/archived_sessions/`."""
+    """Sessions in `<root>/sessions/**` and `<root>/archived_sessions/`."""
 
     name = "codex"
 
@@ -82,81 +82,81 @@ class CodexStore(WorkerStore):
 
     def _scan(self, cache: ScanCache, sink: "TextSink | None") -> Scan:
         library = self._listed = Library(self.roots)
-        heard: list[CodexListener] = []
+        listeners: list[CodexListener] = []
 
         def listening() -> "CodexListener":
             from prong.agents.codex.words import CodexListener
 
             assert sink is not None
-            heard.append(CodexListener(sink, library))
-            return heard[0]
+            listeners.append(CodexListener(sink, library))
+            return listeners[0]
 
         files = FileScan(_KIND, cache, self.roots, None if sink is None else listening)
         files.visit(library.files())
-        lost = any(
+        is_root_missing = any(
             path.startswith(f"{root}/")
             for root, shelf in library.shelves.items()
             if not shelf.found
             for path in files.known
         )
-        complete = library.complete and not lost
-        given = names(self.roots)
+        complete = library.complete and not is_root_missing
+        titles = names(self.roots)
 
         def assemble() -> tuple[list[Session], list[Skipped]]:
             from prong.agents.codex.assembly import Assembly
 
-            assembly = Assembly(self.name, library, files.facts, given)
+            assembly = Assembly(self.name, library, files.facts, titles)
             sessions = list(assembly.sessions())
-            for one in heard:
-                one.finish(assembly)
-                self._hear_again(one.renumbered(files.known), one.sink)
+            for listener in listeners:
+                listener.finish(assembly)
+                self._hear_again(listener.renumbered(files.known), listener.sink)
             return sessions, assembly.skipped
 
-        return files.finish(assemble, complete=complete, more=given)
+        return files.finish(assemble, complete=complete, more=titles)
 
     def _hear_again(self, paths: Iterable[str], sink: "TextSink") -> None:
         for path in paths:
             try:
-                if heard := self.file_texts(path, output=sink.output):
-                    sink.take(heard)
+                if texts := self.file_texts(path, output=sink.output):
+                    sink.take(texts)
             except Corrupt:
-                continue  # It was readable when it changed last: what is known of it stays.
+                continue  # It was readable when it last changed: keep what was indexed.
 
     def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
         from prong.agents.codex.history import OpenFiles
         from prong.agents.codex.words import CodexListener
         from prong.agents.words import KeptTexts
 
-        kept = KeptTexts(output=output)
+        sink = KeptTexts(output=output)
         file = Path(path)
-        # The list of the last scan is good enough: nobody asks for a file that none has seen.
-        listed = self._listed if self._listed and self._listed.shelf_of(path) else None
-        library = listed or self._library(file)
-        listening = CodexListener(kept, library)
+        # The list from the last scan suffices: callers only ask for files that it saw.
+        last_library = self._listed if self._listed and self._listed.shelf_of(path) else None
+        library = last_library or self._library(file)
+        listener = CodexListener(sink, library)
         with closing(OpenFiles()) as files:
             try:
                 stat = file.stat()
-                read = listening.read(files.open_named(file))
+                read = listener.read(files.open_named(file))
             except (NotFound, FileNotFoundError):
                 return None
-            listening.summarise(read, path, stat)
-            if listening.waiting:
+            listener.summarise(read, path, stat)
+            if listener.waiting:
                 files.remember(file, read)
-                listening.finish(self._relatives(path, files, library))
-        return kept.texts
+                listener.finish(self._relatives(path, files, library))
+        return sink.texts
 
     def _relatives(self, path: str, files: "OpenFiles", library: Library) -> "Assembly":
-        """What the files say that tell the numbers of a file's turns."""
+        """Collect the facts that determine the numbers of a file's turns."""
         from prong.agents.codex.assembly import Assembly
 
         facts: dict[str, CodexFacts] = {}
         name = RolloutName.parse(os.path.basename(path))
-        others = library.thread(name.thread, beside=path) if name else []
-        for one in (path, *others):
+        siblings = library.thread(name.thread, beside=path) if name else []
+        for file in (path, *siblings):
             try:
-                _collect(one, files, library, facts)
+                _collect(file, files, library, facts)
             except ProngError:
-                continue  # It went away, or nothing in it can be read.
+                continue  # It was deleted, or is unreadable.
         return Assembly(self.name, library, facts, {})
 
     def session_at(self, path: Path) -> Session | None:
@@ -183,14 +183,14 @@ class CodexStore(WorkerStore):
         _collect(str(path), files, library, facts)
         header = facts[str(path)].header
         if header.forked_from and header.base is None:
-            # A copy: how much of it comes from the parent is told by the parent's files.
+            # A full copy: only the parent's files show how many turns are inherited.
             for parent in library.thread(header.forked_from, beside=str(path)):
                 _collect(parent, files, library, facts)
         assembly = Assembly(self.name, library, facts, names(self.roots))
         return assembly.session(name.thread, str(path), stat)
 
     def _library(self, path: Path) -> Library:
-        """The roots, and the one that the file itself lies in when it is another."""
+        """Build the library of the roots, plus the file's own root if it is another one."""
         roots = list(self.roots)
         for parent in path.absolute().parents:
             if parent.name in ("sessions", "archived_sessions") and parent.parent not in roots:
@@ -229,7 +229,7 @@ class CodexStore(WorkerStore):
 
         if not self._is_open(session):
             return Activity.CLOSED
-        # A rewind since the session was listed goes on in another file.
+        # After a rewind, the session may have continued in another file since it was listed.
         library = self._library(session.path)
         paths = library.thread(session.id, beside=session.file) or [session.file]
         stats = dict(library.files())
@@ -251,7 +251,7 @@ class CodexStore(WorkerStore):
         from prong.agents.codex.fork.source import CodexSource
         from prong.agents.codex.history import OpenFiles
 
-        # Asked first: a turn that ends meanwhile is not taken for one that was interrupted.
+        # Checked before reading, or a turn that ends meanwhile would seem interrupted.
         is_open = self._is_open(session)
         files = OpenFiles(partial(_recalled, cache) if cache else None)
         return CodexSource(session, self._library(session.path), files, live=is_open)
@@ -296,24 +296,24 @@ class CodexStore(WorkerStore):
         running = [t.id for t in source.conversation.turns if t.state is TurnState.RUNNING]
         if cut.turn in running:
             raise native.busy(source.session)
-        own = self._own_root(source)
-        root = child.root or own or self.roots[0]
+        own_root = self._own_root(source)
+        root = child.root or own_root or self.roots[0]
         path: Path | None = None
-        if child.id is None and root == own and self._codex():
+        if child.id is None and root == own_root and self._codex():
             publication.check()
             server = launch.server_argv(self.command)
             path = native.fork(source, cut, child, root, server, publication.check)
         if path is None:
-            written = replace(child, id=child.id or uuid7(), root=root)
-            path = copying.write(source, cut, written, root, publication)
-            self._give_name(written.id, written)
+            new_child = replace(child, id=child.id or uuid7(), root=root)
+            path = copying.write(source, cut, new_child, root, publication)
+            self._give_name(new_child.id, new_child)
         with closing(source.files.again()) as files:
             session = self._session(path, files)
         assert session is not None
         return session
 
     def _give_name(self, id_: str | None, child: Child) -> None:
-        """Tell Codex the title of a fork."""
+        """Set the title of a fork in Codex."""
         from prong.agents.codex import launch
         from prong.agents.codex.fork import native
 
@@ -322,13 +322,13 @@ class CodexStore(WorkerStore):
             native.give_name(id_, child.title, root, launch.server_argv(self.command))
 
     def _codex(self) -> str | None:
-        """The path of the program, if there is one."""
+        """Return the path of the program, or None."""
         import shutil
 
         return shutil.which(self.program.name)
 
     def _own_root(self, source: "CodexSource") -> Path | None:
-        """The root of the store that a session lies in."""
+        """Return the root of the store that contains a session."""
         shelf = source.library.shelf_of(source.session.file)
         return next((root for root in self.roots if source.library.shelves[root] is shelf), None)
 
@@ -340,13 +340,13 @@ class CodexStore(WorkerStore):
 
         root = child.root or self.roots[0]
         provider = model_provider(self.command, root)
-        made = conversion.convert(
+        session = conversion.convert(
             messages, child, root, publication, self.session_at, provider=provider
         )
-        self._give_name(made.id, child)
-        return made
+        self._give_name(session.id, child)
+        return session
 
-    # -- starting the program ----------------------------------------------------------------
+    # -- launching ---------------------------------------------------------------------------
 
     command: "Command" = name
     longest_seed = 1 << 20
@@ -398,14 +398,14 @@ class CodexStore(WorkerStore):
         return id_
 
     def _check_unpacked(self, session: Session) -> None:
-        """Raise `UsageError` when Codex would change the source's files to fork it."""
+        """Raise `UsageError` if Codex would change the source's files to fork it."""
         from prong.agents.codex import launch
 
         with closing(self.source(session)) as source:
-            packed = [one.path for one in source.chain if one.path.suffix == ".zst"]
+            packed = [segment.path for segment in source.chain if segment.path.suffix == ".zst"]
         if packed or session.archived:
-            what = f"unpack {packed[0]}" if packed else f"take {session.path} out of the archive"
-            message = f"Codex would {what} to fork {session.ref}"
+            action = f"unpack {packed[0]}" if packed else f"take {session.path} out of the archive"
+            message = f"Codex would {action} to fork {session.ref}"
             raise UsageError(message, hint=launch.COPY_INSTEAD)
 
     def seed(self, child: Child) -> Launch:
@@ -437,7 +437,7 @@ class CodexStore(WorkerStore):
 
         return trust
 
-    # -- what only some agents have ------------------------------------------------------------
+    # -- optional capabilities -----------------------------------------------------------------
 
     @property
     def hooks(self) -> "CodexHooks":
@@ -452,13 +452,13 @@ class CodexStore(WorkerStore):
         return CodexMcp(self.roots[0], self.command, self.program.name)
 
     def write_samples(self, cwd: str, now: datetime, _: TurnOver | None = None, /) -> SessionRef:
-        # As if made before hooks were installed: nobody kept the code of these turns.
+        # These turns have no snapshots, as if the hooks had been installed later.
         from prong.agents.samples import Samples, write_sample
 
         sessions = dict(Samples("prong.agents.codex", cwd, now, versions.CODEX[-1]).sessions())
         for id_, text in sessions.items():
-            began = json.loads(text.partition("\n")[0])["payload"]["timestamp"]
-            day, time = began[:10], began[11:19].replace(":", "-")
+            started = json.loads(text.partition("\n")[0])["payload"]["timestamp"]
+            day, time = started[:10], started[11:19].replace(":", "-")
             folder = self.roots[0] / "sessions" / day.replace("-", "/")
             write_sample(folder / f"rollout-{day}T{time}-{id_}.jsonl", text)
         return SessionRef(self.name, next(reversed(sessions)))
@@ -473,14 +473,14 @@ def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> "Rollout | None":
 def _collect(
     path: str, files: "OpenFiles", library: Library, facts: "dict[str, CodexFacts]"
 ) -> None:
-    """The facts of a file and of those that it continues."""
+    """Add the facts of a file and of those that it continues."""
     from prong.agents.codex.facts import summarise
 
-    at: str | None = path
-    while at is not None and at not in facts:
-        facts[at] = summarise(files.named(Path(at)))
-        base = facts[at].header.base
-        at = library.find(base, beside=path) if base else None
+    file: str | None = path
+    while file is not None and file not in facts:
+        facts[file] = summarise(files.named(Path(file)))
+        base = facts[file].header.base
+        file = library.find(base, beside=path) if base else None
 
 
 def _parts(

@@ -1,4 +1,4 @@
-"""Commands, exit codes and files, from the several shapes that Codex gave them over time."""
+"""Extract commands, exit codes and file names from the formats that Codex has used over time."""
 
 import re
 
@@ -32,9 +32,9 @@ def string_of(raw: Raw) -> str:
 
 
 def command_of_call(arguments: Raw) -> str:
-    """The command line in the arguments of a shell tool, which are JSON inside a JSON string."""
-    given = jsonl.decoded(_arguments, string_of(arguments).encode()) or _Arguments()
-    return given.cmd or as_words(given.command or "")
+    """Return the command line in a shell tool's arguments, which are JSON in a JSON string."""
+    decoded = jsonl.decoded(_arguments, string_of(arguments).encode()) or _Arguments()
+    return decoded.cmd or as_words(decoded.command or "")
 
 
 def command_of_event(raw: Raw) -> str:
@@ -42,25 +42,25 @@ def command_of_event(raw: Raw) -> str:
 
 
 def exit_code_of(output: Raw) -> int | None:
-    """The exit code that a shell tool told: in the first lines, or as JSON at the end."""
+    """Return the exit code in a shell tool's output: in its first lines, or as JSON at the end."""
     view = memoryview(output)
-    found = _EXIT_AT_START.search(bytes(view[:400]))
-    if found is None:
+    match = _EXIT_AT_START.search(bytes(view[:400]))
+    if match is None:
         at_end = list(_EXIT_AT_END.finditer(bytes(view[-300:])))
-        found = at_end[-1] if at_end else None
-    return int(found[1]) if found else None
+        match = at_end[-1] if at_end else None
+    return int(match[1]) if match else None
 
 
 def patch_of_call(given: Raw, arguments: Raw) -> str:
-    """The patch that is the input of the tool itself, or in its arguments."""
+    """Return the patch, which is the tool's input or part of its arguments."""
     text = string_of(given) or string_of(arguments)
-    found = jsonl.decoded(_arguments, text.encode())
-    return found.input or "" if found else text
+    decoded = jsonl.decoded(_arguments, text.encode())
+    return decoded.input or "" if decoded else text
 
 
 def patched_files(text: str) -> list[str]:
-    """The files named in a patch, which may stand in a command line."""
+    """Return the files named in a patch, which may be inside a command line."""
     if "*** Begin Patch" not in text:
         return []
-    named = (line.partition(": ")[2] for line in text.split("\n") if line.startswith(_PATCHED))
-    return [name.strip() for name in named if name]
+    names = (line.partition(": ")[2] for line in text.split("\n") if line.startswith(_PATCHED))
+    return [name.strip() for name in names if name]

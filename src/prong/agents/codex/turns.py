@@ -1,4 +1,4 @@
-"""The turns of a Codex session."""
+"""Group rollout entries into the turns of a Codex session."""
 
 import hashlib
 from collections import Counter
@@ -11,7 +11,7 @@ from prong.agents.common import parse_time
 from prong.model.record import Record, field
 from prong.model.sessions import Command, Turn, TurnKind, TurnState
 
-# These are looked at for each line of a store, and a global is found in a fraction of the time.
+# Compared for every line of a store: a global is much faster than an attribute of an enum.
 _START, _END, _ABORT, _ROLLBACK = (
     EntryKind.START,
     EntryKind.END,
@@ -22,7 +22,7 @@ _ITEM, _EXEC, _CHANGE = EntryKind.ITEM, EntryKind.EXEC, EntryKind.CHANGE
 
 
 class CodexSpan(Record):
-    """What belongs to one turn. The first span of a session may have no prompt."""
+    """The entries of one turn. The first span of a session may have no prompt."""
 
     id: str
     prompt: RolloutEntry | None
@@ -36,39 +36,39 @@ class CodexSpan(Record):
 
 
 class CodexTurnCut(Record):
-    """A session cut into turns: `active[0]` is what stands before the first prompt."""
+    """The turns of a session; `active[0]` holds the entries before the first prompt."""
 
     active: list[CodexSpan]
     rolled_back: list[CodexSpan]
     branches: list[list[CodexSpan]] = field(default_factory=list[list[CodexSpan]])
-    """What was active before each rollback."""
+    """The active turns before each rollback."""
 
 
 def cut(chain: Sequence[Segment]) -> CodexTurnCut:
-    """Group the entries into turns.
+    """Group entries into turns.
 
-    A turn runs from `task_started` to its end and has a prompt; a second prompt in it was typed
-    while the agent was busy. Older files have no such marks: there every prompt opens a turn.
+    A turn runs from `task_started` to its end and has a prompt; a second prompt within it was
+    queued while the agent was busy. Older files have no such marks: every prompt opens a turn.
     """
     result = CodexTurnCut([CodexSpan("", None)], [])
-    used: set[str] = set()
+    used_ids: set[str] = set()
     task: str | None = None
-    lead: list[Piece] | None = None
-    before: Segment | None = None
+    pending: list[Piece] | None = None
+    previous: Segment | None = None
     prompt_kind: EntryKind | None = None
     for piece in pieces(chain):
         segment, entry = piece
         current = result.active[-1]
-        if segment is not before:
-            # A task does not go on in another file.
-            current.pieces.extend(lead or ())
-            task, lead, before = None, None, segment
+        if segment is not previous:
+            # A task never continues in another file.
+            current.pieces.extend(pending or ())
+            task, pending, previous = None, None, segment
             prompt_kind = segment.prompt_kind
         kind = entry.kind
         if kind is _START:
-            # Entries before the prompt belong to its turn, if one comes.
-            current.pieces.extend(lead or ())
-            task, lead = entry.turn, [piece]
+            # Entries between the start and the prompt belong to its turn, if a prompt follows.
+            current.pieces.extend(pending or ())
+            task, pending = entry.turn, [piece]
             continue
         if kind is prompt_kind:
             if task is not None and current.id == task:
@@ -77,14 +77,14 @@ def cut(chain: Sequence[Segment]) -> CodexTurnCut:
                 continue
             header = segment.rollout.header
             span = CodexSpan(
-                task if task and task not in used else _made_up_id(entry, used),
+                task if task and task not in used_ids else _made_up_id(entry, used_ids),
                 entry,
-                [*(_item_before(current, segment) if lead is None else lead), piece],
+                [*(_item_before(current, segment) if pending is None else pending), piece],
                 program=header is not None and header.source == "exec",
             )
             result.active.append(span)
-            used.add(span.id)
-            lead = None
+            used_ids.add(span.id)
+            pending = None
             continue
         if kind is _ROLLBACK:
             count = min(entry.count or 0, len(result.active) - 1)
@@ -93,36 +93,36 @@ def cut(chain: Sequence[Segment]) -> CodexTurnCut:
                 result.rolled_back.extend(result.active[-count:])
                 del result.active[-count:]
             continue
-        if lead is not None:
-            lead.append(piece)
+        if pending is not None:
+            pending.append(piece)
         else:
             current.pieces.append(piece)
         if kind is _END or kind is _ABORT:
-            # A task without a prompt, such as a compaction, is no turn.
-            current.pieces.extend(lead or ())
-            task, lead = None, None
-    result.active[-1].pieces.extend(lead or ())
+            # A task without a prompt, such as a compaction, is not a turn.
+            current.pieces.extend(pending or ())
+            task, pending = None, None
+    result.active[-1].pieces.extend(pending or ())
     return result
 
 
 def _item_before(span: CodexSpan, segment: Segment) -> list[Piece]:
-    """Files without marks have the prompt as an item before the event that tells of it."""
+    """Pop the item that repeats the next prompt, in files without task marks."""
     if segment.prompt_kind is EntryKind.USER_TEXT or not span.pieces:
         return []
-    other, entry = span.pieces[-1]
-    if other is not segment or entry.kind is not EntryKind.USER_TEXT:
+    previous, entry = span.pieces[-1]
+    if previous is not segment or entry.kind is not EntryKind.USER_TEXT:
         return []
     return [span.pieces.pop()]
 
 
 def _made_up_id(prompt: RolloutEntry, used: set[str]) -> str:
-    """An id for a turn of a file that has none: it depends on nothing that comes later."""
+    """Derive an id for a turn without one, from nothing that may change later."""
     text = f"{prompt.time}\n{prompt.text}"
     if prompt.time is None:
         text = f"{len(used) + 1}\n{text}"
-    while (made_up := _short_hash(text)) in used:
+    while (hash_ := _short_hash(text)) in used:
         text += "\n"
-    return made_up
+    return hash_
 
 
 def _short_hash(text: str) -> str:
@@ -130,7 +130,7 @@ def _short_hash(text: str) -> str:
 
 
 def build(spans: Iterable[CodexSpan], *, live: bool = False, numbered: bool = True) -> list[Turn]:
-    """Turns from spans; without numbers for those on abandoned branches."""
+    """Build turns from spans, without numbers for abandoned ones."""
     with_prompt = [span for span in spans if span.prompt is not None]
     return [
         _turn(span, number if numbered else None, live=live and number == len(with_prompt))
@@ -139,7 +139,7 @@ def build(spans: Iterable[CodexSpan], *, live: bool = False, numbered: bool = Tr
 
 
 class CodexTurnWork(NamedTuple):
-    """What was done in a turn."""
+    """The files changed and the commands run in a turn."""
 
     files: tuple[str, ...]
     commands: tuple[Command, ...]
@@ -163,8 +163,8 @@ def work(entries: Sequence[RolloutEntry]) -> CodexTurnWork:
                 if entry.exit_code == 0 and not structured:
                     files.update(dict.fromkeys(patches.get(entry.call, ())))
         elif kind is _EXEC:
-            known = commands.get(entry.call)
-            text = entry.text or (known.command if known else "")
+            command = commands.get(entry.call)
+            text = entry.text or (command.command if command else "")
             commands[entry.call] = Command(text, entry.exit_code)
         elif kind is _CHANGE and not entry.failed:
             files.update(dict.fromkeys(entry.files))
@@ -178,7 +178,7 @@ def kind_of(span: CodexSpan) -> TurnKind:
 def _turn(span: CodexSpan, index: int | None, *, live: bool) -> Turn:
     assert span.prompt is not None
     entries = span.entries
-    done = work(entries)
+    turn_work = work(entries)
     times = [time for entry in entries if (time := parse_time(entry.time))]
     return Turn(
         index=index,
@@ -189,8 +189,8 @@ def _turn(span: CodexSpan, index: int | None, *, live: bool) -> Turn:
         ended=max(times, default=None),
         state=_state(entries, live=live),
         queued=tuple(span.queued),
-        files=done.files,
-        commands=done.commands,
+        files=turn_work.files,
+        commands=turn_work.commands,
         tools=dict(Counter(entry.name for entry in entries if _is_call(entry))),
         tokens=next((e.count for e in reversed(entries) if e.kind is EntryKind.TOKENS), None),
         cwd=_cwd(span),
@@ -215,7 +215,7 @@ def _state(entries: Sequence[RolloutEntry], *, live: bool) -> TurnState:
         if entry.kind is EntryKind.START:
             break
     else:
-        # A file without such marks: an answer is all that tells.
+        # Without such marks, only an answer shows that the turn has finished.
         last = next(
             (e for e in reversed(entries) if e.kind in (EntryKind.ITEM, EntryKind.SAID)), None
         )
@@ -225,7 +225,7 @@ def _state(entries: Sequence[RolloutEntry], *, live: bool) -> TurnState:
 
 
 def compactions(spans: Sequence[CodexSpan]) -> tuple[int, ...]:
-    """For each compaction, the number of turns before it."""
+    """Return the number of turns before each compaction."""
     return tuple(
         number
         for number, span in enumerate(spans)

@@ -1,8 +1,8 @@
-"""The words of a rollout file, turn by turn, heard while the file is read.
+"""Collect the text of each turn while a rollout file is read.
 
-A turn's number may depend on other files: of what a fork continues, of a rewind's. Sub-agents have
-files of their own. Where that is so, the words of a file are kept until all files were read; where
-those were too many words, the file is read a second time.
+Turn numbers may depend on other files: on the one that a fork continues, or on a rewind's.
+Sub-agents have files of their own. Such texts are kept in memory until all files are read; when
+they exceed a limit, the file is read again instead.
 """
 
 import os
@@ -28,7 +28,7 @@ from prong.model.turn_text import FileTexts, Stamp, TextSink, TurnText
 _SPAWN = "spawn_agent"
 _MOST_KEPT = 32 << 20
 _AN_ENTRY = 512
-"""About so many bytes an entry takes besides its text."""
+"""Approximate size in bytes of an entry without its text."""
 
 
 class _Arguments(Struct, gc=False):
@@ -40,18 +40,18 @@ _arguments = msgspec.json.Decoder(_Arguments).decode
 
 
 class RolloutWords:
-    """What the lines of one file say, by offset, still as JSON."""
+    """Texts of one file's lines by offset, still JSON-encoded."""
 
     def __init__(self, *, output: bool) -> None:
         self.output = output
         self.said: dict[int, list[bytes]] = {}
         self.told: dict[int, list[bytes]] = {}
-        """What events say that the agent said: it counts where there are no items."""
+        """Answers from events, used for files without items."""
         self.results: dict[int, list[bytes]] = {}
         self.tasks: dict[int, str] = {}
-        """What sub-agents were asked."""
+        """The prompts of sub-agents."""
         self.sent = False
-        """True when there are any."""
+        """Whether there are any sub-agents."""
 
     def hear(self, line: RolloutLine, offset: int) -> None:
         payload = line.payload
@@ -66,15 +66,15 @@ class RolloutWords:
     def _hear_item(self, item: Payload, offset: int) -> None:
         match item.type:
             case "message" if item.role == "assistant":
-                if said := texts.pieces(item.content):
-                    self.said[offset] = said
+                if answer := texts.pieces(item.content):
+                    self.said[offset] = answer
             case "function_call_output" | "custom_tool_call_output":
                 if self.output:
                     self.results[offset] = _result(item.output)
             case "function_call" if item.name == _SPAWN:
                 self.sent = True
-                given = tools.string_of(item.arguments).encode("utf-8", "replace")
-                task = jsonl.decoded(_arguments, given) or _Arguments()
+                arguments = tools.string_of(item.arguments).encode("utf-8", "replace")
+                task = jsonl.decoded(_arguments, arguments) or _Arguments()
                 self.tasks[offset] = task.message or task.prompt or ""
             case _:
                 pass
@@ -95,48 +95,48 @@ class RolloutWords:
 
     @property
     def size(self) -> int:
-        """How many bytes are kept."""
+        """Number of bytes held."""
         pieces = (*self.said.values(), *self.told.values(), *self.results.values())
         return sum(map(len, chain.from_iterable(pieces))) + sum(map(len, self.tasks.values()))
 
     def by(self, entries: list[RolloutEntry]) -> Mapping[int, list[bytes]]:
-        """What the agent said; events only repeat what items say, where there are such."""
+        """Return the agent's answers; events only repeat the items of a file that has them."""
         return self.said if any(entry.kind is EntryKind.ITEM for entry in entries) else self.told
 
 
 def _result(output: Raw) -> list[bytes]:
     pieces = texts.cut_pieces(output)
     if pieces and pieces[0].startswith(b'{\\"output\\":'):
-        # Older CLIs put JSON into the string.
+        # Older versions put JSON into the string.
         return [piece.replace(rb"\\n", rb"\n").replace(rb"\\t", rb"\t") for piece in pieces]
     return pieces
 
 
 class _Heard(NamedTuple):
-    """A file whose turns cannot be told yet."""
+    """A file whose turns cannot be numbered yet."""
 
     path: str
     stamp: Stamp
     own: CodexTurnCut
     words: RolloutWords
     by: Mapping[int, list[bytes]]
-    """What the agent said."""
+    """The agent's answers."""
 
 
 class CodexListener:
-    """Reads files for a scan, and gives what is said in them to a sink."""
+    """A reader of rollout files for a scan, which passes the text of each turn to a sink."""
 
     def __init__(self, sink: TextSink, library: Library) -> None:
         self.sink = sink
         self.library = library
         self.waiting: list[_Heard] = []
         self._kept = 0
-        """How many bytes they have, about."""
+        """Approximate size in bytes of `waiting`."""
         self._again: list[tuple[str, Stamp]] = []
-        """Files that could not be kept besides."""
+        """Files over the limit, to be read again."""
         self._words = RolloutWords(output=sink.output)
         self._agents: dict[str, str] = {}
-        """What sub-agents said, by file."""
+        """The answers of sub-agents, by file."""
         self._facts: Mapping[str, CodexFacts] = {}
         self._heard: dict[str, CodexFacts] = {}
 
@@ -151,11 +151,11 @@ class CodexListener:
         return rollout.read(file, hear=self._words.hear)
 
     def summarise(self, read: Rollout, path: str, stat: os.stat_result) -> CodexFacts:
-        own = own_turns(read)
-        facts = summarise(read, own)
+        turn_cut = own_turns(read)
+        facts = summarise(read, turn_cut)
         self._heard[path] = facts
         words = self._words
-        heard = self._hear(read, own, path, Stamp.of(stat))
+        heard = self._hear(read, turn_cut, path, Stamp.of(stat))
         if facts.header.subagent:
             self._agents[path] = _said_in(read, self._words)
         if facts.header.subagent or not facts.conversation:
@@ -165,7 +165,7 @@ class CodexListener:
             self._give(heard, facts, numbers)
         else:
             size = words.size + sum(len(entry.text) + _AN_ENTRY for entry in read.entries)
-            # One is always kept: it was in memory anyway.
+            # Always keep one: it is in memory anyway.
             if self.waiting and self._kept + size > _MOST_KEPT:
                 self._again.append((path, heard.stamp))
             else:
@@ -177,12 +177,12 @@ class CodexListener:
         return _Heard(path, stamp, own, self._words, self._words.by(read.entries))
 
     def _is_alone(self, facts: CodexFacts, path: str) -> bool:
-        """True when the numbers of its turns depend on no other file."""
+        """Check that the numbers of a file's turns depend on no other file."""
         thread = self.library.thread(_thread(path, facts), beside=path)
         return len(thread) <= 1 and facts.header.base is None
 
     def finish(self, assembly: Assembly) -> None:
-        """Give away what was kept; the facts of all files are known now."""
+        """Pass on the texts that waited for the facts of all files."""
         self._facts = assembly.facts
         while self.waiting:
             heard = self.waiting.pop(0)
@@ -192,22 +192,22 @@ class CodexListener:
                 with jsonl.open_file(Path(path)) as file:
                     read = self.read(file)
             except OSError:
-                continue  # It went away: the next scan will see that.
-            # With the stamp of before: if it has grown meanwhile, it is read anew the next time.
+                continue  # It was deleted: the next scan will notice.
+            # Keep the old stamp, so that a file that has grown since is read again next time.
             heard = self._hear(read, own_turns(read), path, stamp)
             self._give(heard, assembly.facts[path], assembly.numbers(path))
 
     def renumbered(self, known: Mapping[str, object]) -> list[str]:
-        """Files that were not read although their turns have other numbers now.
+        """Return unread files whose turns may have new numbers.
 
-        A rewind goes on in a new file, and leaves turns behind in one that does not change.
+        A rewind continues in a new file and abandons turns in an old one that does not change.
         """
-        found: dict[str, None] = {}
+        siblings: dict[str, None] = {}
         for path, facts in self._heard.items():
             if facts.header.base is not None and path not in known:
                 thread = self.library.thread(_thread(path, facts), beside=path)
-                found.update(dict.fromkeys(thread))
-        return [path for path in found if path not in self._heard]
+                siblings.update(dict.fromkeys(thread))
+        return [path for path in siblings if path not in self._heard]
 
     def _give(self, heard: _Heard, facts: CodexFacts, numbers: Mapping[str, int]) -> None:
         turns = _spoken(heard, numbers, lambda agent: self._said_by(agent, heard.path))
@@ -222,7 +222,7 @@ class CodexListener:
         if path in self._facts and not self._facts[path].header.subagent:
             return ""
         if path not in self._agents:
-            # It did not change, so this scan has not read it.
+            # Unchanged, so this scan has not read it.
             self._agents[path] = _said_in_file(path)
         return self._agents[path]
 
@@ -244,15 +244,15 @@ def _said_in_file(path: str) -> str:
 
 
 def _said_in(read: Rollout, words: RolloutWords) -> str:
-    """What a sub-agent said; what it knows from its parent is older than itself."""
-    by = words.by(read.entries)
+    """Return a sub-agent's answers, without the older lines copied from its parent."""
+    answers = words.by(read.entries)
     return texts.bounded(
         texts.decoded(
             [
                 piece
                 for entry in read.entries
                 if not (entry.time and read.started and entry.time < read.started)
-                for piece in by.get(entry.place.offset, ())
+                for piece in answers.get(entry.place.offset, ())
             ]
         )
     )
@@ -261,18 +261,18 @@ def _said_in(read: Rollout, words: RolloutWords) -> str:
 def _spoken(
     heard: _Heard, numbers: Mapping[str, int], said_by: Callable[[str], str]
 ) -> Iterator[TurnText]:
-    """The turns that stand in a file, the active ones first."""
-    met: set[str] = set()
+    """Yield the turns in a file, the active ones first."""
+    seen: set[str] = set()
     for span in (*heard.own.active, *heard.own.rolled_back):
         if span.prompt is not None:
-            aside = _aside(span, heard.words, met, said_by) if heard.words.sent else ()
+            aside = _aside(span, heard.words, seen, said_by) if heard.words.sent else ()
             yield _text(span, span.prompt.text, heard, numbers, aside)
 
 
 def _aside(
     span: CodexSpan, words: RolloutWords, met: set[str], said_by: Callable[[str], str]
 ) -> Iterator[str]:
-    """What sub-agents were asked, and said if they are met for the first time."""
+    """Yield each sub-agent's prompt, and its answers when it first occurs."""
     tasks: set[str] = set()
     for _, entry in span.pieces:
         task = words.tasks.get(entry.place.offset)
@@ -289,16 +289,16 @@ def _text(
     span: CodexSpan, prompt: str, heard: _Heard, numbers: Mapping[str, int], aside: Iterable[str]
 ) -> TurnText:
     entries = span.entries
-    by, results = heard.by, heard.words.results
-    said: list[bytes] = []
-    given: list[bytes] = []
+    answers, results = heard.by, heard.words.results
+    answer_parts: list[bytes] = []
+    output_parts: list[bytes] = []
     for entry in entries:
-        at = entry.place.offset
-        if at in by:
-            said += by[at]
-        elif at in results:
-            given += results[at]
-    answer, last_answer = texts.answers(said)
+        offset = entry.place.offset
+        if offset in answers:
+            answer_parts += answers[offset]
+        elif offset in results:
+            output_parts += results[offset]
+    answer, last_answer = texts.answers(answer_parts)
     work = turns.work(entries)
     return TurnText(
         id=span.id,
@@ -310,6 +310,6 @@ def _text(
         last_answer=last_answer,
         files=work.files,
         commands=tuple(command.command for command in work.commands),
-        output=texts.decoded(given),
+        output=texts.decoded(output_parts),
         aside=texts.lines(aside),
     )

@@ -1,8 +1,8 @@
-"""Codex as a worker: its options, a new thread, turns without a terminal, what it does now.
+"""Run Codex as a worker: command line, new threads, headless turns and live state.
 
-Measured: the process of the terminal UI holds the lock of its thread as soon as
-it takes input, and keeps the locks of all threads that it had open before (`/new`). Nothing in its
-files tells that it asks a person for leave; its hook `PermissionRequest` does, at once.
+Measured: the terminal UI locks its thread's file as soon as it accepts input, and keeps the locks
+of all threads it had open before (`/new`). A permission request leaves no trace in Codex's files;
+only the hook `PermissionRequest` reports it, at once.
 """
 
 import json
@@ -48,14 +48,14 @@ _SKIP = "--dangerously-bypass-approvals-and-sandbox"
 _ASKING = flags("-a --ask-for-approval --approve-for-me --full-auto -s --sandbox --yolo") | {_SKIP}
 _MODEL = flags("-m --model")
 _NO_DAEMON = "features.daemon_auto_start=false"
-"""Else a process that is not the worker's would have the thread open, and outlive the worker."""
+"""Without it, a daemon would hold the thread open and outlive the worker."""
 _HEADLESS_FLAGS = flags(
     """
     --add-dir --approve-for-me -c --config --dangerously-bypass-hook-trust --disable --enable -i
     --image --local-provider -m --model --oss -p --profile -s --sandbox --strict-config
     """
 ) | {_SKIP}
-"""What `codex exec` takes of the flags of the terminal UI."""
+"""Flags of the terminal UI that `codex exec` accepts."""
 _SYSTEM = Path("/etc/codex/config.toml")
 
 
@@ -63,9 +63,9 @@ _SYSTEM = Path("/etc/codex/config.toml")
 
 
 def command_with(command: Command, options: RunOptions) -> tuple[str, ...]:
-    """The base command with the options; what names a thread and the prompt are taken out.
+    """Add the options to the base command, and remove its prompt and whatever names a thread.
 
-    It also tells Codex for this run to start no daemon.
+    The command also tells Codex to start no daemon.
     """
     if options.settings:
         raise Unsupported(
@@ -75,43 +75,43 @@ def command_with(command: Command, options: RunOptions) -> tuple[str, ...]:
     if options.plugin_dirs:
         raise Unsupported("Codex takes no plug-in folder for one run", hint="codex plugin add")
     extra = argv.extra_flags(options.extra, GRAMMAR, PROGRAM, SESSION_FLAGS)
-    own = ["--model", options.model] if options.model else []
-    own += [_SKIP] if options.skip_permissions else []
+    own_flags = ["--model", options.model] if options.model else []
+    own_flags += [_SKIP] if options.skip_permissions else []
     replaced = (_MODEL if options.model else frozenset[str]()) | (
         _ASKING if options.skip_permissions else frozenset[str]()
     )
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
-        kept = [one for one in _flags(words) if one.flag not in replaced]
-        quiet = [] if any(_is_no_daemon(one) for one in kept) else ["-c", _NO_DAEMON]
-        mine = [word for one in kept for word in one.words]
-        added = [word for one in extra for word in one.words]
-        return [*mine, *map(Word.of, [*quiet, *own]), *added]
+        kept = [arg for arg in _flags(words) if arg.flag not in replaced]
+        no_daemon = [] if any(_is_no_daemon(arg) for arg in kept) else ["-c", _NO_DAEMON]
+        kept_words = [word for arg in kept for word in arg.words]
+        extra_words = [word for arg in extra for word in arg.words]
+        return [*kept_words, *map(Word.of, [*no_daemon, *own_flags]), *extra_words]
 
     return argv.rebuilt(command, PROGRAM, change)
 
 
 def session_in(command: Command) -> str | None:
-    """The thread that a command resumes, where it says its id."""
-    found: list[str] = []
+    """Return the id of the thread that a command resumes, if it gives one."""
+    ids: list[str] = []
 
     def look(words: Sequence[Word]) -> Sequence[Word]:
-        every = list(GRAMMAR.arguments(words))
-        ends = [at for at, one in enumerate(every) if one.flag == "--"]
-        before = every[: ends[0] if ends else None]
-        operands = [one.value for one in before if one.flag is None]
-        if operands[:1] == ["resume"] and not any(one.flag == "--last" for one in every):
-            found.extend(operands[1:2])
+        args = list(GRAMMAR.arguments(words))
+        separators = [i for i, arg in enumerate(args) if arg.flag == "--"]
+        options = args[: separators[0] if separators else None]
+        operands = [arg.value for arg in options if arg.flag is None]
+        if operands[:1] == ["resume"] and not any(arg.flag == "--last" for arg in args):
+            ids.extend(operands[1:2])
         return words
 
     argv.rebuilt(command, PROGRAM, look)
-    return found[0].lower() if found and is_uuid(found[0]) else None
+    return ids[0].lower() if ids and is_uuid(ids[0]) else None
 
 
 def begin(
     command: Command, roots: Sequence[Path], new: NewSession, prompt: str | None = None
 ) -> Launch:
-    """A new thread; Codex chooses its id."""
+    """Build the command for a new thread; Codex chooses its id."""
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
         return argv.with_prompt(_flags(words), ["-C", str(new.cwd)], operand(prompt))
@@ -122,15 +122,15 @@ def begin(
 def one_turn(
     command: Command, roots: Sequence[Path], session: NewSession, *, resume: bool
 ) -> Launch:
-    """`codex exec`: the prompt comes on standard input, a line for each event goes to output."""
+    """Build the `codex exec` command for a turn: prompt on standard input, events as output."""
     if resume and session.id is None:
         raise UsageError("a turn of a thread needs the id of the thread")
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
-        given = [word for one in _flags(words) for word in _for_exec(one)]
-        own = ["--json", "--skip-git-repo-check", "-C", str(session.cwd)]
-        own += ["resume", checked(session.id)] if resume and session.id else []
-        return [Word.of("exec"), *given, *map(Word.of, [*own, "-"])]
+        flag_words = [word for arg in _flags(words) for word in _for_exec(arg)]
+        own_words = ["--json", "--skip-git-repo-check", "-C", str(session.cwd)]
+        own_words += ["resume", checked(session.id)] if resume and session.id else []
+        return [Word.of("exec"), *flag_words, *map(Word.of, [*own_words, "-"])]
 
     return _launch(argv.rebuilt(command, PROGRAM, change), roots, session)
 
@@ -141,8 +141,8 @@ def _launch(words: Sequence[str], roots: Sequence[Path], new: NewSession) -> Lau
 
 
 def _flags(words: Iterable[Word]) -> list[Argument]:
-    found = without_session(arguments(list(words)))
-    return [one for one in found if one.flag not in (None, "--")]
+    kept = without_session(arguments(list(words)))
+    return [arg for arg in kept if arg.flag not in (None, "--")]
 
 
 def _for_exec(one: Argument) -> Sequence[Word]:
@@ -157,11 +157,11 @@ def _is_no_daemon(one: Argument) -> bool:
     return one.flag in ("-c", "--config") and one.value.replace(" ", "") == _NO_DAEMON
 
 
-# -- what a turn without a terminal printed -------------------------------------------------------
+# -- output of a headless turn --------------------------------------------------------------------
 
 
 def turn_output(output: Iterable[str]) -> TurnOutput:
-    """What the events of `codex exec --json` say of the last turn."""
+    """Parse the last turn's result from the output of `codex exec --json`."""
     thread: str | None = None
     over = False
     reply = ""
@@ -184,46 +184,46 @@ def turn_output(output: Iterable[str]) -> TurnOutput:
                 case "turn.failed":
                     over, error = True, (event.error.message if event.error else "") or "it failed"
                 case "error":
-                    # Also said while it tries again: the turn is not over by that.
+                    # Also printed before a retry, so the turn is not over.
                     error = event.message or error
                 case _:
                     pass
     return TurnOutput(thread, over, reply, error)
 
 
-# -- what living processes do ---------------------------------------------------------------------
+# -- live processes -------------------------------------------------------------------------------
 
 
 class _Held(Record, frozen=True):
-    """A thread that a process has open."""
+    """A thread held open by a process."""
 
     thread: str
     holder: int
     since: float
-    """When the lock was made."""
+    """Time of the lock."""
 
 
 def open_sessions(roots: Sequence[Path], pids: Iterable[int]) -> Mapping[int, OpenSession]:
-    wanted = frozenset(pids)
-    held: dict[int, list[_Held]] = {}
-    for one in _held(roots) if wanted else ():
-        family = chain([one.holder], process.ancestors(one.holder))
-        owner = next((pid for pid in family if pid in wanted), None)
+    workers = frozenset(pids)
+    by_owner: dict[int, list[_Held]] = {}
+    for lock in _held(roots) if workers else ():
+        family = chain([lock.holder], process.ancestors(lock.holder))
+        owner = next((pid for pid in family if pid in workers), None)
         if owner is not None:
-            held.setdefault(owner, []).append(one)
-    return {pid: _current(threads) for pid, threads in held.items()}
+            by_owner.setdefault(owner, []).append(lock)
+    return {pid: _current(threads) for pid, threads in by_owner.items()}
 
 
 def _held(roots: Sequence[Path]) -> Iterator[_Held]:
-    """All threads that are open: their files are locked, or open where no locks are known."""
+    """Yield all open threads: their files are locked, or open where locks are unknown."""
     files: dict[int, os.DirEntry[str]] = {}
     for root in roots:
         with suppress(OSError), os.scandir(root / "thread-writer-locks") as entries:
             files |= {entry.inode(): entry for entry in entries if not entry.name.startswith(".")}
     if not files:
         return
-    held = process.locks()
-    for inode, holder in _opened() if held is None else held:
+    active_locks = process.locks()
+    for inode, holder in _opened() if active_locks is None else active_locks:
         entry = files.get(inode)
         if entry is not None and entry.name.endswith(".lock"):
             with suppress(OSError):
@@ -232,7 +232,7 @@ def _held(roots: Sequence[Path]) -> Iterator[_Held]:
 
 
 def _opened() -> Iterator[tuple[int, int]]:
-    """All files that are open, by inode, and who has each open."""
+    """Yield the inode of every open file and the process that has it open."""
     for pid, facts in process.running("open_files"):
         for file in facts["open_files"] or ():
             with suppress(OSError):
@@ -240,11 +240,11 @@ def _opened() -> Iterator[tuple[int, int]]:
 
 
 def _current(threads: Sequence[_Held]) -> OpenSession:
-    """The thread that a process shows: of several, the one that was opened or written last."""
+    """Return the thread that a process shows: the one opened or written last."""
     rollouts = _rollouts({one.holder for one in threads})
     if len(threads) > 1:
-        mains = [one for one in threads if not _is_subagent(rollouts.get(one.thread))]
-        threads = mains or threads
+        main_threads = [one for one in threads if not _is_subagent(rollouts.get(one.thread))]
+        threads = main_threads or threads
 
     def age(one: _Held) -> tuple[float, str]:
         path = rollouts.get(one.thread)
@@ -254,22 +254,22 @@ def _current(threads: Sequence[_Held]) -> OpenSession:
 
     current = max(threads, key=age)
     path = rollouts.get(current.thread)
-    # Without a file nothing was asked since it was opened.
+    # Without a file, no prompt was sent since it was opened.
     activity, since = live.last_mark(path) if path else (Activity.IDLE, None)
     return OpenSession(current.thread, activity, since, source="lock")
 
 
 def _rollouts(pids: Iterable[int]) -> dict[str, Path]:
-    """The files that processes write to, by thread. After a rewind it is another one."""
-    found: dict[str, tuple[float, Path]] = {}
+    """Map threads to the files that processes write to; a rewind starts another file."""
+    newest: dict[str, tuple[float, Path]] = {}
     opened = (process.facts(pid, "open_files").get("open_files") or () for pid in pids)
     for path in (Path(file.path) for files in opened for file in files):
         with suppress(OSError):
             name = RolloutName.parse(path.name) if path.name.startswith("rollout-") else None
             if name is not None:
                 entry = (path.stat().st_mtime, path)
-                found[name.thread] = max(entry, found.get(name.thread, entry))
-    return {thread: path for thread, (_, path) in found.items()}
+                newest[name.thread] = max(entry, newest.get(name.thread, entry))
+    return {thread: path for thread, (_, path) in newest.items()}
 
 
 class _Meta(msgspec.Struct):
@@ -288,15 +288,15 @@ def _is_subagent(path: Path | None) -> bool:
     if path is None:
         return False
     with suppress(OSError), open_regular(path) as file:
-        first = jsonl.decoded(_first, file.readline(_LONGEST))
-        return first is not None and first.payload.thread_source == "subagent"
+        header = jsonl.decoded(_first, file.readline(_LONGEST))
+        return header is not None and header.payload.thread_source == "subagent"
     return False
 
 
 def settings_files(command: Command, folder: Path, root: Path) -> list[Path]:
-    """Those of the machine, of the person with the profile that the command names, of the project.
+    """List the settings files of the machine, the user, the command's profile and the project.
 
-    Codex reads those of a project in all folders from the repository's top down.
+    Codex reads a project's settings in all folders from the repository root down.
     """
     profile: list[str] = []
 
@@ -305,42 +305,42 @@ def settings_files(command: Command, folder: Path, root: Path) -> list[Path]:
         return words
 
     argv.rebuilt(command, PROGRAM, look)
-    real = Path(os.path.realpath(folder))
-    inside = [real]
-    for parent in real.parents:
-        if (inside[-1] / ".git").exists():
+    current = Path(os.path.realpath(folder))
+    project_folders = [current]
+    for parent in current.parents:
+        if (project_folders[-1] / ".git").exists():
             break
-        inside.append(parent)
+        project_folders.append(parent)
     else:
-        inside = [real]
-    projects = [one / ".codex" / "config.toml" for one in reversed(inside)]
-    named = [root / f"{name}.config.toml" for name in profile]
-    return [_SYSTEM, root / "config.toml", *named, *projects]
+        project_folders = [current]
+    projects = [path / ".codex" / "config.toml" for path in reversed(project_folders)]
+    profiles = [root / f"{name}.config.toml" for name in profile]
+    return [_SYSTEM, root / "config.toml", *profiles, *projects]
 
 
 _DIALOGS = {
     "Press enter to confirm or esc to cancel": "permission",
     "enter continue \u00b7 esc quit": "trust",
-    "enter continue \u00b7 esc back": "trust",  # the newer wording
+    "enter continue \u00b7 esc back": "trust",  # newer wording
 }
-"""How a dialog says that it can be left."""
+"""The key hints at the bottom of each dialog."""
 
 
 def dialog_on(screen: str) -> str | None:
-    """What Codex asks."""
+    """Return the kind of dialog that Codex shows."""
     rows = foot(screen)
     return next((kind for words, kind in _DIALOGS.items() if words in rows), None)
 
 
 _INPUT_SIGNS = {"\u203a": "", "!": "!"}
-"""What the line for input begins with, and the mode that it tells of."""
+"""The signs that start the input line, and the prefix for the mode of each."""
 
 
 def input_on(screen: str) -> str | None:
-    """What stands in Codex's line for input. An empty row and one or two for hints are below it."""
+    """Return the text in Codex's input line, which has an empty row and hints below it."""
     rows = screen.splitlines()
-    signs = [at for at, row in enumerate(rows) if row[:1] in _INPUT_SIGNS]
-    empty = [at for at, row in enumerate(rows) if not row.strip() and any(rows[at + 1 :])]
+    signs = [i for i, row in enumerate(rows) if row[:1] in _INPUT_SIGNS]
+    empty = [i for i, row in enumerate(rows) if not row.strip() and any(rows[i + 1 :])]
     if not signs or not empty or empty[-1] < signs[-1]:
         return None
     first = rows[signs[-1]]

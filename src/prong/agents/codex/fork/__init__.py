@@ -1,1 +1,1 @@
-"""Forks as new rollout files of Codex."""
+"""Forks of Codex sessions, as new rollout files."""

@@ -1,8 +1,8 @@
-"""A session as if it had never been compacted.
+"""Restore the messages before a compaction, as if it had never happened.
 
-The lines from before a compaction are all still there; only what the compaction itself wrote
-stands in the way: a task of its own, or, when Codex compacts by itself in the middle of a turn,
-the summary that it asked the model for and the line that replaces the past.
+They are still in the file. Only the lines that the compaction wrote must be left out: a task of
+its own or, when Codex compacts in the middle of a turn, the model's summary and the line that
+replaces the past.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from prong.agents.codex.turns import CodexSpan
 
 
 class Gap(NamedTuple):
-    """Bytes of a file that are left out."""
+    """A range of bytes to leave out of a file."""
 
     segment: Segment
     start: int
@@ -27,14 +27,14 @@ class Gap(NamedTuple):
 
 
 def gaps(spans: Iterable[CodexSpan], files: OpenFiles) -> list[Gap]:
-    """What compactions wrote into these turns."""
+    """Return the lines that compactions wrote into these turns."""
     return [
         gap for span in spans for task in _tasks(span.pieces) for gap in _task_gaps(task, files)
     ]
 
 
 def undone(spans: Iterable[CodexSpan], gaps: Iterable[Gap]) -> list[CodexSpan]:
-    """The turns without what compactions wrote."""
+    """Return the turns without the lines that compactions wrote."""
     gaps = list(gaps)
     if not gaps:
         return list(spans)
@@ -55,7 +55,7 @@ def undone(spans: Iterable[CodexSpan], gaps: Iterable[Gap]) -> list[CodexSpan]:
 
 
 def _tasks(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
-    """The pieces from each `task_started` to its end; what stands between tasks comes alone."""
+    """Yield the pieces of each task, and of each stretch between two tasks."""
     task: list[Piece] = []
     for piece in pieces:
         kind = piece[1].kind
@@ -92,10 +92,10 @@ def _gap(piece: Piece) -> Gap:
 
 
 def _summary(task: list[Piece], files: OpenFiles) -> Iterator[Piece]:
-    """The answer that became the summary, and the thoughts before it. There may be none."""
+    """Yield the answer that became the summary and the reasoning before it, if any."""
     *before, compacted = task
-    told = str(_payload(compacted, files).get("message") or "")
-    found = False
+    summary = str(_payload(compacted, files).get("message") or "")
+    is_answer_found = False
     for piece in reversed(before):
         kind = piece[1].kind
         if kind is EntryKind.TOKENS:
@@ -103,12 +103,12 @@ def _summary(task: list[Piece], files: OpenFiles) -> Iterator[Piece]:
         if kind is not EntryKind.ITEM:
             return
         item = _payload(piece, files)
-        if not found:
+        if not is_answer_found:
             text = _answer(item)
-            found = bool(text) and told.endswith(text)
+            is_answer_found = bool(text) and summary.endswith(text)
         elif item.get("type") != "reasoning":
             return
-        if not found:
+        if not is_answer_found:
             return
         yield piece
 

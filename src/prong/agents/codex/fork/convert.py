@@ -1,7 +1,7 @@
-"""A conversation of another agent as a rollout file of Codex.
+"""Convert another agent's conversation into a Codex rollout file.
 
-Only what Codex cannot do without: it adds its own instructions, environment and settings when the
-thread is resumed. No model is named, so it goes on with the configured one.
+Only required lines are written: on resume, Codex adds its own instructions, environment and
+settings. No model is named, so the configured one is used.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,7 @@ from prong.model.sessions import Media, Message, Session
 
 _BYTES_PER_TOKEN = 4
 _IMAGE_BYTES = 7_400
-"""What an image of a common size costs the model, as bytes of text."""
+"""The model's cost of an image of common size, as bytes of text."""
 
 _USAGE = (
     "input_tokens",
@@ -60,7 +60,7 @@ def convert(
 
 @dataclass
 class _Script:
-    """The lines of one thread, in the order in which they are written."""
+    """The lines of a thread, in the order they are written."""
 
     id: str
     cwd: Path
@@ -69,25 +69,25 @@ class _Script:
     turns: int = 0
     _ordinal: int = 0
     _bytes: int = 0
-    """Of all that the model gets, where an image counts as much as it costs."""
+    """Size of the model's input so far; an image counts as `_IMAGE_BYTES`."""
 
     def thread(
         self, turns: Iterable[PlainTurn], title: str | None, now: datetime
     ) -> Iterator[dict[str, Any]]:
-        last: datetime | None = None
+        time: datetime | None = None
         for turn in turns:
-            if last is None:
+            if time is None:
                 yield self._header((turn.context or turn.pieces)[0].time)
             yield from self._turn(turn)
-            last = turn.pieces[-1].time
-        if last is None:
+            time = turn.pieces[-1].time
+        if time is None:
             if self.parent.turn_id is not None:
                 raise converting.nothing_to_convert()
-            # Before the first turn: a thread to begin anew.
-            last = now
+            # A fork before the first turn is an empty thread.
+            time = now
             yield self._header(now)
         if title:
-            yield self._event(last, "thread_name_updated", thread_id=self.id, thread_name=title)
+            yield self._event(time, "thread_name_updated", thread_id=self.id, thread_name=title)
 
     def _header(self, time: datetime) -> dict[str, Any]:
         source = self.parent.session
@@ -96,7 +96,7 @@ class _Script:
             time,
             session_id=self.id,
             id=self.id,
-            # Codex reads this as an id of its own kind, or not at all.
+            # Codex accepts only a UUID here.
             forked_from_id=source.id if is_uuid(source.id) else None,
             forked_from_agent=source.agent,
             forked_from_turn=self.parent.turn,
@@ -119,15 +119,15 @@ class _Script:
             yield self._said_by_user(piece)
         for piece in turn.pieces:
             if piece.role == "assistant":
-                said = {"type": "Text", "text": piece.text}
-                yield self._item(id_, piece, type="AgentMessage", content=[said])
+                content = {"type": "Text", "text": piece.text}
+                yield self._item(id_, piece, type="AgentMessage", content=[content])
                 yield self._message("assistant", piece, {"type": "output_text", "text": piece.text})
                 continue
             yield self._said_by_user(piece)
             if piece.role in ("user", "summary"):
-                # What has such an event is shown, and counts as a prompt.
-                content = [_shown(part) for part in piece.parts]
-                yield self._item(id_, piece, type="UserMessage", content=content)
+                # Only messages with such an event are shown and count as prompts.
+                shown = [_shown(part) for part in piece.parts]
+                yield self._item(id_, piece, type="UserMessage", content=shown)
         yield self._tokens(ended)
         times = {
             "started_at": int(begun.timestamp()),
@@ -135,7 +135,7 @@ class _Script:
             "duration_ms": int((ended - begun).total_seconds() * 1000),
         }
         if turn.is_answered:
-            # Codex repeats the answer here; in ours all that the tools printed stands, too.
+            # Codex repeats the answer here; ours also contains the tools' output.
             yield self._event(ended, "task_complete", turn_id=id_, last_agent_message=None, **times)
         else:
             yield self._event(ended, "turn_aborted", turn_id=id_, reason="interrupted", **times)
@@ -148,9 +148,9 @@ class _Script:
         return self._line("response_item", piece.time, type="message", role=role, content=content)
 
     def _tokens(self, time: datetime) -> dict[str, Any]:
-        """How full the context is: Codex compacts a thread that its model cannot take whole.
+        """Report the context's size: Codex compacts a thread that its model cannot take whole.
 
-        Its own importer writes such an estimate, too.
+        Codex's own importer writes such an estimate, too.
         """
         usage = dict.fromkeys(_USAGE, 0) | {"total_tokens": self._bytes // _BYTES_PER_TOKEN}
         info = {
@@ -183,14 +183,14 @@ def _weight(part: Part) -> int:
 
 
 def _sent(part: Part) -> dict[str, Any]:
-    """As the model gets it."""
+    """Format a part for the model."""
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
     return {"type": "input_image", "image_url": _data_url(part), "detail": "high"}
 
 
 def _shown(part: Part) -> dict[str, Any]:
-    """As the person sees it."""
+    """Format a part for display."""
     if isinstance(part, str):
         return {"type": "text", "text": part, "text_elements": []}
     return {"type": "image", "image_url": _data_url(part)}

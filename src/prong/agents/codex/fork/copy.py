@@ -1,7 +1,7 @@
-"""A fork as a new rollout file: the lines of the source up to a turn, whatever files they are in.
+"""Write a fork as a new rollout file, with the source's lines up to a turn, from all its files.
 
-Values that stay are copied byte for byte. Keys are set by name, never by replacing text: the id of
-the source also occurs in what people and tools said.
+Unchanged values are copied byte for byte. Changed ones are set by key, never by replacing text:
+the source's id also occurs in prompts and tool output.
 """
 
 from collections.abc import Iterator
@@ -39,12 +39,12 @@ _NOT_OF_A_COPY = (
     "agent_role",
     "agent_path",
 )
-"""What the metadata say of a stub, of a converted session or of a sub-agent."""
+"""Metadata of a native fork, a converted session or a sub-agent."""
 _ID_KEYS = ("thread_id", "session_id", "sender_thread_id")
 
 
 class _Head(Struct, gc=False):
-    """As much of a line as tells what to do with it."""
+    """The fields of a line that decide how to copy it."""
 
     type: str = ""
     id: str | None = None
@@ -56,7 +56,7 @@ class _Head(Struct, gc=False):
 def write(
     source: CodexSource, cut: Cut, child: Child, root: Path, publication: Publication
 ) -> Path:
-    """Write a fork below a configuration root and publish it; the path of the rollout."""
+    """Write a fork below a configuration root, publish it, and return the path of the rollout."""
     assert child.id is not None
     new_thread.check_free(root, child.id)
     now = datetime.now(UTC)
@@ -77,7 +77,7 @@ def write(
 
 @dataclass
 class _Copy:
-    """The lines of one fork, in the order in which they are written."""
+    """The lines of a fork, in the order they are written."""
 
     source: CodexSource
     branch: Branch
@@ -85,27 +85,27 @@ class _Copy:
     child: Child
     now: datetime
     _settings: bytes = b"{}"
-    """What was last said about the settings of the thread."""
+    """The last recorded settings of the thread."""
     _paginated: bool = False
     _count: int = 0
     _ids: list[bytes] = field(default_factory=list[bytes])
-    """The threads that the lines come from, as they are written."""
+    """JSON-encoded ids of the threads that the lines come from."""
 
     def lines(self) -> Iterator[bytes]:
         pieces = self.branch.pieces
         last = pieces[-1] if pieces else None
         chain = list(self.branch.chain)
         segment = last[0] if last else chain[-1]
-        headers = [one.rollout.header for one in chain]
+        headers = [part.rollout.header for part in chain]
         self._ids = [_encode(header.id) for header in headers if header and header.id]
         yield self._line(self._header(segment))
         if last is None:
             return
-        for one in chain:
-            if one is segment:
-                yield from self._segment(one, last[1].place.offset + last[1].place.length)
+        for part in chain:
+            if part is segment:
+                yield from self._segment(part, last[1].place.offset + last[1].place.length)
                 break
-            yield from self._segment(one, None)
+            yield from self._segment(part, None)
         yield self._line(self._moved())
         if self.child.title:
             name = {"thread_id": self.child.id, "thread_name": self.child.title}
@@ -114,29 +114,29 @@ class _Copy:
     # -- the first line, and the last ones -----------------------------------------------------
 
     def _header(self, segment: Segment) -> dict[str, Raw]:
-        """The metadata of the thread that the turn was written in, with the fork's identity."""
-        found = self._metadata(segment)
+        """Return the metadata of the turn's thread, with the identity of the fork."""
+        metadata = self._metadata(segment)
         cwd = _raw(path_text(self.child.cwd))
-        numbered = any(entry.ordinal is not None for entry in segment.entries[:1])
-        mode = found.get("history_mode", _raw("paginated" if numbered else "legacy"))
+        has_ordinals = any(entry.ordinal is not None for entry in segment.entries[:1])
+        mode = metadata.get("history_mode", _raw("paginated" if has_ordinals else "legacy"))
         self._paginated = bytes(mode) == b'"paginated"'
-        kept = {key: value for key, value in found.items() if key not in _NOT_OF_A_COPY}
-        if bytes(found.get("cwd", NO_RAW)) != bytes(cwd):
-            # Another folder is another branch, or none.
+        kept = {key: value for key, value in metadata.items() if key not in _NOT_OF_A_COPY}
+        if bytes(metadata.get("cwd", NO_RAW)) != bytes(cwd):
+            # Another folder has another branch, or none.
             kept.pop("git", None)
-        # What old files do not have, and Codex cannot do without.
+        # Required by Codex, but missing in old files.
         kept = {"originator": _raw("prong"), "cli_version": _raw("0.0.0"), **kept}
         id_ = _raw(self.child.id)
-        source = self.source.session.id
+        source_id = self.source.session.id
         payload = kept | {
             "session_id": id_,
             "id": id_,
-            # Codex reads this as an id of its own kind, or not at all.
-            "forked_from_id": _raw(source if is_uuid(source) else None),
+            # Codex accepts only a UUID here.
+            "forked_from_id": _raw(source_id if is_uuid(source_id) else None),
             "timestamp": _raw(convert.timestamp(self.now)),
             "cwd": cwd,
             "runtime_workspace_roots": _raw([path_text(self.child.cwd)]),
-            # A person will go on with it, whoever began.
+            # A person will continue it, whoever started the source.
             "source": _raw("cli"),
             "thread_source": _raw("user"),
         }
@@ -150,7 +150,7 @@ class _Copy:
         return {}
 
     def _moved(self) -> dict[str, Raw]:
-        """As Codex tells in a fork that it is in another folder now."""
+        """Return the event by which Codex records a change of folder in a fork."""
         settings = _decoded(_decoded(self._settings).get("thread_settings", b"{}"))
         settings["cwd"] = _raw(path_text(self.child.cwd))
         settings["runtime_workspace_roots"] = _raw([path_text(self.child.cwd)])
@@ -182,19 +182,19 @@ class _Copy:
                 continue
             yield self._line(fields)
             if offset in prompts:
-                told: dict[str, Any] = {"message": prompts[offset], "images": []}
-                payload = _raw({"type": "user_message", **told})
+                message: dict[str, Any] = {"message": prompts[offset], "images": []}
+                payload = _raw({"type": "user_message", **message})
                 event = {"type": _raw("event_msg"), "payload": payload}
                 yield self._line(fields | event)
 
     def _silent_prompts(self, segment: Segment) -> dict[int, str]:
-        """Prompts without an event. When Codex goes on, it adds events, and only these count."""
+        """Return prompts without an event. Once Codex resumes and adds events, only those count."""
         if self._paginated or segment.prompt_kind is not EntryKind.USER_TEXT:
             return {}
         return {e.place.offset: e.text for e in segment.entries if e.kind is EntryKind.USER_TEXT}
 
     def _wrapped(self, data: bytes, head: _Head) -> dict[str, Raw] | None:
-        """A line in the form that Codex reads today; None when there is nothing in it."""
+        """Return a line in the current format, or None if it has no content."""
         if not bytes(head.payload):
             if head.type not in BARE_ITEMS:
                 return None
@@ -207,7 +207,7 @@ class _Copy:
         return fields
 
     def _own(self, payload: Raw) -> Raw:
-        """An event, said of the fork."""
+        """Return an event with the source's ids replaced by the fork's."""
         data = bytes(payload)
         if b'"thread_settings_applied"' in data[:64]:
             self._settings = data
@@ -243,10 +243,10 @@ def _decoded(data: Raw | bytes) -> dict[str, Raw]:
     try:
         return _fields(data)
     except (ValueError, RecursionError):
-        # Damaged, but good enough to be read: then it is written as it was read.
-        pieces, _ = jsonl.split_objects(bytes(data))
-        whole = pieces[0][2] if pieces else {}
-        return {key: Raw(jsonl.plain_json(value)) for key, value in whole.items()}
+        # Damaged, but readable in part: write what was read.
+        objects, _ = jsonl.split_objects(bytes(data))
+        fields = objects[0][2] if objects else {}
+        return {key: Raw(jsonl.plain_json(value)) for key, value in fields.items()}
 
 
 def _raw(value: Any) -> Raw:
@@ -254,12 +254,12 @@ def _raw(value: Any) -> Raw:
 
 
 def _read_back(path: Path, branch: Branch, *, compacted: bool) -> Rollout:
-    """What was written must be what was meant, or nothing is published."""
+    """Check that the written turns are those of the source; if not, nothing is published."""
     with open_regular(path) as file:
         written = rollout.read(file)
-    found = turns.cut([Segment(path, written, written.entries)])
-    turn_ids = [span.id for span in found.active if span.prompt is not None]
-    if turn_ids != branch.turn_ids or bool(turns.compactions(found.active)) != compacted:
+    turn_cut = turns.cut([Segment(path, written, written.entries)])
+    turn_ids = [span.id for span in turn_cut.active if span.prompt is not None]
+    if turn_ids != branch.turn_ids or bool(turns.compactions(turn_cut.active)) != compacted:
         raise Corrupt(
             "the fork does not match its source, so it was discarded",
             hint="please report this; to fork without copying lines: --method seed",

@@ -1,7 +1,7 @@
-"""A fork made by Codex itself: `thread/fork` of its app-server, at the end of a task.
+"""Fork with Codex itself: `thread/fork` of its app-server, at the end of a task.
 
-It writes a stub that names the place in the source's file. So it can fork only what it can find
-again: a finished task of the active conversation.
+The fork's file only refers to a position in the source's file. So Codex can fork only what it can
+find there: a finished task of the active conversation.
 """
 
 import os
@@ -26,30 +26,30 @@ _CONTENT = frozenset({EntryKind.ITEM, EntryKind.COMPACTED, EntryKind.ROLLBACK, E
 
 
 def can_fork(source: CodexSource, cut: Cut) -> bool:
-    """True when Codex itself can make this fork."""
+    """Check whether Codex can make this fork."""
     branch = source.branch(cut)
-    own = branch.chain[-1].rollout.header
-    first = branch.chain[0].rollout.header
+    last_header = branch.chain[-1].rollout.header
+    first_header = branch.chain[0].rollout.header
     name = RolloutName.parse(source.session.path.name)
     return (
         branch.active
         and last_task(branch) is not None
         and not (cut.full and branch.compacted)
-        # It would have to be taken out of the archive, or unpacked, for that.
+        # Codex would move it out of the archive, or unpack it.
         and not source.session.archived
         and not any(segment.path.suffix == ".zst" for segment in branch.chain)
         and name is not None
-        and own is not None
-        # All that it continues is there.
-        and first is not None
-        and first.base is None
-        and own.id == name.thread == source.session.id
-        and not own.subagent
+        and last_header is not None
+        # All files that it continues exist.
+        and first_header is not None
+        and first_header.base is None
+        and last_header.id == name.thread == source.session.id
+        and not last_header.subagent
     )
 
 
 def last_task(branch: Branch) -> str | None:
-    """The task that the turn ends with, a compaction perhaps; None when it has no end."""
+    """Return the task that ends the turn, perhaps a compaction; None if it has no end."""
     for _, entry in reversed(branch.spans[-1].pieces) if branch.spans else ():
         if entry.kind in (EntryKind.END, EntryKind.ABORT):
             return entry.turn
@@ -64,7 +64,7 @@ class _Thread(Struct):
 
 
 class _Forked(Struct):
-    """The answer to `thread/fork`."""
+    """The result of `thread/fork`."""
 
     thread: _Thread
 
@@ -77,47 +77,47 @@ def fork(
     argv: Sequence[str],
     check: Callable[[], None],
 ) -> Path | None:
-    """Let Codex make the fork, and read it back; the path of the new rollout.
+    """Let Codex fork, check the result, and return the path of the new rollout.
 
-    None when Codex does not make it: it does not run, or it cannot read the thread. `check` is
-    called when the fork is there, and has the last word.
+    Returns None if Codex does not run or cannot read the thread. `check` is called once the fork
+    exists and may reject it by raising.
     """
     branch = source.branch(cut)
-    asked = False
+    has_started = False
     try:
         with AppServer(argv, root) as server:
-            asked = True
-            made = _fork(server, source, last_task(branch), child)
+            has_started = True
+            thread = _fork(server, source, last_task(branch), child)
             try:
-                _read_back(source, branch, Path(made.path))
+                _read_back(source, branch, Path(thread.path))
                 check()
             except BaseException:
-                with suppress(External):  # what went wrong before is what counts
-                    server.call("thread/delete", threadId=made.id)
+                with suppress(External):  # the first error is the one to report
+                    server.call("thread/delete", threadId=thread.id)
                 raise
             if child.title:
-                with suppress(External):  # without it the fork is none the worse
-                    server.call("thread/name/set", threadId=made.id, name=child.title)
+                with suppress(External):  # the title is optional
+                    server.call("thread/name/set", threadId=thread.id, name=child.title)
     except Refused:
         return None
     except External:
-        if asked:
+        if has_started:
             raise
         return None
-    return Path(made.path)
+    return Path(thread.path)
 
 
 def _fork(server: AppServer, source: CodexSource, last: str | None, child: Child) -> _Thread:
     session = source.session
     try:
-        answer = server.call(
+        result = server.call(
             "thread/fork",
             threadId=session.id,
             lastTurnId=last,
             cwd=str(child.cwd),
             excludeTurns=True,
         )
-        made = msgspec.convert(answer, _Forked).thread
+        thread = msgspec.convert(result, _Forked).thread
     except Refused as refused:
         if "in-progress" in refused.message:
             raise busy(session) from refused
@@ -125,32 +125,32 @@ def _fork(server: AppServer, source: CodexSource, last: str | None, child: Child
     except msgspec.ValidationError as error:
         message = f"{' '.join(server.argv)} made a fork and did not tell which: {error}"
         raise External(message, hint=_OTHER_WAY, argv=server.argv) from error
-    known = {os.path.realpath(segment.path) for segment in source.chain}
-    if made.id == session.id or os.path.realpath(made.path) in known:
-        # Never to be deleted.
+    source_paths = {os.path.realpath(segment.path) for segment in source.chain}
+    if thread.id == session.id or os.path.realpath(thread.path) in source_paths:
+        # Raise here: the caller would delete this thread if its check failed.
         message = f"{' '.join(server.argv)} named {session.ref} itself as its fork"
         raise External(message, hint=_OTHER_WAY, argv=server.argv)
-    return made
+    return thread
 
 
 def _read_back(source: CodexSource, branch: Branch, made: Path) -> None:
-    """What Codex made must be what was meant. It deletes it again if not."""
+    """Check that Codex's fork has the turns of the source; if not, the caller deletes it."""
     skipped: list[Skipped] = []
     with closing(source.files.again()) as files:
         chain = history.segments(made, files, source.library, skipped)
-    found = [span.id for span in turns.cut(chain).active if span.prompt is not None]
-    if found != branch.turn_ids:
+    turn_ids = [span.id for span in turns.cut(chain).active if span.prompt is not None]
+    if turn_ids != branch.turn_ids:
         raise Corrupt(
             "the fork that Codex made does not read back as its source; it was deleted again",
             hint=_OTHER_WAY,
             expected=len(branch.turn_ids),
-            found=len(found),
+            found=len(turn_ids),
         )
 
 
 def give_name(thread_id: str, name: str, root: Path, argv: Sequence[str]) -> None:
-    """Name a thread. Codex does not show the name that stands in a file that prong wrote."""
-    # Without it the fork is none the worse.
+    """Name a thread. Codex does not show a name that is only in a file that prong wrote."""
+    # The name is optional.
     with suppress(External), AppServer(argv, root) as server:
         server.call("thread/name/set", threadId=thread_id, name=name)
 

@@ -1,4 +1,4 @@
-"""A thread that is about to be written: where its file goes, and that its id is free."""
+"""Choose the file and id of a new thread, and check that the id is free."""
 
 import os
 import time
@@ -14,31 +14,31 @@ from prong.errors import Taken
 
 
 def file_of(root: Path, id_: str, now: datetime) -> Path:
-    """Where a new thread lives. The time in a name is a local one."""
+    """Return the path of a new thread's file. The time in its name is local."""
     local = now.astimezone()
     name = f"rollout-{local:%Y-%m-%dT%H-%M-%S}-{id_}.jsonl"
     return root / "sessions" / f"{local:%Y/%m/%d}" / name
 
 
 def check_free(root: Path, id_: str) -> None:
-    """Raise `Taken` when a file below a configuration root has the id."""
-    shelf = RolloutLibrary(root)
-    taken = [*shelf.by_thread.get(id_, ()), *filter(None, [shelf.by_rollout.get(id_)])]
-    if taken:
-        raise Taken(f"thread id {id_} is in use", path=taken[0])
+    """Raise `Taken` if a file below a configuration root has the id."""
+    library = RolloutLibrary(root)
+    paths = [*library.by_thread.get(id_, ()), *filter(None, [library.by_rollout.get(id_)])]
+    if paths:
+        raise Taken(f"thread id {id_} is in use", path=paths[0])
 
 
 @contextmanager
 def claimed(root: Path, id_: str) -> Generator[None]:
-    """Publish in here: one process at a time, and only under an id that is free."""
+    """Hold a lock while publishing under an id that is free."""
     with alone(root / "sessions"):
-        # The time is a part of the name: two files of one id do not get in each other's way.
+        # File names contain the time, so two files with one id would not collide.
         check_free(root, id_)
         yield
 
 
 def uuid7() -> str:
-    """A new id: 48 bits of milliseconds, then random ones."""
+    """Generate an id: 48 bits of milliseconds, then random ones."""
     milliseconds = time.time_ns() // 1_000_000
     number = milliseconds << 80 | int.from_bytes(os.urandom(10))
     number = number & ~(0xF << 76) | 7 << 76

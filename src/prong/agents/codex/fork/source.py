@@ -1,4 +1,4 @@
-"""One reading of a session: its turns, and what a fork at any of them would hold."""
+"""Read a session once for forking: its turns, and the contents of a fork at any of them."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -19,13 +19,13 @@ from prong.model.sessions import Conversation, Message, Session, Skipped, SubAge
 
 
 class Branch(Record, frozen=True):
-    """The way to a turn, from the beginning of the session."""
+    """The turns from the start of a session up to one turn."""
 
     chain: Sequence[Segment]
     spans: list[CodexSpan]
-    """`spans[0]` stands before the first prompt, the last one is the turn. Empty: no turn."""
+    """From `spans[0]`, before the first prompt, to the turn; empty for a fork before all turns."""
     active: bool
-    """False when a rewind or a rollback left the turn behind."""
+    """False for a turn abandoned by a rewind or a rollback."""
 
     @property
     def turn_ids(self) -> list[str]:
@@ -41,7 +41,7 @@ class Branch(Record, frozen=True):
 
 
 class CodexSource:
-    """Holds its files open, so that their bytes are those that were read, whatever comes."""
+    """A session to fork. Its files stay open, so that later changes on disk do not matter."""
 
     def __init__(
         self, session: Session, library: Library, files: OpenFiles, *, live: bool = False
@@ -72,8 +72,8 @@ class CodexSource:
     @cached_property
     def _earlier(self) -> list[tuple[list[Segment], turns.CodexTurnCut]]:
         """The thread's other files, which rewinds left behind."""
-        own = self.chain[-1].rollout.header
-        found: list[tuple[list[Segment], turns.CodexTurnCut]] = []
+        own_header = self.chain[-1].rollout.header
+        earlier: list[tuple[list[Segment], turns.CodexTurnCut]] = []
         for path in self.library.thread(self.session.id, beside=self.session.file):
             if path == self.session.file:
                 continue
@@ -86,21 +86,21 @@ class CodexSource:
                 self._skipped.append(Skipped(Path(path), error.message))
                 continue
             header = chain[-1].rollout.header
-            if own and header and header.id != own.id:
-                # A sub-agent's file may bear its parent's name.
+            if own_header and header and header.id != own_header.id:
+                # A sub-agent's file may have its parent's id in its name.
                 continue
-            found.append((chain, turns.cut(chain)))
-        return found
+            earlier.append((chain, turns.cut(chain)))
+        return earlier
 
     def abandoned(self) -> list[CodexSpan]:
-        """Turns that were rolled back, or that rewinds left in the thread's earlier files."""
-        kept = {span.id for span in self.whole.active}
-        found = {span.id: span for span in self.whole.rolled_back}
+        """Return turns that were rolled back, or that rewinds left in earlier files."""
+        active_ids = {span.id for span in self.whole.active}
+        abandoned = {span.id: span for span in self.whole.rolled_back}
         for _, cut in self._earlier:
             for span in cut.active:
-                if span.prompt is not None and span.id not in kept:
-                    found.setdefault(span.id, span)
-        return list(found.values())
+                if span.prompt is not None and span.id not in active_ids:
+                    abandoned.setdefault(span.id, span)
+        return list(abandoned.values())
 
     @property
     def conversation(self) -> Conversation:
@@ -109,11 +109,11 @@ class CodexSource:
     @cached_property
     def _conversation(self) -> Conversation:
         active = turns.build(self.whole.active, live=self._live)
-        dead = turns.build(self.abandoned(), numbered=False)
+        abandoned = turns.build(self.abandoned(), numbered=False)
         return Conversation(
             session=self.session,
             turns=tuple(active),
-            abandoned=tuple(dead),
+            abandoned=tuple(abandoned),
             compactions=turns.compactions(self.whole.active),
             subagents=tuple(self._subagents()),
             skipped=tuple(dict.fromkeys(self._skipped)),
@@ -130,7 +130,7 @@ class CodexSource:
                     seen.add(id_)
                     yield SubAgent(id_, Path(paths[-1]), None, entry.call)
 
-    # -- what a fork would hold ----------------------------------------------------------------
+    # -- contents of a fork --------------------------------------------------------------------
 
     def branch(self, cut: Cut) -> Branch:
         if cut.turn is None:
@@ -148,7 +148,7 @@ class CodexSource:
         yield from self._earlier
 
     def gaps(self, branch: Branch, cut: Cut) -> list[Gap]:
-        """What is left out of the lines that lead to the turn."""
+        """Return the ranges to leave out of the lines up to the turn."""
         return compaction.gaps(branch.spans, self.files) if cut.full else []
 
     def extent(self, cut: Cut) -> Extent:
@@ -179,26 +179,28 @@ class CodexSource:
             yield from renderer.render(span, numbers.get(span.id))
 
     def _context(self, branch: Branch, cut: Cut) -> list[CodexSpan]:
-        """What the model would get of it; with `full`, as if nothing had been compacted."""
+        """Return what the model would get; with `full`, as if nothing had been compacted."""
         if cut.full:
             return compaction.undone(branch.spans, self.gaps(branch, cut))
         return context_spans(branch.spans)
 
     def _warnings(self, cut: Cut) -> Iterator[str]:
-        found = self.conversation
-        turn = next((t for t in (*found.turns, *found.abandoned) if t.id == cut.turn), None)
+        conversation = self.conversation
+        turn = next(
+            (t for t in (*conversation.turns, *conversation.abandoned) if t.id == cut.turn), None
+        )
         name = f"turn {turn.index}" if turn and turn.index else "the turn"
         if turn is not None and turn.state is TurnState.FAILED:
             yield f"{name} failed: the fork has its prompt, and no answer"
-        lost = [skip for skip in found.skipped if not skip.harmless]
-        if lost:
-            yield f"{lost[0].path.name}: {lost[0].reason}" + (
-                f", and {len(lost) - 1} more" if len(lost) > 1 else ""
+        problems = [skip for skip in conversation.skipped if not skip.harmless]
+        if problems:
+            yield f"{problems[0].path.name}: {problems[0].reason}" + (
+                f", and {len(problems) - 1} more" if len(problems) > 1 else ""
             )
 
 
 def _led_to(chain: Sequence[Segment], spans: list[CodexSpan]) -> list[CodexSpan]:
-    """The turns without what was written into them after the last of them had ended."""
+    """Return the turns without lines written after the last turn had ended."""
     position = {id(segment): number for number, segment in enumerate(chain)}
 
     def place(piece: Piece) -> tuple[int, int]:
@@ -220,7 +222,7 @@ def _led_to(chain: Sequence[Segment], spans: list[CodexSpan]) -> list[CodexSpan]
 
 
 def _tokens(branch: Branch, cut: Cut) -> int | None:
-    """The context as the agent saw it last; the largest, where a compaction is undone."""
+    """Return the last reported context size; if a compaction is undone, the largest one."""
     largest: int | None = None
     last: int | None = None
     for _, entry in branch.pieces:

@@ -1,1 +1,1 @@
-"""The settings of Codex: hooks, MCP servers, trusted folders, permissions."""
+"""Codex settings: hooks, MCP servers, trusted folders and permissions."""

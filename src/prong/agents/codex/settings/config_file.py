@@ -1,7 +1,7 @@
-"""config.toml of Codex: read as a table, edited as lines of text.
+"""Read Codex's config.toml as a table and edit it as lines of text.
 
-An edit adds lines or changes one, and the result must then say what was wanted. Why no library
-does it: docs/adr/0020.
+An edit adds or changes lines, then checks that the parsed result is the intended one.
+docs/adr/0020 explains why no library is used.
 """
 
 import re
@@ -13,11 +13,11 @@ from prong.agents.settings.file import SettingsText
 from prong.errors import ConfigError
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
-"""Not splitlines(): that also splits at what may stand inside a string."""
+"""A line. `splitlines()` would also split at separators that may occur inside a string."""
 
 
 def table(path: Path, content: bytes | None) -> dict[str, Any]:
-    """What the file says. Raises `ConfigError` for one that is not TOML."""
+    """Parse the file. Raises `ConfigError` if it is not TOML."""
     try:
         return tomllib.loads(SettingsText.decode(path, content).text)
     except tomllib.TOMLDecodeError as error:
@@ -26,7 +26,7 @@ def table(path: Path, content: bytes | None) -> dict[str, Any]:
 
 
 def says(text: str, expected: dict[str, Any]) -> bool:
-    """Whether a file with this text would say this, and nothing else."""
+    """Check that text parses to exactly this table."""
     try:
         return tomllib.loads(text) == expected
     except tomllib.TOMLDecodeError:
@@ -34,5 +34,5 @@ def says(text: str, expected: dict[str, Any]) -> bool:
 
 
 def line_end(text: str) -> str:
-    """How the lines of a file end."""
+    """Return the line separator of a file."""
     return "\r\n" if "\r\n" in text else "\n"

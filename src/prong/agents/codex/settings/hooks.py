@@ -1,8 +1,8 @@
-"""The hooks of Codex: hooks.json, the trust that config.toml gives them, and `notify`.
+"""Install Codex hooks: hooks.json, their trust in config.toml, and `notify`.
 
-Codex runs a hook only when config.toml holds the hash of it under the hook's place. Only Codex
-computes that hash, so its app-server is asked, in a throw-away folder. Our lines in config.toml are
-marked, since Codex edits that file, too, and keeps comments.
+Codex runs a hook only if config.toml has its hash under the hook's location. Only Codex can
+compute that hash, so its app-server is asked, in a temporary folder. Codex also edits config.toml
+but keeps comments, so prong's lines are marked with one.
 """
 
 import json
@@ -31,7 +31,7 @@ from prong.model.record import Record, replace
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "PermissionRequest", "Stop", "SessionEnd")
 _TIMEOUTS = {"SessionEnd": 3}
-"""Codex allows no more, and would warn of it at every start."""
+"""Codex allows no more, and would warn at every start."""
 _MARK = "# prong"
 _TRUST = re.compile(r'\[hooks\.state\.(?P<key>"(?:[^"\\]|\\.)*")\]')
 _OURS = re.compile(rf"^\[hooks\.state\..*\] {_MARK}\r?$", re.MULTILINE)
@@ -43,11 +43,11 @@ _QUIET = (
     "features.remote_plugin=false",
     "features.apps=false",
 )
-"""For a server that is asked about hooks and nothing else."""
+"""Settings for a server that is only asked about hooks."""
 
 
 class CodexHooks:
-    """Where they are kept and how they are written."""
+    """The hooks of Codex in a configuration root."""
 
     agent = "codex"
 
@@ -56,7 +56,7 @@ class CodexHooks:
         self._program = program
 
     def files(self, scope: HookScope, folder: Path) -> Sequence[Path]:
-        # Codex names a hook by the real path of its folder.
+        # Codex identifies a hook by the real path of its folder.
         base = self._root if scope == "user" else Path(os.path.realpath(folder)) / ".codex"
         return (base / "hooks.json", self._root / "config.toml")
 
@@ -70,20 +70,20 @@ class CodexHooks:
         notes: list[str] = []
         expected = dict(table)
         if not self._is_for_all_folders(hooks) or _is_ours(table.get(NOTIFY)):
-            pass  # it knows no folders: that of a project would tell of the turns in all
+            pass  # `notify` applies to all folders, so a project must not set it
         elif NOTIFY in table:
             notes.append(f"{config} has a notify of yours, which stays; the hooks do without it")
         else:
             expected[NOTIFY] = [*command, self.agent, NOTIFY]
-            words = json.dumps(expected[NOTIFY], ensure_ascii=False)
-            text = f"notify = {words} {_MARK}{end}{text}"
+            command_json = json.dumps(expected[NOTIFY], ensure_ascii=False)
+            text = f"notify = {command_json} {_MARK}{end}{text}"
         if text and not text.endswith("\n"):
             text += end
-        known = table.get("hooks", {})
-        states = dict(known.get("state", {}))
-        expected["hooks"] = {**known, "state": states}
-        for place, hash_ in self._hashes(new).items():
-            key = f"{_real(hooks)}:{place}"
+        hooks_table = table.get("hooks", {})
+        states = dict(hooks_table.get("state", {}))
+        expected["hooks"] = {**hooks_table, "state": states}
+        for location, hash_ in self._hashes(new).items():
+            key = f"{_real(hooks)}:{location}"
             states[key] = {"trusted_hash": hash_}
             name = json.dumps(key, ensure_ascii=False)
             text += f'{end}[hooks.state.{name}] {_MARK}{end}trusted_hash = "{hash_}"{end}'
@@ -100,9 +100,9 @@ class CodexHooks:
         if settings is None:
             return {hooks: new, config: None}
         decoded = SettingsText.decode(config, settings)
-        config_file.table(config, settings)  # raises for what is not TOML
-        moved = _Places(f"{_real(hooks)}:", _vanishing_groups(hooks, old, new))
-        text = moved.without_ours(decoded.text)
+        config_file.table(config, settings)  # raises if it is not TOML
+        places = _Places(f"{_real(hooks)}:", _vanishing_groups(hooks, old, new))
+        text = places.without_ours(decoded.text)
         if self._is_for_all_folders(hooks) or not _OURS.search(text):
             text = _NOTIFY.sub("", text, count=1)
         return {hooks: new, config: decoded.encode(text)}
@@ -116,70 +116,70 @@ class CodexHooks:
             result[place.event] = place.command
             state: Any = states.get(f"{_real(hooks)}:{_snake(place.event)}:{place.group}:0") or {}
             result[f"trust of {place.event}"] = str(state.get("trusted_hash", "none"))
-        words: Any = table.get(NOTIFY)
-        if self._is_for_all_folders(hooks) and _is_ours(words):
-            result[NOTIFY] = file.command_line(cast(list[str], words))
+        notify: Any = table.get(NOTIFY)
+        if self._is_for_all_folders(hooks) and _is_ours(notify):
+            result[NOTIFY] = file.command_line(cast(list[str], notify))
         return result
 
     def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
-        """By settings on the command line: hooks, the trust in them, and a `notify`.
+        """Pass hooks, their trust and a `notify` on the command line.
 
-        A `notify` of the user stays, and ours would not run then.
+        A `notify` of the user is kept; prong's does not run then.
         """
         root = Path(launch.env.get("CODEX_HOME") or self._root)
         config = root / "config.toml"
-        theirs: Any = config_file.table(config, read(config)).get(NOTIFY)
-        own = json.dumps([*command, self.agent, NOTIFY], ensure_ascii=False)
-        there = CodexHooks(root, self._program).installed(launch.cwd)
-        events = [event for event in EVENTS if event not in there]
+        user_notify: Any = config_file.table(config, read(config)).get(NOTIFY)
+        own_notify = json.dumps([*command, self.agent, NOTIFY], ensure_ascii=False)
+        installed = CodexHooks(root, self._program).installed(launch.cwd)
+        events = [event for event in EVENTS if event not in installed]
         line, server = [*command, self.agent], server_argv(self._program)
         settings = run_hooks.settings(line, events, _TIMEOUTS, server, folder, self._hashes)
 
         def change(words: Sequence[Word]) -> Sequence[Word]:
-            given = [one for one in GRAMMAR.arguments(words) if one.flag in ("-c", "--config")]
-            taken = any(one.value.partition("=")[0].strip() == NOTIFY for one in given)
-            taken = taken or (theirs is not None and not _is_ours(theirs))
-            wanted = [*settings, *([] if taken else [f"{NOTIFY}={own}"])]
-            return [*(Word.of(text) for one in wanted for text in ("-c", one)), *words]
+            configs = [arg for arg in GRAMMAR.arguments(words) if arg.flag in ("-c", "--config")]
+            has_notify = any(arg.value.partition("=")[0].strip() == NOTIFY for arg in configs)
+            has_notify = has_notify or (user_notify is not None and not _is_ours(user_notify))
+            added = [*settings, *([] if has_notify else [f"{NOTIFY}={own_notify}"])]
+            return [*(Word.of(word) for arg in added for word in ("-c", arg)), *words]
 
         return replace(launch, argv=argv.rebuilt(launch.argv, PROGRAM, change))
 
     def installed(self, folder: Path) -> set[str]:
-        """The events of which Codex tells us in a folder anyway."""
-        there: set[str] = set()
+        """Return the events with a trusted hook of prong in a folder."""
+        events: set[str] = set()
         for scope in ("user", "project"):
-            found = self.found({path: read(path) for path in self.files(scope, folder)})
-            there |= {one for one in EVENTS if found.get(f"trust of {one}", "none") != "none"}
-        return there
+            hooks = self.found({path: read(path) for path in self.files(scope, folder)})
+            events |= {e for e in EVENTS if hooks.get(f"trust of {e}", "none") != "none"}
+        return events
 
     def _is_for_all_folders(self, hooks: Path) -> bool:
         return _real(hooks).parent == Path(os.path.realpath(self._root))
 
     def _hashes(self, content: bytes) -> dict[str, str]:
-        """The place of each of our hooks in this hooks.json, and what Codex calls its hash."""
+        """Map the location of each hook of ours in this hooks.json to Codex's hash of it."""
         program = server_argv(self._program)
         if shutil.which(program[0]) is None:
             hint = "npm install -g @openai/codex"
             raise Unavailable(f"{program[0]} is not installed", hint=hint)
-        with tempfile.TemporaryDirectory(prefix="prong-") as name:
-            root = Path(os.path.realpath(name))
+        with tempfile.TemporaryDirectory(prefix="prong-") as folder:
+            root = Path(os.path.realpath(folder))
             path = root / "hooks.json"
             path.write_bytes(content)
             quiet = [word for setting in _QUIET for word in ("-c", setting)]
             with AppServer([*program, *quiet], root) as server:
                 answer = server.call("hooks/list", cwds=[str(root)])
-        found: dict[str, str] = {}
+        hashes: dict[str, str] = {}
         for hook in _listed(answer):
-            key, hash_, line = (str(hook.get(one)) for one in ("key", "currentHash", "command"))
+            key, hash_, line = (str(hook.get(name)) for name in ("key", "currentHash", "command"))
             if file.is_ours(line) and key.startswith(f"{path}:"):
-                found[key.removeprefix(f"{path}:")] = hash_
-        if len(found) != len(file.places(path, content)):
+                hashes[key.removeprefix(f"{path}:")] = hash_
+        if len(hashes) != len(file.places(path, content)):
             raise External(
                 "codex does not understand the hooks that prong would write",
                 hint="update it: npm install -g @openai/codex",
                 answer=answer,
             )
-        return found
+        return hashes
 
 
 def _listed(answer: dict[str, Any]) -> list[dict[str, Any]]:
@@ -189,7 +189,7 @@ def _listed(answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _real(path: Path) -> Path:
-    """How Codex names a hooks.json: the folder is resolved, the file is not."""
+    """Return Codex's path of a hooks.json, in which only the folder is resolved."""
     return Path(os.path.realpath(path.parent)) / path.name
 
 
@@ -205,11 +205,11 @@ def _is_ours(words: Any) -> bool:
 def _vanishing_groups(
     path: Path, content: bytes | None, after: bytes | None
 ) -> list[tuple[str, int]]:
-    """The groups that go away with our hooks: event and place."""
-    count, left = _group_counts(path, content), _group_counts(path, after)
-    ours = dict.fromkeys((one.event, one.group) for one in file.places(path, content))
+    """Return the event and index of each group that disappears with our hooks."""
+    old, new = _group_counts(path, content), _group_counts(path, after)
+    ours = dict.fromkeys((place.event, place.group) for place in file.places(path, content))
     return [
-        (_snake(event), group) for event, group in ours if left.get(event, 0) < count.get(event, 0)
+        (_snake(event), group) for event, group in ours if new.get(event, 0) < old.get(event, 0)
     ]
 
 
@@ -220,40 +220,40 @@ def _group_counts(path: Path, content: bytes | None) -> dict[str, int]:
 
 
 class _Places(Record, frozen=True):
-    """The places of hooks in one hooks.json, which config.toml names, while ours go away."""
+    """The hook locations in config.toml, while our hooks are removed from one hooks.json."""
 
     prefix: str
     gone: Sequence[tuple[str, int]]
 
     def without_ours(self, text: str) -> str:
-        kept: list[str] = []
+        lines: list[str] = []
         ours = False
         for line in config_file.LINE.findall(text):
             header = _TRUST.match(line)
             if line.startswith("["):
                 ours = header is not None and self._is_ours(line, header["key"])
-                if ours and kept and not kept[-1].strip():
-                    kept.pop()  # the empty line before it
+                if ours and lines and not lines[-1].strip():
+                    lines.pop()  # the blank line before it
             if not ours and header is not None:
-                kept.append(line.replace(header["key"], self._moved(header["key"]), 1))
+                lines.append(line.replace(header["key"], self._moved(header["key"]), 1))
             elif not ours or not line.strip() or line.startswith("#"):
-                # What is said behind our lines is said about the next ones.
-                kept.append(line)
-        return "".join(kept)
+                # A comment after our lines belongs to the lines that follow.
+                lines.append(line)
+        return "".join(lines)
 
     def _is_ours(self, line: str, key: str) -> bool:
         return line.rstrip().endswith(_MARK) and _unquoted(key).startswith(self.prefix)
 
     def _moved(self, quoted: str) -> str:
-        """The place of a hook of the user, which moves up when a group before it goes away."""
+        """Return a user hook's new location: it moves up when a group before it is removed."""
         key = _unquoted(quoted)
         event, _, place = key.removeprefix(self.prefix).partition(":")
         group, _, index = place.partition(":")
         if not key.startswith(self.prefix) or not group.isdecimal():
             return quoted
-        before = sum(event == other and number < int(group) for other, number in self.gone)
-        moved = f"{self.prefix}{event}:{int(group) - before}:{index}"
-        return json.dumps(moved, ensure_ascii=False) if before else quoted
+        removed = sum(event == other and number < int(group) for other, number in self.gone)
+        location = f"{self.prefix}{event}:{int(group) - removed}:{index}"
+        return json.dumps(location, ensure_ascii=False) if removed else quoted
 
 
 def _unquoted(key: str) -> str:

@@ -1,9 +1,9 @@
 """The MCP servers of Codex: `[mcp_servers.NAME]` in config.toml.
 
-Measured: `codex mcp add` takes the place of an entry of the same name, with all that a
-person had set in it, and says nothing. Of Codex's own environment a server gets a dozen variables
-(HOME, PATH, TERM, ...) and those that `env_vars` names; one that is not set does no harm there.
-`codex mcp add` has no flag for that, so Codex's app-server writes it, which keeps comments.
+Measured: `codex mcp add` silently replaces an entry of the same name, including the user's
+settings in it. Codex passes a server a dozen of its own variables (HOME, PATH, TERM, ...) and
+those listed in `env_vars`; listing an unset one is harmless. `codex mcp add` has no flag for
+`env_vars`, so Codex's app-server writes it, which keeps comments.
 """
 
 import textwrap
@@ -26,7 +26,7 @@ _WIDTH = 88
 
 
 class CodexMcp:
-    """Where they are kept, and what is typed to change them."""
+    """The MCP servers of a configuration root, and the commands that change them."""
 
     scopes: Sequence[McpScope] = ("user",)
     hands_on_all = False
@@ -42,10 +42,10 @@ class CodexMcp:
 
     def planned(self, name: str, scope: McpScope, folder: Path, server: McpServer) -> McpEntry:
         command, *args = server.command
-        old = self.entry(name, scope, folder)
-        kept = dict(old.settings) if old else {}
+        current = self.entry(name, scope, folder)
+        kept = dict(current.settings) if current else {}
         settings = {**kept, "command": command, "args": args}
-        if env := {**(old.server.env if old and old.server else {}), **server.env}:
+        if env := {**(current.server.env if current and current.server else {}), **server.env}:
             settings["env"] = env
         if names := self._handed_on(kept, server):
             settings[_HANDED_ON] = names
@@ -64,15 +64,15 @@ class CodexMcp:
     def carry_out(self, change: McpChange) -> None:
         name, env = change.name, environment(self._root)
         if change.after is None:
-            words = (self._program, "mcp", "remove", name)
-            mcp_servers.run(words, change.folder, env)
+            argv = (self._program, "mcp", "remove", name)
+            mcp_servers.run(argv, change.folder, env)
             return
         settings = change.after.settings
-        there: Mapping[str, Any] = change.before.settings if change.before else {}
+        written: Mapping[str, Any] = change.before.settings if change.before else {}
         if change.before is None:
             mcp_servers.run(self._add(name, settings), change.folder, env)
-            there = {key: settings.get(key) for key in ("command", "args", "env")}
-        changed = {key: value for key, value in settings.items() if there.get(key) != value}
+            written = {key: settings.get(key) for key in ("command", "args", "env")}
+        changed = {key: value for key, value in settings.items() if written.get(key) != value}
         if not changed:
             return
         try:
@@ -90,21 +90,21 @@ class CodexMcp:
     def _add(self, name: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
         pairs: dict[str, str] = settings.get("env", {})
         env = [word for key, value in pairs.items() for word in ("--env", f"{key}={value}")]
-        words = (self._program, "mcp", "add", *env, name)
-        return (*words, "--", settings["command"], *settings["args"])
+        argv = (self._program, "mcp", "add", *env, name)
+        return (*argv, "--", settings["command"], *settings["args"])
 
     def _handed_on(self, kept: Mapping[str, Any], server: McpServer) -> list[Any]:
-        """The names that are there, ours, and those of the keys that Codex itself is given."""
+        """Return the variables to pass on: existing ones, ours, and API keys of model providers."""
         providers = self._tables("model_providers").values()
-        keys = [key for one in providers if isinstance(key := one.get("env_key"), str)]
-        there = list(kept.get(_HANDED_ON) or [])
-        return list(dict.fromkeys([*there, *server.handed_on, *keys]))
+        keys = [key for provider in providers if isinstance(key := provider.get("env_key"), str)]
+        existing = list(kept.get(_HANDED_ON) or [])
+        return list(dict.fromkeys([*existing, *server.handed_on, *keys]))
 
     def _tables(self, key: str) -> dict[str, dict[str, Any]]:
         path = self._root / "config.toml"
-        found: Any = config_file.table(path, read(path)).get(key)
-        tables = cast(dict[str, Any], found) if isinstance(found, dict) else {}
-        return {name: one for name, one in tables.items() if isinstance(one, dict)}
+        value: Any = config_file.table(path, read(path)).get(key)
+        tables = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+        return {name: table for name, table in tables.items() if isinstance(table, dict)}
 
     def _entry(self, name: str, settings: Mapping[str, Any]) -> McpEntry:
         text = _toml(f"{_SERVERS}.{name}", mcp_servers.without_values(settings))
@@ -113,7 +113,7 @@ class CodexMcp:
 
 
 def _toml(name: str, table: Mapping[str, Any]) -> str:
-    """A table for people to read; a string of JSON is one of TOML."""
+    """Format a table for display; a JSON string is a valid TOML string."""
     lines = [f"[{name}]"]
     inner: list[str] = []
     for key, value in table.items():
@@ -128,5 +128,5 @@ def _value(value: Any) -> str:
     text = mcp_servers.as_json(value)
     if not isinstance(value, list) or len(text) <= _WIDTH:
         return text
-    inside = textwrap.wrap(text[1:-1], _WIDTH, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(["[", *(f"  {line}" for line in inside), "]"])
+    lines = textwrap.wrap(text[1:-1], _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(["[", *(f"  {line}" for line in lines), "]"])

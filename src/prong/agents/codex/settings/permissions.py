@@ -1,8 +1,8 @@
-"""What a thread from `codex exec` is told when a person goes on with it.
+"""Permissions for resuming a thread that `codex exec` made.
 
-Codex keeps the sandbox and the approval policy with a thread. `codex exec` never asks, and a seed
-may only read: resumed like that, the agent could neither do much nor ask for leave. So such a
-thread is resumed with what the configuration gives to a new one.
+Codex stores the sandbox and the approval policy with a thread. `codex exec` never asks, and a seed
+is read-only: resumed like that, the agent could do little and not ask for more. So such a thread
+is resumed with the permissions that the configuration gives to a new one.
 """
 
 import json
@@ -17,9 +17,9 @@ from prong.agents.codex.settings import trust
 from prong.files.regular import read_regular
 
 _ASKS = "on-request"
-"""The default of Codex."""
+"""Codex's default."""
 _TRUSTED_SANDBOX = "workspace-write"
-"""The default of Codex in a folder that the user trusts."""
+"""Codex's default in a trusted folder."""
 
 
 class _Project(msgspec.Struct):
@@ -34,18 +34,18 @@ class _Config(msgspec.Struct):
 
 
 def settings(root: Path, cwd: Path, profile: str | None) -> list[str]:
-    """The flags. Those of a base command that say something else must stand behind them."""
+    """Return the flags. Any flags that override them must come later."""
     config = jsonl.salvage(_Config, config_of(root, profile))
-    given = {"approval_policy": config.approval_policy or _ASKS}
+    values = {"approval_policy": config.approval_policy or _ASKS}
     if config.sandbox_mode:
-        given["sandbox_mode"] = config.sandbox_mode
+        values["sandbox_mode"] = config.sandbox_mode
     elif not config.default_permissions and _is_trusted(config, cwd):
-        given["sandbox_mode"] = _TRUSTED_SANDBOX
-    return [word for key, value in given.items() for word in ("-c", f"{key}={json.dumps(value)}")]
+        values["sandbox_mode"] = _TRUSTED_SANDBOX
+    return [word for key, value in values.items() for word in ("-c", f"{key}={json.dumps(value)}")]
 
 
 def config_of(root: Path, profile: str | None) -> dict[str, Any]:
-    """The settings of the user, with a profile on top of them."""
+    """Read the user's settings, overridden by a profile."""
     import tomllib
 
     files = [root / "config.toml", *([root / f"{profile}.config.toml"] if profile else [])]
@@ -57,6 +57,6 @@ def config_of(root: Path, profile: str | None) -> dict[str, Any]:
 
 
 def _is_trusted(config: _Config, cwd: Path) -> bool:
-    """Also by the repository that it lies in, or is a worktree of."""
-    levels = [config.projects.get(str(one), _Project()) for one in trust.folders(cwd)]
-    return any(project.trust_level == "trusted" for project in levels)
+    """Check whether the folder or its repository is trusted, including that of a worktree."""
+    projects = [config.projects.get(str(folder), _Project()) for folder in trust.folders(cwd)]
+    return any(project.trust_level == "trusted" for project in projects)

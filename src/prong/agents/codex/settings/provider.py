@@ -1,7 +1,7 @@
-"""Which model provider a thread is for.
+"""The model provider of a thread.
 
-Codex keeps it with the thread and refuses to resume it with another one. A thread that names none
-opens in `codex exec`, but not in the terminal UI of a home where Codex has run before.
+Codex stores it with the thread and refuses to resume with another. A thread without one opens in
+`codex exec`, but not in the terminal UI of a home where Codex has run before.
 """
 
 from collections.abc import Sequence
@@ -17,29 +17,29 @@ _DEFAULT = "openai"
 
 
 def model_provider(command: Command, root: Path) -> str | None:
-    """The provider of a new thread that the command starts; None when Codex would ask for it."""
-    given: list[Argument] = []
+    """Return the provider of a new thread; None if Codex would ask for it."""
+    parsed: list[Argument] = []
 
     def look(words: Sequence[Word]) -> Sequence[Word]:
-        given.extend(arguments(words))
+        parsed.extend(arguments(words))
         return words
 
     argv.rebuilt(command, PROGRAM, look)
-    config = permissions.config_of(root, profile_of(given))
-    settings = [one.value for one in given if one.flag in ("-c", "--config")]
-    values = [
+    config = permissions.config_of(root, profile_of(parsed))
+    settings = [arg.value for arg in parsed if arg.flag in ("-c", "--config")]
+    configured = [
         _setting(text) for text in settings if text.partition("=")[0].strip() == "model_provider"
     ]
-    if any(one.flag == "--oss" for one in given):
-        local = [one.value for one in given if one.flag == "--local-provider"]
+    if any(arg.flag == "--oss" for arg in parsed):
+        local = [arg.value for arg in parsed if arg.flag == "--local-provider"]
         provider = local[-1] if local else config.get("oss_provider")
         return provider if isinstance(provider, str) else None
-    provider = values[-1] if values else config.get("model_provider")
+    provider = configured[-1] if configured else config.get("model_provider")
     return provider if isinstance(provider, str) and provider else _DEFAULT
 
 
 def _setting(text: str) -> object:
-    """The value of `key=value`, which is TOML, or else a plain string."""
+    """Return the value of `key=value`, which is TOML or else a plain string."""
     import tomllib
 
     value = text.partition("=")[2].strip()

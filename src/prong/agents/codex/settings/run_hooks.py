@@ -3,9 +3,9 @@
     -c 'hooks.Stop=[{hooks=[{type="command",command="...",timeout=10}]}]'
     -c 'hooks.state={"/<session-flags>/config.toml:stop:0:0"={trusted_hash="sha256:..."}}'
 
-Measured: Codex keeps them apart from those in files, which run as well, and trusts them
-by hashes that stand on the command line, too. Only Codex computes a hash; so what it said is kept,
-for as long as it is the same program and the same hooks.
+Measured: Codex runs them in addition to hooks in files, and trusts them by hashes that are also
+given on the command line. Only Codex can compute a hash, so hashes are cached for as long as the
+program and the hooks stay the same.
 """
 
 import json
@@ -23,7 +23,7 @@ from prong.files.edits import write_private
 from prong.files.regular import read_regular
 
 _PLACE = "/<session-flags>/config.toml"
-"""How Codex names what its command line says."""
+"""Codex's name for the location of settings on the command line."""
 
 
 def settings(
@@ -34,7 +34,7 @@ def settings(
     folder: Path,
     hashes: Callable[[bytes], dict[str, str]],
 ) -> list[str]:
-    """The settings; none when Codex does not know such hooks."""
+    """Return the settings; none if Codex does not support such hooks."""
     if not events:
         return []
     line = file.command_line(command)
@@ -42,20 +42,20 @@ def settings(
     trusted = _known(folder, program, content, hashes)
     if not trusted:
         return []
-    told: list[str] = []
+    hook_settings: list[str] = []
     for event in events:
         seconds = timeouts.get(event, file.TIMEOUT)
         hook = f'{{type="command",command={_quoted(line)},timeout={seconds}}}'
-        told.append(f"hooks.{event}=[{{hooks=[{hook}]}}]")
+        hook_settings.append(f"hooks.{event}=[{{hooks=[{hook}]}}]")
     states = (
         f"{_quoted(f'{_PLACE}:{place}')}={{trusted_hash={_quoted(hash_)}}}"
         for place, hash_ in trusted.items()
     )
-    return [*told, f"hooks.state={{{','.join(states)}}}"]
+    return [*hook_settings, f"hooks.state={{{','.join(states)}}}"]
 
 
 def _quoted(text: str) -> str:
-    """A string of TOML."""
+    """Quote a string for TOML."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -64,23 +64,23 @@ def _known(
 ) -> dict[str, str]:
     path = folder / f"codex-{_key(program, content)}.json"
     with suppress(OSError, ValueError):
-        kept: Any = json.loads(read_regular(path))
-        if isinstance(kept, dict):
-            return cast(dict[str, str], kept)
+        cached: Any = json.loads(read_regular(path))
+        if isinstance(cached, dict):
+            return cast(dict[str, str], cached)
     try:
-        found = hashes(content)
+        computed = hashes(content)
     except ProngError:
-        return {}  # it may be too old, or not there: then the start of it will say so
-    write_private(path, json.dumps(found).encode())
-    return found
+        return {}  # too old or missing: starting it will report that
+    write_private(path, json.dumps(computed).encode())
+    return computed
 
 
 def _key(program: Sequence[str], content: bytes) -> str:
-    """Names what the hashes depend on."""
-    found = shutil.which(program[0])
-    about = ""
+    """Derive a cache key from everything that the hashes depend on."""
+    program_path = shutil.which(program[0])
+    version = ""
     with suppress(OSError):
-        real = os.path.realpath(found or program[0])
+        real = os.path.realpath(program_path or program[0])
         stat = Path(real).stat()
-        about = f"{real}:{stat.st_size}:{stat.st_mtime_ns}"
-    return sha256(f"{list(program)}:{about}:".encode() + content).hexdigest()[:12]
+        version = f"{real}:{stat.st_size}:{stat.st_mtime_ns}"
+    return sha256(f"{list(program)}:{version}:".encode() + content).hexdigest()[:12]

@@ -1,10 +1,10 @@
-"""Which folders a person lets Codex work in: `projects` in config.toml.
+"""The folders that the user trusts Codex with: `projects` in config.toml.
 
     [projects."/home/ada/shop"]
     trust_level = "trusted"
 
-Measured: the terminal UI asks before anything else, also when it is told to bypass
-approvals. It does not ask in a folder without git. `codex exec` never asks.
+Measured: the terminal UI asks before anything else, even when told to bypass approvals, but not in
+a folder without git. `codex exec` never asks.
 """
 
 import json
@@ -28,7 +28,7 @@ def file_of(root: Path) -> Path:
 
 
 def is_trusted(folder: Path, root: Path) -> bool:
-    """True where Codex does not ask."""
+    """Check that Codex will not ask for trust in the folder."""
     if not trust.repositories(folder):
         return True
     path = file_of(root)
@@ -36,16 +36,16 @@ def is_trusted(folder: Path, root: Path) -> bool:
         projects = _projects(config_file.table(path, read(path)))
     except ConfigError:
         return False
-    return any(_level(projects, str(one)) == _TRUSTED for one in folders(folder))
+    return any(_level(projects, str(candidate)) == _TRUSTED for candidate in folders(folder))
 
 
 def folders(folder: Path) -> list[Path]:
-    """Where Codex looks: the folder itself, then the repository."""
+    """Return the folders that Codex looks up: the folder itself, then its repository."""
     return [Path(os.path.realpath(folder)), *trust.repositories(folder)]
 
 
 def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
-    """The file as it is, and with the folder trusted; nothing else of it changes."""
+    """Return the path and content of config.toml, and the content that also trusts the folder."""
     path = file_of(root)
     before = read(path)
     decoded = SettingsText.decode(path, before)
@@ -64,7 +64,7 @@ def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
 
 
 def _with_entry(text: str, key: str, *, known: bool) -> str:
-    """As Codex does it: a table at the end, or another level in the table that is there."""
+    """Edit as Codex does: add a table at the end, or change the level in an existing one."""
     end = config_file.line_end(text)
     if not known:
         if text and not text.endswith("\n"):
@@ -73,21 +73,21 @@ def _with_entry(text: str, key: str, *, known: bool) -> str:
         gap = end if text else ""
         return f'{text}{gap}[projects.{name}]{end}{_LEVEL} = "{_TRUSTED}"{end}'
     lines = config_file.LINE.findall(text)
-    at = next((at for at, line in enumerate(lines) if _opens(line, key)), None)
-    if at is None:
+    index = next((index for index, line in enumerate(lines) if _opens(line, key)), None)
+    if index is None:
         return text
-    for below in range(at + 1, len(lines)):
-        if lines[below].lstrip().startswith("["):
+    for position in range(index + 1, len(lines)):
+        if lines[position].lstrip().startswith("["):
             break
-        if re.match(rf"\s*{_LEVEL}\s*=", lines[below]):
-            lines[below] = f'{_LEVEL} = "{_TRUSTED}"{end}'
+        if re.match(rf"\s*{_LEVEL}\s*=", lines[position]):
+            lines[position] = f'{_LEVEL} = "{_TRUSTED}"{end}'
             return "".join(lines)
-    lines.insert(at + 1, f'{_LEVEL} = "{_TRUSTED}"{end}')
+    lines.insert(index + 1, f'{_LEVEL} = "{_TRUSTED}"{end}')
     return "".join(lines)
 
 
 def _opens(line: str, key: str) -> bool:
-    """True for the header of the table of a project."""
+    """Check for the table header of a project."""
     return line.lstrip().startswith("[") and config_file.says(line, {"projects": {key: {}}})
 
 
