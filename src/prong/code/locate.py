@@ -78,7 +78,7 @@ class SnapshotSearch:
 def present(found: Iterable[Snapshot]) -> tuple[set[str], set[str]]:
     """Return the commits that still exist where they were taken, and those that cannot be checked.
 
-    These have no disk, or git failed. All others were deleted there.
+    The latter need a disk that is not mounted, or git failed. All others were deleted there.
     """
     existing: set[str] = set()
     unknown: set[str] = set()
