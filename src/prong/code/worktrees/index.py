@@ -1,4 +1,4 @@
-"""What was staged, into the index of a new worktree whose files are there already."""
+"""Restore what was staged into the index of a new worktree."""
 
 import os
 from pathlib import Path
@@ -14,9 +14,9 @@ from prong.model.code import Snapshot
 def write_index(
     snapshot: Snapshot, path: Path, entry: Path, commit: Commit, listing: bytes
 ) -> tuple[str, ...]:
-    """Make the index what it was; it has the files of the snapshot now. Returns warnings.
+    """Restore the index, which has the files of the snapshot so far. Returns warnings.
 
-    What is the same in both keeps what git noted of the files, so that none is read again.
+    Entries that are the same in both keep what git recorded of the files, so none is read again.
     """
     git = Git(path)
     warnings: tuple[str, ...] = ()
@@ -36,27 +36,27 @@ def write_index(
 
 
 def _write_conflict(git: Git, commit: Commit) -> None:
-    """The last parent of the snapshot has the sides of the conflict in folders: 0, 1, 2 and 3."""
+    """Restore a conflict: the snapshot's last parent has its sides in folders 0, 1, 2 and 3."""
     if not commit.parents:
         raise Corrupt("the snapshot does not have what was staged")
     listing = git.run("ls-tree", "-r", "-z", commit.parents[-1]).split(b"\0")[:-1]
-    wanted: set[bytes] = set()
+    sides: set[bytes] = set()
     for line in listing:
         about, _, name = line.partition(b"\t")
         mode, _, blob = about.split(b" ")
         stage, _, name = name.partition(b"/")
-        wanted.add(b" ".join((mode, blob, stage)) + b"\t" + name)
-    there = set(git.run("ls-files", "-z", "-s").split(b"\0")[:-1])
-    nothing = b"0 " + b"0" * len(commit.tree) + b"\t"
-    gone = [nothing + line.partition(b"\t")[2] for line in sorted(there - wanted)]
-    lines = [*gone, *sorted(wanted - there)]
+        sides.add(b" ".join((mode, blob, stage)) + b"\t" + name)
+    current = set(git.run("ls-files", "-z", "-s").split(b"\0")[:-1])
+    removal = b"0 " + b"0" * len(commit.tree) + b"\t"
+    removals = [removal + line.partition(b"\t")[2] for line in sorted(current - sides)]
+    lines = [*removals, *sorted(sides - current)]
     git.run("update-index", "-z", "--index-info", stdin=b"".join(line + b"\0" for line in lines))
 
 
 def _hide(listing: bytes, git: Git) -> None:
-    """Files that git was told not to look at in the source are not looked at here.
+    """Hide the files that git was told not to check in the source.
 
-    A snapshot does not say which; but who hides a file hides it for long.
+    A snapshot does not record them; but files are usually hidden for long.
     """
     lines = [line for line in listing.split(b"\0") if line and line[:1] != b"H"]
     if not lines:
