@@ -53,21 +53,21 @@ def slug(text: str) -> str:
     """
     letters = unicodedata.normalize("NFKD", text[:_READ])
     plain = "".join(char for char in letters if not unicodedata.combining(char))
-    words = re.sub(r"[^a-z0-9]+", "-", re.sub("['\u2019]", "", plain).lower()).strip("-")
-    if len(words) <= LONGEST:
-        return words
-    shortened = words[: LONGEST + 1].rpartition("-")[0]
+    result = re.sub(r"[^a-z0-9]+", "-", re.sub("['\u2019]", "", plain).lower()).strip("-")
+    if len(result) <= LONGEST:
+        return result
+    shortened = result[: LONGEST + 1].rpartition("-")[0]
     # A single long word is cut.
-    return shortened if len(shortened) > LONGEST // 2 else words[:LONGEST].rstrip("-")
+    return shortened if len(shortened) > LONGEST // 2 else result[:LONGEST].rstrip("-")
 
 
 class BranchNames:
     """The local and remote-tracking branches of a repository."""
 
     def __init__(self, repo: Path) -> None:
-        words = ("for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes")
+        command = ("for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes")
         # A folder without git has no branches.
-        names = os.fsdecode(Git(repo).ask(*words).output).lower().splitlines()
+        names = os.fsdecode(Git(repo).ask(*command).output).lower().splitlines()
         self._own = [name[len("refs/heads/") :] for name in names if name.startswith("refs/heads/")]
         self._remote = [name for name in names if name.startswith("refs/remotes/")]
 

@@ -75,26 +75,34 @@ class Capture:
         self.take_in()
         recorded = self._recorded(conversation, ())
         existing, unknown = locate.present(recorded.values())
-        by_turn = {id_: one for id_, one in recorded.items() if one.commit in existing}
+        by_turn = {
+            id_: snapshot for id_, snapshot in recorded.items() if snapshot.commit in existing
+        }
         turns = (*conversation.turns, *conversation.abandoned)
         if all(turn.id in by_turn for turn in turns):
             return by_turn
         # Deleted where it was taken, or never recorded: look for its ref in the repository.
         search = self._search(conversation)
-        homes = {one.commit: one for one in search.found}
-        gone = {one.key for one in recorded.values()} - {
-            one.key for one in recorded.values() if one.commit in existing | unknown | homes.keys()
+        homes = {snapshot.commit: snapshot for snapshot in search.found}
+        deleted = {snapshot.key for snapshot in recorded.values()} - {
+            snapshot.key
+            for snapshot in recorded.values()
+            if snapshot.commit in existing | unknown | homes.keys()
         }
-        new = [one for one in search.found if one.key in gone or not self._records.has(one.key)]
+        new = [
+            snapshot
+            for snapshot in search.found
+            if snapshot.key in deleted or not self._records.has(snapshot.key)
+        ]
         try:
             self._records.add(*new)
         except ProngError as error:
             debug(__name__, "snapshots that were found are not recorded: %s", error)
-        for id_, one in self._recorded(conversation, search.found).items():
-            if one.commit in homes and one.commit not in existing:
-                by_turn[id_] = one._replace(repo=homes[one.commit].repo)
-            elif one.commit in existing or one.commit in unknown:
-                by_turn[id_] = one  # its disk may be mounted again
+        for id_, snapshot in self._recorded(conversation, search.found).items():
+            if snapshot.commit in homes and snapshot.commit not in existing:
+                by_turn[id_] = snapshot._replace(repo=homes[snapshot.commit].repo)
+            elif snapshot.commit in existing or snapshot.commit in unknown:
+                by_turn[id_] = snapshot  # its disk may be mounted again
         return by_turn
 
     def _recorded(
@@ -137,7 +145,7 @@ class Capture:
 
     def tops(self, conversation: Conversation) -> list[Path]:
         """List the working trees in which snapshots were taken. They may be gone."""
-        return list(dict.fromkeys(one.repo for one in self._recorded(conversation, ()).values()))
+        return list(dict.fromkeys(item.repo for item in self._recorded(conversation, ()).values()))
 
     def sessions(self) -> set[SessionRef]:
         """Return the sessions that have snapshots."""
@@ -243,7 +251,7 @@ class Capture:
         by_id = {turn.id: turn for turn in turns}
         failures = self._failures.of_turns(session.ref, by_id)
         # A session still has the old paths of a repository that was moved.
-        tops = [*self.tops(conversation), *(one.repo for one in found.values())] if found else []
+        tops = [*self.tops(conversation), *(item.repo for item in found.values())] if found else []
         inside = {*tops, *self._agent_folders()}
         gaps: dict[str, tuple[CodeGap, ...]] = {}
         for id_, turn in by_id.items():
@@ -366,18 +374,18 @@ class Capture:
     def rebuild(self, folders: Iterable[Path]) -> int:
         """Record the snapshots in the repositories at these folders. Returns their number."""
         recorded = {entry.key: entry for entry in self._records.all() if entry.repo.is_dir()}
-        found = {
+        current = {
             snapshot.key: snapshot
             for folder in folders
             for snapshot in snapshots.find(folder)
             if not is_for_a_worktree(snapshot.ref)
         }
-        for key, entry in found.items():
+        for key, entry in current.items():
             # A repository does not say which working tree a snapshot was taken in.
             if key in recorded and recorded[key].commit == entry.commit:
-                found[key] = recorded[key]
-        self._records.add(*found.values())
-        return len(found)
+                current[key] = recorded[key]
+        self._records.add(*current.values())
+        return len(current)
 
     def forget_deleted(self) -> int:
         """Delete the records of snapshots that no longer exist. Returns their number."""

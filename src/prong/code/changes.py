@@ -64,10 +64,7 @@ def has(repo: Path, *objects: str) -> bool:
 
 
 def sides(repo: Path, old: Snapshot, new: Snapshot) -> tuple[list[Sides], list[str]]:
-    """List the trees to compare, including those of nested repositories.
-
-    Also returns the paths of nested repositories that are gone or were replaced.
-    """
+    """List the trees to compare, nested ones too, and nested paths that are gone or replaced."""
     lost: list[str] = []
     compared = list(_sides(repo, (old.tree, old), (new.tree, new), "", lost))
     return compared, lost

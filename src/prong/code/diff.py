@@ -105,10 +105,10 @@ def _ends(text: str) -> tuple[str, str | None]:
     if os.path.isfile(text) or (match := _RANGE.fullmatch(text)) is None:  # noqa: PTH113 -- may be no path
         return text, None
     first, second = match.groups()
-    session, at, turn = first.rpartition("@")
-    if at and "@" not in second and ":" not in second:
+    session, separator, turn = first.rpartition("@")
+    if separator and "@" not in second and ":" not in second:
         second = f"{session}@{second or '-1'}"
-    return (f"{session}@0" if at and not turn else first), second
+    return (f"{session}@0" if separator and not turn else first), second
 
 
 def of_turn(
@@ -239,16 +239,16 @@ def _compared(
 def _common(old: CodePoint, new: CodePoint) -> Path:
     """Find a working tree of a repository that has both trees."""
     trees = [old.snapshot.tree, new.snapshot.tree]
-    places: list[Path] = []
-    for place in chain(_places(new), _places(old)):
-        if place not in places:
-            if changes.has(place, *trees):
-                return place
-            places.append(place)
-    if not places:
+    repos: list[Path] = []
+    for repo in chain(_places(new), _places(old)):
+        if repo not in repos:
+            if changes.has(repo, *trees):
+                return repo
+            repos.append(repo)
+    if not repos:
         raise NotFound(f"the repository of {new} no longer exists: {new.snapshot.repo}")
     for point in (old, new):
-        if not any(changes.has(place, point.snapshot.tree) for place in places):
+        if not any(changes.has(repo, point.snapshot.tree) for repo in repos):
             raise NotFound(f"the code of {point} is no longer in {point.snapshot.repo}")
     raise UsageError(
         f"{old} and {new} belong to different repositories: "
@@ -279,11 +279,11 @@ def _paths(repo: Path, paths: Sequence[str]) -> tuple[str, ...]:
 
     They are relative to the current folder if that is in the same repository, else to its top.
     """
-    here = _repository(Path.cwd()) if paths else None
-    other = _repository(repo) if here else None
+    current = _repository(Path.cwd()) if paths else None
+    other = _repository(repo) if current else None
     start = top = repo
-    if here and other and here.common_dir == other.common_dir:
-        start, top = Path.cwd(), here.top
+    if current and other and current.common_dir == other.common_dir:
+        start, top = Path.cwd(), current.top
     relative = [os.path.relpath(start / path, top) for path in paths]
     for path, inside in zip(paths, relative, strict=True):
         if inside == ".." or inside.startswith("../"):

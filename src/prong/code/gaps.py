@@ -96,10 +96,10 @@ def _of_lfs_in(common: Path, snapshots: Sequence[Snapshot]) -> dict[str, tuple[C
 
 def _first(gaps: Sequence[CodeGap]) -> tuple[CodeGap, ...]:
     """Limit the list: a clone without LFS has thousands of pointers, in each turn."""
-    more = len(gaps) - _MOST_POINTERS
-    if more <= 0:
+    hidden = len(gaps) - _MOST_POINTERS
+    if hidden <= 0:
         return tuple(gaps)
-    rest = CodeGap(GapKind.LEFT_OUT, f"{counted(more, 'more LFS pointer')} without content")
+    rest = CodeGap(GapKind.LEFT_OUT, f"{counted(hidden, 'more LFS pointer')} without content")
     return (*gaps[:_MOST_POINTERS], rest)
 
 
@@ -155,8 +155,8 @@ def _described(gaps: Iterable[CodeGap]) -> list[str]:
             texts.append(reason)
             continue
         names = ", ".join(_name(gap) for gap in files[:_NAMED])
-        more = len(files) - _NAMED
-        names += f" and {counted(more, 'more file')}" if more > 0 else ""
+        hidden = len(files) - _NAMED
+        names += f" and {counted(hidden, 'more file')}" if hidden > 0 else ""
         texts.append(f"{names}: {reason}")
     return texts
 

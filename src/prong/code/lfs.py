@@ -75,8 +75,8 @@ def pointers(git: Git, trees: Iterable[str]) -> dict[str, list[Pointer]]:
 def _listed(git: Git, tree: str) -> _Files:
     files = _Files()
     for line in git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0")[:-1]:
-        about, _, path = line.partition(b"\t")
-        files[path] = about.split()[2]
+        fields, _, path = line.partition(b"\t")
+        files[path] = fields.split()[2]
     return files
 
 
@@ -112,9 +112,9 @@ def _small(git: Git, blobs: Iterable[bytes]) -> list[bytes]:
     form = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
     lines = map(bytes.split, git.run("cat-file", form, stdin=stdin).splitlines())
     return [
-        words[0]
-        for words in lines  # two words if it is missing, such as the commit of a submodule
-        if len(words) == 3 and words[1] == b"blob" and _SMALLEST <= int(words[2]) <= _LARGEST
+        fields[0]
+        for fields in lines  # two words if it is missing, such as the commit of a submodule
+        if len(fields) == 3 and fields[1] == b"blob" and _SMALLEST <= int(fields[2]) <= _LARGEST
     ]
 
 
@@ -126,12 +126,12 @@ def _contents(git: Git, blobs: Collection[bytes]) -> dict[bytes, bytes]:
     contents: dict[bytes, bytes] = {}
     while position < len(answer):
         end = answer.index(b"\n", position)
-        words = answer[position:end].split()
-        if len(words) != 3:  # `missing`, in a partial clone
+        fields = answer[position:end].split()
+        if len(fields) != 3:  # `missing`, in a partial clone
             position = end + 1
             continue
-        size = int(words[2])
-        contents[words[0]] = answer[end + 1 : end + 1 + size]
+        size = int(fields[2])
+        contents[fields[0]] = answer[end + 1 : end + 1 + size]
         position = end + 1 + size + 1
     return contents
 

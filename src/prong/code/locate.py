@@ -62,17 +62,17 @@ class SnapshotSearch:
             return []
         try:
             git = Git(common)
-            found = [
+            snapshots = [
                 snapshot
                 for prefix in self._prefixes
                 for snapshot in refs.read(git, refs.ask(git, prefix).answer(), prefix, common)
                 if snapshot.ref == message.ref_of(snapshot.key)
             ]
-            top = _working_tree(common, folder) if found else None
+            top = _working_tree(common, folder) if snapshots else None
         except ProngError as error:
             debug(__name__, "cannot read what %s has: %s", common, error)
             return []
-        return [snapshot._replace(repo=top) for snapshot in found] if top else []
+        return [snapshot._replace(repo=top) for snapshot in snapshots] if top else []
 
 
 def present(found: Iterable[Snapshot]) -> tuple[set[str], set[str]]:
@@ -153,9 +153,9 @@ def around(folders: Iterable[Path]) -> Iterator[Path]:
     for folder in folders:
         if not is_lost(folder):
             continue
-        for place in (folder, _gone_entry(folder)):
-            if place is not None:
-                above = next(parent for parent in place.parents if parent.is_dir())
+        for path in (folder, _gone_entry(folder)):
+            if path is not None:
+                above = next(parent for parent in path.parents if parent.is_dir())
                 yield from _repositories_in(above)
 
 

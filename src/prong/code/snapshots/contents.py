@@ -45,8 +45,8 @@ class Contents:
         notes: list[str] = []
         if self._torn:
             names = ", ".join(os.fsdecode(path) for path in self._torn[:_NAMED])
-            more = f" and {len(self._torn) - _NAMED} more" if len(self._torn) > _NAMED else ""
-            notes.append(f"written while they were read: {names}{more}")
+            suffix = f" and {len(self._torn) - _NAMED} more" if len(self._torn) > _NAMED else ""
+            notes.append(f"written while they were read: {names}{suffix}")
         if self._late:
             notes.append(f"out of time: {self._late} files were not read")
         return notes

@@ -52,11 +52,11 @@ def _one_by_one(git: Git, prefix: str) -> list[bytes]:
     position = 0
     for line in refs:
         end = objects.index(b"\n", position) + 1
-        about = objects[position:end].split()
+        header = objects[position:end].split()
         position = end
-        if about[1] == b"missing":
+        if header[1] == b"missing":
             continue
-        position += int(about[2]) + 1
+        position += int(header[2]) + 1
         headers, _, message = objects[end : position - 1].partition(b"\n\n")
         if headers.startswith(b"tree "):
             commit, ref = line.split(b" ", 1)

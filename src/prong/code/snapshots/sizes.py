@@ -29,24 +29,24 @@ def sizes(data: bytes, width: int) -> set[bytes] | None:
         return None
     entries: set[bytes] = set()
     length = _SIZE + SIZE + width
-    at = _HEADER
+    position = _HEADER
     for _ in range(count):
-        flags = data[at + length] << 8 | data[at + length + 1]
-        name = at + length + 2
+        flags = data[position + length] << 8 | data[position + length + 1]
+        name = position + length + 2
         checked = True
         if flags & _EXTENDED:
             checked = not (data[name] << 8 | data[name + 1]) & _UNCHECKED
             name += 2
-        if data[at + _MODE + 2] >> 4 == 8 and not flags & _STAGE and checked:
-            entries.add(data[at + _SIZE : at + length])
+        if data[position + _MODE + 2] >> 4 == 8 and not flags & _STAGE and checked:
+            entries.add(data[position + _SIZE : position + length])
         name_length = flags & _LENGTH
         if version == 4 or name_length == _LENGTH:
             end = data.index(0, _name_begin(data, name) if version == 4 else name)
         else:
             end = name + name_length
         # At least one zero ends the name; before version 4 it pads to eight bytes.
-        at = end + 1 if version == 4 else at + ((end - at + 8) & ~7)
-    return None if _is_split(data, at, width) else entries
+        position = end + 1 if version == 4 else position + ((end - position + 8) & ~7)
+    return None if _is_split(data, position, width) else entries
 
 
 def _name_begin(data: bytes, at: int) -> int:
@@ -66,10 +66,7 @@ def _is_split(data: bytes, at: int, width: int) -> bool:
 
 
 class Sizes:
-    """A cache beside the index of a working tree. If lost, it costs only time.
-
-    Each size and its blob are stored in one piece, as in an index.
-    """
+    """A cache of index slices (size, blob) beside the index. If lost, it costs only time."""
 
     def __init__(self, path: Path, git: Git, width: int) -> None:
         self._path = path
@@ -77,7 +74,7 @@ class Sizes:
         self._known: set[bytes] = set()
         with suppress(OSError):
             data, step = read_regular(path), SIZE + width
-            self._known = {data[at : at + step] for at in range(0, len(data), step)}
+            self._known = {data[start : start + step] for start in range(0, len(data), step)}
 
     def differing(self, files: set[bytes], temporary: Path) -> dict[bytes, int] | None:
         """Return the sizes of blobs whose files have another size, by hexadecimal id.

@@ -72,8 +72,8 @@ def take(  # noqa: PLR0913 -- all but the first two by name
     """
     if message_id is not None and not message_id.isprintable():
         raise UsageError(f"{message_id!r} cannot be the id of a message")
-    now = when or datetime.now(UTC)
-    request = _Request(key, number, message_id, limit, now, again, late)
+    taken = when or datetime.now(UTC)
+    request = _Request(key, number, message_id, limit, taken, again, late)
     reading = Deadline(budget_seconds * (_READING if partial else 1))
     budget = _Budget(reading, Deadline(budget_seconds))
     try:
@@ -95,10 +95,7 @@ def take(  # noqa: PLR0913 -- all but the first two by name
 
 
 def find(folder: Path, beside: TurnKey | None = None) -> list[Snapshot]:
-    """List the snapshots of a repository, or those of one session, oldest first.
-
-    Includes the snapshots of other worktrees.
-    """
+    """List the snapshots of a repository and its worktrees, or of one session, oldest first."""
     repository = Repository.find(folder)
     if repository is None:
         return []
@@ -291,10 +288,10 @@ class _Taking:
         parents = [] if self._previous is None else [self._previous.commit]
         parents += [] if self._replaced is None else [self._replaced.commit]
         parents += [] if self._repository.head is None else [self._repository.head]
-        staged, kept = self._send_staged(stream, base, found)
+        staged, staged_parents = self._send_staged(stream, base, found)
         if found.conflict:
-            kept = [self._send_conflict(stream, staged, found.conflict, kept)]
-        parents += kept
+            staged_parents = [self._send_conflict(stream, staged, found.conflict, staged_parents)]
+        parents += staged_parents
         message = self._message(None if found.conflict else staged, found, contents, inner, lost)
         commit = stream.commit(message, self._taken, parents, staged, changes, deleted)
         tree, ids = stream.finish(commit, [commit, *(mark for _, _, mark in contents.learned)])
@@ -342,9 +339,11 @@ class _Taking:
             notes.append("the head moved all the time: what is staged may be of another commit")
         if len(left_out) > LISTED:
             notes.append(f"{len(left_out)} files are left out, {LISTED} of them are listed")
-        was = {one.path for one in self._previous.nested} if self._previous else set[str]()
-        nested = tuple(NestedSnapshot(os.fsdecode(path), one.commit) for path, one in inner.items())
-        moved = was != {one.path for one in nested}
+        before = {item.path for item in self._previous.nested} if self._previous else set[str]()
+        nested = tuple(
+            NestedSnapshot(os.fsdecode(path), item.commit) for path, item in inner.items()
+        )
+        moved = before != {item.path for item in nested}
         return SnapshotMessage(
             key=self._request.key,
             number=self._request.number,
@@ -357,7 +356,7 @@ class _Taking:
             degraded="; ".join(notes) or None,
             left_out=left_out,
             nested=nested,
-            nested_changed=moved or any(one.changed for one in inner.values()),
+            nested_changed=moved or any(item.changed for item in inner.values()),
             intended=tuple(map(os.fsdecode, found.intended)),
             late=self._request.late,
         ).text()

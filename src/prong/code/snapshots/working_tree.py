@@ -128,12 +128,12 @@ class WorkingTree:
         """Sort entries other than plain tracked files. Returns the submodules."""
         links: list[bytes] = []
         for record in odd:
-            tag, rest = record[:1], record[2:]
+            tag, path = record[:1], record[2:]
             if tag == b"?":
-                if rest.endswith(b"/"):
-                    found.nested.append(rest[:-1])
+                if path.endswith(b"/"):
+                    found.nested.append(path[:-1])
                 else:
-                    found.modified[rest] = None
+                    found.modified[path] = None
                 continue
             entry = _side(record)
             if entry.mode == LINKED:
@@ -175,8 +175,8 @@ class WorkingTree:
         )
         fields = differing.output.split(b"\0")[:-1]
         same = filtered.unchanged(self._git, self._top, fields[1::2] if filters else ())
-        for about, path in zip(fields[::2], fields[1::2], strict=True):
-            old, new, _, _, kind = about.lstrip(b":").split(b" ")
+        for entry, path in zip(fields[::2], fields[1::2], strict=True):
+            old, new, _, _, kind = entry.lstrip(b":").split(b" ")
             if kind == b"D":
                 found.deleted.append(path)
                 # A link that was a folder may lead to a file of this name, which is another one.
@@ -197,8 +197,8 @@ class WorkingTree:
 
     def _read_staged(self, found: Differences) -> None:
         fields = self._staged.answer().expect().split(b"\0")[:-1]
-        for about, path in zip(fields[::2], fields[1::2], strict=True):
-            _, mode, _, blob, kind = about.split(b" ")
+        for entry, path in zip(fields[::2], fields[1::2], strict=True):
+            _, mode, _, blob, kind = entry.split(b" ")
             if kind in (b"D", b"U"):  # a file in conflict has sides, and none of them is staged
                 found.unstaged.append(path)
             else:
@@ -290,13 +290,13 @@ class WorkingTree:
         for record in records:
             if record[:5] != b"H 100":
                 continue
-            about, _, path = record.partition(b"\t")
+            entry, _, path = record.partition(b"\t")
             try:
                 status = os.lstat(top + path)
             except OSError:
                 continue
             if stat.S_ISREG(status.st_mode):
-                yield about[9:-2], path, status
+                yield entry[9:-2], path, status
 
     def _stat(self, path: bytes) -> os.stat_result | None:
         try:
@@ -314,8 +314,8 @@ class WorkingTree:
 
 
 def _side(record: bytes) -> Side:
-    about, path = record[2:].split(b"\t", 1)
-    mode, blob, stage = about.split(b" ")
+    fields, path = record[2:].split(b"\t", 1)
+    mode, blob, stage = fields.split(b" ")
     return Side(mode, blob.decode(), stage, path)
 
 

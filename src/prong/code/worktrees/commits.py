@@ -136,14 +136,14 @@ def _differing(git: Git, head: str | None, taken: str) -> tuple[list[bytes], lis
     present: list[_Entry] = []
     if head is None:
         for line in git.run("ls-tree", "-r", "-z", taken).split(b"\0")[:-1]:
-            about, _, name = line.partition(b"\t")
-            mode, _, blob = about.split(b" ")
+            entry, _, name = line.partition(b"\t")
+            mode, _, blob = entry.split(b" ")
             if mode != _SUBMODULE:
                 present.append(_Entry(mode, blob, name))
         return deleted, present
     fields = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", head, taken).split(b"\0")
-    for about, name in zip(fields[::2], fields[1::2], strict=False):
-        old, new, _, blob, _ = about.lstrip(b":").split(b" ")
+    for entry, name in zip(fields[::2], fields[1::2], strict=False):
+        old, new, _, blob, _ = entry.lstrip(b":").split(b" ")
         if new == _NOTHING:
             deleted.append(name)
         elif new != _SUBMODULE or old == _SUBMODULE:
@@ -190,8 +190,8 @@ def _which(snapshot: Snapshot) -> str:
 
 def _plain(text: str, without: str = "") -> str:
     """Reduce text to one line that no terminal interprets as a command."""
-    kept = (char if char.isprintable() and char not in without else " " for char in text)
-    return " ".join("".join(kept).split())
+    chars = (char if char.isprintable() and char not in without else " " for char in text)
+    return " ".join("".join(chars).split())
 
 
 def _stage(git: Git, commit: str) -> str | None:

@@ -28,8 +28,8 @@ def write_index(
     intended = message.intended(commit.message)
     if intended:
         names = b"".join(os.fsencode(name) + b"\0" for name in intended)
-        words = ("--force", "--pathspec-from-file=-", "--pathspec-file-nul")
-        git.run("add", "--intent-to-add", *words, stdin=names)
+        options = ("--force", "--pathspec-from-file=-", "--pathspec-file-nul")
+        git.run("add", "--intent-to-add", *options, stdin=names)
     _hide(listing, git)
     settle(entry / "index")
     return warnings
@@ -42,8 +42,8 @@ def _write_conflict(git: Git, commit: Commit) -> None:
     listing = git.run("ls-tree", "-r", "-z", commit.parents[-1]).split(b"\0")[:-1]
     sides: set[bytes] = set()
     for line in listing:
-        about, _, name = line.partition(b"\t")
-        mode, _, blob = about.split(b" ")
+        entry, _, name = line.partition(b"\t")
+        mode, _, blob = entry.split(b" ")
         stage, _, name = name.partition(b"/")
         sides.add(b" ".join((mode, blob, stage)) + b"\t" + name)
     current = set(git.run("ls-files", "-z", "-s").split(b"\0")[:-1])
@@ -61,10 +61,10 @@ def _hide(listing: bytes, git: Git) -> None:
     lines = [line for line in listing.split(b"\0") if line and line[:1] != b"H"]
     if not lines:
         return
-    here = set(git.run("ls-files", "-z").split(b"\0"))
+    tracked = set(git.run("ls-files", "-z").split(b"\0"))
     skipped = () if is_on(git.folder, "core.sparseCheckout") else (b"S", b"s")
     for option, tags in (("--skip-worktree", skipped), ("--assume-unchanged", (b"h", b"s"))):
-        names = [line[2:] for line in lines if line[:1] in tags and line[2:] in here]
+        names = [line[2:] for line in lines if line[:1] in tags and line[2:] in tracked]
         if names:
             stdin = b"".join(name + b"\0" for name in names)
             git.run("update-index", "-z", option, "--stdin", stdin=stdin)

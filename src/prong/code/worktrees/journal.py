@@ -148,8 +148,8 @@ def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swep
             continue
         try:
             whole = _whole(journal.entries)
-            if not any(is_used(each) for each in whole):
-                worked_in = [each for each, at in whole.items() if _has_work(each, at)]
+            if not any(is_used(top) for top in whole):
+                worked_in = [top for top, since in whole.items() if _has_work(top, since)]
                 swept.kept.extend(worked_in)
                 if not worked_in:
                     swept.removed.extend(_take_back(root, path.stem, journal.entries))
@@ -285,8 +285,8 @@ def _make_deletable(act: Callable[..., Any], path: str, failure: Any) -> None:
 
 
 def _forget(root: Path, token: str) -> None:
-    for gone in (root / PRIVATE).glob(f"{token}-*"):
-        _delete(gone)
+    for trash in (root / PRIVATE).glob(f"{token}-*"):
+        _delete(trash)
     path = root / PRIVATE / f"{token}.jsonl"
     step("remove", path)
     path.unlink(missing_ok=True)
@@ -388,8 +388,8 @@ def forget_entry(
         if matches:
             step("move", entry)
             entry.rename(common / f"prong-{token}-{entry.name}")
-    for gone in common.glob(f"prong-{token}-*"):
-        _delete(gone)
+    for trash in common.glob(f"prong-{token}-*"):
+        _delete(trash)
     with suppress(OSError):
         (common / "worktrees").rmdir()
 

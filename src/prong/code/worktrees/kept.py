@@ -43,8 +43,8 @@ def _newest(git: Git, session: str | None) -> Snapshot | None:
 def _kept_files(git: Git, tree: str, names: Collection[str]) -> set[str]:
     blobs: dict[bytes, bytes] = {}
     for line in git.run("ls-tree", "-r", "-z", tree).split(b"\0")[:-1]:
-        about, _, name = line.partition(b"\t")
-        mode, _, blob = about.split(b" ")
+        entry, _, name = line.partition(b"\t")
+        mode, _, blob = entry.split(b" ")
         blobs[name] = mode + b" " + blob
     limit = snapshot_limit()
     kept: set[str] = set()

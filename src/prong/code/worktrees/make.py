@@ -198,8 +198,8 @@ def _submodules(path: Path) -> dict[str, str]:
     submodules: dict[str, str] = {}
     for line in Git(path).run("ls-files", "-z", "-s").split(b"\0"):
         if line.startswith(LINKED):
-            about, _, name = line.partition(b"\t")
-            submodules[os.fsdecode(name)] = about.split(b" ")[1].decode()
+            entry, _, name = line.partition(b"\t")
+            submodules[os.fsdecode(name)] = entry.split(b" ")[1].decode()
     return submodules
 
 

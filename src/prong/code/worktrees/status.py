@@ -101,13 +101,13 @@ def listed(app: App) -> list[WorktreeStatus]:
     """List all worktrees, oldest first."""
     survey = _Survey(app)
     until = time.monotonic() + _PATIENCE
-    there = [(root, one) for root in roots(app) for one in worktrees.listed(root)]
+    existing = [(root, one) for root in roots(app) for one in worktrees.listed(root)]
     gone = [(root, one) for root in roots(app) for one in worktrees.missing(root, survey.folders())]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        looks = pool.map(_Look.at, [one for _, one in there], repeat(until))
-        found = [survey.status(*one, look) for one, look in zip(there, looks, strict=True)]
-    found += [survey.status(*one, _Look(is_there=False)) for one in gone]
-    return sorted(found, key=lambda one: one.worktree.created)
+        looks = pool.map(_Look.at, [one for _, one in existing], repeat(until))
+        statuses = [survey.status(*one, look) for one, look in zip(existing, looks, strict=True)]
+    statuses += [survey.status(*one, _Look(is_there=False)) for one in gone]
+    return sorted(statuses, key=lambda one: one.worktree.created)
 
 
 def is_used(app: App, path: Path) -> bool:
@@ -141,12 +141,12 @@ def plan_prune(app: App, names: Sequence[str], *, force: bool) -> PrunePlan:
 def prune(app: App, worktree: WorktreeStatus, *, force: bool) -> str | None:
     """Remove a worktree, unless it came into use meanwhile."""
     recorded = worktree.worktree
-    now = _Survey(app).status(worktree.root, recorded, _Look.at(recorded, time.monotonic()))
-    error = _objection(now, force=force)
+    status = _Survey(app).status(worktree.root, recorded, _Look.at(recorded, time.monotonic()))
+    error = _objection(status, force=force)
     if error is not None:
         raise error
     app.capture.take_in()  # captured events may name this folder
-    if now.state is WorktreeState.MISSING:
+    if status.state is WorktreeState.MISSING:
         return worktrees.forget_missing(recorded, root=worktree.root)
     return worktrees.remove(recorded, root=worktree.root, force=force)
 
@@ -169,30 +169,30 @@ def _named(everything: list[WorktreeStatus], name: str) -> WorktreeStatus:
 
 def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
     """Return why a worktree cannot be removed. Force never overrides an agent's open session."""
-    where = {"path": str(one.worktree.path)}
+    details = {"path": str(one.worktree.path)}
     if one.state is WorktreeState.UNDER_WAY:
         return Busy(
             f"{one.name} is being created or removed",
             hint="if prong was killed: prong doctor --fix",
-            **where,
+            **details,
         )
     if one.state is WorktreeState.OPEN:
-        return Busy(f"an agent has {one.name} open", hint=f"end {one.session} first", **where)
+        return Busy(f"an agent has {one.name} open", hint=f"end {one.session} first", **details)
     if force or one.state is WorktreeState.MISSING:
         return None
     if one.processes:
-        return _in_use(one, where)
+        return _in_use(one, details)
     if one.locked:
         return Dirty(
-            f"{one.name} is locked", hint=f"git worktree unlock {one.worktree.path}", **where
+            f"{one.name} is locked", hint=f"git worktree unlock {one.worktree.path}", **details
         )
     if one.problem:
-        return Dirty(f"git cannot read {one.name}: {one.problem}", hint=one.remedy, **where)
+        return Dirty(f"git cannot read {one.name}: {one.problem}", hint=one.remedy, **details)
     if one.work.would_be_lost:
         return Dirty(
             f"{one.name} has changes that exist nowhere else",
             hint=f"commit them in {one.worktree.path}, or use --force",
-            **where,
+            **details,
         )
     return None
 
@@ -255,15 +255,15 @@ class _Survey:
 
     def status(self, root: Path, worktree: Worktree, look: _Look) -> WorktreeStatus:
         top = os.path.realpath(worktree.path)
-        here = [ref for ref, folders in self._places.items() if any(_in(f, top) for f in folders)]
+        refs = [ref for ref, folders in self._places.items() if any(_in(f, top) for f in folders)]
         own = _ref(worktree.session)
-        ref = own or (here[0] if here else None)
+        ref = own or (refs[0] if refs else None)
         session = self._sessions.get(ref) if ref else None
         fork = self._forks.get(ref) if ref else None
         return WorktreeStatus(
             worktree=worktree,
             root=root,
-            state=self._state(worktree, here, own, is_there=look.is_there),
+            state=self._state(worktree, refs, own, is_there=look.is_there),
             session=ref,
             title=session.title if session else "",
             parent=fork.parent if fork else session.parent if session else None,

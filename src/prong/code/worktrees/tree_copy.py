@@ -49,9 +49,9 @@ class TreeCopy:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        more = len(self._problems) - _NAMED
-        rest = (f"and {more} more were not copied",) if more > 0 else ()
-        return (*self._problems[:_NAMED], *rest)
+        hidden = len(self._problems) - _NAMED
+        suffix = (f"and {hidden} more were not copied",) if hidden > 0 else ()
+        return (*self._problems[:_NAMED], *suffix)
 
     def _complete(self, folder: str) -> list[str]:
         """Copy a folder's entries. Returns its subfolders, each with a trailing slash."""

@@ -129,19 +129,16 @@ def listed(root: Path) -> list[Worktree]:
 
 
 def missing(root: Path, folders: Iterable[Path]) -> list[Worktree]:
-    """List worktrees in the managed root that repositories know, but whose folders are gone.
-
-    `folders`: where to look for the repositories.
-    """
+    """List worktrees of the managed root that repositories of `folders` know, but that are gone."""
     if not (root / PRIVATE).is_dir():
         return []  # perhaps a disk that is not mounted, so nothing is known
-    here = {entry for path in _worktree_paths(root, _DEPTH) if (entry := _entry(path))}
+    entries = {entry for path in _worktree_paths(root, _DEPTH) if (entry := _entry(path))}
     worktrees: list[Worktree] = []
     commons = {common for folder in folders if (common := record.common_of(folder))}
     for entry in [entry for common in sorted(commons) for entry in entries_of(common)]:
         path = record.place_of(entry)
         # A worktree that was moved by hand is not missing.
-        if path is None or os.path.lexists(path) or os.path.realpath(entry) in here:
+        if path is None or os.path.lexists(path) or os.path.realpath(entry) in entries:
             continue
         with suppress(NotFound, UsageError):
             worktrees.append(record.read_entry(entry, inside(root, path)))
