@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _RANGE = re.compile(r"(.+?)(?<![/.])\.\.(?!/)(.*)", re.DOTALL)
-"""The two dots of `A..B`, not those of a path."""
+"""The two dots of `A..B`, but not those of a path."""
 _OF_THE_PERSON = ("system", "global")
 _INSTALL = "prong hooks install captures every turn from now on"
 

@@ -199,7 +199,7 @@ class WorkingTree:
         fields = self._staged.answer().expect().split(b"\0")[:-1]
         for entry, path in zip(fields[::2], fields[1::2], strict=True):
             _, mode, _, blob, kind = entry.split(b" ")
-            if kind in (b"D", b"U"):  # a file in conflict has sides, and none of them is staged
+            if kind in (b"D", b"U"):  # in a conflict, a file has sides, but none is staged
                 found.unstaged.append(path)
             else:
                 found.staged.append(ImportedEntry(mode, blob.decode(), path))

@@ -70,5 +70,5 @@ def _paths(status: bytes) -> list[bytes]:
         kind = field[:1]
         paths.append(field.split(b" ", _FIELDS.get(kind, 1))[-1])
         if kind == b"2":
-            paths.append(next(fields))  # where it was renamed from
+            paths.append(next(fields))  # the old name of a renamed file
     return paths

@@ -50,7 +50,7 @@ class Worktree:
     nested: tuple[str, ...] = ()
     """Nested repositories that are worktrees too, in order of creation."""
     given: Given | None = None
-    """None if it was created without uncommitted changes."""
+    """None if it was created from a commit instead of a snapshot."""
     warnings: tuple[str, ...] = ()
 
 

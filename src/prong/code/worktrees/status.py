@@ -111,7 +111,7 @@ def listed(app: App) -> list[WorktreeStatus]:
 
 
 def is_used(app: App, path: Path) -> bool:
-    """Tell whether a session or worker belongs to a worktree."""
+    """Tell whether a session, or a worker with a pane or process, uses a worktree."""
     top = os.path.realpath(path)
     workers = (item for item in app.workers.records.all() if item.pane or item.process)
     if any(_in(os.path.realpath(item.workspace), top) for item in workers):
