@@ -1,4 +1,4 @@
-"""The names of branches: whether one can be made, and one made of words that anybody wrote."""
+"""Branch names: validation, and slugs made from arbitrary text."""
 
 import os
 import re
@@ -12,78 +12,78 @@ from prong.errors import Taken, UsageError
 LONGEST = 40
 """Characters of a slug, without the number that makes it unique."""
 _READ = 400
-"""Characters of a text that are looked at for a slug."""
+"""Characters of a text that a slug is made from."""
 
 
 def refuse_unfit(repo: Path, names: Iterable[str]) -> None:
-    """Raise `UsageError` for a name that is none, `Taken` for one that another is in the way of."""
+    """Raise `UsageError` for an invalid name, `Taken` for a name that is taken or blocked."""
     git = Git(repo)
     listed = git.run("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads")
-    there = set(os.fsdecode(listed).splitlines())
+    branches = set(os.fsdecode(listed).splitlines())
     for name in names:
         if not _is_name(git, name):
             raise UsageError(f"{name!r} cannot be the name of a branch", branch=name)
-        if name in there:
+        if name in branches:
             raise Taken(f"the branch {name} exists already", hint="--branch NAME", branch=name)
-        # Git keeps branches as files and folders: there is no `a/b` where there is an `a`.
-        if any(_collide(one, name) for one in there):
+        # Git stores branches as files and folders: `a/b` cannot exist beside `a`.
+        if any(_collide(branch, name) for branch in branches):
             message = f"another branch is in the way of {name}"
             raise Taken(message, hint="--branch NAME", branch=name)
 
 
 def _is_name(git: Git, name: str) -> bool:
-    # Git takes these for names, and then reads them as something else.
+    # Git accepts these names, and then reads them as something else.
     if name == "@" or name.startswith("refs/"):
         return False
-    # What it prints is another name where it has read `@{-1}`.
-    said = git.ask("check-ref-format", "--branch", name)
-    return said.ok and said.output == os.fsencode(f"{name}\n")
+    # For `@{-1}` it prints the name of another branch.
+    answer = git.ask("check-ref-format", "--branch", name)
+    return answer.ok and answer.output == os.fsencode(f"{name}\n")
 
 
 def _collide(one: str, other: str) -> bool:
-    """Whether two names cannot both be branches."""
+    """Tell whether two names cannot both be branches."""
     return f"{one}/".startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
 def slug(text: str) -> str:
-    """The words of a text as a part of a branch's name and as the name of a folder.
+    """Turn a text into a part of a branch name or a folder name.
 
-    Small ASCII letters, digits and single dashes: git, shells and terminals take these for nothing
-    else, whoever wrote the text. Empty when nothing of it is left.
+    Lower-case ASCII letters, digits and single dashes: no git, shell or terminal can misread these,
+    whoever wrote the text. Empty if nothing of the text is left.
     """
     letters = unicodedata.normalize("NFKD", text[:_READ])
     plain = "".join(char for char in letters if not unicodedata.combining(char))
-    words = re.sub(r"[^a-z0-9]+", "-", re.sub("['\u2019]", "", plain).lower()).strip("-")
-    if len(words) <= LONGEST:
-        return words
-    whole = words[: LONGEST + 1].rpartition("-")[0]
-    # One long word is cut.
-    return whole if len(whole) > LONGEST // 2 else words[:LONGEST].rstrip("-")
+    result = re.sub(r"[^a-z0-9]+", "-", re.sub("['\u2019]", "", plain).lower()).strip("-")
+    if len(result) <= LONGEST:
+        return result
+    shortened = result[: LONGEST + 1].rpartition("-")[0]
+    # A single long word is cut.
+    return shortened if len(shortened) > LONGEST // 2 else result[:LONGEST].rstrip("-")
 
 
 class BranchNames:
-    """The branches of a repository, its own and those that it knows of its remotes."""
+    """The local and remote-tracking branches of a repository."""
 
     def __init__(self, repo: Path) -> None:
-        words = ("for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes")
-        # A folder without git has none.
-        names = os.fsdecode(Git(repo).ask(*words).output).lower().splitlines()
+        command = ("for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes")
+        # A folder without git has no branches.
+        names = os.fsdecode(Git(repo).ask(*command).output).lower().splitlines()
         self._own = [name[len("refs/heads/") :] for name in names if name.startswith("refs/heads/")]
         self._remote = [name for name in names if name.startswith("refs/remotes/")]
 
     def is_free(self, branch: str) -> bool:
-        """Whether a branch can have the name, without being taken for one that others pushed.
+        """Tell whether a new branch can have this name and matches no branch that others pushed.
 
-        Some file systems do not tell capital letters from small ones.
+        Case is ignored, because some file systems ignore it.
         """
         name = branch.lower()
-        return not any(_collide(one, name) for one in self._own) and not any(
-            one.endswith(f"/{name}") for one in self._remote
+        return not any(_collide(other, name) for other in self._own) and not any(
+            other.endswith(f"/{name}") for other in self._remote
         )
 
     def ours(self, name: str) -> str:
-        """The branch of a worktree that nobody has named.
+        """Return the default branch name of a worktree.
 
-        There is no `prong/rate-limiting` where there is a branch `prong`.
+        `prong-rate-limiting` instead of `prong/rate-limiting` if a branch `prong` exists.
         """
         return f"prong-{name}" if "prong" in self._own else f"prong/{name}"

@@ -1,4 +1,4 @@
-"""The code of turns: taking what hooks kept into state.db, and keeping it by hand."""
+"""Snapshots of turns: import what hooks captured into state.db, and capture by hand."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from prong.storage.capture_failures import CaptureFailure, CaptureFailureRecords
 from prong.storage.snapshots import SnapshotRecords
 
 _SOON = timedelta(hours=1)
-"""So long after a turn its code may still be caught up with."""
+"""How long after a turn its code may still be captured."""
 _SEARCHED_FOR_LFS = 20, 1000
-"""Of how many snapshots the LFS files are looked for: in a working tree, and in all."""
+"""How many recent snapshots are checked for LFS files: per working tree, and in total."""
 
 
 class IncompleteSnapshot(NamedTuple):
-    """A snapshot, and what it lacks."""
+    """A snapshot and its gaps."""
 
     snapshot: Snapshot
     gaps: tuple[CodeGap, ...]
 
 
 class Capture:
-    """What is known of the code at turns, and whether their repositories still have it."""
+    """The captured code of turns, checked against what the repositories still have."""
 
     def __init__(
         self,
@@ -52,11 +52,10 @@ class Capture:
         folders: Callable[[], Iterable[Path]] = tuple,
         agent_folders: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
-        """`forks` tells of those that were recorded: a fork has turns of its source.
+        """Open the records below `state`. `forks` returns the recorded forks.
 
-        Files above the limit are left out of snapshots. `folders` tells where sessions ran: a
-        repository that is lost is looked for there, too. What agents write below `agent_folders`
-        is no code.
+        Files above the `limit` are left out of snapshots. `folders`: where sessions ran, searched
+        for lost repositories. `agent_folders`: files that agents write below these are not code.
         """
         self._forks = forks
         self._limit = limit
@@ -68,57 +67,65 @@ class Capture:
         self._spool = state / "spool"
 
     def of(self, conversation: Conversation) -> dict[str, Snapshot]:
-        """The snapshots of a conversation's turns by turn id, of abandoned ones as well.
+        """Return the snapshots of a conversation by turn id, including abandoned turns.
 
-        `TurnKey.BASELINE` is the code before the first prompt, `TurnKey.START` that which a fork
-        was first asked in, and `TurnKey.NEXT` with a turn that of the prompt after it.
+        `TurnKey.BASELINE` is the code before the first prompt, `TurnKey.START` that at the first
+        prompt of a fork, and `TurnKey.NEXT` plus a turn id that at the prompt after the turn.
         """
         self.take_in()
-        found = self._recorded(conversation, ())
-        there, unknown = locate.present(found.values())
-        kept = {id_: one for id_, one in found.items() if one.commit in there}
-        turns = (*conversation.turns, *conversation.abandoned)
-        if all(turn.id in kept for turn in turns):
-            return kept
-        # Where it was taken it is no more, or nobody told us of it: its repository knows.
-        search = self._search(conversation)
-        homes = {one.commit: one for one in search.found}
-        gone = {one.key for one in found.values()} - {
-            one.key for one in found.values() if one.commit in there | unknown | homes.keys()
+        recorded = self._recorded(conversation, ())
+        existing, unknown = locate.present(recorded.values())
+        by_turn = {
+            id_: snapshot for id_, snapshot in recorded.items() if snapshot.commit in existing
         }
-        new = [one for one in search.found if one.key in gone or not self._records.has(one.key)]
+        turns = (*conversation.turns, *conversation.abandoned)
+        if all(turn.id in by_turn for turn in turns):
+            return by_turn
+        # Deleted where it was taken, or never recorded: look for its ref in the repository.
+        search = self._search(conversation)
+        homes = {snapshot.commit: snapshot for snapshot in search.found}
+        deleted = {snapshot.key for snapshot in recorded.values()} - {
+            snapshot.key
+            for snapshot in recorded.values()
+            if snapshot.commit in existing | unknown | homes.keys()
+        }
+        new = [
+            snapshot
+            for snapshot in search.found
+            if snapshot.key in deleted or not self._records.has(snapshot.key)
+        ]
         try:
             self._records.add(*new)
         except ProngError as error:
             debug(__name__, "snapshots that were found are not recorded: %s", error)
-        for id_, one in self._recorded(conversation, search.found).items():
-            if one.commit in homes and one.commit not in there:
-                kept[id_] = one._replace(repo=homes[one.commit].repo)
-            elif one.commit in there or one.commit in unknown:
-                kept[id_] = one  # its disk may come back
-        return kept
+        for id_, snapshot in self._recorded(conversation, search.found).items():
+            if snapshot.commit in homes and snapshot.commit not in existing:
+                by_turn[id_] = snapshot._replace(repo=homes[snapshot.commit].repo)
+            elif snapshot.commit in existing or snapshot.commit in unknown:
+                by_turn[id_] = snapshot  # its disk may be mounted again
+        return by_turn
 
     def _recorded(
         self, conversation: Conversation, more: Iterable[Snapshot]
     ) -> dict[str, Snapshot]:
-        """What is recorded, and `more` of which that is not possible, wherever it is by now."""
+        """Return the recorded snapshots, plus those of `more` that could not be recorded."""
         turns = (*conversation.turns, *conversation.abandoned)
         session = conversation.session
         ids = [TurnKey.BASELINE, *(turn.id for turn in turns)]
-        wanted = [TurnKey.START, *ids, *(f"{TurnKey.NEXT}{id_}" for id_ in ids)]
-        found = self._records.of_turns(session.ref, wanted, more)
-        first = found.get(conversation.turns[0].id) if conversation.turns else None
-        if session.inherited and TurnKey.BASELINE in found:
-            # The agent's own fork has no file when it is first asked: it looked like a new session.
-            found.setdefault(TurnKey.START, found.pop(TurnKey.BASELINE))
-        if first is not None and TurnKey.BASELINE not in found:
-            # A fork began where the session did that its first turn comes from.
+        keys = [TurnKey.START, *ids, *(f"{TurnKey.NEXT}{id_}" for id_ in ids)]
+        recorded = self._records.of_turns(session.ref, keys, more)
+        first = recorded.get(conversation.turns[0].id) if conversation.turns else None
+        if session.inherited and TurnKey.BASELINE in recorded:
+            # The agent's own fork has no file at its first prompt: it looked like a new session.
+            recorded.setdefault(TurnKey.START, recorded.pop(TurnKey.BASELINE))
+        if first is not None and TurnKey.BASELINE not in recorded:
+            # A fork has the baseline of the session that its first turn comes from.
             origin = SessionRef(first.agent, first.session)
-            found |= self._records.of_turns(origin, [TurnKey.BASELINE], more)
-        return found
+            recorded |= self._records.of_turns(origin, [TurnKey.BASELINE], more)
+        return recorded
 
     def _search(self, conversation: Conversation) -> locate.SnapshotSearch:
-        """Look for the refs of a session near where it ran; further away if that is lost."""
+        """Search the refs of a session near where it ran; further away if a repository is lost."""
         forks = {fork.child: fork for fork in self._forks()}
         search = locate.SnapshotSearch(locate.lineage(conversation, forks))
         near = locate.near(conversation, forks)
@@ -133,44 +140,44 @@ class Capture:
         search.somewhere(self._folders())
 
     def searched(self, conversation: Conversation) -> list[Path]:
-        """The repositories in which the snapshots of a session are looked for."""
+        """List the repositories that are searched for the snapshots of a session."""
         return self._search(conversation).looked
 
     def tops(self, conversation: Conversation) -> list[Path]:
-        """The working trees in which the code was kept. They may be gone."""
-        return list(dict.fromkeys(one.repo for one in self._recorded(conversation, ()).values()))
+        """List the working trees in which snapshots were taken. They may be gone."""
+        return list(dict.fromkeys(item.repo for item in self._recorded(conversation, ()).values()))
 
     def sessions(self) -> set[SessionRef]:
-        """The sessions of which the code of some turn was kept."""
+        """Return the sessions that have snapshots."""
         self.take_in()
         return {SessionRef(*name) for name in self._records.sessions()}
 
     def turn_ids(self) -> set[str]:
-        """The turns whose code was kept, by their ids."""
+        """Return the ids of all turns that have snapshots."""
         self.take_in()
         return self._records.turn_ids()
 
     def among(self, agent: str, turn_ids: Collection[str]) -> set[str]:
-        """Those of an agent's turns whose code was kept."""
+        """Filter an agent's turn ids by whether they have snapshots."""
         return self._records.among(agent, turn_ids)
 
     def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
-        """The conversation, its turns with what is known of their code.
+        """Add snapshots, changes and gaps to the turns of a conversation.
 
-        `lfs`: also which LFS files were not downloaded. Git lists a whole tree for that.
+        `lfs`: also find LFS files that were not downloaded, for which git lists a whole tree.
         """
-        found = self._caught_up(conversation)
+        captured = self._caught_up(conversation)
         turns = (*conversation.turns, *conversation.abandoned)
-        gaps = self._gaps(conversation, turns, found)
+        gaps = self._gaps(conversation, turns, captured)
         if lfs:
-            _add_lfs(gaps, {turn.id: found[turn.id] for turn in turns if turn.id in found})
-        if not found and not gaps:
+            _add_lfs(gaps, {turn.id: captured[turn.id] for turn in turns if turn.id in captured})
+        if not captured and not gaps:
             return conversation
-        began = _beginnings(conversation, found)
-        changes = _changes(began, found)
+        began = _beginnings(conversation, captured)
+        changes = _changes(began, captured)
 
         def told(turn: Turn) -> Turn:
-            snapshot = found.get(turn.id)
+            snapshot = captured.get(turn.id)
             if snapshot is None:
                 return replace(turn, gaps=gaps[turn.id]) if turn.id in gaps else turn
             changed = changes.get(turn.id)
@@ -191,74 +198,80 @@ class Capture:
         )
 
     def failures(self) -> list[CaptureFailure]:
-        """The failed captures that no later snapshot made up for, the newest first."""
+        """List failed captures that no later snapshot made up for, newest first."""
         failures = self._failures.all()
         taken = self._records.times({failure.key for failure in failures})
-        return [one for one in failures if one.key not in taken or taken[one.key] < one.time]
+        return [
+            entry for entry in failures if entry.key not in taken or taken[entry.key] < entry.time
+        ]
 
     def incomplete(self) -> list[IncompleteSnapshot]:
-        """Recorded snapshots of which files were left out, the newest first."""
-        found = self._records.incomplete()
-        return [IncompleteSnapshot(one, tuple(code_gaps.of_snapshot(one))) for one in found]
+        """List recorded snapshots that left files out, newest first."""
+        records = self._records.incomplete()
+        return [IncompleteSnapshot(entry, tuple(code_gaps.of_snapshot(entry))) for entry in records]
 
     def without_lfs(self) -> list[IncompleteSnapshot]:
-        """Recent snapshots with LFS files that were not downloaded, the newest first."""
+        """List recent snapshots with LFS files that were not downloaded, newest first."""
         recent = self._records.newest(*_SEARCHED_FOR_LFS)
         gaps = code_gaps.of_lfs(recent)
-        return [IncompleteSnapshot(one, gaps[one.commit]) for one in recent if one.commit in gaps]
+        return [
+            IncompleteSnapshot(snapshot, gaps[snapshot.commit])
+            for snapshot in recent
+            if snapshot.commit in gaps
+        ]
 
     def with_files_outside(self, conversation: Conversation) -> list[IncompleteSnapshot]:
-        """The snapshots of turns that changed files outside the repository, the newest first."""
-        found = self._recorded(conversation, ())
-        gaps = self._gaps(conversation, conversation.turns, found)
+        """List snapshots of turns that changed files outside the repository, newest first."""
+        recorded = self._recorded(conversation, ())
+        gaps = self._gaps(conversation, conversation.turns, recorded)
         outside = {
-            id_: tuple(gap for gap in some if gap.kind is GapKind.OUTSIDE)
-            for id_, some in gaps.items()
+            id_: tuple(gap for gap in of_turn if gap.kind is GapKind.OUTSIDE)
+            for id_, of_turn in gaps.items()
         }
         return [
-            IncompleteSnapshot(found[turn.id], outside[turn.id])
+            IncompleteSnapshot(recorded[turn.id], outside[turn.id])
             for turn in reversed(conversation.turns)
             if outside.get(turn.id)
         ]
 
     def gaps(self, conversation: Conversation, turn: Turn | None) -> tuple[CodeGap, ...]:
-        """What the captured code of a turn lacks, or of the start of the session."""
-        found = self.of(conversation)
+        """Return what the captured code of a turn lacks; for None, of the start of the session."""
+        captured = self.of(conversation)
         if turn is not None:
-            return self._gaps(conversation, [turn], found).get(turn.id, ())
+            return self._gaps(conversation, [turn], captured).get(turn.id, ())
         start = TurnKey.BASELINE
         failures = self._failures.of_turns(conversation.session.ref, [start])
-        return code_gaps.of_turn(found.get(start), failures.get(start))
+        return code_gaps.of_turn(captured.get(start), failures.get(start))
 
     def _gaps(
         self, conversation: Conversation, turns: Iterable[Turn], found: Mapping[str, Snapshot]
     ) -> dict[str, tuple[CodeGap, ...]]:
-        """The gaps of the turns that have some, by the id of the turn."""
+        """Collect the gaps by turn id, for turns that have any."""
         session = conversation.session
         by_id = {turn.id: turn for turn in turns}
         failures = self._failures.of_turns(session.ref, by_id)
-        # A repository that was moved still has the paths of its old place in the session.
-        tops = [*self.tops(conversation), *(one.repo for one in found.values())] if found else []
+        # A session still has the old paths of a repository that was moved.
+        tops = [*self.tops(conversation), *(item.repo for item in found.values())] if found else []
         inside = {*tops, *self._agent_folders()}
         gaps: dict[str, tuple[CodeGap, ...]] = {}
         for id_, turn in by_id.items():
             snapshot = found.get(id_)
             outside = code_gaps.outside(turn, session.cwd, inside) if snapshot else []
             gaps[id_] = code_gaps.of_turn(snapshot, failures.get(id_), outside)
-        return {id_: some for id_, some in gaps.items() if some}
+        return {id_: of_turn for id_, of_turn in gaps.items() if of_turn}
 
     def take_in(self) -> None:
-        """Record what hooks have kept since the last time.
+        """Record what hooks captured since the last call.
 
-        Where that is not possible, the spool keeps it for the next time.
+        If that fails, the spool keeps the events for the next call.
         """
         try:
             with spool.taken(self._spool) as events:
-                found, left = self._told(events)
-                self._records.add(*found)
+                captured, retried = self._told(events)
+                self._records.add(*captured)
                 self._activity.add(*activity.told(events))
                 self._failures.add(*capture_failures.from_events(events))
-                for event in left:
+                for event in retried:
                     spool.append(event, self._spool)
         except (ProngError, OSError) as error:
             debug(__name__, "what hooks told could not be taken in: %s", error)
@@ -266,8 +279,8 @@ class Capture:
     def _told(
         self, events: Iterable[Mapping[str, object]]
     ) -> tuple[list[Snapshot], list[Mapping[str, object]]]:
-        """The snapshots that events name, as repositories have them; and events to ask again."""
-        told: dict[tuple[str, TurnKey], dict[str, Mapping[str, object]]] = defaultdict(dict)
+        """Look up the snapshots that events name. Returns them, and the events to retry later."""
+        by_session: dict[tuple[str, TurnKey], dict[str, Mapping[str, object]]] = defaultdict(dict)
         for event in events:
             match event:
                 case {
@@ -275,48 +288,48 @@ class Capture:
                     "session": str(session),
                     "snapshot": {"repo": str(repo), "ref": str(ref)},
                 }:
-                    told[repo, TurnKey(agent, session, TurnKey.BASELINE)][ref] = event
+                    by_session[repo, TurnKey(agent, session, TurnKey.BASELINE)][ref] = event
                 case _:
                     pass
-        found: list[Snapshot] = []
-        left: list[Mapping[str, object]] = []
-        for (repo, beside), wanted in told.items():
+        captured: list[Snapshot] = []
+        retried: list[Mapping[str, object]] = []
+        for (repo, beside), by_ref in by_session.items():
             try:
-                there = self._there(Path(repo), beside)
+                existing = self._there(Path(repo), beside)
             except ProngError as error:
-                # The others are not to suffer from one repository that git does not open.
+                # One repository that git cannot open must not hold up the others.
                 debug(__name__, "what hooks kept in %s cannot be read: %s", repo, error)
-                left += wanted.values()
+                retried += by_ref.values()
             else:
-                found += [one for one in there if one.ref in wanted]
-        return found, left
+                captured += [snapshot for snapshot in existing if snapshot.ref in by_ref]
+        return captured, retried
 
     def _there(self, repo: Path, beside: TurnKey) -> list[Snapshot]:
-        """The snapshots in the session of a turn that were taken in a working tree, gone or not."""
+        """Find snapshots of a session that were taken in a working tree, even if that is gone."""
         if not locate.is_lost(repo):
             return snapshots.find(repo, beside)
         search = locate.SnapshotSearch([SessionRef(beside.agent, beside.session)])
-        search.somewhere([repo])  # a folder above it may be one of the repository
+        search.somewhere([repo])  # a parent folder may belong to the repository
         self._search_further(search, [repo])
-        return [one._replace(repo=repo) for one in search.found]
+        return [snapshot._replace(repo=repo) for snapshot in search.found]
 
     def _caught_up(self, conversation: Conversation) -> dict[str, Snapshot]:
-        """The snapshots, with that of a last turn whose end no hook was told of.
+        """Return the snapshots; capture the last turn now if no hook reported its end.
 
-        Agents do not tell of a turn that was interrupted or failed. Only where code is kept anyway,
-        and only soon after: later on, the code as it is now says nothing about the turn.
+        Agents run no hook for an interrupted or failed turn. Only in sessions with other snapshots,
+        and only soon after the turn: later, the current code says nothing about it.
         """
-        found = self.of(conversation)
+        captured = self.of(conversation)
         last = conversation.turns[-1] if conversation.turns else None
-        if not found or last is None or last.id in found or not _is_just_over(last):
-            return found
+        if not captured or last is None or last.id in captured or not _is_just_over(last):
+            return captured
         try:
-            return {**found, last.id: self.keep(conversation, late=True)}
+            return {**captured, last.id: self.keep(conversation, late=True)}
         except ProngError as error:
             debug(__name__, "the code of %s was not kept: %s", conversation.session.ref, error)
             if isinstance(error, External):
                 self._note_failure(conversation, last, error)
-            return found
+            return captured
 
     def _note_failure(self, conversation: Conversation, turn: Turn, error: ProngError) -> None:
         session = conversation.session
@@ -329,10 +342,10 @@ class Capture:
     def keep(
         self, conversation: Conversation, *, again: bool = False, late: bool = False
     ) -> Snapshot:
-        """Keep the code as it is now, as that of the last turn. The turn must be over.
+        """Capture the current code as that of the last turn, which must be over.
 
-        A turn that has a snapshot keeps it, unless it is to be taken `again`. `late`: nobody saw
-        the end of the turn, and the code may have changed since.
+        An existing snapshot is kept unless `again` is set. `late`: the end of the turn was not
+        observed, so the code may have changed since.
         """
         session = conversation.session
         last = conversation.turns[-1] if conversation.turns else None
@@ -355,30 +368,30 @@ class Capture:
                 f"no code captured: {folder} is not in a git repository", path=str(folder)
             )
         self._records.add(taken)
-        # A hook does not always know which number the turn has.
+        # A hook does not always know the number of the turn.
         return taken if taken.number is not None else taken._replace(number=number)
 
     def rebuild(self, folders: Iterable[Path]) -> int:
-        """Record what the repositories at these folders have; the number of snapshots found."""
-        known = {one.key: one for one in self._records.all() if one.repo.is_dir()}
-        found = {
+        """Record the snapshots in the repositories at these folders. Returns their number."""
+        recorded = {entry.key: entry for entry in self._records.all() if entry.repo.is_dir()}
+        current = {
             snapshot.key: snapshot
             for folder in folders
             for snapshot in snapshots.find(folder)
             if not is_for_a_worktree(snapshot.ref)
         }
-        for key, one in found.items():
-            # A repository does not say in which of its working trees one was taken.
-            if key in known and known[key].commit == one.commit:
-                found[key] = known[key]
-        self._records.add(*found.values())
-        return len(found)
+        for key, entry in current.items():
+            # A repository does not say which working tree a snapshot was taken in.
+            if key in recorded and recorded[key].commit == entry.commit:
+                current[key] = recorded[key]
+        self._records.add(*current.values())
+        return len(current)
 
     def forget_deleted(self) -> int:
-        """Drop the records of snapshots that their repositories no longer have; how many."""
-        known = self._records.all()
-        there, unknown = locate.present(known)
-        lost = [one.key for one in known if one.commit not in there | unknown]
+        """Delete the records of snapshots that no longer exist. Returns their number."""
+        recorded = self._records.all()
+        existing, unknown = locate.present(recorded)
+        lost = [snapshot.key for snapshot in recorded if snapshot.commit not in existing | unknown]
         self._records.forget(lost)
         return len(lost)
 
@@ -397,12 +410,12 @@ def _is_just_over(turn: Turn) -> bool:
 
 
 def _is_one_repository(one: Path, other: Path) -> bool:
-    """Two worktrees of a repository can be compared, two repositories cannot."""
+    """Tell whether two folders share a repository, so that their trees can be compared."""
     return one == other or common_of(one) == common_of(other) is not None
 
 
 def _beginnings(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str, Snapshot]:
-    """What each active turn began with: the code at its prompt, else that of the turn before."""
+    """Map each active turn to the code at its prompt, or else at the end of the turn before."""
     starts = turn_code.starts(found)
     began = {
         turn.id: starts.get(turn.id) or found.get(turn_code.id_before(conversation, turn, found))
@@ -412,7 +425,7 @@ def _beginnings(conversation: Conversation, found: dict[str, Snapshot]) -> dict[
 
 
 def _changes(began: dict[str, Snapshot], found: dict[str, Snapshot]) -> dict[str, DiffStat]:
-    """What each turn changed since its beginning, whatever was committed meanwhile."""
+    """Compute what each turn changed since its beginning, whether committed or not."""
     pairs: dict[Path, dict[str, tuple[str, str]]] = defaultdict(dict)
     for turn_id, before in began.items():
         after = found.get(turn_id)

@@ -1,6 +1,6 @@
-"""What differs between two snapshots, file by file and line by line.
+"""Differences between two snapshots, file by file and line by line.
 
-Plumbing: no setting of the user's changes what comes out, and no program of theirs runs.
+Git plumbing: the user's settings do not affect the output, and none of their programs runs.
 """
 
 import os
@@ -32,71 +32,68 @@ _STATUSES: dict[bytes, Status] = {
 
 @dataclass(frozen=True)
 class FileChange:
-    """What became of one file. Undecodable bytes of its name are surrogates, as in `os`."""
+    """The change of one file. Undecodable bytes of its name are surrogates, as in `os`."""
 
     path: str
     status: Status
     added: int
     removed: int
     is_binary: bool = False
-    """Then there are no lines to count."""
+    """Binary files have no line counts."""
     old_path: str | None = None
-    """What a renamed file was called before."""
+    """The former path of a renamed file."""
 
 
 @dataclass(frozen=True)
 class Sides:
-    """A repository, and the two trees in it that are compared."""
+    """Two trees of a repository to compare."""
 
     repo: Path
     old: str
     new: str
     prefix: str = ""
-    """Where it lies in the outer repository, with a slash behind."""
+    """The path of a nested repository in the outer one, with a trailing slash."""
 
 
 def has(repo: Path, *objects: str) -> bool:
-    """Whether the repository has all of these objects."""
+    """Tell whether the repository has all of these objects."""
     try:
         return refs.present(repo, objects).issuperset(objects)
     except External:
-        return False  # it is none any more
+        return False  # no longer a repository
 
 
 def sides(repo: Path, old: Snapshot, new: Snapshot) -> tuple[list[Sides], list[str]]:
-    """The trees to compare, those of repositories inside the repository as well.
-
-    Then the paths of inner repositories that cannot be compared: they are gone, or are others.
-    """
+    """List the trees to compare, nested ones too, and nested paths that are gone or replaced."""
     lost: list[str] = []
-    found = list(_sides(repo, (old.tree, old), (new.tree, new), "", lost))
-    return found, lost
+    compared = list(_sides(repo, (old.tree, old), (new.tree, new), "", lost))
+    return compared, lost
 
 
 def files(compared: Iterable[Sides], paths: Sequence[str] = ()) -> list[FileChange]:
-    """The files that differ, by name; only these files and those below these folders, if any."""
-    found: list[FileChange] = []
-    for one, words in _chosen(compared, paths):
-        command = (*_OPTIONS, "-z", "-M", "--raw", "--numstat", one.old, one.new, *words)
-        found += _parsed(Git(one.repo).run(*command), one.prefix)
-    return found
+    """List changed files by name, limited to these files and folders if any are given."""
+    changes: list[FileChange] = []
+    for side, limits in _chosen(compared, paths):
+        command = (*_OPTIONS, "-z", "-M", "--raw", "--numstat", side.old, side.new, *limits)
+        changes += _parsed(Git(side.repo).run(*command), side.prefix)
+    return changes
 
 
 def patch(compared: Iterable[Sides], paths: Sequence[str] = (), *, binary: bool = False) -> bytes:
-    """The difference as `git apply` reads it; without `binary` only if all of it is text."""
-    found = b""
-    for one, words in _chosen(compared, paths):
-        # In the lines about a rename git would leave the prefix out.
-        renames = "--no-renames" if one.prefix else "-M"
-        places = (f"--src-prefix=a/{one.prefix}", f"--dst-prefix=b/{one.prefix}")
+    """Return the difference in the format of `git apply`; without `binary`, only if all is text."""
+    output = b""
+    for side, limits in _chosen(compared, paths):
+        # Git would leave the prefix out of the lines about a rename.
+        renames = "--no-renames" if side.prefix else "-M"
+        prefixes = (f"--src-prefix=a/{side.prefix}", f"--dst-prefix=b/{side.prefix}")
         content = ("--binary",) if binary else ()
-        command = (*_OPTIONS, "-p", renames, *places, *content, one.old, one.new, *words)
-        found += Git(one.repo).run(*command)
-    return found
+        command = (*_OPTIONS, "-p", renames, *prefixes, *content, side.old, side.new, *limits)
+        output += Git(side.repo).run(*command)
+    return output
 
 
 _State = tuple[str | None, Snapshot | None]
-"""A tree, or None for nothing, and the snapshot that it is of."""
+"""A tree (None: empty) and the snapshot it belongs to."""
 
 
 def _sides(repo: Path, old: _State, new: _State, prefix: str, lost: list[str]) -> Iterator[Sides]:
@@ -105,43 +102,43 @@ def _sides(repo: Path, old: _State, new: _State, prefix: str, lost: list[str]) -
         yield Sides(repo, trees[0], trees[1], prefix)
     for name in {**_nested(old[1]), **_nested(new[1])}:
         inner = repo / name
-        place = f"{prefix}{name}/"
+        path = f"{prefix}{name}/"
         try:
             states = [_state_inside(repo, tree, snapshot, name) for tree, snapshot in (old, new)]
-            wanted = [tree for tree, _ in states if tree]
-            if not inner.is_dir() or not has(inner, *wanted):
-                lost.append(place)
+            needed = [tree for tree, _ in states if tree]
+            if not inner.is_dir() or not has(inner, *needed):
+                lost.append(path)
                 continue
-            yield from _sides(inner, states[0], states[1], place, lost)
+            yield from _sides(inner, states[0], states[1], path, lost)
         except _Unreadable:
-            lost.append(place)
+            lost.append(path)
 
 
 class _Unreadable(Exception):
-    """The inner repository does not have what the outer one says."""
+    """A nested repository lacks the commit that the outer one refers to."""
 
 
 def _state_inside(repo: Path, tree: str | None, snapshot: Snapshot | None, name: str) -> _State:
-    """What an inner repository was at one side."""
+    """Return the state of a nested repository on one side."""
     inner = repo / name
     commit = _nested(snapshot).get(name)
     if commit is None:
-        # Not in the snapshot, since nothing had been done to it: then it is at its commit.
+        # Not in the snapshot because it was unchanged: then it is at its commit.
         commit = _linked(repo, tree, name) if tree else None
         return (_tree_of(inner, commit), None) if commit else (None, None)
     if not inner.is_dir() or not has(inner, commit):
         raise _Unreadable
-    read = Commit.read(inner, commit)
-    return read.tree, message.read(inner, "", commit, read.tree, read.message)
+    stored = Commit.read(inner, commit)
+    return stored.tree, message.read(inner, "", commit, stored.tree, stored.message)
 
 
 def _nested(snapshot: Snapshot | None) -> dict[str, str]:
-    """Path -> commit of the repositories inside."""
-    return {one.path: one.commit for one in snapshot.nested} if snapshot else {}
+    """Map the paths of nested repositories to their snapshot commits."""
+    return {inner.path: inner.commit for inner in snapshot.nested} if snapshot else {}
 
 
 def _linked(repo: Path, tree: str, name: str) -> str | None:
-    """The commit that a tree has in the place of an inner repository."""
+    """Return the commit that a tree records for a submodule."""
     line = Git(repo).run("ls-tree", "-z", tree, "--", name).split(b"\t")[0].split()
     return line[2].decode() if len(line) == 3 and line[1] == b"commit" else None
 
@@ -155,32 +152,32 @@ def _tree_of(repo: Path, commit: str) -> str:
 def _chosen(
     compared: Iterable[Sides], paths: Sequence[str]
 ) -> Iterator[tuple[Sides, tuple[str, ...]]]:
-    """Each side with the words that choose the paths in it; not those where none can be."""
-    for one in compared:
-        if not paths or any(one.prefix.startswith(f"{path}/") for path in paths):
-            yield one, ()
+    """Pair each side with the arguments that limit it to the paths; skip sides without any."""
+    for side in compared:
+        if not paths or any(side.prefix.startswith(f"{path}/") for path in paths):
+            yield side, ()
             continue
-        inside = [path[len(one.prefix) :] for path in paths if path.startswith(one.prefix)]
+        inside = [path[len(side.prefix) :] for path in paths if path.startswith(side.prefix)]
         if inside:
-            yield one, ("--", *inside)
+            yield side, ("--", *inside)
 
 
 def _parsed(output: bytes, prefix: str) -> list[FileChange]:
-    """First come all files with their status, then all of them with their lines."""
+    """Parse the output: first the statuses of all files, then all line counts."""
     fields = iter(output.split(b"\0")[:-1])
     statuses: dict[bytes, Status] = {}
-    found: list[FileChange] = []
+    changes: list[FileChange] = []
     for field in fields:
         if field.startswith(b":"):
             status = field.split(b" ")[-1][:1]
             name = next(fields)
-            # A renamed file has its old name first.
+            # For a rename, the old name comes first.
             statuses[next(fields) if status == b"R" else name] = _STATUSES.get(status, "modified")
             continue
         added, removed, name = field.split(b"\t", 2)
         old = None if name else next(fields)
         name = name or next(fields)
-        found.append(
+        changes.append(
             FileChange(
                 path=prefix + os.fsdecode(name),
                 status=statuses.get(name, "modified"),
@@ -190,4 +187,4 @@ def _parsed(output: bytes, prefix: str) -> list[FileChange]:
                 old_path=None if old is None else prefix + os.fsdecode(old),
             )
         )
-    return found
+    return changes

@@ -1,4 +1,4 @@
-"""What changed in the code: in a turn, between two turns, between two forks."""
+"""Code changes of a turn, between two turns, or between two forks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _RANGE = re.compile(r"(.+?)(?<![/.])\.\.(?!/)(.*)", re.DOTALL)
-"""The two dots of `A..B`, not those of a path."""
+"""The two dots of `A..B`, but not those of a path."""
 _OF_THE_PERSON = ("system", "global")
 _INSTALL = "prong hooks install captures every turn from now on"
 
@@ -33,19 +33,19 @@ class CodePoint(Record, frozen=True):
 
     session: Session
     turn: Turn | None
-    """None before the first."""
+    """None before the first turn."""
     snapshot: Snapshot
     at_prompt: bool = False
-    """It is the code at the prompt after that turn, not at its end."""
+    """The code at the prompt after that turn, not at its end."""
 
     @property
     def number(self) -> int | None:
-        """0 before the first turn; None on an abandoned branch."""
+        """The turn number: 0 before the first turn, None on an abandoned branch."""
         return self.turn.index if self.turn else 0
 
     @property
     def name(self) -> str:
-        """What to type behind the `@`."""
+        """What follows the `@` in the name of this point."""
         return str(self.number) if self.turn is None or self.number else self.turn.id
 
     def __str__(self) -> str:
@@ -53,20 +53,20 @@ class CodePoint(Record, frozen=True):
 
 
 class CodeDiff(Record, frozen=True):
-    """What differs between two states of the code."""
+    """The differences between two states of the code."""
 
     old: CodePoint
     new: CodePoint
     files: tuple[FileChange, ...]
     notes: tuple[str, ...]
-    """What a person should know to read it rightly."""
+    """Caveats to show to the user."""
     sides: tuple[Sides, ...]
     paths: tuple[str, ...]
-    """Only these are in it, if any."""
+    """The paths that the diff is limited to, if any."""
 
     @property
     def turn(self) -> Turn | None:
-        """The turn whose change it is; None when it is that of several."""
+        """The turn that made this change; None if it spans several."""
         old, new = self.old, self.new
         if old.session.ref != new.session.ref or None in (old.number, new.number):
             return None
@@ -74,7 +74,7 @@ class CodeDiff(Record, frozen=True):
 
     @property
     def since_prompt(self) -> bool | None:
-        """Whether the change of a turn is that since its prompt, or since the turn before."""
+        """Whether a turn is compared with its prompt, rather than with the turn before."""
         return not self.old.snapshot.key.is_turn if self.turn else None
 
     @property
@@ -83,40 +83,40 @@ class CodeDiff(Record, frozen=True):
         return DiffStat(len(self.files), added, sum(file.removed for file in self.files))
 
     def patch(self, *, binary: bool = False) -> bytes:
-        """The lines, as `git apply` reads them; without `binary` only where all of it is text."""
+        """Return the lines in the format of `git apply`; without `binary`, only if all is text."""
         return changes.patch(self.sides, self.paths, binary=binary)
 
 
 def diff(app: App, first: str, second: str | None, paths: Sequence[str]) -> CodeDiff:
-    """What `SESSION`, `SESSION@A`, `SESSION@A..B` or two of them name."""
+    """Compare what `SESSION`, `SESSION@A`, `SESSION@A..B` or two of them name."""
     if second is None:
         first, second = _ends(first)
     if second is not None:
         return _compared(_point(app, first), _point(app, second), paths)
-    found = app.resolve(first)
-    conversation = app.conversation(found.session)
-    if found.turn is None:
+    target = app.resolve(first)
+    conversation = app.conversation(target.session)
+    if target.turn is None:
         return _whole(app, conversation, paths)
-    return of_turn(app, conversation, find_turn(conversation, found.turn), paths)
+    return of_turn(app, conversation, find_turn(conversation, target.turn), paths)
 
 
 def _ends(text: str) -> tuple[str, str | None]:
-    """Both ends of `S@A..B`, `S@A..`, `S@..B` and `S@A..T@B`; one when there are no dots."""
-    if os.path.isfile(text) or (found := _RANGE.fullmatch(text)) is None:  # noqa: PTH113 -- may be no path
+    """Split `S@A..B`, `S@A..`, `S@..B` and `S@A..T@B`; the second is None without dots."""
+    if os.path.isfile(text) or (match := _RANGE.fullmatch(text)) is None:  # noqa: PTH113 -- may be no path
         return text, None
-    first, second = found.groups()
-    session, at, turn = first.rpartition("@")
-    if at and "@" not in second and ":" not in second:
+    first, second = match.groups()
+    session, separator, turn = first.rpartition("@")
+    if separator and "@" not in second and ":" not in second:
         second = f"{session}@{second or '-1'}"
-    return (f"{session}@0" if at and not turn else first), second
+    return (f"{session}@0" if separator and not turn else first), second
 
 
 def of_turn(
     app: App, conversation: Conversation, turn: Turn | None, paths: Sequence[str] = ()
 ) -> CodeDiff:
-    """What a turn changed since its prompt, whatever was committed meanwhile.
+    """Return what a turn changed since its prompt, whether committed or not.
 
-    Where the code at the prompt is not known, since the turn before.
+    If the code at the prompt was not captured, since the turn before.
     """
     ref = conversation.session.ref
     if turn is None:
@@ -138,29 +138,29 @@ def of_turn(
         began = CodePoint(conversation.session, before, captured[TurnKey.START], at_prompt=True)
         return _compared(began, new, paths)
     earlier = [*reversed(conversation.turns[: turn.index - 1]), None]
-    known = [one for one in earlier if (one.id if one else TurnKey.BASELINE) in captured]
-    if known[:1] != earlier[:1]:
+    bases = [base for base in earlier if (base.id if base else TurnKey.BASELINE) in captured]
+    if bases[:1] != earlier[:1]:
         since = (
-            f"prong diff {ref}@{known[0].index if known[0] else 0}..{turn.index}; " if known else ""
+            f"prong diff {ref}@{bases[0].index if bases[0] else 0}..{turn.index}; " if bases else ""
         )
         raise NotFound(
             f"no code captured at the turn before {turn.index}: its changes are unknown",
             hint=f"{since}{_INSTALL}",
         )
-    return _compared(_captured(conversation, captured, known[0]), new, paths)
+    return _compared(_captured(conversation, captured, bases[0]), new, paths)
 
 
 def _whole(app: App, conversation: Conversation, paths: Sequence[str]) -> CodeDiff:
-    """From the earliest code that is known to the latest."""
+    """Compare the earliest captured code with the latest."""
     captured = app.snapshots(conversation)
-    known = [
+    turns = [
         turn
         for turn in (None, *conversation.turns)
         if (turn.id if turn else TurnKey.BASELINE) in captured
     ]
-    if not known:
+    if not turns:
         raise _missing(conversation, captured, None)
-    old, new = (_captured(conversation, captured, turn) for turn in (known[0], known[-1]))
+    old, new = (_captured(conversation, captured, turn) for turn in (turns[0], turns[-1]))
     if old == new:
         raise NotFound(f"of {old.session.ref} only the code of turn {old.name} was captured")
     notes: list[str] = []
@@ -172,12 +172,12 @@ def _whole(app: App, conversation: Conversation, paths: Sequence[str]) -> CodeDi
 
 
 def _point(app: App, text: str) -> CodePoint:
-    found = app.resolve(text)
-    conversation = app.conversation(found.session)
+    target = app.resolve(text)
+    conversation = app.conversation(target.session)
     captured = app.snapshots(conversation)
     turns = conversation.turns
-    if found.turn is not None:
-        return _captured(conversation, captured, find_turn(conversation, found.turn))
+    if target.turn is not None:
+        return _captured(conversation, captured, find_turn(conversation, target.turn))
     last = next((turn for turn in reversed(turns) if turn.id in captured), None)
     return _captured(conversation, captured, last or (turns[-1] if turns else None))
 
@@ -201,22 +201,22 @@ def _missing(
             return NotFound(f"no code captured: {folder} is not in a git repository")
         return NotFound(f"no code captured at any turn of {session.ref}", hint=_INSTALL)
     where = f"at turn {turn.index or turn.id}" if turn else "before the first turn"
-    known = [0] if TurnKey.BASELINE in captured else []
-    known += [one.index for one in conversation.turns if one.index and one.id in captured]
-    have = f"there is code of {_spans(known)}; " if known else ""
+    numbers = [0] if TurnKey.BASELINE in captured else []
+    numbers += [other.index for other in conversation.turns if other.index and other.id in captured]
+    extra = f"there is code of {_spans(numbers)}; " if numbers else ""
     return NotFound(
-        f"no code captured {where} of {session.ref}", hint=f"{have}{_INSTALL}", captured=known
+        f"no code captured {where} of {session.ref}", hint=f"{extra}{_INSTALL}", captured=numbers
     )
 
 
 def _spans(numbers: Iterable[int]) -> str:
-    """`turns 0-3, 7`."""
+    """Format turn numbers, as in `turns 0-3, 7`."""
     spans: list[str] = []
     for _, group in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
         run = [number for _, number in group]
         spans.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
-    one = len(spans) == 1 and "-" not in spans[0]
-    return f"turn {spans[0]}" if one else f"turns {', '.join(spans)}"
+    is_single = len(spans) == 1 and "-" not in spans[0]
+    return f"turn {spans[0]}" if is_single else f"turns {', '.join(spans)}"
 
 
 def _compared(
@@ -225,30 +225,30 @@ def _compared(
     repo = _common(old, new)
     chosen = _paths(repo, paths)
     sides, lost = changes.sides(repo, old.snapshot, new.snapshot)
-    told = list(notes)
+    caveats = list(notes)
     for point in (old, new):
-        what = "at the prompt after" if point.at_prompt else "of"
-        told += gaps.warnings(
-            gaps.of_snapshot(point.snapshot), f"the code {what} turn {point.name}"
+        where = "at the prompt after" if point.at_prompt else "of"
+        caveats += gaps.warnings(
+            gaps.of_snapshot(point.snapshot), f"the code {where} turn {point.name}"
         )
-    told += [f"the repository in {path} cannot be compared" for path in lost]
+    caveats += [f"the repository in {path} cannot be compared" for path in lost]
     files = changes.files(sides, chosen)
-    return CodeDiff(old, new, tuple(files), tuple(told), tuple(sides), chosen)
+    return CodeDiff(old, new, tuple(files), tuple(caveats), tuple(sides), chosen)
 
 
 def _common(old: CodePoint, new: CodePoint) -> Path:
-    """A working tree of the repository that has both."""
-    wanted = [old.snapshot.tree, new.snapshot.tree]
-    places: list[Path] = []
-    for place in chain(_places(new), _places(old)):
-        if place not in places:
-            if changes.has(place, *wanted):
-                return place
-            places.append(place)
-    if not places:
+    """Find a working tree of a repository that has both trees."""
+    trees = [old.snapshot.tree, new.snapshot.tree]
+    repos: list[Path] = []
+    for repo in chain(_places(new), _places(old)):
+        if repo not in repos:
+            if changes.has(repo, *trees):
+                return repo
+            repos.append(repo)
+    if not repos:
         raise NotFound(f"the repository of {new} no longer exists: {new.snapshot.repo}")
     for point in (old, new):
-        if not any(changes.has(place, point.snapshot.tree) for place in places):
+        if not any(changes.has(repo, point.snapshot.tree) for repo in repos):
             raise NotFound(f"the code of {point} is no longer in {point.snapshot.repo}")
     raise UsageError(
         f"{old} and {new} belong to different repositories: "
@@ -258,46 +258,46 @@ def _common(old: CodePoint, new: CodePoint) -> Path:
 
 
 def _places(point: CodePoint) -> Iterator[Path]:
-    """Where its repository may be at hand. The worktree it was taken in may be gone."""
+    """Yield working trees that may have the snapshot: its own may be gone."""
     if point.snapshot.repo.is_dir():
         yield point.snapshot.repo
     folder = Path(point.session.cwd or "")
-    found = _repository(folder) if point.session.cwd and folder.is_dir() else None
-    if found is not None:
-        yield found.top
+    repository = _repository(folder) if point.session.cwd and folder.is_dir() else None
+    if repository is not None:
+        yield repository.top
 
 
 def _repository(folder: Path) -> Repository | None:
     try:
         return Repository.find(folder)
     except ProngError:
-        return None  # there is one, and git does not open it
+        return None  # git cannot open it
 
 
 def _paths(repo: Path, paths: Sequence[str]) -> tuple[str, ...]:
-    """Paths from the top of the repository; none when the top itself is among them.
+    """Convert paths to be relative to the top; empty if the top itself is among them.
 
-    Given from this folder when it is in a working tree of the repository, else from the top.
+    They are relative to the current folder if that is in the same repository, else to its top.
     """
-    here = _repository(Path.cwd()) if paths else None
-    there = _repository(repo) if here else None
+    current = _repository(Path.cwd()) if paths else None
+    other = _repository(repo) if current else None
     start = top = repo
-    if here and there and here.common_dir == there.common_dir:
-        start, top = Path.cwd(), here.top
-    found = [os.path.relpath(start / path, top) for path in paths]
-    for path, inside in zip(paths, found, strict=True):
+    if current and other and current.common_dir == other.common_dir:
+        start, top = Path.cwd(), current.top
+    relative = [os.path.relpath(start / path, top) for path in paths]
+    for path, inside in zip(paths, relative, strict=True):
         if inside == ".." or inside.startswith("../"):
             raise UsageError(f"{path} is outside the repository {top}")
-    return () if "." in found else tuple(found)
+    return () if "." in relative else tuple(relative)
 
 
 def pager(folder: Path) -> str | None:
-    """The pager that the person's git settings name for differences; "" when they want none.
+    """Return the diff pager from the user's git settings; "" if they want none.
 
-    What the repository in the folder names is not asked: it would be a program of anybody's.
+    The repository's own settings are ignored: anybody may have written them.
     """
-    words = ("config", "-z", "--show-scope", "--get-regexp", r"^(core\.pager|pager\.diff)$")
-    fields = os.fsdecode(Git(folder).ask(*words).output).split("\0")[:-1]
+    command = ("config", "-z", "--show-scope", "--get-regexp", r"^(core\.pager|pager\.diff)$")
+    fields = os.fsdecode(Git(folder).ask(*command).output).split("\0")[:-1]
     settings: dict[str, str] = {}
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
         name, equals, value = entry.partition("\n")

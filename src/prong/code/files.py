@@ -1,4 +1,4 @@
-"""Reading files that somebody may be writing at this very moment."""
+"""Consistent reads of files that may be written at the same time."""
 
 import errno
 import os
@@ -17,31 +17,31 @@ PROGRAM = b"100755"
 
 
 class FileContent(NamedTuple):
-    """What a file held at one moment."""
+    """The content of a file at one moment."""
 
     mode: bytes
     data: bytes
     stat: os.stat_result
     steady: bool = True
-    """False when it changed under every attempt to read it: then it may be torn."""
+    """False if the file changed during every attempt: the content may be torn."""
 
 
 class Refusal(NamedTuple):
-    """A file that was not read."""
+    """The reason why a file was not read."""
 
     size: int
     reason: str
 
 
 def mode_of(status: os.stat_result) -> bytes:
-    """As git would record it."""
+    """Return the mode that git would record."""
     if stat.S_ISLNK(status.st_mode):
         return LINK
     return PROGRAM if status.st_mode & stat.S_IXUSR else PLAIN
 
 
 def same(one: os.stat_result, other: os.stat_result) -> bool:
-    """Whether nothing was written in between."""
+    """Tell whether a file was not written between two `stat` calls."""
     return signature(one) == signature(other)
 
 
@@ -56,22 +56,22 @@ def signature(status: os.stat_result) -> tuple[int, ...]:
 
 
 def read(path: bytes, limit: int) -> FileContent | Refusal | None:
-    """The content of a file or the target of a link; None when nothing is there (any more)."""
+    """Read a file or the target of a link; None if it does not exist."""
     last: FileContent | None = None
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE * 2**attempt)
         try:
-            found = _read_once(path, limit)
+            result = _read_once(path, limit)
         except OSError as error:
             if error.errno in _GONE:
                 return None
             if error.errno in {errno.ELOOP, errno.EINVAL}:
-                continue  # a file became a link, or the other way round
+                continue  # a file became a link, or vice versa
             return Refusal(0, f"not readable: {error.strerror}")
-        if not isinstance(found, FileContent) or found.steady:
-            return found
-        last = found
+        if not isinstance(result, FileContent) or result.steady:
+            return result
+        last = result
     return last or Refusal(0, "not readable: it changed all the time")
 
 
@@ -106,7 +106,7 @@ def _too_large(limit: int) -> str:
 
 
 def _read_all(descriptor: int, size: int, limit: int) -> bytes:
-    """To its end, or a little past the limit."""
+    """Read to the end, or slightly past the limit."""
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data

@@ -1,8 +1,8 @@
-"""Files that git takes for changed only because their filter must not run.
+"""Unchanged files that git reports as changed because their filter must not run.
 
-For a file as new as its index git compares contents, and what it stores of a file with a filter is
-something else than the file. Such a file is unchanged if its times, size and inode are to the
-nanosecond those that git noted when it last read it; git itself compares seconds.
+Git compares the contents of a file as new as its index, and what it stores for a file with a filter
+differs from the file. Such a file is unchanged if times, size and inode equal, to the nanosecond,
+what git recorded when it last read it. Git itself compares seconds.
 """
 
 import os
@@ -17,38 +17,38 @@ _NOTED = re.compile(
 )
 _BILLION = 10**9
 _KEPT = 0xFFFF_FFFF
-"""The bits of a number that the index has."""
+"""The bits of a number that the index stores."""
 
 _Stat = tuple[int, int, int, int]
 
 
 def unchanged(git: Git, top: bytes, paths: Collection[bytes]) -> set[bytes]:
-    """Those of the paths that have a filter and are as git last saw them."""
+    """Return the paths that have a filter and match what git recorded of them."""
     filters = {name for kind, name in git.programs if kind == b"filter"}
     if not filters or not paths:
         return set()
-    asked = b"".join(path + b"\0" for path in paths)
-    # Who has no time left for these questions takes the files for changed.
-    fields = git.ask("check-attr", "-z", "--stdin", "filter", stdin=asked).output.split(b"\0")
-    having = {
+    stdin = b"".join(path + b"\0" for path in paths)
+    # If the deadline passes, the files count as changed.
+    fields = git.ask("check-attr", "-z", "--stdin", "filter", stdin=stdin).output.split(b"\0")
+    filtered = {
         path for path, value in zip(fields[::3], fields[2::3], strict=False) if value in filters
     }
-    if not having:
+    if not filtered:
         return set()
-    noted = _noted(git.ask("ls-files", "-z", "--debug").output)
-    return {path for path in having if path in noted and noted[path] == _stat(top + b"/" + path)}
+    index = _noted(git.ask("ls-files", "-z", "--debug").output)
+    return {path for path in filtered if path in index and index[path] == _stat(top + b"/" + path)}
 
 
 def _noted(listing: bytes) -> dict[bytes, _Stat]:
-    """What git noted of each file."""
-    found: dict[bytes, _Stat] = {}
-    at = 0
-    while match := _NOTED.match(listing, at):
-        at = match.end()
+    """Parse the index entries into the recorded times, inode and size of each file."""
+    recorded: dict[bytes, _Stat] = {}
+    position = 0
+    while match := _NOTED.match(listing, position):
+        position = match.end()
         seconds, nano, modified, modified_nano, inode, size = map(int, match.groups()[1:])
         times = seconds * _BILLION + nano, modified * _BILLION + modified_nano
-        found[match[1]] = (*times, inode, size)
-    return found
+        recorded[match[1]] = (*times, inode, size)
+    return recorded
 
 
 def _stat(path: bytes) -> _Stat | None:

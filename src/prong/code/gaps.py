@@ -1,4 +1,4 @@
-"""What the captured code of a turn lacks, and why."""
+"""Gaps in the captured code of a turn, and their reasons."""
 
 import os
 from collections.abc import Collection, Iterable, Sequence
@@ -18,9 +18,9 @@ from prong.storage.capture_failures import CaptureFailure
 
 _NO_CONTENT = "LFS pointer, its content was not downloaded (git lfs pull)"
 _NAMED = 5
-"""This many files are named."""
+"""Maximum number of files named in a message."""
 _MOST_POINTERS = 100
-"""This many LFS files of a snapshot are listed."""
+"""Maximum number of LFS files listed per snapshot."""
 
 
 def of_turn(
@@ -47,10 +47,10 @@ def of_snapshot(snapshot: Snapshot) -> list[CodeGap]:
 
 
 def of_lfs(snapshots: Iterable[Snapshot]) -> dict[str, tuple[CodeGap, ...]]:
-    """LFS files whose content this machine does not have, by the commit of the snapshot.
+    """List LFS files without content on this machine, by snapshot commit.
 
-    Git is asked once for all snapshots of a repository. Of one that it does not open nothing is
-    known, nor of a file of which git itself lacks the pointer, as in a partial clone.
+    Runs git once per repository. Repositories that git cannot open are skipped, as are pointers
+    that git itself lacks, as in a partial clone.
     """
     by_repository: dict[Path, list[Snapshot]] = {}
     for snapshot in snapshots:
@@ -58,9 +58,9 @@ def of_lfs(snapshots: Iterable[Snapshot]) -> dict[str, tuple[CodeGap, ...]]:
         if common is not None:
             by_repository.setdefault(common, []).append(snapshot)
     gaps: dict[str, tuple[CodeGap, ...]] = {}
-    for common, some in by_repository.items():
+    for common, of_common in by_repository.items():
         try:
-            gaps |= _of_lfs_in(common, some)
+            gaps |= _of_lfs_in(common, of_common)
         except ProngError as error:
             debug(__name__, "the LFS files of %s are unknown: %s", common, error)
     return gaps
@@ -72,9 +72,9 @@ def _of_lfs_in(common: Path, snapshots: Sequence[Snapshot]) -> dict[str, tuple[C
     try:
         pointers = lfs.pointers(git, trees)
     except ProngError:
-        # Snapshots can be deleted, and git cleans up. The others are as good as they were.
-        there = refs.present(common, trees)
-        pointers = lfs.pointers(git, there) if there else {}
+        # Some trees may have been deleted and garbage-collected: use the others.
+        existing = refs.present(common, trees)
+        pointers = lfs.pointers(git, existing) if existing else {}
     if not any(pointers.values()):
         return {}
     store = lfs.store_of(git, common)
@@ -87,19 +87,19 @@ def _of_lfs_in(common: Path, snapshots: Sequence[Snapshot]) -> dict[str, tuple[C
 
     gaps: dict[str, tuple[CodeGap, ...]] = {}
     for snapshot in snapshots:
-        found = [gap(snapshot.repo, pointer) for pointer in pointers.get(snapshot.tree, ())]
-        missing = [one for one in found if one is not None]
+        candidates = [gap(snapshot.repo, pointer) for pointer in pointers.get(snapshot.tree, ())]
+        missing = [candidate for candidate in candidates if candidate is not None]
         if missing:
             gaps[snapshot.commit] = _first(missing)
     return gaps
 
 
 def _first(gaps: Sequence[CodeGap]) -> tuple[CodeGap, ...]:
-    """A clone without LFS has thousands of them, in each turn."""
-    more = len(gaps) - _MOST_POINTERS
-    if more <= 0:
+    """Limit the list: a clone without LFS has thousands of pointers, in each turn."""
+    hidden = len(gaps) - _MOST_POINTERS
+    if hidden <= 0:
         return tuple(gaps)
-    rest = CodeGap(GapKind.LEFT_OUT, f"{counted(more, 'more LFS pointer')} without content")
+    rest = CodeGap(GapKind.LEFT_OUT, f"{counted(hidden, 'more LFS pointer')} without content")
     return (*gaps[:_MOST_POINTERS], rest)
 
 
@@ -111,20 +111,20 @@ def _size_of(path: Path) -> int | None:
 
 
 def outside(turn: Turn, cwd: str | None, folders: Collection[Path]) -> list[str]:
-    """The files that a turn changed outside of these folders."""
+    """List the files that a turn changed outside these folders."""
     base = turn.cwd or cwd or ""
-    plain = [f"{folder}{os.sep}" for folder in folders]
+    prefixes = [f"{folder}{os.sep}" for folder in folders]
     suspects = [os.path.normpath(os.path.join(base, name)) for name in turn.files]  # noqa: PTH118
-    suspects = [path for path in suspects if not path.startswith(tuple(plain))]
+    suspects = [path for path in suspects if not path.startswith(tuple(prefixes))]
     if not suspects or not base:
         return []
-    # Only few files get here, so links are resolved for these alone.
-    real = tuple(f"{os.path.realpath(folder)}{os.sep}" for folder in folders)
-    return [path for path in suspects if not os.path.realpath(path).startswith(real)]
+    # Resolving links is slow; few files get here.
+    real_prefixes = tuple(f"{os.path.realpath(folder)}{os.sep}" for folder in folders)
+    return [path for path in suspects if not os.path.realpath(path).startswith(real_prefixes)]
 
 
 def summary(gaps: Sequence[CodeGap]) -> str | None:
-    """`code incomplete: dump.sql (73.4 MB, over the limit of 50 MB)`; None without gaps."""
+    """Summarize gaps: `code incomplete: dump.sql (73.4 MB, over the limit of 50 MB)`."""
     failed = next((gap for gap in gaps if gap.kind is GapKind.FAILED), None)
     if failed is not None:
         return f"code not captured: {failed.reason}"
@@ -132,7 +132,7 @@ def summary(gaps: Sequence[CodeGap]) -> str | None:
 
 
 def warnings(gaps: Sequence[CodeGap], code: str) -> list[str]:
-    """Say what `code`, such as `the snapshot`, lacks."""
+    """Describe what is missing in `code`, such as `the snapshot`."""
     texts: list[str] = []
     for gap in gaps:
         if gap.kind is GapKind.FAILED:
@@ -144,7 +144,7 @@ def warnings(gaps: Sequence[CodeGap], code: str) -> list[str]:
 
 
 def _described(gaps: Iterable[CodeGap]) -> list[str]:
-    """One text for each reason, with the names and sizes of the first files."""
+    """Return one text per reason, with the names and sizes of the first files."""
     by_reason: dict[str, list[CodeGap]] = {}
     for gap in gaps:
         by_reason.setdefault(gap.reason, []).append(gap)
@@ -155,8 +155,8 @@ def _described(gaps: Iterable[CodeGap]) -> list[str]:
             texts.append(reason)
             continue
         names = ", ".join(_name(gap) for gap in files[:_NAMED])
-        more = len(files) - _NAMED
-        names += f" and {counted(more, 'more file')}" if more > 0 else ""
+        hidden = len(files) - _NAMED
+        names += f" and {counted(hidden, 'more file')}" if hidden > 0 else ""
         texts.append(f"{names}: {reason}")
     return texts
 

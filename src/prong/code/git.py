@@ -1,11 +1,11 @@
-"""The only place that calls git.
+"""The only module that runs git.
 
-Git is called inside other people's hooks and beside their own git. So nothing of theirs steers
-it (the variables that git sets for its hooks would send it to another repository), and nothing
-that it does can be noticed: no lock on their index, no hook, no daemon, no clean-up, no question.
+Git runs inside other people's hooks and next to their own git commands. So their environment must
+not influence it (the variables that git sets for hooks would select another repository), and it
+must leave no trace: no lock on their index, no hook, no daemon, no garbage collection, no prompt.
 
-Nor does it run a program that the repository names: a repository may come from anybody. The
-settings that git would follow here are switched off one by one: there is no switch for them all.
+It runs no program that the repository configures, because a repository may come from anybody. Git
+has no single switch for that, so each such setting is turned off.
 """
 
 import os
@@ -23,15 +23,15 @@ from typing import IO, NamedTuple
 from prong.errors import External, NotFound, Unavailable
 
 _KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
-"""Where the user's own settings lie. Git never sets these for a hook."""
+"""Locations of the user's own settings. Git never sets these for a hook."""
 _WAYS = ("GIT_SSH", "GIT_PROXY", "GIT_SSL", "GIT_HTTP")
-"""How the user's git reaches a remote."""
+"""Prefixes of variables that configure how the user's git reaches a remote."""
 _IDENTITY = "prong", "prong@localhost"
 _SET = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
-    # For a git too old to know the line above. A remote can name a program in many ways.
+    # For older versions of git. A remote can name a program in many ways.
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_PAGER": "cat",
     "GIT_LITERAL_PATHSPECS": "1",
@@ -43,11 +43,11 @@ _SET = {
 }
 _NO_QUESTIONS = {
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",  # none, whatever core.askPass and SSH_ASKPASS say
+    "GIT_ASKPASS": "",  # overrides core.askPass and SSH_ASKPASS
     "SSH_ASKPASS_REQUIRE": "never",
     "GCM_INTERACTIVE": "never",
 }
-"""There is nobody to answer: credentials are known to git, or it fails at once."""
+"""Nobody can answer a prompt: git has the credentials, or fails at once."""
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -58,7 +58,7 @@ _SETTINGS = (
     "maintenance.auto=false",
     "submodule.recurse=false",
     "log.showSignature=false",
-    # Files that git would read: a pipe of that name keeps it waiting.
+    # Files that git would read: if one is a named pipe, git hangs.
     "diff.orderFile=/dev/null",
     "mailmap.file=/dev/null",
     "advice.graftFileDeprecated=false",
@@ -71,11 +71,11 @@ _PLAIN = frozenset(
         *("rev-list", "rev-parse", "show-ref", "version"),
     )
 )
-"""Commands that read neither files of the working tree nor write anything: no filter, no hook."""
+"""Commands that write nothing and do not read the working tree: no filter, no hook."""
 _PATIENCE = 120.0
-"""Seconds for a command that only looks, where the caller has no deadline.
+"""Timeout in seconds of a read-only command, where the caller has no deadline.
 
-A pipe in place of `.gitattributes`, or of a file that the settings name, keeps git waiting.
+A named pipe called `.gitattributes`, or one that the settings name, makes git hang.
 """
 _PROGRAMS = re.compile(rb"(filter|hook)\.(.+)\.[^.]+", re.DOTALL)
 _LISTED = ("config", "-z", "--name-only", "--get-regexp", r"^(filter|hook)\.")
@@ -84,11 +84,11 @@ _OFF = {
     b"hook": {"enabled": "false"},
 }
 _TAIL = 2000
-"""How much of what git complained about is kept."""
+"""How many bytes of stderr are kept."""
 
 
 class Deadline:
-    """When git must be done. Then everything that still runs is ended."""
+    """A time limit for git processes, which are killed when it expires."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._end = None if seconds is None else time.monotonic() + seconds
@@ -119,7 +119,7 @@ class Deadline:
             self._running.discard(process)
 
     def lift(self) -> None:
-        """From now on it takes as long as it takes."""
+        """Remove the time limit."""
         self._end = None
         if self._timer is not None:
             self._timer.cancel()
@@ -133,7 +133,7 @@ class Deadline:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """With all that it started, where it has a session of its own."""
+    """Kill a process, with its children if it leads its own process group."""
     with suppress(OSError):
         if process.poll() is None and os.getpgid(process.pid) == process.pid:
             os.killpg(process.pid, signal.SIGKILL)
@@ -141,7 +141,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 class GitResult(NamedTuple):
-    """What a run of git gave."""
+    """The result of a git command."""
 
     arguments: tuple[str, ...]
     status: int
@@ -153,7 +153,7 @@ class GitResult(NamedTuple):
         return self.status == 0
 
     def expect(self) -> bytes:
-        """The output; raises `External` when git failed."""
+        """Return the output, or raise `External` if git failed."""
         if self.ok:
             return self.output
         first = next((line for line in self.complaint.splitlines() if line.strip()), "")
@@ -166,7 +166,7 @@ class GitResult(NamedTuple):
 
 
 class RunningGit:
-    """A git that was started."""
+    """A git process that was started."""
 
     def __init__(
         self,
@@ -189,14 +189,14 @@ class RunningGit:
         return self._process.stdin
 
     def line(self) -> bytes:
-        """What it answers to all that it was given; nothing when it ended."""
+        """Read one line of output after flushing the input; empty at the end."""
         assert self._process.stdout is not None
         with suppress(BrokenPipeError):
             self.stdin.flush()
         return self._process.stdout.readline()
 
     def answer(self, given: bytes | None = None) -> GitResult:
-        """Give it the rest of its input and wait until it ends."""
+        """Send the rest of the input and wait for the end."""
         try:
             if given is not None:
                 given = self._flushed(given)
@@ -218,7 +218,7 @@ class RunningGit:
         return GitResult(self._arguments, self._process.returncode, output, text)
 
     def _flushed(self, rest: bytes) -> bytes | None:
-        """The rest of the input, or nothing when git no longer reads: `communicate` then fails."""
+        """Flush, and return the rest of the input; None for `communicate` if git reads no more."""
         try:
             self.stdin.flush()
         except BrokenPipeError:
@@ -232,14 +232,14 @@ class RunningGit:
             if pipe is not None:
                 try:
                     pipe.close()
-                except OSError:  # what was not sent yet cannot be sent any more
+                except OSError:  # unsent input is lost
                     continue
         self._process.wait()
         self._deadline.remove(self._process)
 
 
 class Git:
-    """Git in one folder. `options` stand before the name of the command, as in `--git-dir X`."""
+    """Git in one folder. `options` precede the command name, as in `--git-dir X`."""
 
     def __init__(
         self,
@@ -252,16 +252,14 @@ class Git:
         filters: bool = False,
         as_user: bool = False,
     ) -> None:
-        """`as_user`: with their hooks and ways to a remote, for what they would do themselves.
+        """Configure git. `index` replaces the user's; new `objects` are written there.
 
-        `filters`: with those of the settings, for files that a person checks out or adds.
-        `config`: what `git config -z --list` says, where that is known.
+        `config`: the output of `git config -z --list`, if known. `filters`: run the configured
+        filters, for files that a person checks out or adds. `as_user`: run hooks, reach remotes.
         """
         self.folder = folder
         self.index = index
-        """Instead of the user's."""
         self.objects = objects
-        """Where new objects go, instead of the repository."""
         self.options = options
         self.deadline = deadline or Deadline()
         self._config = config
@@ -269,8 +267,8 @@ class Git:
         self._as_user = as_user
 
     def start(self, *arguments: str, feed: bool = False, output: Path | None = None) -> RunningGit:
-        """Start git. `feed`: it will be given input. `output`: a file for what it prints."""
-        writing = None if output is None else output.open("wb")
+        """Start git. `feed`: open its stdin. `output`: write stdout to this file."""
+        stdout = None if output is None else output.open("wb")
         settings = () if self._as_user else _OPTIONS
         try:
             process = subprocess.Popen(
@@ -278,9 +276,9 @@ class Git:
                 cwd=self.folder,
                 env=self._environment(arguments[0]),
                 stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
-                stdout=subprocess.PIPE if writing is None else writing,
+                stdout=subprocess.PIPE if stdout is None else stdout,
                 stderr=subprocess.PIPE,
-                # A hook, or a way to a remote, finds no terminal to ask, and ends with git.
+                # A hook or transport finds no terminal to prompt on, and ends with git.
                 start_new_session=self._as_user,
             )
         except FileNotFoundError as error:
@@ -290,54 +288,54 @@ class Git:
         except OSError as error:
             raise External(f"git could not be started: {error.strerror}") from error
         finally:
-            if writing is not None:
-                writing.close()
-        is_free = self.deadline.is_set or self._as_user or self._filters
-        looks = not is_free and arguments[0] in (*_PLAIN, "status", "diff-files")
-        return RunningGit(process, arguments, self.deadline, output, _PATIENCE if looks else None)
+            if stdout is not None:
+                stdout.close()
+        is_unlimited = self.deadline.is_set or self._as_user or self._filters
+        bounded = not is_unlimited and arguments[0] in (*_PLAIN, "status", "diff-files")
+        return RunningGit(process, arguments, self.deadline, output, _PATIENCE if bounded else None)
 
     def _is_way(self, name: str) -> bool:
         return self._as_user and name.startswith(_WAYS)
 
     def ask(self, *arguments: str, stdin: bytes | None = None) -> GitResult:
-        """Run git; the caller looks at how it ended."""
+        """Run git and return the result, whatever its status."""
         return self.start(*arguments, feed=stdin is not None).answer(stdin)
 
     def run(
         self, *arguments: str, stdin: bytes | None = None, accepted: Collection[int] = (0,)
     ) -> bytes:
-        """Run git and return its output; raises `External` when its status is not accepted."""
-        answer = self.ask(*arguments, stdin=stdin)
-        return answer.output if answer.status in accepted else answer.expect()
+        """Run git and return its output; raise `External` for a status not in `accepted`."""
+        result = self.ask(*arguments, stdin=stdin)
+        return result.output if result.status in accepted else result.expect()
 
     def empty_tree(self) -> str:
-        """The id of a tree without files. Git knows it, even where nobody wrote it."""
+        """Return the id of the empty tree, which git knows even if it was never written."""
         return self.run("hash-object", "-t", "tree", os.devnull).decode().strip()
 
     @cached_property
     def programs(self) -> frozenset[tuple[bytes, bytes]]:
-        """The filters and hooks that the settings name, as `(b"filter", b"lfs")`."""
+        """The filters and hooks in the settings, as in `(b"filter", b"lfs")`."""
         if self._config is None:
-            answer = Git(self.folder, *self.options, deadline=self.deadline).ask(*_LISTED)
-            names = answer.output.split(b"\0")
+            result = Git(self.folder, *self.options, deadline=self.deadline).ask(*_LISTED)
+            names = result.output.split(b"\0")
         else:
             names = [entry.partition(b"\n")[0] for entry in self._config.split(b"\0")]
-        found = [match for name in names if (match := _PROGRAMS.fullmatch(name))]
-        return frozenset((match[1], match[2]) for match in found)
+        matches = [match for name in names if (match := _PROGRAMS.fullmatch(name))]
+        return frozenset((match[1], match[2]) for match in matches)
 
     def _switches(self) -> dict[str, str]:
-        """As variables: in an option, a name with an equals sign in it could not be set."""
+        """Turn programs off by variables: options cannot set names with an equals sign."""
         settings = [
-            (f"{os.fsdecode(kind)}.{os.fsdecode(name)}.{what}", value)
+            (f"{os.fsdecode(kind)}.{os.fsdecode(name)}.{key}", value)
             for kind, name in sorted(self.programs)
             if not (self._filters and kind == b"filter")
-            for what, value in _OFF[kind].items()
+            for key, value in _OFF[kind].items()
         ]
-        found = {"GIT_CONFIG_COUNT": str(len(settings))}
+        variables = {"GIT_CONFIG_COUNT": str(len(settings))}
         for number, (name, value) in enumerate(settings):
-            found[f"GIT_CONFIG_KEY_{number}"] = name
-            found[f"GIT_CONFIG_VALUE_{number}"] = value
-        return found
+            variables[f"GIT_CONFIG_KEY_{number}"] = name
+            variables[f"GIT_CONFIG_VALUE_{number}"] = value
+        return variables
 
     def _environment(self, command: str) -> Mapping[str, str]:
         environment = {
@@ -350,7 +348,7 @@ class Git:
         else:
             environment |= _SET
             if self._filters:
-                del environment["GIT_ALLOW_PROTOCOL"]  # one may fetch what it stands for
+                del environment["GIT_ALLOW_PROTOCOL"]  # a filter may download content
             if command not in _PLAIN:
                 environment |= self._switches()
         if self.index is not None:

@@ -1,8 +1,8 @@
-"""Ignored files that a new worktree needs all the same: `.env`, `node_modules`.
+"""Ignored files that a new worktree needs anyway, such as `.env` and `node_modules`.
 
-A snapshot has none of them. What goes along is named by the repository's `.worktreeinclude`, a file
-of gitignore patterns that other tools read too, and by two lists of such patterns. Only what git
-ignores in the source is taken, never a file that it tracks, and nothing is ever replaced.
+Snapshots do not contain them. `.worktreeinclude`, a file of gitignore patterns that other tools
+read too, selects them, together with two lists of patterns. Only files that git ignores in the
+source are taken, never tracked ones, and nothing in the target is replaced.
 """
 
 import fcntl
@@ -22,48 +22,48 @@ _READING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _PIECE = 1 << 20
 _SCOPE = "@"
-"""How a folder in `node_modules` begins that has packages in it instead of being one."""
+"""Prefix of folders in `node_modules` that contain packages instead of being one."""
 
 
 @dataclass(frozen=True)
 class IgnoredFiles:
-    """Which ignored files a worktree gets. Patterns are those of gitignore."""
+    """Which ignored files a worktree gets, as gitignore patterns."""
 
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
 
 
 def bring(source: Path, target: Path, wanted: IgnoredFiles) -> tuple[str, ...]:
-    """Copy and link what is wanted from one working tree into another. Returns warnings."""
+    """Copy and link ignored files from one working tree into another. Returns warnings."""
     copies = [f"--exclude={pattern}" for pattern in wanted.copy]
     include = source / INCLUDE
     if include.is_file():
         copies.append(f"--exclude-from={include}")
     links = [f"--exclude={pattern}" for pattern in wanted.link]
     bringing = _Bringing(source, target)
-    # Links first: what is in a linked folder need not be copied.
+    # Links first: the content of a linked folder need not be copied.
     bringing.link(_matches(source, links, "--directory"))
     bringing.copy(_matches(source, copies))
     return tuple(bringing.warnings)
 
 
 def _matches(source: Path, patterns: list[str], *options: str) -> list[str]:
-    """The untracked paths that fit a pattern and that the repository ignores."""
+    """List untracked, ignored paths that match a pattern."""
     if not patterns:
         return []
-    found = Git(source).run("ls-files", "-z", "--others", "--ignored", *options, *patterns)
-    return ignored_among(source, os.fsdecode(found).split("\0")[:-1])
+    output = Git(source).run("ls-files", "-z", "--others", "--ignored", *options, *patterns)
+    return ignored_among(source, os.fsdecode(output).split("\0")[:-1])
 
 
 def ignored_among(top: Path, names: list[str]) -> list[str]:
-    """Those of the paths, from the top of a working tree, that git ignores."""
+    """Return the paths, relative to the top of a working tree, that git ignores."""
     if not names:
         return []
-    # The one command that does not take names as they are: nothing may stand before a colon.
-    asked = "".join(f"./{name}\0" for name in names)
+    # This command rejects literal pathspecs; `./` protects names such as `:x`.
+    stdin = "".join(f"./{name}\0" for name in names)
     git = Git(top, "--no-literal-pathspecs")
-    # It ends with status 1 when there is none.
-    answer = git.ask("check-ignore", "-z", "--stdin", stdin=os.fsencode(asked))
+    # Status 1 means that no path is ignored.
+    answer = git.ask("check-ignore", "-z", "--stdin", stdin=os.fsencode(stdin))
     return [name.removeprefix("./") for name in os.fsdecode(answer.output).split("\0")[:-1]]
 
 
@@ -76,9 +76,9 @@ class _Bringing:
     def copy(self, names: list[str]) -> None:
         for name in names:
             try:
-                there = self._place(name)
-                if there is not None:
-                    self._copy(name.rstrip("/"), there)
+                destination = self._place(name)
+                if destination is not None:
+                    self._copy(name.rstrip("/"), destination)
             except OSError as error:
                 self._warn(name, error)
 
@@ -87,7 +87,7 @@ class _Bringing:
         if source.is_symlink() and not source.readlink().is_absolute():
             target = Path(os.path.normpath(source.parent / source.readlink()))
             if self._source not in target.parents:
-                # Seen from elsewhere, the way to what is outside is another one.
+                # A relative link to something outside would break in the target.
                 there.symlink_to(target)
                 return
         _copy(source, there)
@@ -96,18 +96,18 @@ class _Bringing:
         linked: list[str] = []
         for name in names:
             try:
-                there = self._place(name)
-                if there is not None:
-                    there.symlink_to(self._source / name)
+                destination = self._place(name)
+                if destination is not None:
+                    destination.symlink_to(self._source / name)
                     linked.append(name.rstrip("/"))
             except OSError as error:
                 self._warn(name, error)
         self._hide_links(linked)
 
     def _hide_links(self, linked: list[str]) -> None:
-        """The pattern `node_modules/` is for folders: git would show a link of that name as new.
+        """Replace links that git would show as new by folders of links.
 
-        Such a link becomes a folder of links.
+        The pattern `node_modules/` matches folders only, not a link of that name.
         """
         shown = set(linked) - set(ignored_among(self._target, linked))
         for name in sorted(shown):
@@ -119,17 +119,17 @@ class _Bringing:
                     self._warn(name, error)
 
     def _place(self, name: str) -> Path | None:
-        """Where it goes, with the folders above it; None when something is there already."""
-        there = self._target / name.rstrip("/")
-        above = there
+        """Return the target path, with parent folders created; None if something exists there."""
+        destination = self._target / name.rstrip("/")
+        above = destination
         while not os.path.lexists(above):
             above = above.parent
-        # The snapshot may have a link where the source has a folder by now: it leads elsewhere.
+        # A link in the target, where the source now has a folder, leads elsewhere.
         real = Path(os.path.realpath(self._target)) / above.relative_to(self._target)
-        if above == there or Path(os.path.realpath(above)) != real:
+        if above == destination or Path(os.path.realpath(above)) != real:
             return None
-        there.parent.mkdir(parents=True, exist_ok=True)
-        return there
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        return destination
 
     def _warn(self, name: str, error: OSError) -> None:
         self.warnings.append(f"{name} was not brought along: {error.strerror or error}")
@@ -139,18 +139,18 @@ def _link_all(source: Path, target: Path) -> None:
     target.mkdir()
     with os.scandir(source) as entries:
         for entry in entries:
-            there = target / entry.name
+            destination = target / entry.name
             if entry.is_symlink():
-                # npm's workspaces: a link to `../packages/core` means that of this worktree.
-                there.symlink_to(Path(entry.path).readlink())
+                # npm workspaces: `../packages/core` means the one in this worktree.
+                destination.symlink_to(Path(entry.path).readlink())
             elif entry.is_dir() and entry.name.startswith(_SCOPE):
-                _link_all(Path(entry.path), there)
+                _link_all(Path(entry.path), destination)
             else:
-                there.symlink_to(entry.path)
+                destination.symlink_to(entry.path)
 
 
 def _copy(source: Path, target: Path) -> None:
-    """A copy of its own, never a hard link; a link stays a link."""
+    """Copy a file, link or folder; never as a hard link, and links stay links."""
     mode = source.lstat().st_mode
     if stat.S_ISLNK(mode):
         target.symlink_to(source.readlink())
@@ -164,7 +164,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """With its permissions from the first instant on, for it may be a secret."""
+    """Copy a file, with restrictive permissions from the start: it may be a secret."""
     reading = os.open(source, _READING)
     try:
         status = os.fstat(reading)
@@ -172,7 +172,7 @@ def copy_file(source: Path, target: Path) -> None:
         writing = os.open(target, _WRITING, mode & 0o777)
         try:
             _fill(reading, writing)
-            with suppress(OSError):  # times and the like are a courtesy
+            with suppress(OSError):  # metadata is best effort
                 os.fchmod(writing, mode)
                 os.utime(writing, ns=(status.st_atime_ns, status.st_mtime_ns))
         finally:
@@ -194,6 +194,6 @@ def _shares_blocks(reading: int, writing: int) -> bool:
         return False
     try:
         fcntl.ioctl(writing, _FICLONE, reading)
-    except OSError:  # not every file system can
+    except OSError:  # not supported by every file system
         return False
     return True

@@ -1,8 +1,8 @@
-"""Git LFS pointers, and the content that the repository already has for them.
+"""Git LFS pointers, and their content where the repository already has it.
 
-Git stores a small pointer in place of a large file, and git-lfs keeps the content in a folder of
-its own. What `git lfs checkout` does offline is done here without it: git-lfs is a filter, and the
-settings of a repository can make it run other programs. Nothing is downloaded.
+Git stores a small pointer instead of a large file, and git-lfs keeps the content in its own folder.
+This module does what `git lfs checkout` does offline, but without git-lfs: that is a filter, and
+the settings of a repository can make it run other programs. Nothing is downloaded.
 """
 
 import hashlib
@@ -15,19 +15,19 @@ from typing import NamedTuple
 
 from prong.code.git import Git
 
-# Pointers with extensions are left alone: their content needs a program to become the file.
+# Pointers with extensions are skipped: their content needs a program to become the file.
 _POINTER = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d{1,18})\n?"
 )
 _SMALLEST, _LARGEST = 100, 200
-"""Bytes of a pointer without extensions, generously."""
+"""Size in bytes of a pointer without extensions, with a margin."""
 _ATTRIBUTES = b".gitattributes"
 _LFS = b"filter=lfs"
 _PAIR = re.compile(rb"[0-9a-f]{40,64} ([0-9a-f]{40,64})\n")
 _PIECE = 1 << 20
 
 _Files = dict[bytes, bytes | None]
-"""The blobs of files by path; None for one that was deleted."""
+"""File path -> blob, or None for a deleted file."""
 
 
 class Pointer(NamedTuple):
@@ -37,15 +37,15 @@ class Pointer(NamedTuple):
 
 
 def read_pointer(path: str, content: bytes) -> Pointer | None:
-    found = _POINTER.fullmatch(content)
-    return Pointer(path, found[1].decode(), int(found[2])) if found else None
+    match = _POINTER.fullmatch(content)
+    return Pointer(path, match[1].decode(), int(match[2])) if match else None
 
 
 def pointers(git: Git, trees: Iterable[str]) -> dict[str, list[Pointer]]:
-    """The pointers in each of these trees, where its attributes mention LFS at all.
+    """Find the LFS pointers of each tree whose attributes mention LFS.
 
-    The first tree is listed as a whole, the others by what differs from it. So many trees take as
-    many git processes as two.
+    The first tree is listed in full, the others by their difference from it. So any number of
+    trees takes as many git processes as two.
     """
     first, *others = dict.fromkeys(trees)
     base = _listed(git, first)
@@ -58,7 +58,7 @@ def pointers(git: Git, trees: Iterable[str]) -> dict[str, list[Pointer]]:
     contents = _contents(git, _small(git, blobs))
     ruled = {path: blob for path, blob in base.items() if blob in rules}
     pointed = {path: blob for path, blob in base.items() if blob in contents}
-    found: dict[str, list[Pointer]] = {}
+    result: dict[str, list[Pointer]] = {}
     for tree, files in changed.items():
         if rules.isdisjoint({**ruled, **files}.values()):
             continue
@@ -68,82 +68,82 @@ def pointers(git: Git, trees: Iterable[str]) -> dict[str, list[Pointer]]:
             for path, blob in blobs_of_tree.items()
             if blob in contents
         )
-        found[tree] = sorted(pointer for pointer in read if pointer is not None)
-    return found
+        result[tree] = sorted(pointer for pointer in read if pointer is not None)
+    return result
 
 
 def _listed(git: Git, tree: str) -> _Files:
     files = _Files()
     for line in git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0")[:-1]:
-        about, _, path = line.partition(b"\t")
-        files[path] = about.split()[2]
+        fields, _, path = line.partition(b"\t")
+        files[path] = fields.split()[2]
     return files
 
 
 def _changed(git: Git, base: str, trees: Iterable[str]) -> dict[str, _Files]:
-    """What differs from a tree in each of the others."""
-    asked = "".join(f"{base} {tree}\n" for tree in trees)
-    if not asked:
+    """List how each of the trees differs from a base tree."""
+    stdin = "".join(f"{base} {tree}\n" for tree in trees)
+    if not stdin:
         return {}
-    found: dict[str, _Files] = {}
+    changed: dict[str, _Files] = {}
     tree = ""
-    fields = iter(git.run("diff-tree", "-r", "-z", "--stdin", stdin=asked.encode()).split(b"\0"))
+    fields = iter(git.run("diff-tree", "-r", "-z", "--stdin", stdin=stdin.encode()).split(b"\0"))
     for field in fields:
         rest = field
         while pair := _PAIR.match(rest):
             tree, rest = pair[1].decode(), rest[pair.end() :]
-            found[tree] = _Files()
+            changed[tree] = _Files()
         if rest:
             _, _, _, blob, status = rest.split()
-            found[tree][next(fields)] = None if status == b"D" else blob
-    return found
+            changed[tree][next(fields)] = None if status == b"D" else blob
+    return changed
 
 
 def _rules(files: _Files) -> Iterator[bytes]:
-    """The blobs of files with attributes."""
+    """Yield the blobs of attribute files."""
     for path, blob in files.items():
         if blob and path.endswith(_ATTRIBUTES) and path[: -len(_ATTRIBUTES)][-1:] in (b"", b"/"):
             yield blob
 
 
 def _small(git: Git, blobs: Iterable[bytes]) -> list[bytes]:
-    """Those that are of the size of a pointer."""
-    asked = b"".join(blob + b"\n" for blob in blobs)
+    """Return the blobs that have the size of a pointer."""
+    stdin = b"".join(blob + b"\n" for blob in blobs)
     form = "--batch-check=%(objectname) %(objecttype) %(objectsize)"
-    lines = map(bytes.split, git.run("cat-file", form, stdin=asked).splitlines())
+    lines = map(bytes.split, git.run("cat-file", form, stdin=stdin).splitlines())
     return [
-        words[0]
-        for words in lines  # of two words for what is missing, such as the commit of a submodule
-        if len(words) == 3 and words[1] == b"blob" and _SMALLEST <= int(words[2]) <= _LARGEST
+        fields[0]
+        for fields in lines  # two words if it is missing, such as the commit of a submodule
+        if len(fields) == 3 and fields[1] == b"blob" and _SMALLEST <= int(fields[2]) <= _LARGEST
     ]
 
 
 def _contents(git: Git, blobs: Collection[bytes]) -> dict[bytes, bytes]:
     if not blobs:
         return {}
-    asked = b"".join(blob + b"\n" for blob in blobs)
-    answer, at = git.run("cat-file", "--batch", stdin=asked), 0
+    stdin = b"".join(blob + b"\n" for blob in blobs)
+    answer, position = git.run("cat-file", "--batch", stdin=stdin), 0
     contents: dict[bytes, bytes] = {}
-    while at < len(answer):
-        end = answer.index(b"\n", at)
-        words = answer[at:end].split()
-        if len(words) != 3:  # `missing`, in a partial clone
-            at = end + 1
+    while position < len(answer):
+        end = answer.index(b"\n", position)
+        fields = answer[position:end].split()
+        if len(fields) != 3:  # `missing`, in a partial clone
+            position = end + 1
             continue
-        size = int(words[2])
-        contents[words[0]] = answer[end + 1 : end + 1 + size]
-        at = end + 1 + size + 1
+        size = int(fields[2])
+        contents[fields[0]] = answer[end + 1 : end + 1 + size]
+        position = end + 1 + size + 1
     return contents
 
 
 def store_of(git: Git, common: Path) -> Path:
-    """The folder of the contents: `lfs` in the git folder, unless `lfs.storage` names another."""
+    """Return the folder of LFS contents: `lfs` in the git folder, or `lfs.storage`."""
     chosen = os.fsdecode(git.ask("config", "--get", "lfs.storage").output.rstrip(b"\n"))
     return common / (chosen or "lfs") / "objects"
 
 
 def stored(store: Path, pointer: Pointer) -> Path | None:
-    """The content of a pointer; None where the repository does not have it."""
+    """Return the path of a pointer's content; None if the repository lacks it."""
     path = store / pointer.oid[:2] / pointer.oid[2:4] / pointer.oid
     with suppress(OSError):
         if path.is_file() and path.stat().st_size == pointer.size:
@@ -152,7 +152,7 @@ def stored(store: Path, pointer: Pointer) -> Path | None:
 
 
 def check_out(content: Path, pointer: Pointer, target: Path) -> bool:
-    """Replace the pointer at `target` by its content; False when the content is damaged."""
+    """Replace the pointer at `target` by its content; False if the content is damaged."""
     mode = target.stat().st_mode & 0o777
     staging = target.with_name(f".{pointer.oid}.prong")
     digest = hashlib.sha256()

@@ -1,7 +1,7 @@
-"""Where snapshots are now: worktrees are removed, repositories are moved, refs are deleted.
+"""Locate snapshots whose worktree was removed or whose repository was moved.
 
-The ref of a snapshot names its session, and all worktrees of a repository share their refs. So any
-folder that leads to the repository will do, whatever the one is called that the session ran in.
+A snapshot's ref names its session, and all worktrees of a repository share their refs. So any
+folder that leads to the repository will do, whatever the folder of the session was called.
 """
 
 import os
@@ -23,31 +23,31 @@ from prong.model.forks import Fork
 from prong.model.sessions import Conversation, Session, SessionRef
 
 _DEPTH = 2
-"""How deep below the folder that a repository was in it is looked for."""
+"""How many levels below the former parent folder of a repository are searched."""
 _MOST = 1000
-"""So many folders are looked at there."""
+"""Maximum number of folders searched there."""
 
 
 class SnapshotSearch:
-    """Looks for the snapshots of some sessions in one repository after the other, in each once."""
+    """A search for the snapshots of some sessions, which visits each repository once."""
 
     def __init__(self, sessions: Iterable[SessionRef]) -> None:
         self._prefixes: list[str] = []
         for session in dict.fromkeys(sessions):
-            with suppress(UsageError):  # no snapshot can be called after it
+            with suppress(UsageError):  # such an id cannot have snapshots
                 key = TurnKey(session.agent, session.id, TurnKey.BASELINE)
                 self._prefixes.append(message.session_refs(key))
         self.looked: list[Path] = []
-        """The repositories that were looked at."""
+        """The repositories that were searched."""
         self.found: list[Snapshot] = []
 
     def everywhere(self, folders: Iterable[Path]) -> None:
-        """Look in all repositories that these folders lead to."""
+        """Search all repositories that these folders lead to."""
         for folder in folders:
             self.found += self._there(folder)
 
     def somewhere(self, folders: Iterable[Path]) -> None:
-        """Look until something is found, if nothing is yet."""
+        """Search until something is found, unless there are results already."""
         for folder in () if self.found else folders:
             if self.found:
                 return
@@ -62,69 +62,69 @@ class SnapshotSearch:
             return []
         try:
             git = Git(common)
-            found = [
+            snapshots = [
                 snapshot
                 for prefix in self._prefixes
                 for snapshot in refs.read(git, refs.ask(git, prefix).answer(), prefix, common)
                 if snapshot.ref == message.ref_of(snapshot.key)
             ]
-            top = _working_tree(common, folder) if found else None
+            top = _working_tree(common, folder) if snapshots else None
         except ProngError as error:
             debug(__name__, "cannot read what %s has: %s", common, error)
             return []
-        return [snapshot._replace(repo=top) for snapshot in found] if top else []
+        return [snapshot._replace(repo=top) for snapshot in snapshots] if top else []
 
 
 def present(found: Iterable[Snapshot]) -> tuple[set[str], set[str]]:
-    """Which commits are where they were taken, and of which that cannot be told: no disk, no git.
+    """Return the commits that still exist where they were taken, and those that cannot be checked.
 
-    The others were deleted from there.
+    The latter need a disk that is not mounted, or git failed. All others were deleted there.
     """
-    there: set[str] = set()
+    existing: set[str] = set()
     unknown: set[str] = set()
-    wanted: dict[Path, set[str]] = {}
+    by_repo: dict[Path, set[str]] = {}
     for snapshot in found:
-        wanted.setdefault(snapshot.repo, set()).add(snapshot.commit)
-    for repo, commits in wanted.items():
+        by_repo.setdefault(snapshot.repo, set()).add(snapshot.commit)
+    for repo, commits in by_repo.items():
         if not repo.is_dir():
             unknown |= commits
             continue
         try:
-            there |= refs.present(repo, commits)
+            existing |= refs.present(repo, commits)
         except ProngError as error:
             debug(__name__, "cannot read what %s has: %s", repo, error)
             unknown |= commits
-    return there, unknown
+    return existing, unknown
 
 
 def lineage(conversation: Conversation, forks: Mapping[SessionRef, Fork]) -> list[SessionRef]:
-    """The session, and those that it has turns of."""
+    """List the session and those it was forked from."""
     session = conversation.session
-    found = [session.ref, *([session.parent] if session.parent else [])]
+    session_refs = [session.ref, *([session.parent] if session.parent else [])]
     ref = session.ref
-    while (fork := forks.get(ref)) is not None and fork.parent.session not in found[2:]:
+    while (fork := forks.get(ref)) is not None and fork.parent.session not in session_refs[2:]:
         ref = fork.parent.session
-        found.append(ref)
-    return found
+        session_refs.append(ref)
+    return session_refs
 
 
 def near(conversation: Conversation, forks: Mapping[SessionRef, Fork]) -> list[Path]:
-    """Where it ran, where those ran that it was forked from, and where the person is now."""
+    """List where the session and its ancestors ran, and the current folder."""
     session = conversation.session
-    told = [session.cwd, *session.cwds]
-    told += [
+    names = [session.cwd, *session.cwds]
+    names += [
         fork.parent_workspace
         for ref in lineage(conversation, forks)
         if (fork := forks.get(ref)) is not None
     ]
-    found = [Path(folder) for folder in dict.fromkeys(told) if folder]
-    with suppress(FileNotFoundError):  # deleted under our feet
-        found.append(Path.cwd())
-    return found
+    folders = [Path(folder) for folder in dict.fromkeys(names) if folder]
+    with suppress(FileNotFoundError):  # the current folder was deleted
+        folders.append(Path.cwd())
+    return folders
 
 
 def of_sessions(sessions: Iterable[Session], forks: Sequence[Fork]) -> Iterator[Path]:
-    """Where all sessions ran, and all forks were made from."""
+    """Yield the folders of all sessions and of the sources of all forks."""
     for session in sessions:
         yield from (Path(folder) for folder in (session.cwd, *session.cwds) if folder)
     for fork in reversed(forks):
@@ -133,7 +133,7 @@ def of_sessions(sessions: Iterable[Session], forks: Sequence[Fork]) -> Iterator[
 
 
 def of_agents(stores: Mapping[str, AgentStore]) -> list[Path]:
-    """Where agents keep their own files, such as plans and notes."""
+    """List the folders of agents' own files, such as plans and notes."""
     folders: list[Path] = []
     for name, store in stores.items():
         try:
@@ -144,28 +144,28 @@ def of_agents(stores: Mapping[str, AgentStore]) -> list[Path]:
 
 
 def is_lost(folder: Path) -> bool:
-    """Whether a folder is gone, or is a worktree whose repository is."""
+    """Tell whether a folder, or the repository of this worktree, is gone."""
     return not folder.is_dir() or _gone_entry(folder) is not None
 
 
 def around(folders: Iterable[Path]) -> Iterator[Path]:
-    """Repositories that are, by another name perhaps, near where a lost one was."""
+    """Yield repositories near a lost one: it may have been renamed."""
     for folder in folders:
         if not is_lost(folder):
             continue
-        for place in (folder, _gone_entry(folder)):
-            if place is not None:
-                above = next(parent for parent in place.parents if parent.is_dir())
+        for path in (folder, _gone_entry(folder)):
+            if path is not None:
+                above = next(parent for parent in path.parents if parent.is_dir())
                 yield from _repositories_in(above)
 
 
 def _repositories_in(folder: Path) -> Iterator[Path]:
-    looked = islice(_folders(folder, _DEPTH), _MOST)
-    return (one for one in looked if os.path.lexists(one / ".git") or _is_bare(one))
+    candidates = islice(_folders(folder, _DEPTH), _MOST)
+    return (path for path in candidates if os.path.lexists(path / ".git") or _is_bare(path))
 
 
 def _folders(folder: Path, depth: int) -> Iterator[Path]:
-    """The nearer ones first; links and hidden ones are left out, and what is in a repository."""
+    """Yield folders, nearer ones first; skip links, hidden ones and the content of repositories."""
     with suppress(OSError):
         with os.scandir(folder) as entries:
             inner = [
@@ -180,8 +180,8 @@ def _folders(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def _gone_entry(folder: Path) -> Path | None:
-    """What a worktree names as its own in a repository that is not there any more."""
-    top = next((one for one in (folder, *folder.parents) if os.path.lexists(one / ".git")), None)
+    """Return the git folder that a worktree points to, if that is gone."""
+    top = next((path for path in (folder, *folder.parents) if os.path.lexists(path / ".git")), None)
     if top is None or (top / ".git").is_dir():
         return None
     try:
@@ -201,7 +201,7 @@ def _is_bare(folder: Path) -> bool:
 
 
 def _may_have_any(common: Path) -> bool:
-    """False where no snapshot was ever taken. Git is not asked: there may be many repositories."""
+    """Return False if a repository never had snapshots. Does not run git: there may be many."""
     if (common / message.REFS).is_dir() or (common / "reftable").is_dir():
         return True
     try:
@@ -211,10 +211,10 @@ def _may_have_any(common: Path) -> bool:
 
 
 def _working_tree(common: Path, folder: Path) -> Path | None:
-    """One of the repository's: that of the folder, else its main one, else any."""
+    """Find a working tree of a repository: that of the folder, the main one, or any other."""
     linked = (place for entry in entries_of(common) if (place := place_of(entry)))
     for place in (folder, common.parent, *linked):
-        found = Repository.find(place) if place.is_dir() else None
-        if found is not None and os.path.realpath(found.common_dir) == str(common):
-            return found.top
+        repository = Repository.find(place) if place.is_dir() else None
+        if repository is not None and os.path.realpath(repository.common_dir) == str(common):
+            return repository.top
     return None

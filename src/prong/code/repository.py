@@ -1,4 +1,4 @@
-"""A repository as it is found from a folder: where its parts lie, and where its head is."""
+"""A git repository seen from a folder: the paths of its parts, and its head."""
 
 import os
 from contextlib import suppress
@@ -10,33 +10,33 @@ from prong.errors import External, ProngError, Unavailable, Unsupported
 
 _PATHS = ("--show-toplevel", "--git-dir", "--git-common-dir", "--git-path", "index")
 _NOWHERE = ("not a git repository", "must be run in a work tree")
-"""What git says where there is no code to capture."""
+"""What git prints where there is no code to capture."""
 
 
 class Repository(NamedTuple):
-    """One working tree and the repository behind it."""
+    """A working tree and its repository."""
 
     top: Path
     git_dir: Path
-    """Of this working tree; all of them share `common_dir`."""
+    """The git folder of this working tree; all working trees share `common_dir`."""
     common_dir: Path
     index_file: Path
     head: str | None
-    """None where nothing was committed yet."""
+    """None before the first commit."""
     head_tree: str | None
     branch: str | None
-    """None when the head is detached."""
+    """None if the head is detached."""
 
     @classmethod
     def find(cls, folder: Path) -> "Repository | None":
-        """None where there is no git, or no working tree."""
+        """Find the repository of a folder; None without git or working tree."""
         git = Git(folder)
         return cls.found(git, cls.ask(git).answer())
 
     @staticmethod
     def ask(git: Git) -> RunningGit:
-        """Begin to look; `found` reads the answer."""
-        # What may fail comes last: the lines before it, and what failed, are printed all the same.
+        """Start the query; `found` parses its answer."""
+        # The part that may fail comes last: git still prints the lines before it.
         head = ("HEAD", "HEAD^{tree}", "--symbolic-full-name", "HEAD")
         return git.start("rev-parse", "--path-format=absolute", *_PATHS, *head)
 
@@ -51,7 +51,7 @@ class Repository(NamedTuple):
             raise Unavailable("git is too old", hint="install git 2.31 or newer")
         top, git_dir, common_dir, index = (Path(os.fsdecode(line)) for line in lines[:4])
         if answer.ok and len(lines) == 6:
-            # Where a branch or a tag is called HEAD, the last question has no answer.
+            # If a branch or tag is called HEAD, the last question has no answer.
             lines.append(git.ask("symbolic-ref", "-q", "HEAD").output.strip())
         expected = (7,) if answer.ok else (5, 6)
         if len(lines) not in expected or not all(line.startswith(b"/") for line in lines[:4]):
@@ -66,7 +66,7 @@ class Repository(NamedTuple):
         return cls(top, git_dir, common_dir, index, head, head_tree, _branch(lines[6]))
 
     def now(self) -> "Repository":
-        """The same with the head of this moment. If it is where it was, git is not asked."""
+        """Return the repository with its current head. Runs git only if the head moved."""
         if self._says_head():
             return self
         now = Repository.find(self.top)
@@ -75,18 +75,18 @@ class Repository(NamedTuple):
         return self._replace(head=now.head, head_tree=now.head_tree, branch=now.branch)
 
     def _says_head(self) -> bool:
-        """Whether git's files have the head where it was; False also where they do not say it."""
+        """Tell whether git's files show an unchanged head; also False if they do not show it."""
         try:
-            said = (self.git_dir / "HEAD").read_bytes().strip()
-            if not said.startswith(b"ref: "):
-                return self.branch is None and said == (self.head or "").encode()
-            ref = said.removeprefix(b"ref: ")
+            content = (self.git_dir / "HEAD").read_bytes().strip()
+            if not content.startswith(b"ref: "):
+                return self.branch is None and content == (self.head or "").encode()
+            ref = content.removeprefix(b"ref: ")
             return _branch(ref) == self.branch and self._commit_of(ref) == self.head
         except OSError:
             return False
 
     def _commit_of(self, ref: bytes) -> str | None:
-        """What the files say: one of its own, or a line among those of all."""
+        """Read the commit of a ref from its own file or from `packed-refs`."""
         try:
             return (self.common_dir / os.fsdecode(ref)).read_text(errors="replace").strip()
         except FileNotFoundError:
@@ -116,25 +116,25 @@ def _refused(answer: GitResult) -> External:
 
 
 def comes_along(folder: Path, other: Path) -> bool:
-    """True when a folder's repository lies in that of another folder, and is captured with it.
+    """Tell whether a folder's repository is nested in that of another, and captured with it.
 
-    A further worktree of the same repository is not, nor one that git ignores there.
+    Another worktree of the same repository is not, nor a repository that git ignores there.
     """
     inner, outer = _top(folder), _top(other)
-    # Nearly always it is the same one, which is seen without git.
+    # Usually both are the same, which needs no git.
     if inner is None or outer is None or outer not in inner.parents:
         return False
     with suppress(ProngError):
-        there, around = Repository.find(inner), Repository.find(outer)
-        if there is None or around is None or there.common_dir == around.common_dir:
+        nested, parent = Repository.find(inner), Repository.find(outer)
+        if nested is None or parent is None or nested.common_dir == parent.common_dir:
             return False
         from prong.code.ignored import ignored_among  # slow to load
 
-        name = os.path.relpath(there.top, around.top)
-        return not ignored_among(around.top, [name])
+        name = os.path.relpath(nested.top, parent.top)
+        return not ignored_among(parent.top, [name])
     return False
 
 
 def _top(folder: Path) -> Path | None:
     real = Path(os.path.realpath(folder))
-    return next((one for one in (real, *real.parents) if (one / ".git").exists()), None)
+    return next((path for path in (real, *real.parents) if (path / ".git").exists()), None)

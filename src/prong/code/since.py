@@ -1,4 +1,4 @@
-"""What has changed in a repository since a turn of which no code was kept."""
+"""Changes in a repository since a turn without captured code."""
 
 import os
 from datetime import UTC, datetime
@@ -13,18 +13,18 @@ _CHANGED = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 
 
 def since(repo: Path, branch: str | None, when: datetime) -> CodeSince | None:
-    """None when nothing has.
+    """Count commits and files written after a turn; None if there are none.
 
-    What differs from the commit of that time may be the work of the turn itself, or of one before
-    it. So only what was written after it counts.
+    Differences from the commit of that time may be the work of the turn itself, or of an earlier
+    one. So only files written after it count.
     """
     git = Git(repo)
     names = set(changed_files(git))
     before = worktree.nearest_commit(repo, branch, when)
     commits = 0
     if git.ask("rev-parse", "--verify", "--quiet", "HEAD").ok:
-        begun = ("HEAD",) if before is None else (f"{before}..HEAD",)
-        commits = int(git.run("rev-list", "--count", *begun, "--"))
+        limits = ("HEAD",) if before is None else (f"{before}..HEAD",)
+        commits = int(git.run("rev-list", "--count", *limits, "--"))
         old = git.empty_tree() if before is None else before
         committed = git.run(*_CHANGED, old, "HEAD", "--").split(b"\0")[:-1]
         names |= set(map(os.fsdecode, committed))
@@ -35,13 +35,13 @@ def since(repo: Path, branch: str | None, when: datetime) -> CodeSince | None:
 
 
 def _is_newer(path: Path, when: float) -> bool:
-    """Whether a file was written since, or brought there; or removed, as far as that shows."""
-    for place in (path, *path.parents):
+    """Tell whether a file was written, moved there or, as far as visible, removed since."""
+    for candidate in (path, *path.parents):
         try:
-            found = place.lstat()
+            status = candidate.lstat()
         except OSError:
             continue
-        if place != path:
-            return found.st_mtime > when
-        return max(found.st_mtime, found.st_ctime) > when
+        if candidate != path:
+            return status.st_mtime > when
+        return max(status.st_mtime, status.st_ctime) > when
     return True

@@ -1,4 +1,4 @@
-"""How much changed between trees: one git for as many pairs as are asked for."""
+"""Line statistics of changes between trees, for any number of pairs with one git process."""
 
 import re
 from collections.abc import Sequence
@@ -13,39 +13,39 @@ _OPTIONS = ("--stdin", "-r", "-z", "-M", "--numstat", "--no-ext-diff", "--no-tex
 
 
 def diffstats(repository: Path, pairs: Sequence[tuple[str | None, str]]) -> list[DiffStat]:
-    """What changed from the first tree of each pair to the second; from nothing, for None."""
+    """Count what changed from the first tree of each pair (None: empty) to the second."""
     if not pairs:
         return []
     git = Git(repository)
     nothing = git.empty_tree() if any(old is None for old, _ in pairs) else ""
-    asked = "".join(f"{old or nothing} {new}\n" for old, new in pairs)
-    found = _parsed(git.run("diff-tree", *_OPTIONS, stdin=asked.encode()))
-    if len(found) != len(pairs):
+    stdin = "".join(f"{old or nothing} {new}\n" for old, new in pairs)
+    stats = _parsed(git.run("diff-tree", *_OPTIONS, stdin=stdin.encode()))
+    if len(stats) != len(pairs):
         raise NotFound(f"{repository} does not have all of these trees")
-    return found
+    return stats
 
 
 def _parsed(output: bytes) -> list[DiffStat]:
-    """Each pair is a line of its own; the files behind it end with a NUL, names may be anything."""
-    found: list[DiffStat] = []
+    """Parse a header line per pair, followed by NUL-terminated entries with arbitrary names."""
+    stats: list[DiffStat] = []
     fields = iter(output.split(b"\0"))
     for field in fields:
         rest = field
         while pair := _PAIR.match(rest):
-            found.append(DiffStat(0, 0, 0))
+            stats.append(DiffStat(0, 0, 0))
             rest = rest[pair.end() :]
         if not rest:
             continue
         added, removed, name = rest.split(b"\t", 2)
         if not name:
-            _names = next(fields), next(fields)  # renamed: the old one and the new one
-        last = found[-1]
-        found[-1] = DiffStat(
+            _names = next(fields), next(fields)  # a rename has the old and the new name
+        last = stats[-1]
+        stats[-1] = DiffStat(
             last.files + 1, last.added + _number(added), last.removed + _number(removed)
         )
-    return found
+    return stats
 
 
 def _number(text: bytes) -> int:
-    # A binary file has a dash.
+    # A dash stands for a binary file.
     return int(text) if text.isdigit() else 0

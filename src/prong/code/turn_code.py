@@ -1,4 +1,4 @@
-"""Where the code of a turn comes from."""
+"""The code of a turn: its snapshot, or the nearest commit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PUNCTUAL = timedelta(minutes=1)
 
 
 class TurnCode(Record, frozen=True):
-    """The code of a turn: a snapshot, or a commit that comes near to it."""
+    """The code of a turn: a snapshot, or a commit close to it."""
 
     repo: Path
     snapshot: Snapshot | None = None
     commit: str | None = None
     late: timedelta | None = None
-    """How long after the turn it was taken, where that was late."""
+    """How long after the turn the snapshot was taken, if that was late."""
 
     @property
     def is_exact(self) -> bool:
@@ -35,28 +35,28 @@ class TurnCode(Record, frozen=True):
 
 
 def find(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
-    """The code at the end of a turn, or before the first; None when nothing is known of it."""
+    """Find the code at the end of a turn, or before the first; None if unknown."""
     return next((code for source in SOURCES if (code := source(app, conversation, turn))), None)
 
 
 def id_before(conversation: Conversation, turn: Turn, known: Mapping[str, Snapshot]) -> str:
-    """Under which id the code is kept that an active turn began with.
+    """Return the id of the snapshot that an active turn began with.
 
     A fork may have begun with other code than that of the turn it was forked at.
     """
     assert turn.index is not None
     start = known.get(TurnKey.START)
     is_first = turn.index == conversation.session.inherited + 1 > 1
-    # Hooks that were installed later have seen another beginning.
+    # Hooks installed later saw a later start.
     if start and is_first and (turn.ended is None or start.taken <= turn.ended):
         return TurnKey.START
     return conversation.turns[turn.index - 2].id if turn.index > 1 else TurnKey.BASELINE
 
 
 def starts(known: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
-    """The code at the prompt of each turn, where that was kept after all that went before.
+    """Map each turn to the snapshot at its prompt, if that is the latest one before the turn's own.
 
-    What a person changed between two turns is in it, and is not counted to the turn that follows.
+    It contains what a person changed between two turns, so that does not count as work of the turn.
     """
     ordered = sorted(known.values(), key=lambda one: (one.session, one.taken))
     return {
@@ -69,7 +69,7 @@ def starts(known: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
 
 
 def captured(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
-    """As it was kept when the turn was over."""
+    """Return the snapshot taken at the end of the turn."""
     snapshot = app.snapshots(conversation).get(turn.id if turn else TurnKey.BASELINE)
     if snapshot is None or not snapshot.repo.is_dir():
         return None
@@ -78,7 +78,7 @@ def captured(app: App, conversation: Conversation, turn: Turn | None) -> TurnCod
 
 
 def is_late(snapshot: Snapshot, turn: Turn) -> bool:
-    """Whether the code may have changed between the end of the turn and the snapshot of it."""
+    """Tell whether the code may have changed between the end of the turn and its snapshot."""
     return snapshot.late or _delay(snapshot, turn) > _PUNCTUAL
 
 
@@ -87,9 +87,9 @@ def _delay(snapshot: Snapshot, turn: Turn) -> timedelta:
 
 
 def nearest(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
-    """The commit that the session's branch was at.
+    """Return the commit that the session's branch was at.
 
-    In the repository that the session is in, or that has the code of another turn of it.
+    In the repository of the session, or one with the code of another turn of it.
     """
     session = conversation.session
     repository = repository_of(session) or _repository_with_code(app, conversation)
@@ -103,8 +103,7 @@ def nearest(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode
 Source = Callable[["App", Conversation, Turn | None], TurnCode | None]
 
 SOURCES: tuple[Source, ...] = (captured, nearest)
-"""In the order in which they are believed. Code put together again from what a session tells of its
-edits would stand between the two."""
+"""In order of reliability. Code reconstructed from the edits in a session would come between."""
 
 
 def _repository_with_code(app: App, conversation: Conversation) -> Path | None:
@@ -113,8 +112,8 @@ def _repository_with_code(app: App, conversation: Conversation) -> Path | None:
 
 
 def repository_of(session: Session) -> Path | None:
-    """The working tree that a session runs in; None without git, or when it is gone."""
+    """Return the working tree of a session; None without git, or if it is gone."""
     if not session.cwd or not Path(session.cwd).is_dir():
         return None
-    found = Repository.find(Path(session.cwd))
-    return found.top if found else None
+    repository = Repository.find(Path(session.cwd))
+    return repository.top if repository else None

@@ -1,1 +1,1 @@
-"""Capturing the code of a turn as a commit under a hidden ref."""
+"""Snapshots: the code of a turn as a commit under a hidden ref."""

@@ -1,4 +1,4 @@
-"""The files that differ, on their way from the working tree into the stream to git."""
+"""Changed files of the working tree, read and streamed to git."""
 
 import os
 from contextlib import suppress
@@ -11,16 +11,16 @@ from prong.code.snapshots.message import LISTED
 from prong.model.code import LeftOut
 
 _NAMED = 3
-"""So many files are named where more are meant."""
+"""Maximum number of files named in a note."""
 
 
 _REFUSED = b".git"
 _REFUSED_LINK = b".gitmodules"
-"""Names that git puts into no index: a tree that has them could not be given back."""
+"""Names that git accepts in no index: a tree with them could not be checked out."""
 
 
 class Contents:
-    """The files that differ, on their way into the stream."""
+    """Reads changed files and sends their content to the stream."""
 
     def __init__(
         self, top: bytes, stream: Import, known: Known, deadline: Deadline, limit: int
@@ -45,8 +45,8 @@ class Contents:
         notes: list[str] = []
         if self._torn:
             names = ", ".join(os.fsdecode(path) for path in self._torn[:_NAMED])
-            more = f" and {len(self._torn) - _NAMED} more" if len(self._torn) > _NAMED else ""
-            notes.append(f"written while they were read: {names}{more}")
+            suffix = f" and {len(self._torn) - _NAMED} more" if len(self._torn) > _NAMED else ""
+            notes.append(f"written while they were read: {names}{suffix}")
         if self._late:
             notes.append(f"out of time: {self._late} files were not read")
         return notes
@@ -55,7 +55,7 @@ class Contents:
         full = b"%s/%s" % (self._top, path)
         if self._deadline.over:
             self._late += 1
-            # To ask for the size of each would take time as well; only so many are named.
+            # Even asking for sizes takes time, so only for files that will be listed.
             named = len(self.left_out) < LISTED
             self._leave_out(path, _size(full) if named else 0, "out of time")
             return
@@ -69,18 +69,18 @@ class Contents:
             if blob is not None and status.st_size <= self._limit:
                 self.entries.append(ImportedEntry(mode or mode_of(status), blob, path))
                 return
-        found = read(full, self._limit)
-        if found is None:
+        result = read(full, self._limit)
+        if result is None:
             self.gone.append(path)
-        elif isinstance(found, Refusal):
-            self._leave_out(path, found.size, found.reason)
-        elif found.mode == LINK and _REFUSED_LINK in names:
+        elif isinstance(result, Refusal):
+            self._leave_out(path, result.size, result.reason)
+        elif result.mode == LINK and _REFUSED_LINK in names:
             self._leave_out(path, 0, "git takes no link of this name")
         else:
-            mark = self._stream.blob(found.data)
-            self.entries.append(ImportedEntry(mode or found.mode, mark, path))
-            if found.steady:
-                self.learned.append((path, found.stat, mark))
+            mark = self._stream.blob(result.data)
+            self.entries.append(ImportedEntry(mode or result.mode, mark, path))
+            if result.steady:
+                self.learned.append((path, result.stat, mark))
             else:
                 self._torn.append(path)
 

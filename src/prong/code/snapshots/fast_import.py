@@ -1,9 +1,8 @@
-"""Objects and the ref of a snapshot, through one `git fast-import`.
+"""Write the objects and the ref of a snapshot with one `git fast-import`.
 
-Many files become one pack instead of a flood of loose objects. Git writes them into the folder of
-this snapshot, and they move to the repository when all of them are there. A run that is killed,
-or that finds the disk full, leaves nothing but that folder, which the next snapshot removes. The
-ref comes last, after everything that it needs.
+Many files become one pack instead of many loose objects. Git writes into a folder of this snapshot,
+and the objects move to the repository once all are complete. If the process is killed or the disk
+is full, only that folder remains, which the next snapshot removes. The ref is written last.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,21 +16,21 @@ from prong.code.snapshots.private_folder import Private
 from prong.errors import External
 
 _LOOSE = 100
-"""Up to so many objects are kept loose: a pack for each turn would be as bad as the flood."""
+"""Up to this many objects are stored loose: a pack for each turn would be as bad."""
 _FEW = 5
-"""So many, when more files than that changed: the objects may be their folders only."""
+"""The limit if more files than that changed: then the few objects may be just their folders."""
 _SETTINGS = (
-    # Names that are dangerous on other systems are names here; only newer versions look at them.
+    # Allow names that are dangerous on other systems; only newer versions check them.
     "core.protectNTFS=false",
     "core.protectHFS=false",
 )
 _REF = "refs/prong/new"
-"""What the stream calls its commits. It is reset before the end, so git writes no such ref."""
+"""The ref of commits in the stream. It is reset before the end, so git never writes it."""
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
 
 
 class ImportedEntry(NamedTuple):
-    """A line of a tree: the object is an id, or a mark of this stream."""
+    """A line of a tree; `object` is an id or a mark of this stream."""
 
     mode: bytes
     object: str
@@ -39,7 +38,7 @@ class ImportedEntry(NamedTuple):
 
 
 class Import:
-    """One stream. Give it blobs and commits, then `finish` it."""
+    """A `git fast-import` process: send blobs and commits, then call `finish`."""
 
     def __init__(
         self,
@@ -49,7 +48,7 @@ class Import:
         config: bytes,
         deadline: Deadline,
     ) -> None:
-        """When the deadline is over, the stream breaks off."""
+        """Start the process, which is killed when the deadline expires."""
         loose = f"fastimport.unpackLimit={_FEW if changed > _LOOSE else _LOOSE}"
         settings = [word for setting in (loose, *_SETTINGS) for word in ("-c", setting)]
         git = Git(
@@ -81,7 +80,7 @@ class Import:
         changes: Iterable[ImportedEntry],
         deleted: Sequence[bytes] = (),
     ) -> str:
-        """A commit on no branch's history but the parents."""
+        """Send a commit with these parents, which is on no branch."""
         mark = self._mark()
         head = (
             f"reset {_REF}\n\ncommit {_REF}\nmark {mark}\n"
@@ -101,7 +100,7 @@ class Import:
         return mark
 
     def tree(self, commit: str) -> str:
-        """The tree of a commit that was sent."""
+        """Return the tree of a commit that was sent."""
         self._write(_tree_of(commit))
         line = b"" if self._broken else self._running.line()
         if not line:
@@ -109,25 +108,25 @@ class Import:
         return (line.decode().splitlines() or self._end(1))[0].split()[2]
 
     def finish(self, commit: str, marks: Sequence[str]) -> tuple[str, list[str]]:
-        """Write everything. The tree of the commit with that mark, and the ids of others."""
-        # Its answers come in the order of the questions. They are read while these are written:
-        # with many of both, each side would otherwise wait for the other to read.
+        """Write everything. Returns the tree of `commit`, and the ids for `marks`."""
+        # Git answers in order. `_end` reads answers while it writes the questions:
+        # with many of both, each side would otherwise block on the other.
         questions = "".join(f"get-mark {mark}\n" for mark in marks)
         rest = _tree_of(commit) + f"{questions}reset {_REF}\n\ndone\n".encode()
         lines = self._end(len(marks) + 1, rest)
         return lines[0].split()[2], lines[1:]
 
     def publish(self, ref: str, commit: str, replaced: str | None) -> None:
-        """Move what was written to the repository, and then the ref.
+        """Move the objects to the repository, then set the ref.
 
-        Raises `External` when the ref is not where it was when the snapshot began.
+        Raises `External` if the ref changed since the snapshot began.
         """
         move_objects(self._private.objects, self._repository.common_dir / "objects")
         git = Git(self._repository.top, deadline=self._deadline, config=self._config)
         git.run("update-ref", ref, commit, replaced or "0" * len(commit))
 
     def _end(self, expected: int, rest: bytes | None = None) -> list[str]:
-        """So many answers, after which it ends."""
+        """Send the rest, wait for the end, and check the number of answers."""
         answer = self._running.answer(rest)
         lines = answer.expect().decode().splitlines()
         if self._broken or len(lines) != expected:
@@ -135,7 +134,7 @@ class Import:
         return lines
 
     def abandon(self) -> None:
-        """Nothing of it shall stay."""
+        """Kill the process and keep nothing."""
         self._running.kill()
 
     def _mark(self) -> str:
@@ -148,17 +147,16 @@ class Import:
         try:
             self._running.stdin.writelines(pieces)
         except BrokenPipeError:
-            # Git ended. Why, it says at the end.
+            # Git ended. `_end` reports the reason.
             self._broken = True
 
 
 def _tree_of(commit: str) -> bytes:
-    """The question for it."""
     return f'ls {commit} ""\n'.encode()
 
 
 def quoted(path: bytes) -> bytes:
-    """As in C. A path that needs no quotes may have them."""
+    """Quote a path as in C. Quotes are allowed even where they are not needed."""
     if _PLAIN.issuperset(path):
         return b'"%s"' % path
     return b'"%s"' % b"".join(

@@ -1,7 +1,7 @@
-"""Which content a file had when it was last read: an unchanged file is not read again.
+"""Cache of file contents by signature: an unchanged file is not read again.
 
-A cache beside the index of a working tree. A file counts as unchanged when its inode, size, mode
-and both times are the same, and when it was not written in the moment it was read.
+Stored beside the index of a working tree. A file is unchanged if inode, size, mode and both times
+are the same, and if it was not written around the moment it was read.
 """
 
 import json
@@ -14,11 +14,11 @@ from prong.code.files import signature
 from prong.files.regular import read_regular
 
 _SETTLED = 2 * 10**9
-"""Nanoseconds after which a write shows in the time of a file, on every file system."""
+"""Nanoseconds after which a write changes the file's time, on every file system."""
 
 
 class Known:
-    """Path -> signature and blob. Lost or damaged, it costs time and nothing else."""
+    """A cache of path -> signature and blob. If lost or damaged, it costs only time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class Known:
                 self._old = cast(dict[str, list[Any]], loaded)
 
     def __len__(self) -> int:
-        """How many files were looked at the last time."""
+        """Return the number of files in the last run."""
         return len(self._old)
 
     def blob(self, name: bytes, status: os.stat_result) -> str | None:
@@ -47,7 +47,7 @@ class Known:
         return blob
 
     def learn(self, name: bytes, status: os.stat_result, blob: str, read: int) -> None:
-        """Remember what was read, at that time or later."""
+        """Remember a file's blob; `read` is a time before it was read."""
         if max(status.st_mtime_ns, status.st_ctime_ns) < read - _SETTLED:
             self._new[os.fsdecode(name)] = [*signature(status), blob]
 
@@ -56,7 +56,7 @@ class Known:
         self._old, self._new = {}, {}
 
     def save(self, temporary: Path) -> None:
-        """Keep what was seen in this run; what was not is no candidate any more."""
+        """Save the files seen in this run and drop all others."""
         if self._new == self._old:
             return
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""What stands in the commit of a snapshot: everything that a `Snapshot` says.
+"""The commit message of a snapshot, which stores all fields of a `Snapshot`.
 
-Trailers for what people may look for, and one line of JSON for lists. Refs and these messages are
-all that is kept of a snapshot; every table can be made again from them.
+Trailers hold what people may search for, one line of JSON holds lists. Refs and these messages are
+the only records of a snapshot; every table can be rebuilt from them.
 """
 
 import json
@@ -17,11 +17,11 @@ REFS = "refs/prong/"
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 _LONGEST = 200
 LISTED = 10_000
-"""So many files that were left out are listed by name; the rest is counted."""
+"""Maximum number of left-out files listed by name; the rest is counted."""
 
 
 class SnapshotMessage(NamedTuple):
-    """What is known before the tree is."""
+    """The fields of a snapshot that are known before its tree."""
 
     key: TurnKey
     number: int | None
@@ -36,7 +36,7 @@ class SnapshotMessage(NamedTuple):
     nested: tuple[NestedSnapshot, ...]
     nested_changed: bool
     intended: tuple[str, ...]
-    """Paths that were announced with `git add --intent-to-add`."""
+    """Paths added with `git add --intent-to-add`."""
     late: bool = False
 
     def text(self) -> bytes:
@@ -57,8 +57,8 @@ class SnapshotMessage(NamedTuple):
             "Degraded": self.degraded and " ".join(self.degraded.split()),
             "Manifest": self._manifest(),
         }
-        which = f"turn {self.key.turn_id if self.number is None else self.number}"
-        title = f"prong: {which} of {self.key.agent}:{self.key.session}"
+        turn = f"turn {self.key.turn_id if self.number is None else self.number}"
+        title = f"prong: {turn} of {self.key.agent}:{self.key.session}"
         lines = [f"Prong-{name}: {value}" for name, value in trailers.items() if value is not None]
         return os.fsencode("\n".join([title, "", *lines, ""]))
 
@@ -70,8 +70,8 @@ class SnapshotMessage(NamedTuple):
             "nested_changed": self.nested_changed,
             "intended": list(self.intended),
         }
-        told = {name: value for name, value in manifest.items() if value}
-        return json.dumps(told) if told else None
+        filled = {name: value for name, value in manifest.items() if value}
+        return json.dumps(filled) if filled else None
 
 
 def ref_of(key: TurnKey, suffix: str = "") -> str:
@@ -79,12 +79,12 @@ def ref_of(key: TurnKey, suffix: str = "") -> str:
 
 
 def session_refs(key: TurnKey) -> str:
-    """What all refs of the session begin with."""
+    """Return the prefix of all refs of a session."""
     return f"{REFS}{_part(key.agent)}/{_part(key.session)}/"
 
 
 def _part(name: str) -> str:
-    """A part of a ref: whatever git might dislike is written as %XX."""
+    """Escape a part of a ref: characters that git might reject become %XX."""
     if not name or not name.isprintable() or len(name) > _LONGEST:
         raise UsageError(f"{name!r} cannot name a snapshot")
     return "".join(
@@ -94,41 +94,41 @@ def _part(name: str) -> str:
 
 
 def read(repo: Path, ref: str, commit: str, tree: str, message: bytes) -> Snapshot | None:
-    """The snapshot that a commit is; None when it is something else."""
-    told = dict(
+    """Parse a snapshot from its commit; None if the commit is something else."""
+    trailers = dict(
         line.removeprefix("Prong-").split(": ", 1)
         for line in os.fsdecode(message).split("\n")
         if line.startswith("Prong-") and ": " in line
     )
     try:
-        manifest: Any = json.loads(told.get("Manifest", "{}"))
-        number = told.get("Turn")
+        manifest: Any = json.loads(trailers.get("Manifest", "{}"))
+        number = trailers.get("Turn")
         return Snapshot(
             repo=repo,
             ref=ref,
             commit=commit,
             tree=tree,
-            staged_tree=told.get("Staged-Tree"),
-            head=told.get("Head"),
-            branch=told.get("Branch"),
-            agent=told["Agent"],
-            session=told["Session"],
-            turn_id=told["Turn-Id"],
+            staged_tree=trailers.get("Staged-Tree"),
+            head=trailers.get("Head"),
+            branch=trailers.get("Branch"),
+            agent=trailers["Agent"],
+            session=trailers["Session"],
+            turn_id=trailers["Turn-Id"],
             number=None if number is None else int(number),
-            message_id=told.get("Message-Id"),
-            taken=datetime.fromisoformat(told["Taken"]),
-            changed=told.get("Previous-Tree") != tree or bool(manifest.get("nested_changed")),
-            degraded=told.get("Degraded"),
+            message_id=trailers.get("Message-Id"),
+            taken=datetime.fromisoformat(trailers["Taken"]),
+            changed=trailers.get("Previous-Tree") != tree or bool(manifest.get("nested_changed")),
+            degraded=trailers.get("Degraded"),
             left_out=tuple(LeftOut(*file) for file in manifest.get("left_out", ())),
             nested=tuple(NestedSnapshot(*inner) for inner in manifest.get("nested", ())),
-            late=told.get("Late") == "yes",
+            late=trailers.get("Late") == "yes",
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
 def intended(message: bytes) -> list[str]:
-    """The paths of the message that were announced and not staged."""
+    """Return the intent-to-add paths in a message."""
     for line in message.split(b"\n"):
         if line.startswith(b"Prong-Manifest: "):
             manifest = cast(dict[str, Any], json.loads(line.split(b": ", 1)[1]))

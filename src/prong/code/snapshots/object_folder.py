@@ -1,6 +1,6 @@
-"""Moving finished objects from a folder of their own into a repository.
+"""Move finished objects from a temporary folder into a repository.
 
-Git does the same when somebody pushes: what breaks off halfway never was in the repository.
+Git does the same on a push: an interrupted transfer never reaches the repository.
 """
 
 import errno
@@ -9,11 +9,11 @@ import stat
 from pathlib import Path
 
 _FAN_OUT = 2
-"""Loose objects are in folders that the first two digits of their ids name."""
+"""Loose objects are in folders named by the first two digits of their ids."""
 
 
 def move_objects(source: Path, target: Path) -> None:
-    """Move every loose object and every pack. A pack counts from when its `.idx` is there."""
+    """Move all loose objects and packs. `.idx` files come last, since they make a pack visible."""
     for folder in source.iterdir():
         if len(folder.name) == _FAN_OUT:
             _make_folder(target / folder.name)
@@ -26,7 +26,7 @@ def move_objects(source: Path, target: Path) -> None:
 
 
 def _make_folder(path: Path) -> None:
-    """With the permissions of its parent: a repository may be shared by a group."""
+    """Create a folder with the permissions of its parent: a group may share the repository."""
     try:
         path.mkdir()
     except FileExistsError:
@@ -37,7 +37,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _move(source: Path, target: Path) -> None:
-    """What is there already has the same content: its name says so."""
+    """Move a file, unless it exists: names are hashes, so equal names mean equal content."""
     if target.exists():
         return
     try:
@@ -49,7 +49,7 @@ def _move(source: Path, target: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """To another file system: it appears whole, under a name that git cleans up."""
+    """Copy to another file system, atomically, via a temporary name that git cleans up."""
     temporary = target.with_name(f"tmp_obj_{os.urandom(8).hex()}")
     try:
         temporary.write_bytes(source.read_bytes())

@@ -1,6 +1,6 @@
-"""A folder of our own inside the git folder of a working tree, for as long as a snapshot takes.
+"""A temporary folder in the git folder of a working tree, for the duration of a snapshot.
 
-It is locked while its maker lives. What a killed one left is swept by the next.
+Its process holds a lock on it. Folders of killed processes are removed by the next snapshot.
 """
 
 import fcntl
@@ -19,31 +19,31 @@ _PREFIX = "take-"
 _PATIENCE = 0.1
 _TRIES = 20
 _FUTURE = ((1 << 31) - 2) * 10**9
-"""Later than every file: then git takes none of them for written just now."""
+"""Later than every file, so that git considers no file recently written."""
 
 
 def home(repository: Repository) -> Path:
-    """Where what belongs to one working tree is kept between snapshots."""
+    """Return the folder for data of a working tree that is kept between snapshots."""
     return repository.git_dir / _HOME
 
 
 class Private:
-    """A copy of the index, and a git folder whose refs and objects are the repository's."""
+    """A copy of the index, and a git folder that shares the refs and objects of the repository."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
-        """With the head of the moment when the index was copied."""
+        """With the head at the moment when the index was copied."""
         self.unsteady = False
-        """Whether there was no such moment: the head moved all the time."""
+        """Whether the head kept moving, so that index and head may not match."""
         self.folder = home(repository) / f"{_PREFIX}{os.getpid()}-{os.urandom(4).hex()}"
         self.index = self.folder / "index"
-        """With the time of the original: by it git knows which files to look at twice."""
+        """Has the time of the original, by which git decides which files to check again."""
         self.git_dir = self.folder / "git"
-        """Where git may leave its reports when it is killed."""
+        """Where git may leave crash reports when it is killed."""
         self.objects = self.folder / "objects"
-        """Where git writes objects until all of them are there."""
+        """Where git writes objects until all are complete."""
         self.started = 0
-        """By the clock of the file system, in nanoseconds: it may be that of another machine."""
+        """In nanoseconds, by the clock of the file system, which may be on another machine."""
         self._lock = -1
 
     def __enter__(self) -> Self:
@@ -75,19 +75,19 @@ class Private:
         self._leave()
 
     def copy_index(self) -> bool:
-        """False when there is none, though there should be: somebody removed it.
+        """Copy the index; False if it is missing though it should exist.
 
-        If the head moved in the meantime, both are taken anew: a commit may have come in between.
+        Retried if the head moves meanwhile: a commit may have come in between.
         """
-        there = False
+        exists = False
         for _ in range(_TRIES):
-            there = self._copy_index()
+            exists = self._copy_index()
             now = self.repository.now()
             if now == self.repository:
-                return there
+                return exists
             self.repository = now
         self.unsteady = True
-        return there
+        return exists
 
     def _copy_index(self) -> bool:
         deadline = time.monotonic() + _PATIENCE
@@ -107,7 +107,7 @@ class Private:
             return True
 
     def make_objects(self) -> Path:
-        """An empty folder for new objects, beside which git sees those of the repository."""
+        """Create an empty folder for new objects, with those of the repository as alternates."""
         _remove(self.objects)
         (self.objects / "info").mkdir(parents=True)
         (self.objects / "pack").mkdir()
@@ -116,7 +116,7 @@ class Private:
         return self.objects
 
     def distrust_no_time(self) -> None:
-        """Let git believe the index in everything; the caller looks at new files himself."""
+        """Make git trust the index entirely; the caller checks new files itself."""
         with suppress(FileNotFoundError):
             os.utime(self.index, ns=(_FUTURE, _FUTURE))
 
@@ -128,32 +128,32 @@ class Private:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what killed processes left behind."""
-    for left in folder.glob(f"{_PREFIX}*"):
-        if _is_alive(left.name):
-            continue  # it may not have locked it yet
+    """Remove the folders of killed processes."""
+    for path in folder.glob(f"{_PREFIX}*"):
+        if _is_alive(path.name):
+            continue  # it may not hold its lock yet
         try:
-            descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError:
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            continue  # its maker lives, on another machine or in a container
+            continue  # locked by a process on another machine or in a container
         else:
-            _remove(left)
+            _remove(path)
         finally:
             os.close(descriptor)
 
 
 def _remove(folder: Path) -> None:
-    """Everything in it, as far as that is possible. To load `shutil` takes longer than this."""
-    for place, _, names in os.walk(folder, topdown=False):
+    """Delete a folder as far as possible. Importing `shutil` would take longer than this."""
+    for parent, _, names in os.walk(folder, topdown=False):
         for name in names:
             with suppress(OSError):
-                Path(place, name).unlink()
+                Path(parent, name).unlink()
         with suppress(OSError):
-            Path(place).rmdir()
+            Path(parent).rmdir()
 
 
 def _is_alive(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""How large blobs are. They never change, so git is asked once for each."""
+"""Cache of blob sizes. A blob never changes, so git is asked once for each."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,55 +9,55 @@ from prong.files.regular import read_regular
 _HEADER = 12
 _MODE = 24
 _SIZE = 36
-"""The size of the file stands here in an entry, and the id of its blob right behind it."""
+"""Offset of the file size in an index entry; the id of the blob follows it."""
 SIZE = 4
-"""So many bytes are a size. The rest of a very large one is not kept."""
+"""Bytes of a size. Higher bits of very large sizes are dropped."""
 _EXTENDED = 0x4000
 _UNCHECKED = 0x4000
-"""In the second word of flags: a file that need not be there (skip-worktree)."""
+"""In the second word of flags: a file that may be missing (skip-worktree)."""
 _STAGE = 0x3000
 _LENGTH = 0x0FFF
 
 
 def sizes(data: bytes, width: int) -> set[bytes] | None:
-    """Size and blob of the regular files; None where the index is not all in this file.
+    """Return size and blob of the regular files in an index; None for a split index.
 
-    `width`: how long an id is, in bytes. What is returned are pieces of the index, size first.
+    `width`: the length of an id in bytes. Each result is a slice of the index, size first.
     """
     version, count = int.from_bytes(data[4:8]), int.from_bytes(data[8:_HEADER])
     if data[:4] != b"DIRC" or version not in {2, 3, 4}:
         return None
-    found: set[bytes] = set()
-    behind = _SIZE + SIZE + width
-    at = _HEADER
+    entries: set[bytes] = set()
+    length = _SIZE + SIZE + width
+    position = _HEADER
     for _ in range(count):
-        flags = data[at + behind] << 8 | data[at + behind + 1]
-        name = at + behind + 2
+        flags = data[position + length] << 8 | data[position + length + 1]
+        name = position + length + 2
         checked = True
         if flags & _EXTENDED:
             checked = not (data[name] << 8 | data[name + 1]) & _UNCHECKED
             name += 2
-        if data[at + _MODE + 2] >> 4 == 8 and not flags & _STAGE and checked:
-            found.add(data[at + _SIZE : at + behind])
-        length = flags & _LENGTH
-        if version == 4 or length == _LENGTH:
+        if data[position + _MODE + 2] >> 4 == 8 and not flags & _STAGE and checked:
+            entries.add(data[position + _SIZE : position + length])
+        name_length = flags & _LENGTH
+        if version == 4 or name_length == _LENGTH:
             end = data.index(0, _name_begin(data, name) if version == 4 else name)
         else:
-            end = name + length
-        # At least one zero ends the name, and in the older versions fills up to eight bytes.
-        at = end + 1 if version == 4 else at + ((end - at + 8) & ~7)
-    return None if _is_split(data, at, width) else found
+            end = name + name_length
+        # At least one zero ends the name; before version 4 it pads to eight bytes.
+        position = end + 1 if version == 4 else position + ((end - position + 8) & ~7)
+    return None if _is_split(data, position, width) else entries
 
 
 def _name_begin(data: bytes, at: int) -> int:
-    """Behind the number that says how much of the name before is taken over."""
+    """Skip the number that says how much of the previous name is reused."""
     while data[at] & 0x80:
         at += 1
     return at + 1
 
 
 def _is_split(data: bytes, at: int, width: int) -> bool:
-    """Whether most of the index is in another file."""
+    """Tell whether most of the index is in another file."""
     while at < len(data) - width:
         if data[at : at + 4] == b"link":
             return True
@@ -66,10 +66,7 @@ def _is_split(data: bytes, at: int, width: int) -> bool:
 
 
 class Sizes:
-    """A cache beside the index of a working tree; lost, it costs time only.
-
-    A size and the blob that has it are kept as they stand in an index, in one piece.
-    """
+    """A cache of index slices (size, blob) beside the index. If lost, it costs only time."""
 
     def __init__(self, path: Path, git: Git, width: int) -> None:
         self._path = path
@@ -77,20 +74,20 @@ class Sizes:
         self._known: set[bytes] = set()
         with suppress(OSError):
             data, step = read_regular(path), SIZE + width
-            self._known = {data[at : at + step] for at in range(0, len(data), step)}
+            self._known = {data[start : start + step] for start in range(0, len(data), step)}
 
     def differing(self, files: set[bytes], temporary: Path) -> dict[bytes, int] | None:
-        """The sizes of blobs that a file has with another size, by their ids in hexadecimal.
+        """Return the sizes of blobs whose files have another size, by hexadecimal id.
 
-        None when git had no time to answer. A blob that git does not have is left out.
+        None if git ran out of time. Blobs that git does not have are left out.
         """
         if not files - self._known:
             return {}
         blobs = {file[SIZE:] for file in files}
-        missing = blobs - {one[SIZE:] for one in self._known}
+        missing = blobs - {entry[SIZE:] for entry in self._known}
         if missing:
             complete = self._ask(missing)
-            self._known = {one for one in self._known if one[SIZE:] in blobs}
+            self._known = {entry for entry in self._known if entry[SIZE:] in blobs}
             with suppress(OSError):
                 temporary.write_bytes(b"".join(self._known))
                 temporary.replace(self._path)
@@ -98,19 +95,19 @@ class Sizes:
                 return None
         others = {file[SIZE:] for file in files - self._known}
         return {
-            one[SIZE:].hex().encode(): int.from_bytes(one[:SIZE])
-            for one in self._known
-            if one[SIZE:] in others
+            entry[SIZE:].hex().encode(): int.from_bytes(entry[:SIZE])
+            for entry in self._known
+            if entry[SIZE:] in others
         }
 
     def _ask(self, blobs: set[bytes]) -> bool:
-        """False when there was no time for all of them. What git said until then is true."""
-        asked = "".join(f"{blob.hex()}\n" for blob in sorted(blobs))
+        """Query sizes; False if there was no time for all. The results until then are valid."""
+        stdin = "".join(f"{blob.hex()}\n" for blob in sorted(blobs))
         form = "--batch-check=%(objectname) %(objectsize)"
-        answer = self._git.ask("cat-file", form, "--buffer", stdin=asked.encode())
+        answer = self._git.ask("cat-file", form, "--buffer", stdin=stdin.encode())
         if not answer.ok and not self._git.deadline.over:
             answer.expect()
-        # Half a line is the last one, when git was stopped.
+        # If git was stopped, the last line is incomplete.
         for line in answer.output.split(b"\n")[:-1]:
             blob, _, size = line.partition(b" ")
             if size.isdigit():
@@ -119,5 +116,5 @@ class Sizes:
 
 
 def packed(size: int) -> bytes:
-    """As in an index."""
+    """Encode a size as in an index."""
     return (size % (1 << 8 * SIZE)).to_bytes(SIZE)

@@ -1,10 +1,10 @@
-"""The code as it stands at the end of a turn, as a commit under a ref that nobody sees.
+"""Capture the code at the end of a turn as a commit under a hidden ref.
 
-Nothing of the user's is written: not the index, the head, a branch, the stash, nor a setting. The
-tree has every tracked and untracked file byte for byte, as it lies in the working tree; what git
-ignores is not in it. The files are read here and not by git, so that no filter runs and no writer
-is in the way. In the history of a snapshot are the one before it in the session, the head, and a
-commit of what was staged: so nothing that it needs is ever collected.
+Nothing of the user's changes: not the index, head, branches, stash or settings. The tree contains
+every tracked and untracked file byte for byte, but no ignored ones. prong reads the files itself,
+so that git runs no filters and concurrent writes do no harm. The parents of a snapshot are the
+previous one of the session, the head, and a commit of what was staged, so that none of it is
+garbage-collected.
 """
 
 import os
@@ -29,22 +29,22 @@ from prong.files.size_limit import SNAPSHOT_LIMIT
 from prong.model.code import LeftOut, NestedSnapshot, Snapshot, TurnKey
 
 SECONDS = 300.0
-"""So long a snapshot may take, unless the caller has less time."""
+"""Default time limit of a snapshot."""
 _READING = 0.5
-"""The part of that for finding out what differs. The rest is for writing it."""
+"""Fraction of the limit for finding differences. The rest is for writing."""
 _FOLDER = b"040000"
-"""The mode of a tree in another."""
+"""The mode of a subtree."""
 
 
 class OutOfTime(External):
-    """A snapshot that was not finished in time. Nothing of it was kept."""
+    """A snapshot that exceeded its time limit. Nothing of it was kept."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"there was not enough time: it takes longer than {seconds:.1f} s")
 
 
 class _Budget(NamedTuple):
-    """How much time there is."""
+    """The deadlines of a snapshot."""
 
     reading: Deadline
     whole: Deadline
@@ -63,18 +63,17 @@ def take(  # noqa: PLR0913 -- all but the first two by name
     late: bool = False,
     when: datetime | None = None,
 ) -> Snapshot | None:
-    """Keep the code of a turn; None where there is no git.
+    """Capture the code of a turn; None without git.
 
-    `when` it was so is now, unless the caller knows better: samples are older than their files.
-    A turn that has a snapshot keeps it, unless `again` says that the turn went on since. One that
-    is `late` says so. When most of the budget is spent, no more is looked for or read: the snapshot
-    says what it lacks. If that is not to be, as with `partial=False`, or if there is no time to
-    write it either, `OutOfTime` is raised and nothing was kept.
+    `when`: the time of this code, if it is not now; samples are older than their files. An existing
+    snapshot is kept unless `again` says that the turn went on since. `late` is recorded. When most
+    of the budget is spent, the snapshot becomes partial and says what it lacks. With
+    `partial=False`, or if there is no time left to write, `OutOfTime` is raised and nothing kept.
     """
     if message_id is not None and not message_id.isprintable():
         raise UsageError(f"{message_id!r} cannot be the id of a message")
-    now = when or datetime.now(UTC)
-    request = _Request(key, number, message_id, limit, now, again, late)
+    taken = when or datetime.now(UTC)
+    request = _Request(key, number, message_id, limit, taken, again, late)
     reading = Deadline(budget_seconds * (_READING if partial else 1))
     budget = _Budget(reading, Deadline(budget_seconds))
     try:
@@ -96,16 +95,13 @@ def take(  # noqa: PLR0913 -- all but the first two by name
 
 
 def find(folder: Path, beside: TurnKey | None = None) -> list[Snapshot]:
-    """The snapshots of the repository, or only those in the session of a turn, oldest first.
-
-    Those of its other worktrees are among them.
-    """
+    """List the snapshots of a repository and its worktrees, or of one session, oldest first."""
     repository = Repository.find(folder)
     if repository is None:
         return []
     prefix = messages.REFS if beside is None else messages.session_refs(beside)
-    found = listing.find(repository, prefix)
-    return [snapshot for snapshot in found if snapshot.ref == messages.ref_of(snapshot.key)]
+    snapshots = listing.find(repository, prefix)
+    return [snapshot for snapshot in snapshots if snapshot.ref == messages.ref_of(snapshot.key)]
 
 
 class _Request(NamedTuple):
@@ -117,7 +113,7 @@ class _Request(NamedTuple):
     again: bool
     late: bool
     suffix: str = ""
-    """Of the ref of a repository inside another one."""
+    """Suffix of the ref of a nested repository."""
 
 
 def _take(
@@ -130,8 +126,8 @@ def _take(
         listing.ask(git, prefix),
         git.start("config", "-z", "--list"),
     )
-    where, refs, config = [question.answer() for question in questions]
-    repository = Repository.found(git, where)
+    location, refs, config = [question.answer() for question in questions]
+    repository = Repository.found(git, location)
     if repository is None:
         return None
     if outer is not None:
@@ -142,17 +138,17 @@ def _take(
         for snapshot in listing.read(git, refs, prefix, repository.top)
         if snapshot.ref == messages.ref_of(snapshot.key, request.suffix)
     ]
-    known = next((snapshot for snapshot in earlier if snapshot.ref == ref), None)
-    if known is not None and not request.again:
-        return known
-    before = [
+    existing = next((snapshot for snapshot in earlier if snapshot.ref == ref), None)
+    if existing is not None and not request.again:
+        return existing
+    older = [
         snapshot
         for snapshot in earlier
-        if known is None or (snapshot is not known and snapshot.taken < known.taken)
+        if existing is None or (snapshot is not existing and snapshot.taken < existing.taken)
     ]
-    previous = before[-1] if before else None
+    previous = older[-1] if older else None
     with Private(repository) as private:
-        taking = _Taking(private, request, budget, previous, known, config.expect())
+        taking = _Taking(private, request, budget, previous, existing, config.expect())
         return taking.take()
 
 
@@ -164,7 +160,7 @@ def _check_inside(repository: Repository, folder: Path, outer: Repository) -> No
 
 
 class _Taking:
-    """One snapshot on its way."""
+    """One snapshot in progress."""
 
     def __init__(
         self,
@@ -189,58 +185,58 @@ class _Taking:
         self._config = config
 
     def take(self) -> Snapshot:
-        there = self._private.copy_index()
+        has_index = self._private.copy_index()
         self._repository = self._private.repository
         git = self._git(self._deadline)
-        if not there:
+        if not has_index:
             git.run("read-tree", self._repository.head or "HEAD")
         working = WorkingTree(self._repository, self._private, git, self._budget.whole)
         try:
-            found = working.differences(self._config)
+            differences = working.differences(self._config)
         except BaseException:
             working.abandon()
             raise
-        nested = self._take_nested(found)
+        nested = self._take_nested(differences)
         base = self._repository.head_tree
         try:
-            return self._write(base, found, nested)
+            return self._write(base, differences, nested)
         except External:
-            won = self._won_by_another()
-            if won is not None:
-                return won
+            other = self._won_by_another()
+            if other is not None:
+                return other
             if self._budget.whole.over:
                 raise
-            written = self._write_staged(found)
-            if not self._known.used and written is None:
+            tree = self._write_staged(differences)
+            if not self._known.used and tree is None:
                 raise
-            # A blob that was known may be gone, when somebody cleaned up.
+            # A cached blob may have been garbage-collected.
             self._known.forget()
-            return self._write(written or base, found, nested)
+            return self._write(tree or base, differences, nested)
 
     def _write_staged(self, found: Differences) -> str | None:
-        """Let git write what is staged. Of a partial clone it does not have every file."""
+        """Let git write the staged tree, as a partial clone may lack some of the files."""
         if not found.staged:
             return None
         self._private.distrust_no_time()
-        written = self._git(self._budget.whole).ask("write-tree")
-        if not written.ok:
+        result = self._git(self._budget.whole).ask("write-tree")
+        if not result.ok:
             return None
         found.staged, found.unstaged = [], []
-        return written.output.decode().strip()
+        return result.output.decode().strip()
 
     def _git(self, deadline: Deadline) -> Git:
-        where = ("--git-dir", str(self._repository.git_dir))
-        tree = ("--work-tree", str(self._repository.top))
+        git_dir = ("--git-dir", str(self._repository.git_dir))
+        work_tree = ("--work-tree", str(self._repository.top))
         return Git(
             self._repository.top,
-            *(*where, *tree),
+            *(*git_dir, *work_tree),
             index=self._private.index,
             deadline=deadline,
             config=self._config,
         )
 
     def _take_nested(self, found: Differences) -> dict[bytes, Snapshot | LeftOut]:
-        """Repositories inside this one are kept each in itself."""
+        """Capture each nested repository in itself."""
         taken: dict[bytes, Snapshot | LeftOut] = {}
         for path in (*found.submodules, *found.nested):
             name = os.fsdecode(path)
@@ -260,7 +256,7 @@ class _Taking:
     def _write(
         self, base: str | None, found: Differences, nested: dict[bytes, Snapshot | LeftOut]
     ) -> Snapshot:
-        """`base`: what that which is staged is compared with."""
+        """Write the snapshot; `base` is the tree that staged files are compared with."""
         changed = len(found.staged) + len(found.unstaged) + len(found.deleted)
         new = max(0, len(found.modified) - len(self._known))
         whole = self._budget.whole
@@ -281,8 +277,8 @@ class _Taking:
         contents = Contents(self._top, stream, self._known, self._deadline, self._request.limit)
         contents.read(found.modified)
         changes, deleted = contents.entries, [*found.deleted, *contents.gone]
-        inner = {path: one for path, one in nested.items() if isinstance(one, Snapshot)}
-        lost = [one for one in nested.values() if isinstance(one, LeftOut)]
+        inner = {path: result for path, result in nested.items() if isinstance(result, Snapshot)}
+        lost = [result for result in nested.values() if isinstance(result, LeftOut)]
         for path in found.submodules:
             head = inner[path].head if path in inner else None
             if head is not None:
@@ -292,10 +288,10 @@ class _Taking:
         parents = [] if self._previous is None else [self._previous.commit]
         parents += [] if self._replaced is None else [self._replaced.commit]
         parents += [] if self._repository.head is None else [self._repository.head]
-        staged, kept = self._send_staged(stream, base, found)
+        staged, staged_parents = self._send_staged(stream, base, found)
         if found.conflict:
-            kept = [self._send_conflict(stream, staged, found.conflict, kept)]
-        parents += kept
+            staged_parents = [self._send_conflict(stream, staged, found.conflict, staged_parents)]
+        parents += staged_parents
         message = self._message(None if found.conflict else staged, found, contents, inner, lost)
         commit = stream.commit(message, self._taken, parents, staged, changes, deleted)
         tree, ids = stream.finish(commit, [commit, *(mark for _, _, mark in contents.learned)])
@@ -310,7 +306,7 @@ class _Taking:
     def _send_staged(
         self, stream: Import, base: str | None, found: Differences
     ) -> tuple[str, list[str]]:
-        """The tree of what is staged, and the commit that keeps it; none for that of the head."""
+        """Return the staged tree, and the commit that keeps it unless it is the head's."""
         head_tree = self._repository.head_tree
         changes = found.staged, found.unstaged
         if base is not None and base == head_tree and not any(changes):
@@ -322,10 +318,10 @@ class _Taking:
     def _send_conflict(
         self, stream: Import, merged: str, conflict: list[Side], kept: list[str]
     ) -> str:
-        """An index in conflict has no tree. Its sides are kept in folders: 0, 1, 2 and 3."""
+        """Keep the sides of a merge conflict, which has no tree, in folders: 0, 1, 2 and 3."""
         sides = [ImportedEntry(_FOLDER, merged, b"0")]
         sides += [
-            ImportedEntry(one.mode, one.blob, one.stage + b"/" + one.path) for one in conflict
+            ImportedEntry(side.mode, side.blob, side.stage + b"/" + side.path) for side in conflict
         ]
         return stream.commit(b"prong: conflict\n", self._taken, kept, None, sides)
 
@@ -343,9 +339,11 @@ class _Taking:
             notes.append("the head moved all the time: what is staged may be of another commit")
         if len(left_out) > LISTED:
             notes.append(f"{len(left_out)} files are left out, {LISTED} of them are listed")
-        was = {one.path for one in self._previous.nested} if self._previous else set[str]()
-        nested = tuple(NestedSnapshot(os.fsdecode(path), one.commit) for path, one in inner.items())
-        moved = was != {one.path for one in nested}
+        before = {item.path for item in self._previous.nested} if self._previous else set[str]()
+        nested = tuple(
+            NestedSnapshot(os.fsdecode(path), item.commit) for path, item in inner.items()
+        )
+        moved = before != {item.path for item in nested}
         return SnapshotMessage(
             key=self._request.key,
             number=self._request.number,
@@ -358,13 +356,13 @@ class _Taking:
             degraded="; ".join(notes) or None,
             left_out=left_out,
             nested=nested,
-            nested_changed=moved or any(one.changed for one in inner.values()),
+            nested_changed=moved or any(item.changed for item in inner.values()),
             intended=tuple(map(os.fsdecode, found.intended)),
             late=self._request.late,
         ).text()
 
     def _won_by_another(self) -> Snapshot | None:
-        """The snapshot of this turn that somebody else took at the same time."""
-        there = listing.find(self._repository, self._ref)
+        """Return the snapshot of this turn that another process took at the same time."""
+        current = listing.find(self._repository, self._ref)
         before = self._replaced and self._replaced.commit
-        return next((snapshot for snapshot in there if snapshot.commit != before), None)
+        return next((snapshot for snapshot in current if snapshot.commit != before), None)

@@ -1,8 +1,8 @@
-"""What is staged, and what differs from it in the working tree. Git lists it; nothing is read here.
+"""Staged and unstaged changes, as listed by git. No file is read here.
 
-Whether git looks into a file is decided by the times in the index alone, but for files as new as
-the index. Those it reads, but runs no filter; where that fails (the file shrinks under it), git is
-asked to believe its index, and we look at every new file ourselves.
+Git decides by the times in its index whether to read a file, except for files as new as the index.
+Those it reads, without filters; if that fails (the file shrinks meanwhile), git is told to trust
+its index, and every new file counts as modified.
 """
 
 import os
@@ -32,12 +32,12 @@ _STAGED = (
 _CLOSED = r"^warning: could not open directory '(.*)'"
 _STORED = "files are in it as git stores them, not as they lie there: out of time"
 _ANY_SIZE = (b"working-tree-encoding", b"ident")
-"""Attributes that convert a file to other bytes, perhaps as many."""
+"""Attributes that convert a file to other bytes, perhaps without changing its size."""
 _OFF = (b"", b"false", b"no", b"off", b"0")
 
 
 class Side(NamedTuple):
-    """A line of the index. All but those of a merge conflict have the stage 0."""
+    """A line of the index. Its stage is 0 except in a merge conflict."""
 
     mode: bytes
     blob: str
@@ -46,71 +46,73 @@ class Side(NamedTuple):
 
 
 class Differences:
-    """What must be looked at to know the working tree."""
+    """Everything to be read to capture the working tree."""
 
     def __init__(self) -> None:
         self.modified: dict[bytes, bytes | None] = {}
-        """Path -> the mode that git sees, or None where the file itself tells it."""
+        """Path -> mode according to git, or None to take that of the file."""
         self.deleted: list[bytes] = []
         self.intended: list[bytes] = []
-        """Announced with `git add --intent-to-add`."""
+        """Added with `git add --intent-to-add`."""
         self.submodules: list[bytes] = []
-        """Those that differ: another commit, or something in them that is not committed."""
+        """Submodules at another commit or with uncommitted changes."""
         self.nested: list[bytes] = []
-        """Repositories that this one knows nothing of."""
+        """Repositories inside that are no submodules."""
         self.staged: list[ImportedEntry] = []
-        """What is staged and not so in the head."""
+        """Entries staged differently from the head."""
         self.unstaged: list[bytes] = []
-        """Files of the head that are not staged any more."""
+        """Files of the head that are no longer staged."""
         self.conflict: list[Side] = []
-        """The sides of a merge conflict. An index that has any has no tree."""
+        """The sides of a merge conflict, because of which the index has no tree."""
         self.degraded: list[str] = []
 
 
 class WorkingTree:
-    """The questions to git about one working tree, asked at the same time."""
+    """Queries to git about one working tree, run in parallel."""
 
     def __init__(self, repository: Repository, private: Private, git: Git, whole: Deadline) -> None:
-        """`git` has the deadline of looking; `whole` is that of the snapshot."""
+        """Start the queries. `git` has the deadline for reading, `whole` that of the snapshot."""
         self._repository = repository
         self._top = os.fsencode(repository.top)
         self._private = private
         self._git = git
         self._patient = Git(git.folder, *git.options, index=git.index, deadline=whole)
-        """For what a snapshot cannot do without."""
+        """For queries that a snapshot cannot do without."""
         base = repository.head_tree or git.empty_tree()
         self._listing = git.start(*_LIST, output=private.folder / "files")
         self._differing = self._differ("dirty")
         self._staged = self._patient.start(*_STAGED, base, output=private.folder / "staged")
 
     def differences(self, config: bytes) -> Differences:
-        found = Differences()
+        differences = Differences()
         settings = _settings(config)
         listing = self._listing.answer()
         if not listing.ok:
             if not self._git.deadline.over:
                 listing.expect()
-            found.degraded.append("untracked files are not in it: to find them takes too long")
+            differences.degraded.append(
+                "untracked files are not in it: to find them takes too long"
+            )
         records = listing.output.split(b"\0")[:-1] if listing.ok else []
         closed = listing.complaint and re.findall(_CLOSED, listing.complaint, re.MULTILINE)
         if closed:
-            found.degraded.append(f"git could not look into {', '.join(closed[:3])}")
+            differences.degraded.append(f"git could not look into {', '.join(closed[:3])}")
         odd = [record for record in records if record[:5] != b"H 100"]
-        links = self._classify(odd, found)
+        links = self._classify(odd, differences)
         sources = list(attributes.sources(self._repository, listing.output, settings))
         filters = not listing.ok or attributes.may_have(sources, (b"filter",))
-        self._read_differing(found, records, links, settings, filters=filters)
-        self._read_staged(found)
-        # That there is no time for what is not staged does not make it less.
+        self._read_differing(differences, records, links, settings, filters=filters)
+        self._read_staged(differences)
+        # What is staged counts, even without time for what is not staged.
         lines = odd if listing.ok else self._list_index()
         sides = [_side(record) for record in lines if record[:2] != b"? "]
-        found.conflict = [side for side in sides if side.stage != b"0"]
+        differences.conflict = [side for side in sides if side.stage != b"0"]
         if listing.ok:
-            self._find_converted(sources, records, found, settings)
-        return found
+            self._find_converted(sources, records, differences, settings)
+        return differences
 
     def abandon(self) -> None:
-        """Nobody wants to know any more."""
+        """Kill the queries."""
         self._listing.kill()
         self._differing.kill()
         self._staged.kill()
@@ -123,21 +125,21 @@ class WorkingTree:
         return self._git.start(*_DIFFER, ignore, output=self._private.folder / "differing")
 
     def _classify(self, odd: list[bytes], found: Differences) -> list[bytes]:
-        """What is not an ordinary file that is just tracked. Returns the submodules."""
+        """Sort entries other than plain tracked files. Returns the submodules."""
         links: list[bytes] = []
         for record in odd:
-            tag, rest = record[:1], record[2:]
+            tag, path = record[:1], record[2:]
             if tag == b"?":
-                if rest.endswith(b"/"):
-                    found.nested.append(rest[:-1])
+                if path.endswith(b"/"):
+                    found.nested.append(path[:-1])
                 else:
-                    found.modified[rest] = None
+                    found.modified[path] = None
                 continue
             entry = _side(record)
             if entry.mode == LINKED:
                 links.append(entry.path)
             elif tag in b"Ss" or tag.islower():
-                # Marked so that git does not look: we do. Missing, it is deleted or sparse.
+                # Git was told not to check it, so it is read. If missing, it is deleted or sparse.
                 if self._is_there(entry.path):
                     found.modified[entry.path] = None
                 elif tag == b"h":
@@ -173,11 +175,11 @@ class WorkingTree:
         )
         fields = differing.output.split(b"\0")[:-1]
         same = filtered.unchanged(self._git, self._top, fields[1::2] if filters else ())
-        for about, path in zip(fields[::2], fields[1::2], strict=True):
-            old, new, _, _, kind = about.lstrip(b":").split(b" ")
+        for entry, path in zip(fields[::2], fields[1::2], strict=True):
+            old, new, _, _, kind = entry.lstrip(b":").split(b" ")
             if kind == b"D":
                 found.deleted.append(path)
-                # A file of this name may lie behind a link that was a folder. It is not this one.
+                # A link that was a folder may lead to a file of this name, which is another one.
                 found.modified.pop(path, None)
                 if self._is_repository(path) and path not in found.nested:
                     found.nested.append(path)
@@ -186,7 +188,7 @@ class WorkingTree:
             elif new == LINKED or (old == LINKED and kind == b"M"):
                 found.submodules.append(path)
             else:
-                # Where the file system cannot tell, git knows the mode.
+                # If the file system has no modes, git knows them.
                 found.modified[path] = None if trusted or kind == b"U" else new
                 if kind == b"A":
                     found.intended.append(path)
@@ -195,9 +197,9 @@ class WorkingTree:
 
     def _read_staged(self, found: Differences) -> None:
         fields = self._staged.answer().expect().split(b"\0")[:-1]
-        for about, path in zip(fields[::2], fields[1::2], strict=True):
-            _, mode, _, blob, kind = about.split(b" ")
-            if kind in (b"D", b"U"):  # a file in conflict has sides, and none of them is staged
+        for entry, path in zip(fields[::2], fields[1::2], strict=True):
+            _, mode, _, blob, kind = entry.split(b" ")
+            if kind in (b"D", b"U"):  # in a conflict, a file has sides, but none is staged
                 found.unstaged.append(path)
             else:
                 found.staged.append(ImportedEntry(mode, blob.decode(), path))
@@ -209,23 +211,23 @@ class WorkingTree:
         found: Differences,
         settings: dict[bytes, bytes],
     ) -> None:
-        """Files that may have other bytes than their blobs, though git sees no change, are read."""
+        """Add files whose bytes may differ from their blobs although git sees no change."""
         crlf = settings.get(b"core.autocrlf", b"false").lower() not in _OFF
         cache = home(self._repository) / "sizes"
-        # Who was converted stays so when the setting goes: then the cache is still there.
+        # Files stay converted when the setting is removed: then the cache exists.
         if not crlf and not sources and not cache.exists():
             return
         converted = self._of_other_size(records, cache, settings)
         if converted is not None and attributes.may_have(sources, _ANY_SIZE):
-            others = self._recoded()
-            converted = None if others is None else converted | others
+            recoded = self._recoded()
+            converted = None if recoded is None else converted | recoded
         if converted is None or not self._keep_unfiltered(converted, found):
             found.degraded.append(_STORED)
 
     def _of_other_size(
         self, records: list[bytes], cache: Path, settings: dict[bytes, bytes]
     ) -> dict[bytes, None] | None:
-        """To convert ends of lines changes the size. None when there was no time."""
+        """Return files of another size, as after converting line ends. None: out of time."""
         width = 32 if settings.get(b"extensions.objectformat") == b"sha256" else 20
         temporary = self._private.folder / "sizes"
         sizes = Sizes(cache, self._git, width).differing(self._sizes(records, width), temporary)
@@ -239,7 +241,7 @@ class WorkingTree:
         }
 
     def _recoded(self) -> dict[bytes, None] | None:
-        """Files that may be converted and have the size that they had."""
+        """Return files that may be converted without changing their size. None: out of time."""
         git = Git(
             self._git.folder,
             *("--no-literal-pathspecs", *self._git.options),
@@ -254,13 +256,13 @@ class WorkingTree:
         return {path: None for _, path, _ in self._present(records)}
 
     def _keep_unfiltered(self, converted: dict[bytes, None], found: Differences) -> bool:
-        """A file of an own filter, as that of LFS, stays what git has of it. False: no time."""
+        """Add converted files, but not those with a filter such as LFS. False: out of time."""
         seen = {*found.deleted, *found.modified}
         paths = [path for path in converted if path not in seen]
         if not paths:
             return True
-        asked = b"".join(path + b"\0" for path in paths)
-        answer = self._git.ask("check-attr", "-z", "--stdin", "filter", stdin=asked)
+        stdin = b"".join(path + b"\0" for path in paths)
+        answer = self._git.ask("check-attr", "-z", "--stdin", "filter", stdin=stdin)
         if not answer.ok and self._git.deadline.over:
             return False
         values = answer.expect().split(b"\0")[2::3]
@@ -270,31 +272,31 @@ class WorkingTree:
         return True
 
     def _sizes(self, records: list[bytes], width: int) -> set[bytes]:
-        """Size and blob of the tracked files. Where git sees no change, its index knows both."""
-        found: set[bytes] | None = None
+        """Return size and blob of tracked files, from the index if possible."""
+        result: set[bytes] | None = None
         with suppress(FileNotFoundError, IndexError):
-            found = index.sizes(self._private.index.read_bytes(), width)
-        if found is None:
-            found = {
+            result = index.sizes(self._private.index.read_bytes(), width)
+        if result is None:
+            result = {
                 packed(status.st_size) + bytes.fromhex(blob.decode())
                 for blob, _, status in self._present(records)
             }
-        return found
+        return result
 
     def _present(self, records: list[bytes]) -> Iterator[tuple[bytes, bytes, os.stat_result]]:
-        """Blob, path and status of the ordinary tracked files that are there."""
-        # There may be a hundred thousand: the short way.
+        """Yield blob, path and status of existing plain tracked files."""
+        # Optimized, as there may be a hundred thousand.
         top = self._top + b"/"
         for record in records:
             if record[:5] != b"H 100":
                 continue
-            about, _, path = record.partition(b"\t")
+            entry, _, path = record.partition(b"\t")
             try:
                 status = os.lstat(top + path)
             except OSError:
                 continue
             if stat.S_ISREG(status.st_mode):
-                yield about[9:-2], path, status
+                yield entry[9:-2], path, status
 
     def _stat(self, path: bytes) -> os.stat_result | None:
         try:
@@ -303,7 +305,7 @@ class WorkingTree:
             return None
 
     def _is_there(self, path: bytes) -> bool:
-        """Whether there is such a file, and not just one behind a link that was a folder."""
+        """Tell whether a file exists, and not just behind a link that was a folder."""
         folder = os.path.dirname(b"%s/%s" % (self._top, path))
         return self._stat(path) is not None and os.path.realpath(folder) == folder
 
@@ -312,18 +314,18 @@ class WorkingTree:
 
 
 def _side(record: bytes) -> Side:
-    about, path = record[2:].split(b"\t", 1)
-    mode, blob, stage = about.split(b" ")
+    fields, path = record[2:].split(b"\t", 1)
+    mode, blob, stage = fields.split(b" ")
     return Side(mode, blob.decode(), stage, path)
 
 
 def _settings(config: bytes) -> dict[bytes, bytes]:
-    """The last value of each; a name without one is true."""
-    found: dict[bytes, bytes] = {}
+    """Map each setting to its last value; a name without a value is true."""
+    settings: dict[bytes, bytes] = {}
     for entry in config.split(b"\0")[:-1]:
         name, equals, value = entry.partition(b"\n")
-        found[name] = value if equals else b"true"
-    return found
+        settings[name] = value if equals else b"true"
+    return settings
 
 
 def _mtime(path: Path) -> int:

@@ -1,1 +1,1 @@
-"""Worktrees made from snapshots, and removing them again."""
+"""Git worktrees created from snapshots or commits, and their removal."""

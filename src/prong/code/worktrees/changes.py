@@ -1,4 +1,4 @@
-"""Which files of a working tree are not as its commit has them."""
+"""Files of a working tree that differ from its commit."""
 
 import os
 from collections.abc import Generator
@@ -17,7 +17,7 @@ _SKIPPED = b"S"
 
 
 def changed_files(git: Git) -> list[str]:
-    """What is not as the commit has it, new files as well; not what git does not look at."""
+    """List changed and new files, except those that git is told to ignore."""
     names = _paths(git.run(*_STATUS))
     same = filtered.unchanged(git, os.fsencode(git.folder), names)
     names = [name for name in names if name not in same]
@@ -28,13 +28,13 @@ def changed_files(git: Git) -> list[str]:
 
 @contextmanager
 def looking_at_all(path: Path, entry: Path) -> Generator[Git]:
-    """Git in a worktree that looks at hidden files, too: prong hides those the source hides.
+    """Yield git for a worktree that also checks hidden files: prong hides what the source hides.
 
-    These are marked `assume-unchanged` or `skip-worktree`, and git takes them for unchanged. The
-    marks are taken off in a copy of the index. `entry` is the folder that the index is in.
+    Hidden files are marked `assume-unchanged` or `skip-worktree`, so git reports no changes. The
+    marks are removed in a copy of the index. `entry` is the folder of the index.
     """
     git = Git(path)
-    # Not there is what a sparse checkout leaves out.
+    # Files that a sparse checkout leaves out do not exist.
     hidden = [name for name in _hidden(git) if os.path.lexists(path / os.fsdecode(name))]
     if not hidden:
         yield git
@@ -50,12 +50,12 @@ def looking_at_all(path: Path, entry: Path) -> Generator[Git]:
 
 
 def signature(path: Path) -> tuple[int, int, int] | None:
-    """Mode, size and time, by which a change is seen without reading the file; None without one."""
+    """Return mode, size and time, which show a change without reading the file; None if missing."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return None
-    return found.st_mode, found.st_size, found.st_mtime_ns
+    return status.st_mode, status.st_size, status.st_mtime_ns
 
 
 def _hidden(git: Git) -> list[bytes]:
@@ -64,11 +64,11 @@ def _hidden(git: Git) -> list[bytes]:
 
 
 def _paths(status: bytes) -> list[bytes]:
-    found: list[bytes] = []
+    paths: list[bytes] = []
     fields = iter(status.split(b"\0")[:-1])
     for field in fields:
         kind = field[:1]
-        found.append(field.split(b" ", _FIELDS.get(kind, 1))[-1])
+        paths.append(field.split(b" ", _FIELDS.get(kind, 1))[-1])
         if kind == b"2":
-            found.append(next(fields))  # where it was renamed from
-    return found
+            paths.append(next(fields))  # the old name of a renamed file
+    return paths

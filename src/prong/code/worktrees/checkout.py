@@ -1,8 +1,7 @@
-"""The files of a tree into a new worktree, byte for byte: no filter, no line ends, no LFS.
+"""Write a tree into a new worktree byte for byte: no filter, no line end conversion, no LFS.
 
-Git writes them, as fast as it can, but in a repository that lasts no longer than that. It borrows
-the objects of the user's, and its own attributes, which outrank every `.gitattributes`, turn all
-conversions off.
+Git writes the files, for speed, but from a temporary repository. It borrows the objects of the
+user's, and its own attributes, which outrank every `.gitattributes`, turn all conversions off.
 """
 
 import os
@@ -33,14 +32,14 @@ _SHA256 = """\
 """
 _SHA1_DIGITS = 40
 _FUTURE = 1 << 32
-"""Seconds. Later than every file."""
+"""In seconds, later than every file."""
 
 
 def write_files(common: Path, entry: Path, path: Path, tree: str, staged: str | None) -> None:
-    """Write the tree into the empty worktree, and an index of it into the worktree's entry.
+    """Write the tree into an empty worktree, and its index into the entry of the worktree.
 
-    `common` is the repository, `entry` its folder for the worktree. Where the worktree is sparse,
-    only what differs from the staged tree is written outside of its patterns.
+    `common` is the repository, `entry` its folder for the worktree. Outside the patterns of a
+    sparse checkout, only files that differ from the staged tree are written.
     """
     patterns = entry / "info" / "sparse-checkout"
     sparse = patterns.exists() and is_on(path, "core.sparseCheckout")
@@ -52,19 +51,19 @@ def write_files(common: Path, entry: Path, path: Path, tree: str, staged: str | 
     git = Git(path, f"--git-dir={private}", f"--work-tree={path}")
     git.run("read-tree", "-u", "--reset", tree)
     if sparse and staged is not None:
-        # Files that the patterns leave out, but that were there.
+        # Files that existed although the patterns leave them out.
         differ = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d")
         present = git.run(*differ, staged, tree)
         git.run("update-index", "-z", "--no-skip-worktree", "--stdin", stdin=present)
         git.run("checkout-index", "-z", "--force", "--index", "--stdin", stdin=present)
-    # Git reads a file that is as new as the index, to be sure of it, through all filters. We know.
+    # Git reads files as new as the index again, through all filters. They are unchanged.
     os.utime(private / "index", (_FUTURE, _FUTURE))
     (private / "index").replace(entry / "index")
     shutil.rmtree(private)
 
 
 def settle(index: Path) -> None:
-    """Its time is now: later than every file in it, for this clock is finer than theirs."""
+    """Set the index time to now, later than all its files, as this clock is finer than theirs."""
     now = time.time_ns()
     os.utime(index, ns=(now, now))
 
@@ -86,7 +85,7 @@ def _make(private: Path, common: Path, tree: str, *, sparse: bool, cone: bool) -
 
 
 def _alternate(objects: Path) -> bytes:
-    """The line of a path; in quotes, as in C, where it has what could end it."""
+    """Format the path of an alternate; quoted as in C if it contains a delimiter."""
     path = os.fsencode(objects)
     if b"\n" not in path and not path.startswith((b'"', b"#")):
         return path + b"\n"
@@ -94,5 +93,5 @@ def _alternate(objects: Path) -> bytes:
 
 
 def is_on(folder: Path, name: str) -> bool:
-    """Whether a setting of git is true there."""
+    """Tell whether a git setting is true in a folder."""
     return Git(folder).ask("config", "--type=bool", "--get", name).output.strip() == b"true"

@@ -1,7 +1,7 @@
-"""One commit per turn on the own branch of a worktree that prong made.
+"""One commit per turn on the branch of a worktree that prong created.
 
-What is committed is what the turn's snapshot saw. Unlike the snapshot it is made for others to
-read, so files go through the user's filters, as with `git add`, and the user is the author.
+A commit contains what the turn's snapshot captured. Unlike a snapshot it is meant for others, so
+files go through the user's filters, as with `git add`, and the user is the author.
 """
 
 import os
@@ -33,27 +33,26 @@ _PAUSE = 0.05
 
 @dataclass(frozen=True)
 class TurnCommit:
-    """The commit of a turn, or why there is none; both when it is made but not all is well."""
+    """The commit of a turn, or the reason for none; both if it was made with a problem."""
 
     commit: str | None
     reason: str | None = None
 
 
 def commit_turn(snapshot: Snapshot, prompt: str, number: int | None = None) -> TurnCommit:
-    """Commit on the branch what the worktree of the snapshot had at the end of the turn.
+    """Commit the worktree of a snapshot, as it was at the end of the turn, on its branch.
 
-    Nothing happens while the agent or the user is in the middle of something, on another branch,
-    or when nothing changed. `number`: of the turn, for a hook that took the snapshot may not have
-    known it.
+    Does nothing if a merge or the like is in progress, another branch is checked out, or nothing
+    changed. `number`: that of the turn, which the hook that took the snapshot may not have known.
     """
     if number is not None:
         snapshot = snapshot._replace(number=number)
     worktree = record.read(snapshot.repo)
     entry = entry_of(worktree.path)
     git = Git(worktree.path)
-    for name, what in UNDER_WAY.items():
+    for name, operation in UNDER_WAY.items():
         if (entry / name).exists():
-            return TurnCommit(None, f"{what} is under way")
+            return TurnCommit(None, f"{operation} is under way")
     if snapshot.staged_tree is None:
         return TurnCommit(None, "a merge conflict is not resolved")
     ref = f"refs/heads/{worktree.branch}"
@@ -68,9 +67,9 @@ def commit_turn(snapshot: Snapshot, prompt: str, number: int | None = None) -> T
     if tree == head_tree:
         return TurnCommit(None, "nothing changed")
     commit = _commit(git, tree, head, _message(snapshot, prompt))
-    moved = f"create {ref}\0{commit}\0" if head is None else f"update {ref}\0{commit}\0{head}\0"
-    words = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", _which(snapshot))
-    if not git.ask(*words, stdin=os.fsencode(moved)).ok:
+    update = f"create {ref}\0{commit}\0" if head is None else f"update {ref}\0{commit}\0{head}\0"
+    command = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", _which(snapshot))
+    if not git.ask(*command, stdin=os.fsencode(update)).ok:
         return TurnCommit(None, "another process committed at the same time")
     return TurnCommit(commit, _stage(git, commit))
 
@@ -84,76 +83,76 @@ class _Entry(NamedTuple):
 
 
 def _tree(entry: Path, head: str | None, taken: str) -> str:
-    """The head's tree with what differs in the snapshot's, as git would add it.
+    """Write the head's tree with the changes of the snapshot, as git would add them.
 
-    The worktree may have changed since. So the files of the snapshot are laid out elsewhere, where
-    git adds them from.
+    The worktree may have changed since. So the files of the snapshot are written to a temporary
+    folder, from which git adds them.
     """
     with TemporaryDirectory(prefix="prong-commit-", dir=entry) as name:
         index, files = Path(name) / "index", Path(name) / "files"
         files.mkdir()
         with suppress(FileNotFoundError):
             copyfile(entry / "index", index)
-        where = (f"--git-dir={entry}", f"--work-tree={files}")
-        private = Git(files, *where, index=index, filters=True)
+        locations = (f"--git-dir={entry}", f"--work-tree={files}")
+        private = Git(files, *locations, index=index, filters=True)
         hidden = private.run("ls-files", "-z", "-v").split(b"\0")
-        left = {line[2:] for line in hidden if line and (line[:1] == b"S" or line[:1].islower())}
+        kept = {line[2:] for line in hidden if line and (line[:1] == b"S" or line[:1].islower())}
         private.run("read-tree", *(("-i", "-m", head) if head else ("--empty",)))
-        gone, present = _differing(private, head, taken)
-        _lay_out(private, files, [one for one in present if one.mode != _SUBMODULE])
-        # What is gone goes first: a folder may have become a file, or a link.
-        added = [one.name for one in present if one.mode != _SUBMODULE]
-        for words, names in (("--force-remove",), gone), (("--add",), added):
-            stdin = b"".join(name + b"\0" for name in names if name not in left)
-            private.run("update-index", "-z", *words, "--stdin", stdin=stdin)
-        inner = [one for one in present if one.mode == _SUBMODULE]
-        lines = b"".join(b"%s %s\t%s\0" % one for one in inner)
+        deleted, present = _differing(private, head, taken)
+        _lay_out(private, files, [change for change in present if change.mode != _SUBMODULE])
+        # Deletions first: a folder may have become a file or a link.
+        added = [change.name for change in present if change.mode != _SUBMODULE]
+        for options, names in (("--force-remove",), deleted), (("--add",), added):
+            stdin = b"".join(name + b"\0" for name in names if name not in kept)
+            private.run("update-index", "-z", *options, "--stdin", stdin=stdin)
+        inner = [change for change in present if change.mode == _SUBMODULE]
+        lines = b"".join(b"%s %s\t%s\0" % change for change in inner)
         private.run("update-index", "-z", "--index-info", stdin=lines)
         return private.run("write-tree").decode().strip()
 
 
 def _lay_out(git: Git, folder: Path, entries: Sequence[_Entry]) -> None:
-    """Write files as the snapshot has them, byte for byte."""
-    asked = b"".join(one.object + b"\n" for one in entries)
-    blobs = git.run("cat-file", "--batch", stdin=asked)
-    at = 0
-    for one in entries:
-        begin = blobs.index(b"\n", at) + 1
-        at = begin + int(blobs[at:begin].split()[2])
-        content = blobs[begin:at]
-        at += 1
-        path = folder / os.fsdecode(one.name)
+    """Write files byte for byte as in the snapshot."""
+    stdin = b"".join(entry.object + b"\n" for entry in entries)
+    blobs = git.run("cat-file", "--batch", stdin=stdin)
+    position = 0
+    for entry in entries:
+        begin = blobs.index(b"\n", position) + 1
+        position = begin + int(blobs[position:begin].split()[2])
+        content = blobs[begin:position]
+        position += 1
+        path = folder / os.fsdecode(entry.name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        if one.mode == _LINK:
+        if entry.mode == _LINK:
             path.symlink_to(os.fsdecode(content))
         else:
             path.write_bytes(content)
-            path.chmod(0o755 if one.mode == _PROGRAM else 0o644)
+            path.chmod(0o755 if entry.mode == _PROGRAM else 0o644)
 
 
 def _differing(git: Git, head: str | None, taken: str) -> tuple[list[bytes], list[_Entry]]:
-    """What is gone and what is new or changed; not a repository inside that was never added."""
-    gone: list[bytes] = []
+    """Return deleted names and changed entries, without nested repositories never added."""
+    deleted: list[bytes] = []
     present: list[_Entry] = []
     if head is None:
         for line in git.run("ls-tree", "-r", "-z", taken).split(b"\0")[:-1]:
-            about, _, name = line.partition(b"\t")
-            mode, _, blob = about.split(b" ")
+            entry, _, name = line.partition(b"\t")
+            mode, _, blob = entry.split(b" ")
             if mode != _SUBMODULE:
                 present.append(_Entry(mode, blob, name))
-        return gone, present
+        return deleted, present
     fields = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", head, taken).split(b"\0")
-    for about, name in zip(fields[::2], fields[1::2], strict=False):
-        old, new, _, blob, _ = about.lstrip(b":").split(b" ")
+    for entry, name in zip(fields[::2], fields[1::2], strict=False):
+        old, new, _, blob, _ = entry.lstrip(b":").split(b" ")
         if new == _NOTHING:
-            gone.append(name)
+            deleted.append(name)
         elif new != _SUBMODULE or old == _SUBMODULE:
             present.append(_Entry(new, blob, name))
-    return gone, present
+    return deleted, present
 
 
 def _commit(git: Git, tree: str, head: str | None, message: str) -> str:
-    """Written as it is stored: `git commit-tree` would take us for the author."""
+    """Write a raw commit object: `git commit-tree` would make prong the author."""
     now = datetime.now().astimezone()
     who = f"{_person(git)} {int(now.timestamp())} {now:%z}"
     parent = [] if head is None else [f"parent {head}"]
@@ -163,8 +162,8 @@ def _commit(git: Git, tree: str, head: str | None, message: str) -> str:
 
 
 def _person(git: Git) -> str:
-    """The user, where git knows of one."""
-    values = [git.ask("config", "--get", f"user.{what}").output for what in ("name", "email")]
+    """Return the identity of the user, if git knows one."""
+    values = [git.ask("config", "--get", f"user.{key}").output for key in ("name", "email")]
     name, email = (_plain(value.decode(errors="replace"), "<>") for value in values)
     return f"{name} <{email}>" if name and email else "prong <prong@localhost>"
 
@@ -190,13 +189,13 @@ def _which(snapshot: Snapshot) -> str:
 
 
 def _plain(text: str, without: str = "") -> str:
-    """One line that no terminal takes for a command."""
-    kept = (char if char.isprintable() and char not in without else " " for char in text)
-    return " ".join("".join(kept).split())
+    """Reduce text to one line that no terminal interprets as a command."""
+    chars = (char if char.isprintable() and char not in without else " " for char in text)
+    return " ".join("".join(chars).split())
 
 
 def _stage(git: Git, commit: str) -> str | None:
-    """What was committed is staged; what changed since then shows as changed."""
+    """Stage what was committed, so that only later changes show as changed."""
     answer = git.ask("read-tree", "-i", "-m", commit)
     for _ in range(_TRIES):
         if "index.lock" not in answer.complaint:

@@ -1,10 +1,9 @@
-"""Files of which git stores something else than what lies in the working tree: LFS, git-crypt.
+"""Files that git stores in another form than they have in the working tree: LFS, git-crypt.
 
-A snapshot has what git stores of them, as long as they were not changed. What lay in the working
-tree is copied from the source, where it still is so, and the content of an LFS file from where
-git-lfs keeps it. No filter is asked to make it: that may take long, ask for a password, or fetch
-things from far away. Of the copies git is to know that they are what it stores: for that the filter
-runs once over each, the other way.
+A snapshot has the stored form of unchanged files. Their content is copied from the source if it is
+still the same there, and for LFS files from the store of git-lfs. Filters are not run to produce
+it: that may take long, prompt for a password, or download things. The filter runs once over each
+copy in the other direction, so that git knows that the copy is unchanged.
 """
 
 import filecmp
@@ -23,13 +22,13 @@ _CONFIGURED = ("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(sm
 _CHANGED = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 _ATTRIBUTES = b".gitattributes\0"
 _ALIKE = 1 << 20
-"""Bytes. A larger file is not what git stores instead of it."""
+"""Bytes. A larger file is not a stored form."""
 _NAMED = 5
-"""This many files are named."""
+"""Maximum number of files named in a warning."""
 
 
 def bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str, ...]:
-    """Returns warnings. `listing` has the names of all files in the index."""
+    """Restore filtered files. Returns warnings. `listing`: the names of all files in the index."""
     if _ATTRIBUTES not in listing:
         return ()
     git, source = Git(path, filters=True), Git(snapshot.repo)
@@ -38,22 +37,22 @@ def bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str,
         return ()
     tracked = git.run("ls-files", "-z")
     fields = git.run("check-attr", "-z", "--stdin", "filter", stdin=tracked).split(b"\0")
-    wanted = {
+    filtered_names = {
         name for name, value in zip(fields[::3], fields[2::3], strict=False) if value in filters
     }
     captured = git.run(*_CHANGED, snapshot.staged_tree, snapshot.tree).split(b"\0")
-    wanted -= {*captured}
-    if not wanted:
+    filtered_names -= {*captured}
+    if not filtered_names:
         return ()
     same = _staged(git) & _staged(source)
     differing = source.ask("diff-files", "-z", "--name-only", LEFT_OUT).output.split(b"\0")[:-1]
     dirty = {*differing} - filtered.unchanged(source, os.fsencode(snapshot.repo), differing)
-    at_hand = {line.partition(b"\t")[2] for line in same} - dirty
+    available = {line.partition(b"\t")[2] for line in same} - dirty
     missing: list[str] = []
     copied: set[bytes] = set()
     store = lfs.store_of(git, common_of(path) or path)
-    for name in map(os.fsdecode, sorted(wanted)):
-        if os.fsencode(name) not in at_hand:
+    for name in map(os.fsdecode, sorted(filtered_names)):
+        if os.fsencode(name) not in available:
             if _check_out(store, path / name):
                 copied.add(os.fsencode(name))
             else:
@@ -72,7 +71,7 @@ def bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str,
 
 
 def _check_out(store: Path, target: Path) -> bool:
-    """Replace an LFS pointer by the content that the repository has."""
+    """Replace an LFS pointer by its content, if the repository has it."""
     if target.is_symlink() or not target.is_file() or target.stat().st_size > _ALIKE:
         return False
     pointer = lfs.read_pointer(target.name, target.read_bytes())
@@ -81,10 +80,10 @@ def _check_out(store: Path, target: Path) -> bool:
 
 
 def _forget_sizes(git: Git, path: Path, names: set[bytes]) -> None:
-    """Let git, and the next snapshot, know that these files are not changed.
+    """Make git, and the next snapshot, recognize these files as unchanged.
 
-    Git takes a file of another size for changed. So it must forget the size, and look: at these
-    only, for a filter may see changes in the others, which are what git stores.
+    Git considers a file of another size changed, so it must forget the size and look again: at
+    these files only, since a filter may see changes in the others, which are in stored form.
     """
     lines = [line for line in _staged(git) if line.partition(b"\t")[2] in names]
     entries = b"".join(line + b"\0" for line in lines)
@@ -96,7 +95,7 @@ def _forget_sizes(git: Git, path: Path, names: set[bytes]) -> None:
 
 
 def _filter(setting: bytes) -> bytes:
-    """`filter.lfs.smudge` -> `lfs`."""
+    """Return the name of a filter: `filter.lfs.smudge` -> `lfs`."""
     return setting.split(b".", 1)[1].rpartition(b".")[0]
 
 
@@ -106,7 +105,7 @@ def _staged(git: Git) -> set[bytes]:
 
 def _is_same(source: Path, target: Path) -> bool:
     if source.is_symlink() or not source.is_file() or not target.is_file():
-        return True  # nothing that a filter made
+        return True  # no output of a filter
     size = source.stat().st_size
     same_size = size == target.stat().st_size and size < _ALIKE
     return same_size and filecmp.cmp(source, target, shallow=False)

@@ -1,9 +1,9 @@
-"""What the making of a worktree is about to do, on the disk before it is done, to be taken back.
+"""Journals of creating and removing worktrees, by which unfinished steps are undone.
 
-A journal lies in the managed root while a worktree is made or removed, locked by whoever is at it.
-`sweep` takes back what a killed process left, but no work of somebody who went on in there. Nothing
-outside the managed root is ever deleted but what a journal names: a worktree's entry in its
-repository, a branch that nobody used, and the snapshot that was taken for the worktree alone.
+Each step is written to disk before it is done. A journal is in the managed root while a worktree is
+created or removed, and its process holds a lock on it. `sweep` undoes what a killed process left,
+but no work that somebody did there. Outside the managed root, only what a journal names is deleted:
+a worktree's entry in its repository, an unused branch, and a snapshot taken for the worktree alone.
 """
 
 import errno
@@ -31,13 +31,13 @@ PRIVATE = ".prong"
 """The folder in the managed root for journals and for what is being deleted."""
 _DELETIONS = 20
 _PATIENCE = 30.0
-"""Seconds that are waited for another prong."""
+"""Seconds to wait for another prong."""
 _ABANDONED = 10.0
-"""Seconds after which an entry without content belongs to nobody."""
+"""Seconds after which an empty entry counts as abandoned."""
 
 
 class Undo:
-    """Records steps; takes them back when the `with` block fails."""
+    """A journal of steps that are undone if the `with` block fails."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -50,7 +50,7 @@ class Undo:
         return self
 
     def open(self) -> None:
-        """Begin the journal; raises `External` where that is not possible."""
+        """Create the journal, or raise `External`."""
         try:
             private_dir(self.root)
             self._journal = Journal.create(private_dir(self.root / PRIVATE), self.token)
@@ -71,7 +71,7 @@ class Undo:
         try:
             self._end(error)
         except KeyboardInterrupt:
-            self._end(error)  # half of it would be left: once more, and then enough
+            self._end(error)  # do not stop halfway: try once more
             raise
         finally:
             self._journal.close()
@@ -83,42 +83,42 @@ class Undo:
                 _take_back(self.root, self.token, self._journal.entries)
             _forget(self.root, self.token)
         except (OSError, External) as again:
-            # The journal stays, for `sweep`.
+            # The journal stays for `sweep`.
             if error is None:
                 raise
             error.add_note(f"not everything could be taken back: {again}")
 
     def will(self, **entry: Any) -> None:
-        """Say what comes next, before it is done."""
+        """Record the next step before it is done."""
         assert self._journal is not None
         self._journal.write(**entry)
 
     def will_take(self, repo: Path, ref: str) -> None:
-        """Say that a snapshot is taken for this worktree alone."""
+        """Record that a snapshot is taken for this worktree alone."""
         self.will(ref=ref, repo=str(repo))
 
     def whole(self, path: Path) -> None:
-        """The worktree is as it should be. It stays when `keep` is said, or somebody uses it."""
+        """Record that a worktree is complete. It stays after `keep`, or if somebody uses it."""
         self.will(whole=str(path), at=time.time())
 
     def keep(self) -> None:
-        """Nothing is taken back any more."""
+        """Record that nothing is undone any more."""
         self.will(done=True)
 
     def make_folders(self, folder: Path) -> None:
-        """Make a folder in the managed root, with those above it."""
+        """Create a folder in the managed root, with its parents."""
         inside(self.root, folder / "x")
         missing = [path for path in (folder, *folder.parents) if not path.exists()]
         for path in reversed(missing):
             self.will(folder=str(path))
             step("make", path)
             path.mkdir(mode=0o700, exist_ok=True)
-        # A link on the way may lead out of the root: look again at what is there now.
+        # A link in the path may lead out of the root, so check what exists now.
         inside(self.root, folder / "x")
 
 
 def inside(root: Path, path: Path) -> Path:
-    """The same path without links above it; an error when it is not in the managed root."""
+    """Resolve links in a path's parents; raise `UsageError` if it is outside the managed root."""
     top = Path(os.path.realpath(root))
     real = Path(os.path.realpath(path.parent)) / path.name
     if ".." in path.parts or top not in real.parents or top / PRIVATE in (real, *real.parents):
@@ -129,17 +129,17 @@ def inside(root: Path, path: Path) -> Path:
 
 
 class Swept(NamedTuple):
-    """What became of what killed processes left."""
+    """What `sweep` did with the worktrees of killed processes."""
 
     removed: list[Path]
     kept: list[Path]
-    """Worktrees that belong to no session, but that somebody works in."""
+    """Worktrees without a session that contain somebody's work."""
 
 
 def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swept:
-    """Take back what killed processes left in the managed root.
+    """Undo what killed processes left in the managed root.
 
-    A worktree that was whole stays when it is used: only the word that it is done was missing.
+    A complete worktree that is used stays: only the final journal entry was missing.
     """
     swept = Swept([], [])
     for path in sorted((root / PRIVATE).glob("*.jsonl")):
@@ -148,8 +148,8 @@ def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swep
             continue
         try:
             whole = _whole(journal.entries)
-            if not any(is_used(each) for each in whole):
-                worked_in = [each for each, at in whole.items() if _has_work(each, at)]
+            if not any(is_used(top) for top in whole):
+                worked_in = [top for top, since in whole.items() if _has_work(top, since)]
                 swept.kept.extend(worked_in)
                 if not worked_in:
                     swept.removed.extend(_take_back(root, path.stem, journal.entries))
@@ -160,24 +160,24 @@ def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swep
 
 
 def _whole(entries: list[dict[str, Any]]) -> dict[Path, float]:
-    """The worktrees that are as they should be, but not known to stay; and since when."""
+    """Map worktrees that are complete, but not yet kept, to the time of completion."""
     if any("done" in entry for entry in entries):
         return {}
-    named = {Path(entry["whole"]): entry.get("at", 0.0) for entry in entries if "whole" in entry}
-    return {path: at for path, at in named.items() if path.is_dir()}
+    times = {Path(entry["whole"]): entry.get("at", 0.0) for entry in entries if "whole" in entry}
+    return {path: since for path, since in times.items() if path.is_dir()}
 
 
 def _has_work(path: Path, at: float) -> bool:
-    """Whether somebody did something in a worktree since then, or wants it to stay."""
+    """Tell whether somebody worked in a worktree since then, or locked it."""
     if not os.path.lexists(path / ".git"):
         return _is_touched(path, at)  # the copy of a folder without git
     try:
         worktree = record.read(path)
         work = state.work_in(worktree)
     except ProngError:
-        return True  # nobody knows
-    done = work.would_be_lost or work.in_snapshot or work.commits
-    return bool(done) or state.is_locked(worktree)
+        return True  # unknown, so assume that there is work
+    changes = work.would_be_lost or work.in_snapshot or work.commits
+    return bool(changes) or state.is_locked(worktree)
 
 
 def _is_touched(path: Path, at: float) -> bool:
@@ -188,44 +188,44 @@ def _is_touched(path: Path, at: float) -> bool:
             return False
         return any(_is_touched(inner, at) for inner in sorted(path.iterdir()))
     except OSError:
-        return True  # nobody knows
+        return True  # unknown, so assume that there is work
 
 
 def leftovers(root: Path) -> list[Path]:
-    """The journals of killed processes."""
-    found: list[Path] = []
+    """List the journals of killed processes."""
+    paths: list[Path] = []
     for path in sorted((root / PRIVATE).glob("*.jsonl")):
         journal = Journal.open(path)
         if journal is not None:
-            found.append(path)
+            paths.append(path)
             journal.close()
-    return found
+    return paths
 
 
 def under_way(root: Path) -> set[Path]:
-    """The worktrees that are being made or removed, by a living process or by a killed one."""
-    found: set[Path] = set()
+    """Return the worktrees that are being created or removed, even by a killed process."""
+    worktrees: set[Path] = set()
     for path in (root / PRIVATE).glob("*.jsonl"):
-        found |= {
-            Path(entry[what])
+        worktrees |= {
+            Path(entry[key])
             for entry in _entries_in(path)
-            for what in ("worktree", "copy", "removing")
-            if what in entry
+            for key in ("worktree", "copy", "removing")
+            if key in entry
         }
-    return found
+    return worktrees
 
 
 def _entries_in(path: Path) -> list[dict[str, Any]]:
-    """What a journal says, whoever holds it."""
+    """Read a journal without locking it."""
     try:
-        lines = read_regular(path).split(b"\n")[:-1]  # the last one may not be whole yet
+        lines = read_regular(path).split(b"\n")[:-1]  # the last line may be incomplete
         return [json.loads(line) for line in lines]
-    except (OSError, ValueError):  # it is gone by now
+    except (OSError, ValueError):  # it was deleted meanwhile
         return []
 
 
 def delete(root: Path, path: Path, token: str) -> None:
-    """Delete a folder in the managed root: moved out of sight as a whole, then piece by piece."""
+    """Delete a folder in the managed root: first move it away as a whole, then delete its files."""
     real = inside(root, path)
     if not os.path.lexists(real):
         return
@@ -233,26 +233,26 @@ def delete(root: Path, path: Path, token: str) -> None:
         step("remove", real)
         real.unlink()
         return
-    gone = root / PRIVATE / f"{token}-{secrets.token_hex(4)}"
+    trash = root / PRIVATE / f"{token}-{secrets.token_hex(4)}"
     step("move", real)
     try:
-        real.rename(gone)
+        real.rename(trash)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        gone = real  # another disk is mounted there
-    _delete(gone)
+        trash = real  # another disk is mounted there
+    _delete(trash)
 
 
 def _tidy(root: Path, path: Path) -> None:
-    """Remove the folder that the worktrees of a repository are in, after the last of them."""
+    """Remove the folder for the worktrees of a repository, if it is empty."""
     if path.parent != Path(os.path.realpath(root)):
         with suppress(OSError):  # others are in it
             path.parent.rmdir()
 
 
 def _delete(path: Path) -> None:
-    """A git that outlived its killed parent may still be writing: then once more."""
+    """Delete a folder; retry, since a git that outlived its parent may still write there."""
     for attempt in range(_DELETIONS):
         step("remove", path)
         try:
@@ -268,7 +268,7 @@ def _delete(path: Path) -> None:
 
 
 def _make_deletable(act: Callable[..., Any], path: str, failure: Any) -> None:
-    """Folders without write permission are common: Go's modules are such."""
+    """Make read-only folders writable, such as those of Go modules."""
     if isinstance(failure[1], FileNotFoundError):
         return
     if not isinstance(failure[1], PermissionError):
@@ -278,22 +278,22 @@ def _make_deletable(act: Callable[..., Any], path: str, failure: Any) -> None:
         with suppress(OSError):
             if not Path(folder).is_symlink():
                 Path(folder).chmod(stat.S_IRWXU)
-    if act is os.open or act is os.scandir:  # a folder that could not be looked into
+    if act is os.open or act is os.scandir:  # a folder that could not be read
         shutil.rmtree(path)
     else:
         act(path)
 
 
 def _forget(root: Path, token: str) -> None:
-    for gone in (root / PRIVATE).glob(f"{token}-*"):
-        _delete(gone)
+    for trash in (root / PRIVATE).glob(f"{token}-*"):
+        _delete(trash)
     path = root / PRIVATE / f"{token}.jsonl"
     step("remove", path)
     path.unlink(missing_ok=True)
 
 
 def _take_back(root: Path, token: str, entries: list[dict[str, Any]]) -> list[Path]:
-    """Undo in reverse. May be stopped anywhere and begun anew."""
+    """Undo steps in reverse order. Can be interrupted and repeated."""
     if any("done" in entry for entry in entries):
         return []
     removed: list[Path] = []
@@ -311,7 +311,7 @@ def _take_back(root: Path, token: str, entries: list[dict[str, Any]]) -> list[Pa
             _tidy(root, path)
             removed.append(path)
         elif "removing" in entry:
-            # Begun means done: what is left of it is in nobody's sight any more.
+            # A removal that began is completed: the rest is already out of sight.
             path = Path(entry["removing"])
             if not os.path.lexists(path):
                 forget_removed(root, token, entry)
@@ -333,16 +333,16 @@ def _take_back_entry(common: Path, path: Path, token: str, entry: dict[str, Any]
 
 
 def forget_removed(root: Path, token: str, entry: dict[str, Any]) -> str | None:
-    """Take a deleted worktree and those inside it off their repositories, as the journal says.
+    """Remove deleted worktrees, including nested ones, from their repositories.
 
-    The branch stays when something is on it. Returns its name then.
+    Returns the name of the branch if that stays because something is on it.
     """
-    kept = [_forget_part(token, *part) for part in entry["parts"]]
+    branches = [_forget_part(token, *part) for part in entry["parts"]]
     for common, *_ in entry["parts"]:
         if entry.get("snapshot") and Path(common).is_dir():
             refs.drop_snapshot(Path(common), entry["snapshot"])
     _tidy(root, Path(entry["removing"]))
-    return kept[-1]
+    return branches[-1]
 
 
 def _forget_part(token: str, common: str, path: str, branch: str, base: str | None) -> str | None:
@@ -355,9 +355,9 @@ def _forget_part(token: str, common: str, path: str, branch: str, base: str | No
 
 @contextmanager
 def alone(common: Path) -> Generator[None]:
-    """No other prong changes what this repository knows of its worktrees.
+    """Lock out other prongs that change a repository's list of worktrees.
 
-    Git fails when an entry vanishes that it is about to look at.
+    Git fails if an entry vanishes while it looks at it.
     """
     descriptor = os.open(common, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -368,7 +368,7 @@ def alone(common: Path) -> Generator[None]:
 
 
 def entries_of(common: Path) -> list[Path]:
-    """What a repository knows of its worktrees: one folder each."""
+    """List a repository's entries of worktrees, one folder each."""
     try:
         return sorted((common / "worktrees").iterdir())
     except OSError:
@@ -378,24 +378,24 @@ def entries_of(common: Path) -> list[Path]:
 def forget_entry(
     common: Path, path: Path, token: str, known: Collection[str] | None = None
 ) -> None:
-    """Remove a worktree's entry from its repository, which had others that are `known`."""
+    """Remove a worktree's entry from its repository. `known`: the names of older entries."""
     for entry in entries_of(common):
-        there = place_of(entry)
-        if there is None:
-            points = known is not None and entry.name not in known and _is_abandoned(entry)
+        place = place_of(entry)
+        if place is None:
+            matches = known is not None and entry.name not in known and _is_abandoned(entry)
         else:
-            points = there == path
-        if points:
+            matches = place == path
+        if matches:
             step("move", entry)
             entry.rename(common / f"prong-{token}-{entry.name}")
-    for gone in common.glob(f"prong-{token}-*"):
-        _delete(gone)
+    for trash in common.glob(f"prong-{token}-*"):
+        _delete(trash)
     with suppress(OSError):
         (common / "worktrees").rmdir()
 
 
 def _is_abandoned(entry: Path) -> bool:
-    """Git was killed before it wrote where the new worktree is; some other git may be at it now."""
+    """Tell whether git was killed before it wrote the path; a running git may still do so."""
     with suppress(OSError):
         return time.time() - entry.stat().st_mtime > _ABANDONED
     return False

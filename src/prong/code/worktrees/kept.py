@@ -1,4 +1,4 @@
-"""Which changes of a worktree the newest snapshot of its session has, too: these are not lost."""
+"""Changes of a worktree that are also in the newest snapshot of its session, thus not lost."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ _STAGED = ("diff-index", "--cached", "-z", "--name-only", "--no-renames")
 
 
 def in_snapshot(path: Path, session: str | None, names: Collection[str]) -> set[str]:
-    """Those of the changed files that are in the snapshot as they are here, staged or not."""
+    """Return the changed files that are in the snapshot in the same state, staged or not."""
     git = Git(path)
     snapshot = _newest(git, session) if names else None
     if snapshot is None or snapshot.staged_tree is None:
@@ -26,7 +26,7 @@ def in_snapshot(path: Path, session: str | None, names: Collection[str]) -> set[
 
 
 def staged_since(git: Git, tree: str) -> set[str]:
-    """The files that are staged otherwise than in this tree."""
+    """Return the files that are staged differently from this tree."""
     staged = git.run(*_STAGED, "--ita-invisible-in-index", tree)
     return {os.fsdecode(name) for name in staged.split(b"\0")[:-1]}
 
@@ -36,35 +36,35 @@ def _newest(git: Git, session: str | None) -> Snapshot | None:
     if not id_:
         return None
     prefix = message.session_refs(TurnKey(agent, id_, TurnKey.BASELINE))
-    found = refs.read(git, refs.ask(git, prefix).answer(), prefix, git.folder)
-    return found[-1] if found else None
+    snapshots = refs.read(git, refs.ask(git, prefix).answer(), prefix, git.folder)
+    return snapshots[-1] if snapshots else None
 
 
 def _kept_files(git: Git, tree: str, names: Collection[str]) -> set[str]:
-    there: dict[bytes, bytes] = {}
+    blobs: dict[bytes, bytes] = {}
     for line in git.run("ls-tree", "-r", "-z", tree).split(b"\0")[:-1]:
-        about, _, name = line.partition(b"\t")
-        mode, _, blob = about.split(b" ")
-        there[name] = mode + b" " + blob
+        entry, _, name = line.partition(b"\t")
+        mode, _, blob = entry.split(b" ")
+        blobs[name] = mode + b" " + blob
     limit = snapshot_limit()
     kept: set[str] = set()
     for name in names:
         full = os.fsencode(git.folder / name)
         if os.path.lexists(full + b"/.git"):
-            continue  # a repository: what it has is not told by its files
-        found = read(full, limit)
-        if isinstance(found, FileContent):
-            same = found.steady and there.get(os.fsencode(name)) == _entry(found, len(tree))
+            continue  # a repository, which its files do not fully describe
+        content = read(full, limit)
+        if isinstance(content, FileContent):
+            same = content.steady and blobs.get(os.fsencode(name)) == _entry(content, len(tree))
         else:
-            # Gone here and there. The files of a folder in its place are changes of their own.
-            same = found is None and os.fsencode(name) not in there
+            # Deleted in both. The files of a folder in its place are changes of their own.
+            same = content is None and os.fsencode(name) not in blobs
         if same:
             kept.add(name)
     return kept
 
 
 def _entry(found: FileContent, digits: int) -> bytes:
-    """Mode and name of a blob, as git would store it without filters."""
+    """Return mode and blob id, as git would store the file without filters."""
     digest = hashlib.sha1(usedforsecurity=False) if digits == _SHA1_DIGITS else hashlib.sha256()
     digest.update(b"blob %d\0" % len(found.data))
     digest.update(found.data)

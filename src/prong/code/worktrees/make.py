@@ -1,4 +1,4 @@
-"""The steps of making a worktree. Each is announced in the journal before it is done."""
+"""The steps of creating a worktree. Each is written to the journal before it is done."""
 
 import os
 from dataclasses import replace
@@ -26,8 +26,8 @@ _NEW = ("worktree", "add", "--quiet", "--no-checkout")
 
 
 def give_back(undo: Undo, snapshot: Snapshot, path: Path, branch: str) -> Worktree:
-    """Files, index and head as they were; the repositories inside as well."""
-    # A worktree begins at some commit; where there is none yet, the snapshot's will do.
+    """Create a worktree from a snapshot: files, index, head and nested repositories."""
+    # A worktree needs a commit; before the first one, that of the snapshot will do.
     worktree = add(undo, snapshot.repo, path, branch, snapshot.head, snapshot.commit)
     entry = entry_of(worktree.path)
     with Questions(snapshot) as questions:
@@ -37,19 +37,19 @@ def give_back(undo: Undo, snapshot: Snapshot, path: Path, branch: str) -> Worktr
         listing = questions.listing()
         warnings = write_index(snapshot, worktree.path, entry, questions.commit(), listing)
         warnings += bring_filtered(snapshot, worktree.path, listing)
-        given = state.given(worktree.path, snapshot, questions.changed())
-    worktree = replace(worktree, snapshot=snapshot.ref, given=given, warnings=warnings)
+        initial = state.given(worktree.path, snapshot, questions.changed())
+    worktree = replace(worktree, snapshot=snapshot.ref, given=initial, warnings=warnings)
     inner = {nested.path: nested.commit for nested in snapshot.nested}
     return _give_back_nested(undo, worktree, inner)
 
 
 def check_out(undo: Undo, repo: Path, path: Path, branch: str, commit: str) -> Worktree:
-    """The files of a commit, with the user's filters, as `git worktree add` writes them."""
+    """Create a worktree from a commit with the user's filters, like `git worktree add`."""
     worktree = add(undo, repo, path, branch, commit, commit)
     step("files", worktree.path)
     answer = Git(worktree.path, filters=True).ask("read-tree", "-u", "--reset", commit)
     if not answer.ok:
-        # A filter that is not installed, usually.
+        # Usually a filter that is not installed.
         entry = entry_of(worktree.path)
         write_files(worktree.common, entry, worktree.path, commit, commit)
         settle(entry / "index")
@@ -60,7 +60,7 @@ def check_out(undo: Undo, repo: Path, path: Path, branch: str, commit: str) -> W
 
 
 def add(undo: Undo, repo: Path, path: Path, branch: str, head: str | None, commit: str) -> Worktree:
-    """A worktree without files, on a new branch."""
+    """Create a worktree without files, on a new branch."""
     repository = Repository.find(repo)
     if repository is None:
         raise NotFound(f"{repo} is not a git repository", path=str(repo))
@@ -68,7 +68,7 @@ def add(undo: Undo, repo: Path, path: Path, branch: str, head: str | None, commi
     path = inside(undo.root, path)
     common = repository.common_dir
     with alone(common):
-        # What is announced is taken back when this fails, so nobody else may have it.
+        # Journaled steps are undone on failure, so nothing may belong to somebody else.
         refuse_taken(undo.root, path, common)
         _refuse(repository, path, branch, unborn=head is None)
         _add(undo, repository, path, branch, head, commit)
@@ -80,9 +80,9 @@ def _add(
 ) -> None:
     common, git = repository.common_dir, Git(repository.top)
     mark = f"prong: worktree {undo.token}"
-    known = [entry.name for entry in entries_of(common)]
+    existing = [entry.name for entry in entries_of(common)]
     undo.will(
-        worktree=str(path), common=str(common), known=known, branch=branch, head=head, mark=mark
+        worktree=str(path), common=str(common), known=existing, branch=branch, head=head, mark=mark
     )
     if head is None:
         step("worktree", path)
@@ -91,17 +91,17 @@ def _add(
         Git(path).run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
         return
     step("branch", common)
-    words = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", mark)
-    made = git.ask(*words, stdin=os.fsencode(f"create refs/heads/{branch}\0{head}\0"))
-    if not made.ok:
-        _explain(made.complaint, branch)
-        made.expect()
+    command = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", mark)
+    result = git.ask(*command, stdin=os.fsencode(f"create refs/heads/{branch}\0{head}\0"))
+    if not result.ok:
+        _explain(result.complaint, branch)
+        result.expect()
     step("worktree", path)
     git.run(*_NEW, str(path), branch)
 
 
 def _refuse(repository: Repository, path: Path, branch: str, *, unborn: bool) -> None:
-    """Say no before anything is done."""
+    """Raise an error before anything is done."""
     git = Git(repository.top)
     if branch.startswith("-"):
         raise _wrong_name(branch)
@@ -115,15 +115,15 @@ def _refuse(repository: Repository, path: Path, branch: str, *, unborn: bool) ->
 
 
 def refuse_taken(root: Path, path: Path, common: Path | None = None) -> None:
-    """Say no to a place that somebody else has, or is about to make or to take back."""
+    """Raise `Taken` for a path that exists, or that another process creates or removes."""
     places = [place_of(entry) for entry in entries_of(common)] if common else []
-    is_there = os.path.lexists(path) and not _is_empty_folder(path)
-    if is_there or path in places or path in under_way(root):
+    is_used = os.path.lexists(path) and not _is_empty_folder(path)
+    if is_used or path in places or path in under_way(root):
         raise Taken(f"{path} exists already", path=str(path))
 
 
 def refuse_among_files(path: Path, common: Path) -> None:
-    """Say no to a place in a working tree of the same repository, unless git ignores it there."""
+    """Raise `UsageError` for a path in a working tree of the repository, unless ignored there."""
     real = Path(os.path.realpath(path))
     common = Path(os.path.realpath(common))
     top = next((above for above in real.parents if os.path.lexists(above / ".git")), None)
@@ -144,7 +144,7 @@ def _explain(complaint: str, branch: str) -> None:
     if "already exists" in complaint:
         raise _taken(branch)
     if "cannot create" in complaint:
-        # Git keeps branches as files and folders: there is no `a/b` where there is an `a`.
+        # Git stores branches as files and folders: `a/b` cannot exist beside `a`.
         raise Taken(
             f"another branch is in the way of {branch}", hint="--branch NAME", branch=branch
         )
@@ -165,23 +165,23 @@ def _is_empty_folder(path: Path) -> bool:
 
 
 def _give_back_nested(undo: Undo, worktree: Worktree, captured: dict[str, str]) -> Worktree:
-    """Repositories inside become worktrees, too.
+    """Create worktrees of nested repositories.
 
-    Those that had changes have snapshots; a submodule without any is at the commit it should be.
+    Those with changes have snapshots; a submodule without any is checked out at its commit.
     """
     names: list[str] = []
     warnings: list[str] = []
     for name, commit in {**_submodules(worktree.path), **captured}.items():
-        source, there = worktree.repo / name, worktree.path / name
+        source, target = worktree.repo / name, worktree.path / name
         if name not in captured and not (source / ".git").exists():
-            continue  # it is empty in the source, too
+            continue  # also empty in the source
         try:
             snapshot = _read_snapshot(source, commit) if name in captured else None
             branch = _free_branch(source, worktree.branch)
             if snapshot is None:
-                inner = check_out(undo, source, there, branch, commit)
+                inner = check_out(undo, source, target, branch, commit)
             else:
-                inner = give_back(undo, snapshot, there, branch)
+                inner = give_back(undo, snapshot, target, branch)
         except ProngError as error:
             warnings.append(f"{name}, a repository of its own, is missing here: {error}")
             continue
@@ -192,27 +192,27 @@ def _give_back_nested(undo: Undo, worktree: Worktree, captured: dict[str, str]) 
 
 
 def _submodules(path: Path) -> dict[str, str]:
-    """Path -> commit. There are none where nothing says where they come from."""
+    """Map submodule paths to commits; empty without `.gitmodules`."""
     if not (path / ".gitmodules").is_file():
         return {}
-    found: dict[str, str] = {}
+    submodules: dict[str, str] = {}
     for line in Git(path).run("ls-files", "-z", "-s").split(b"\0"):
         if line.startswith(LINKED):
-            about, _, name = line.partition(b"\t")
-            found[os.fsdecode(name)] = about.split(b" ")[1].decode()
-    return found
+            entry, _, name = line.partition(b"\t")
+            submodules[os.fsdecode(name)] = entry.split(b" ")[1].decode()
+    return submodules
 
 
 def _read_snapshot(repo: Path, commit: str) -> Snapshot:
     content = Commit.read(repo, commit)
-    found = message.read(repo, commit, commit, content.tree, content.message)
-    if found is None:
+    snapshot = message.read(repo, commit, commit, content.tree, content.message)
+    if snapshot is None:
         raise NotFound(f"{commit} is not a snapshot")
-    return found
+    return snapshot
 
 
 def _free_branch(repo: Path, branch: str) -> str:
-    """Two repositories inside one worktree may share their branches."""
+    """Return a branch name that is free: two nested repositories may share their branches."""
     names = Git(repo).run("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads")
     taken = set(os.fsdecode(names).splitlines())
     numbered = (f"{branch}-{number}" for number in count(2))

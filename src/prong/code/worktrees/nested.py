@@ -1,7 +1,6 @@
-"""Repositories in the ignored folders of a worktree: git does not see them, nor what is new there.
+"""Unsaved work in repositories below ignored folders of a worktree, which git does not see.
 
-What a remote has of them is not lost with the worktree. Nor is what the source has: some were
-brought along from there.
+Work is saved if a remote has it, or the source, from which some of the repositories were copied.
 """
 
 import os
@@ -19,31 +18,31 @@ _IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--
 
 
 def repositories_with_work(worktree: Worktree) -> list[str]:
-    """Those with commits or changes that are nowhere else."""
+    """List repositories with commits or changes that exist nowhere else."""
     ignored = os.fsdecode(Git(worktree.path).run(*_IGNORED)).split("\0")
     folders = [worktree.path / name for name in ignored if name.endswith("/")]
-    found = [path.relative_to(worktree.path) for top in folders for path in _repositories(top)]
-    return [str(name) for name in found if _has_work(worktree.path / name, worktree.repo / name)]
+    names = [path.relative_to(worktree.path) for top in folders for path in _repositories(top)]
+    return [str(name) for name in names if _has_work(worktree.path / name, worktree.repo / name)]
 
 
 def _repositories(folder: Path) -> Iterator[Path]:
-    """In a folder and below; not inside of each other, and not behind links."""
+    """Yield repositories in a folder and below; not inside each other, nor behind links."""
     folders = [os.fspath(folder)]
     while folders:
-        above = folders.pop()
+        path = folders.pop()
         try:
-            with os.scandir(above) as entries:
-                inner = [one for one in entries if one.is_dir(follow_symlinks=False)]
+            with os.scandir(path) as entries:
+                inner = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
         except OSError:
-            continue  # gone meanwhile, or not ours to read
-        if _is_repository(Path(above)):
-            yield Path(above)
+            continue  # deleted meanwhile, or not readable
+        if _is_repository(Path(path)):
+            yield Path(path)
         else:
-            folders += [one.path for one in inner]
+            folders += [entry.path for entry in inner]
 
 
 def _is_repository(path: Path) -> bool:
-    """Packages come with all kinds of things that are called `.git`."""
+    """Check a `.git`: packages contain all kinds of files of that name."""
     if os.path.isdir(path / ".git"):  # noqa: PTH112 (a Path would not bear what it may not read)
         return os.path.lexists(path / ".git" / "HEAD")
     try:
@@ -60,18 +59,18 @@ def _has_work(path: Path, source: Path) -> bool:
             return True
         return _has_commits(git, path, source)
     except External:
-        return True  # git cannot look at it, so nobody knows
+        return True  # git cannot read it, so assume that there is work
 
 
 def _has_commits(git: Git, path: Path, source: Path) -> bool:
     if not (path / ".git").is_dir():
-        return has_loose_commits(git)  # a worktree: the commits of branches are elsewhere
-    # A tag may be of the remote as well.
-    kept = ("--remotes", "--tags") if git.run("remote") else ()
-    there = _tips(source) if _is_repository(source) else []
-    stdin = b"".join(b"^" + tip + b"\n" for tip in there)
-    words = ("rev-list", "--count", "--ignore-missing", "--stdin", "HEAD", "--branches")
-    return int(git.run(*words, "refs/stash", "--not", *kept, stdin=stdin)) > 0
+        return has_loose_commits(git)  # a worktree, whose branches are elsewhere
+    # A tag may come from the remote as well.
+    excluded = ("--remotes", "--tags") if git.run("remote") else ()
+    tips = _tips(source) if _is_repository(source) else []
+    stdin = b"".join(b"^" + tip + b"\n" for tip in tips)
+    command = ("rev-list", "--count", "--ignore-missing", "--stdin", "HEAD", "--branches")
+    return int(git.run(*command, "refs/stash", "--not", *excluded, stdin=stdin)) > 0
 
 
 def _tips(path: Path) -> list[bytes]:

@@ -1,7 +1,7 @@
-"""The branch of a worktree pushed to a remote, by a process of its own that nobody waits for.
+"""Push the branch of a worktree to a remote, in a background process.
 
-What fails is written down and tried again with the next turn: a push takes all that is not there
-yet. Nothing is ever forced: what the remote has and the branch has not is for a person to merge.
+A failure is recorded and retried with the next turn, whose push includes all missing commits.
+Nothing is ever forced: if the branch lacks commits of the remote, a person must merge them.
 """
 
 import json
@@ -25,18 +25,18 @@ from prong.files.regular import read_regular
 _RESULT = "prong-push.json"
 _LOCK = "prong-push.lock"
 _started: list[subprocess.Popen[bytes]] = []
-"""Nobody waits for them, but Python wants to be told of those that ended."""
+"""Kept so that Python can reap them when they end."""
 _PATIENCE = 300.0
-"""Seconds after which a push is given up."""
+"""Seconds after which a push is aborted."""
 _IDLE = re.compile(r"hint:|error: failed to push some refs")
-"""Lines of git that do not say why a push failed."""
+"""Lines of git's output that do not say why a push failed."""
 _CREDENTIALS = re.compile(r"(?<=//)[^/@\s]+@")
 _LONGEST = 1000
 
 
 @dataclass(frozen=True)
 class Push:
-    """How the last push ended."""
+    """The result of a push."""
 
     commit: str
     remote: str
@@ -45,7 +45,7 @@ class Push:
 
 
 def start(path: Path, remote: str) -> None:
-    """Begin to push; returns at once. Raises `NotFound` for a remote that git does not know."""
+    """Start a push in the background. Raises `NotFound` for an unknown remote."""
     tip = _tip(path)
     if remote not in os.fsdecode(Git(path).run("remote")).splitlines():
         message = f"unknown remote {remote}"
@@ -74,48 +74,48 @@ def last(path: Path) -> Push | None:
 
 
 def is_ahead(path: Path, remote: str) -> bool:
-    """Whether the branch has commits of its own that the remote, as far as is known, has not.
+    """Tell whether the branch has own commits that, as far as known, the remote lacks.
 
-    A push, by prong or by anybody else, moves the remote's branch as git knows it; where git is
-    told to follow no branches of the remote, the last push says it.
+    A push by anybody moves the remote-tracking branch. If git is configured to have none, the
+    last push decides.
     """
     tip = _tip(path)
     if tip is None:
         return False
-    before = last(path)
-    if before is not None and (before.commit, before.remote, before.failure) == (tip, remote, None):
+    prior = last(path)
+    if prior is not None and (prior.commit, prior.remote, prior.failure) == (tip, remote, None):
         return False
     worktree = worktree_record.read(path)
     git = Git(path)
-    there = f"refs/remotes/{remote}/{worktree.branch}"
-    known = [there] if git.ask("rev-parse", "--verify", "--quiet", there).ok else []
-    begun = [worktree.base] if worktree.base else []
-    words = ("rev-list", "--count", "--ignore-missing", tip, "--not", *begun, *known)
-    return int(git.run(*words)) > 0
+    tracking = f"refs/remotes/{remote}/{worktree.branch}"
+    pushed = [tracking] if git.ask("rev-parse", "--verify", "--quiet", tracking).ok else []
+    base = [worktree.base] if worktree.base else []
+    command = ("rev-list", "--count", "--ignore-missing", tip, "--not", *base, *pushed)
+    return int(git.run(*command)) > 0
 
 
 def failure(path: Path, remote: str) -> str | None:
-    """Why the branch is not in the remote; None when it is, or was never pushed."""
-    before = last(path)
-    if before is None or before.failure is None:
+    """Return why the branch is not on the remote; None if it is, or was never pushed."""
+    prior = last(path)
+    if prior is None or prior.failure is None:
         return None
-    with suppress(ProngError):  # the worktree is gone, or its repository
+    with suppress(ProngError):  # the worktree or its repository is gone
         if is_ahead(path, remote):
-            return before.failure
+            return prior.failure
     return None
 
 
 def push(path: Path, remote: str, patience: float = _PATIENCE) -> Push | None:
-    """Push and wait for it; None when another process is at it for too long."""
+    """Push and wait; None if another process pushes for too long."""
     with (entry_of(path) / _LOCK).open("wb") as lock:
-        # What came since another one began is not in its push.
+        # Commits made since another push began are not in it.
         if not locked(lock.fileno(), patience):
             return None
         tip = _tip(path)
         if tip is None:
             raise NotFound(f"{path} has no branch to push", path=str(path))
         ref = f"refs/heads/{worktree_record.read(path).branch}"
-        # As a push of the user: their hook may refuse it, and that of LFS sends its files first.
+        # As the user: their hook may refuse it, and the LFS hook uploads its files first.
         deadline = Deadline(patience)
         git = Git(path, deadline=deadline, as_user=True)
         answer = git.ask("push", "--quiet", "--porcelain", remote, f"{tip}:{ref}")
@@ -136,15 +136,15 @@ def _tip(path: Path) -> str | None:
 
 
 def _reason(answer: GitResult) -> str:
-    """What git says about it, in one line: `[rejected] (fetch first)`. Passwords are left out."""
+    """Summarize git's error in one line, as in `[rejected] (fetch first)`, without passwords."""
     refused = [
         line.rpartition("\t")[2]
         for line in answer.output.decode(errors="replace").splitlines()
         if line.startswith("!\t")
     ]
-    said = [line for line in answer.complaint.splitlines() if not _IDLE.match(line)]
-    plain = (" ".join(line.split()) for line in (*refused, *said))
-    text = "; ".join(line for line in plain if line) or f"git ended with status {answer.status}"
+    errors = [line for line in answer.complaint.splitlines() if not _IDLE.match(line)]
+    lines = (" ".join(line.split()) for line in (*refused, *errors))
+    text = "; ".join(line for line in lines if line) or f"git ended with status {answer.status}"
     return _CREDENTIALS.sub("", text)[:_LONGEST]
 
 

@@ -1,6 +1,6 @@
-"""What prong knows of a worktree that it made: kept in the worktree's entry in its repository.
+"""The record of a worktree that prong created, stored in the worktree's entry in its repository.
 
-There it ends with the worktree, and `git worktree move` does not lose it.
+There it is deleted with the worktree, and `git worktree move` does not lose it.
 """
 
 import json
@@ -19,67 +19,67 @@ _FILE = "prong.json"
 
 @dataclass(frozen=True)
 class Given:
-    """What a worktree had besides its commit when it was made from a snapshot."""
+    """What a worktree contained besides its commit when it was created from a snapshot."""
 
     commit: str
-    """The snapshot that has all of it."""
+    """The snapshot that contains all of it."""
     staged: str | None
-    """The staged tree; None in a merge conflict."""
+    """The staged tree; None during a merge conflict."""
     files: Mapping[str, tuple[int, int, int] | None]
-    """Mode, size and time of each; None where there was none."""
+    """Mode, size and time of each; None if it did not exist."""
 
 
 @dataclass(frozen=True)
 class Worktree:
-    """A linked worktree of somebody's repository, made by prong."""
+    """A linked worktree of a user's repository, created by prong."""
 
     path: Path
     repo: Path
-    """The working tree it was made from."""
+    """The working tree it was created from."""
     common: Path
-    """The repository itself: the folder with the objects and the branches."""
+    """The repository: the folder with objects and branches."""
     branch: str
-    """The branch that was made for it. Another one may be checked out by now."""
+    """The branch created for it. Another one may be checked out now."""
     base: str | None
-    """The commit that the branch began at; None where nothing was committed yet."""
+    """The commit that the branch started at; None before the first commit."""
     created: datetime
     snapshot: str | None = None
-    """The ref of the snapshot that it was made from."""
+    """The ref of the snapshot it was created from."""
     session: str | None = None
-    """The session that it was made for, as in `claude:60309e1e`; None while that is not there."""
+    """The session it was created for, as in `claude:60309e1e`; None until that exists."""
     nested: tuple[str, ...] = ()
-    """Repositories inside it that are worktrees, too, in the order they were made."""
+    """Nested repositories that are worktrees too, in order of creation."""
     given: Given | None = None
-    """None when it was clean when it was made."""
+    """None if it was created from a commit instead of a snapshot."""
     warnings: tuple[str, ...] = ()
 
 
 def entry_of(path: Path) -> Path:
-    """The folder in the repository that belongs to the worktree at `path`."""
+    """Return the folder in the repository that belongs to the worktree at `path`."""
     try:
         content = (path / ".git").read_bytes()
     except OSError:
         raise NotFound(f"{path} is not a worktree", path=str(path)) from None
     if not content.startswith(b"gitdir: "):
         raise NotFound(f"{path} is not a worktree", path=str(path))
-    found = Path(os.fsdecode(content.removeprefix(b"gitdir: ").rstrip(b"\n")))
-    return Path(os.path.normpath(path / found))
+    git_dir = Path(os.fsdecode(content.removeprefix(b"gitdir: ").rstrip(b"\n")))
+    return Path(os.path.normpath(path / git_dir))
 
 
 def place_of(entry: Path) -> Path | None:
-    """Where the repository believes that the worktree of an entry is."""
+    """Return where the repository believes the worktree of an entry is."""
     try:
         git = os.fsdecode((entry / "gitdir").read_bytes().rstrip(b"\n"))
     except OSError:
         return None
-    # Newer versions of git can be told to write it relative to the entry.
+    # Newer versions of git can write it relative to the entry.
     return Path(os.path.normpath(entry / git)).parent if git else None
 
 
 def common_of(folder: Path) -> Path | None:
-    """The repository that a folder is in: the folder with its objects. Git is not asked.
+    """Find the repository of a folder, as the folder with its objects, without running git.
 
-    None where there is none, or none that is easily found.
+    None if there is none, or none that is easily found.
     """
     for above in (folder, *folder.parents):
         git = above / ".git"
@@ -93,7 +93,7 @@ def common_of(folder: Path) -> Path | None:
 def _common_behind(top: Path) -> Path | None:
     try:
         entry = entry_of(top)
-        if not (entry / "commondir").is_file():  # a submodule has a folder of its own
+        if not (entry / "commondir").is_file():  # a submodule has its own folder
             return Path(os.path.realpath(entry)) if entry.is_dir() else None
         shared = os.fsdecode((entry / "commondir").read_bytes().rstrip(b"\n"))
     except (OSError, NotFound):
@@ -122,18 +122,18 @@ def write(worktree: Worktree) -> None:
 
 
 def read(path: Path) -> Worktree:
-    """Raises `NotFound` when it is no worktree, or not one that prong made."""
+    """Read the record; raise `NotFound` if this is no worktree created by prong."""
     entry = entry_of(path)
-    there = place_of(entry)
-    # Somebody may have moved it by hand, and then git does not know it yet.
-    known = there is not None and os.path.lexists(there / ".git")
-    if there is not None and known and os.path.realpath(there) != os.path.realpath(path):
-        raise NotFound(f"{path} is a copy of the worktree {there}", path=str(path))
+    place = place_of(entry)
+    # After a manual move, git does not know the new path yet.
+    is_place_used = place is not None and os.path.lexists(place / ".git")
+    if place is not None and is_place_used and os.path.realpath(place) != os.path.realpath(path):
+        raise NotFound(f"{path} is a copy of the worktree {place}", path=str(path))
     return read_entry(entry, path)
 
 
 def read_entry(entry: Path, path: Path) -> Worktree:
-    """The same of a worktree whose folder may be gone."""
+    """Read the record of a worktree whose folder may be gone."""
     try:
         decoded: Any = json.loads(read_regular(entry / _FILE))
         record = cast(dict[str, Any], decoded)
@@ -158,4 +158,4 @@ def _given(record: list[Any] | None) -> Given | None:
     if record is None:
         return None
     commit, staged, files = record
-    return Given(commit, staged, {name: found and (*found,) for name, found in files.items()})
+    return Given(commit, staged, {name: status and (*status,) for name, status in files.items()})

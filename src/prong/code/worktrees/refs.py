@@ -1,4 +1,4 @@
-"""The branches and snapshots that a worktree brings along, and when they may go with it."""
+"""Branches and snapshots created for a worktree, and when they may be deleted with it."""
 
 import os
 from pathlib import Path
@@ -9,22 +9,22 @@ from prong.code.worktrees.snapshot_tree import Commit
 from prong.model.code import TurnKey
 
 _OURS = "prong"
-"""Stands where the agent does in the name of a snapshot that is of no turn."""
+"""Replaces the agent in the name of a snapshot that belongs to no turn."""
 _BRANCH = "--format=%(objectname)%00%(upstream)%00%(worktreepath)"
 
 
 def drop_unused_branch(common: Path, branch: str, base: str | None) -> str | None:
-    """Delete the branch of a removed worktree; its name comes back when it stays.
+    """Delete the branch of a removed worktree if it is unused; return its name if it stays.
 
-    It goes when nothing is on it that is not on another branch, a remote one, or under a tag. It
-    stays as well when it is checked out somewhere else, or follows another one: somebody uses it.
+    A branch is used if it has commits that are on no other branch, remote branch or tag, if it is
+    checked out elsewhere, or if it tracks another branch.
     """
     git = Git(common)
     name = f"refs/heads/{branch}"
-    found = git.run("for-each-ref", _BRANCH, name).removesuffix(b"\n")
-    if not found:
+    output = git.run("for-each-ref", _BRANCH, name).removesuffix(b"\n")
+    if not output:
         return None
-    tip, upstream, checked_out = os.fsdecode(found).split("\0")
+    tip, upstream, checked_out = os.fsdecode(output).split("\0")
     if upstream or checked_out or own_commits(git, [name], {branch}, base):
         return branch
     deletion = os.fsencode(f"delete {name}\0{tip}\0")
@@ -32,26 +32,26 @@ def drop_unused_branch(common: Path, branch: str, base: str | None) -> str | Non
 
 
 def own_commits(git: Git, tips: list[str], branches: set[str], base: str | None) -> int:
-    """How many commits lead to these tips, and are on no other branches than these.
+    """Count commits that lead to these tips and are only on these branches.
 
-    Those that were there before do not count: `base` is where the branches began.
+    Commits before `base`, where the branches began, do not count.
     """
     own = [f"--exclude={branch}" for branch in sorted(branches)]
-    begun = () if base is None else (base,)
-    others = (*own, "--branches", "--remotes", "--tags", *begun)
-    # What is not there, before the first commit or by now, counts as nothing.
+    excluded = () if base is None else (base,)
+    others = (*own, "--branches", "--remotes", "--tags", *excluded)
+    # `--ignore-missing`: refs may not exist, before the first commit or by now.
     return int(git.run("rev-list", "--count", "--ignore-missing", *tips, "--not", *others))
 
 
 def has_loose_commits(git: Git) -> bool:
-    """Commits made on no branch: nothing else leads to them."""
+    """Tell whether a detached head has commits that no ref leads to."""
     if git.ask("symbolic-ref", "--quiet", "HEAD").ok:
         return False
     return not git.run("for-each-ref", "--count=1", "--contains=HEAD", "--format=%(refname)")
 
 
 def drop_new_branch(common: Path, branch: str, head: str, mark: str) -> bool:
-    """Delete a branch that is where it was made, by whoever left that mark in its log."""
+    """Delete a branch that did not move since prong created it and left `mark` in its log."""
     git = Git(common)
     log = git.ask("reflog", "show", "--format=%gs", f"refs/heads/{branch}", "--").output
     if log.decode(errors="replace").strip() != mark:
@@ -61,31 +61,31 @@ def drop_new_branch(common: Path, branch: str, head: str, mark: str) -> bool:
 
 
 def snapshot_for(worktree: str) -> TurnKey:
-    """The name of a snapshot that is taken for a worktree alone, and is that of no turn."""
+    """Return the key of a snapshot taken for a worktree alone, not for a turn."""
     return TurnKey(_OURS, worktree, "now")
 
 
 def is_for_a_worktree(ref: str) -> bool:
-    """Whether a snapshot was taken for a worktree alone."""
+    """Tell whether a snapshot was taken for a worktree alone."""
     return ref.startswith(f"{message.REFS}{_OURS}/")
 
 
 def has_snapshot(git: Git, commit: str) -> bool:
-    """Whether a snapshot is kept: people may delete them. A later one may lead to it as well."""
-    words = ("for-each-ref", "--count=1", "--format=%(refname)")
-    ways = (f"--points-at={commit}", f"--contains={commit}")  # the second one takes longer
-    return any(git.ask(*words, way, message.REFS).output for way in ways)
+    """Tell whether a snapshot still exists, or a later one leads to it."""
+    command = ("for-each-ref", "--count=1", "--format=%(refname)")
+    conditions = (f"--points-at={commit}", f"--contains={commit}")  # the second one is slower
+    return any(git.ask(*command, condition, message.REFS).output for condition in conditions)
 
 
 def is_kept_elsewhere(common: Path, ref: str) -> bool:
-    """Whether a turn's snapshot, or the commit beneath, has all that a snapshot has."""
+    """Tell whether a snapshot of a turn, or the head, contains all of a snapshot."""
     git = Git(common)
-    found = refs.read(git, refs.ask(git, message.REFS).answer(), message.REFS, common)
-    own = next((one for one in found if one.ref == ref), None)
+    snapshots = refs.read(git, refs.ask(git, message.REFS).answer(), message.REFS, common)
+    own = next((snapshot for snapshot in snapshots if snapshot.ref == ref), None)
     if own is None or own.nested:
         return False
-    turns = [one for one in found if not is_for_a_worktree(one.ref)]
-    kept = {(one.tree, one.staged_tree) for one in turns}
+    turns = [snapshot for snapshot in snapshots if not is_for_a_worktree(snapshot.ref)]
+    kept = {(snapshot.tree, snapshot.staged_tree) for snapshot in turns}
     if own.head is not None:
         tree = git.run("rev-parse", f"{own.head}^{{tree}}").decode().strip()
         kept.add((tree, tree))
@@ -93,9 +93,9 @@ def is_kept_elsewhere(common: Path, ref: str) -> bool:
 
 
 def drop_snapshot(repo: Path, ref: str) -> None:
-    """Forget a snapshot, with those of the repositories inside that were taken with it."""
+    """Delete a snapshot, with those of nested repositories that were taken with it."""
     git = Git(repo)
-    # Inside, a name that tells which repository it is stands behind that of the outer one.
+    # Refs of nested repositories have the ref of the outer one as prefix.
     listed = git.ask("for-each-ref", "--format=%(refname) %(objectname)", ref.rpartition("/")[0])
     for line in os.fsdecode(listed.output).splitlines():
         name, commit = line.split(" ")

@@ -1,4 +1,4 @@
-"""What must be known of a snapshot to give it back: git finds out while it writes the files."""
+"""Queries about a snapshot that run while its files are written."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from prong.model.code import Snapshot
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit as it is stored: git would convert a message that it prints."""
+    """A commit in raw form: git would re-encode a message that it prints."""
 
     tree: str
     parents: tuple[str, ...]
@@ -30,17 +30,17 @@ class Commit:
 
 
 class Questions:
-    """Asked when the `with` block begins; each is answered once."""
+    """Git processes that start at once; each result can be read once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         git = Git(snapshot.repo)
         self._commit = git.start("cat-file", "commit", snapshot.commit)
         self._listing = git.start("ls-files", "-z", "-v", "-c")
-        words = ("ls-tree", "-r", "-z", "--name-only")
+        command = ("ls-tree", "-r", "-z", "--name-only")
         if snapshot.head is not None:
-            words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", snapshot.head)
+            command = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", snapshot.head)
         trees = {snapshot.tree, snapshot.staged_tree or snapshot.tree}
-        self._changed = [git.start(*words, tree) for tree in trees]
+        self._changed = [git.start(*command, tree) for tree in trees]
 
     def __enter__(self) -> Self:
         return self
@@ -55,16 +55,16 @@ class Questions:
             running.kill()
 
     def commit(self) -> Commit:
-        """The snapshot itself."""
+        """Return the commit of the snapshot."""
         return Commit.parse(self._commit.answer().expect())
 
     def listing(self) -> bytes:
-        """The files of the source's index, with their marks."""
+        """Return the files in the source's index, with their flags."""
         return self._listing.answer().output
 
     def changed(self) -> set[bytes]:
-        """The names of what differs from the head, staged or not."""
-        found: set[bytes] = set()
+        """Return the names of files that differ from the head, staged or not."""
+        names: set[bytes] = set()
         for running in self._changed:
-            found.update(running.answer().expect().split(b"\0")[:-1])
-        return found
+            names.update(running.answer().expect().split(b"\0")[:-1])
+        return names

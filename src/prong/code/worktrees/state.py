@@ -1,4 +1,4 @@
-"""Whether work would be lost with a worktree, and how large it is."""
+"""The work in a worktree that would be lost with it, and its size on disk."""
 
 import os
 import time
@@ -26,29 +26,29 @@ UNDER_WAY = {
     "sequencer": "a cherry-pick or a revert",
     "BISECT_LOG": "a bisection",
 }
-"""Files in the entry of a worktree that say what git is in the middle of."""
+"""Files in the entry of a worktree that show which git operation is in progress."""
 
 
 def given(path: Path, snapshot: Snapshot, names: Collection[bytes]) -> Given:
-    """What a new worktree has besides its commit. As long as it is so, the snapshot has it, too."""
+    """Record what a new worktree has besides its commit, which its snapshot contains too."""
     files = {name: signature(path / name) for name in map(os.fsdecode, names)}
     return Given(snapshot.commit, snapshot.staged_tree, files)
 
 
 @dataclass(frozen=True)
 class WorktreeWork:
-    """What somebody did in a worktree since it was made."""
+    """What somebody did in a worktree since it was created."""
 
     files: tuple[str, ...] = ()
-    """Files that are in no commit and no snapshot as they are; those of nested ones as well."""
+    """Files whose state is in no commit and no snapshot, including those in nested worktrees."""
     in_snapshot: tuple[str, ...] = ()
-    """Files that were changed here, and are not committed: a snapshot of the session has them."""
+    """Files that were changed and not committed, but are in a snapshot of the session."""
     commits: int = 0
-    """Commits that are on no other branch, on no remote one and under no tag."""
+    """Commits that are on no other branch, remote branch or tag."""
     loose: bool = False
-    """Whether commits are on no branch at all: these would be lost."""
+    """Whether some commits are on no branch at all and would be lost."""
     under_way: str | None = None
-    """What git is in the middle of: a merge, a rebase."""
+    """The git operation in progress, such as a merge or rebase."""
 
     @property
     def would_be_lost(self) -> bool:
@@ -56,7 +56,7 @@ class WorktreeWork:
 
 
 def work_in(worktree: Worktree) -> WorktreeWork:
-    """All that was done in it, and in the worktrees inside it."""
+    """Collect the work in a worktree and in those nested in it."""
     files, kept = _changed_since(worktree, worktree.session)
     files += repositories_with_work(worktree)
     loose = has_loose_commits(Git(worktree.path))
@@ -67,11 +67,11 @@ def work_in(worktree: Worktree) -> WorktreeWork:
             inner = record.read(worktree.path / name)
         except NotFound:
             if os.path.lexists(worktree.path / name / ".git"):
-                files.append(name)  # something else is there by now
+                files.append(name)  # replaced by something else
             continue
-        found, safe = _changed_since(inner, worktree.session)
-        files += [f"{name}/{file}" for file in (*found, *repositories_with_work(inner))]
-        kept += [f"{name}/{file}" for file in safe]
+        changed, saved = _changed_since(inner, worktree.session)
+        files += [f"{name}/{file}" for file in (*changed, *repositories_with_work(inner))]
+        kept += [f"{name}/{file}" for file in saved]
         loose = loose or has_loose_commits(Git(inner.path))
         commits += _own_commits(inner)
         under_way = under_way or _under_way(inner)
@@ -79,12 +79,12 @@ def work_in(worktree: Worktree) -> WorktreeWork:
 
 
 def is_locked(worktree: Worktree) -> bool:
-    """Whether somebody said `git worktree lock`."""
+    """Tell whether the worktree is locked by `git worktree lock`."""
     return (entry_of(worktree.path) / "locked").exists()
 
 
 def _changed_since(worktree: Worktree, session: str | None) -> tuple[list[str], list[str]]:
-    """What is not committed, and not as it was given: what is only here, and what a snapshot has.
+    """Return uncommitted changes since creation: those only here, and those in a snapshot.
 
     The snapshot is the newest one of the session.
     """
@@ -99,7 +99,7 @@ def _not_as_given(worktree: Worktree, names: list[str]) -> list[str]:
     given, git = worktree.given, Git(worktree.path)
     if not names or given is None or given.staged is None or not has_snapshot(git, given.commit):
         return names
-    # A file may be the one that was given, and what is staged of it something else.
+    # The file may be unchanged while something else is staged.
     staged = staged_since(git, given.staged)
     return [
         name
@@ -112,11 +112,11 @@ def _not_as_given(worktree: Worktree, names: list[str]) -> list[str]:
 
 def _under_way(worktree: Worktree) -> str | None:
     entry = entry_of(worktree.path)
-    return next((what for name, what in UNDER_WAY.items() if (entry / name).exists()), None)
+    return next((label for name, label in UNDER_WAY.items() if (entry / name).exists()), None)
 
 
 def _own_commits(worktree: Worktree) -> int:
-    """Of its branch, and of the one that is checked out instead."""
+    """Count the commits of its branch, and of the one checked out instead."""
     git = Git(worktree.path)
     current = git.ask("symbolic-ref", "--quiet", "--short", "HEAD").output
     branches = {worktree.branch, os.fsdecode(current.removesuffix(b"\n"))} - {""}
@@ -124,9 +124,9 @@ def _own_commits(worktree: Worktree) -> int:
 
 
 def size(path: Path, until: float | None = None) -> int | None:
-    """Bytes on the disk below a folder; a link counts as a link.
+    """Return the disk usage of a folder in bytes, without following links.
 
-    None when it is not counted by then, on the monotonic clock.
+    None if it takes longer than `until`, on the monotonic clock.
     """
     total = 0
     folders = [os.fspath(path)]
@@ -140,5 +140,5 @@ def size(path: Path, until: float | None = None) -> int | None:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
         except OSError:
-            continue  # gone meanwhile, or not ours to read
+            continue  # deleted meanwhile, or not readable
     return total

@@ -1,4 +1,4 @@
-"""The worktrees that prong made: what becomes of each, and which of them can go."""
+"""The worktrees that prong created: their state, and which of them can be removed."""
 
 from __future__ import annotations
 
@@ -30,48 +30,48 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 8
 _PATIENCE = 2.0
-"""Seconds for counting sizes. What is not counted by then has none."""
+"""Seconds for measuring sizes. The rest stays unknown."""
 _YOUNG = timedelta(days=1)
-"""So long a fork without a session is taken for one that is about to be run."""
+"""How long a fork without a session counts as about to be run."""
 _FORCE = "--force"
 
 
 class WorktreeState(StrEnum):
-    """How far things are with a worktree."""
+    """The state of a worktree."""
 
     OPEN = "open"
-    """An agent has it open, at work or waiting for a prompt."""
+    """An agent has it open, working or waiting for a prompt."""
     NEW = "new"
-    """Its fork was not run yet."""
+    """Its fork has not run yet."""
     FINISHED = "finished"
     UNDER_WAY = "under way"
-    """It is being made or removed, or was when prong was killed."""
+    """It is being created or removed, or was when prong was killed."""
     MISSING = "missing"
-    """Its folder is gone; only its repository still knows of it."""
+    """Its folder is gone, but its repository still lists it."""
 
 
 class WorktreeStatus(Record, frozen=True):
-    """One worktree, and what is known of it."""
+    """A worktree and its state."""
 
     worktree: Worktree
     root: Path
-    """The managed root that it is in."""
+    """The managed root that contains it."""
     state: WorktreeState
     session: SessionRef | None = None
-    """The fork that it was made for; else the newest session that ran in it."""
+    """The fork it was created for; else the newest session that ran in it."""
     title: str = ""
     parent: ForkPoint | SessionRef | None = None
-    """What that was forked from."""
+    """What the session was forked from."""
     size: int | None = None
-    """Bytes on the disk; None when that was not counted in time."""
+    """Bytes on disk; None if not measured in time."""
     work: WorktreeWork = field(default_factory=WorktreeWork)
     locked: bool = False
     processes: tuple[int, ...] = ()
-    """Programs that run in it, whatever they are."""
+    """Ids of all processes that run in it."""
     problem: str | None = None
-    """Why nothing is known of what was done in it."""
+    """Why git could not determine the work in it."""
     remedy: str = _FORCE
-    """What helps against that."""
+    """A hint that solves the problem."""
 
     @property
     def name(self) -> str:
@@ -79,132 +79,134 @@ class WorktreeStatus(Record, frozen=True):
 
 
 class KeptWorktree(Record, frozen=True):
-    """A worktree that cannot go, and why."""
+    """A worktree that cannot be removed, and the reason."""
 
     worktree: WorktreeStatus
     error: ProngError
 
 
 class PrunePlan(Record, frozen=True):
-    """Which worktrees would go, and which would not."""
+    """Which worktrees would be removed, and which kept."""
 
     removed: tuple[WorktreeStatus, ...]
     kept: tuple[KeptWorktree, ...]
 
 
 def roots(app: App) -> list[Path]:
-    """The managed root, and the one that prong uses when nothing else is configured."""
+    """List the managed root, and the default one."""
     return list(dict.fromkeys((app.worktrees_root, paths.worktrees_dir())))
 
 
 def listed(app: App) -> list[WorktreeStatus]:
-    """All of them, oldest first."""
+    """List all worktrees, oldest first."""
     survey = _Survey(app)
     until = time.monotonic() + _PATIENCE
-    there = [(root, one) for root in roots(app) for one in worktrees.listed(root)]
+    existing = [(root, one) for root in roots(app) for one in worktrees.listed(root)]
     gone = [(root, one) for root in roots(app) for one in worktrees.missing(root, survey.folders())]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        looks = pool.map(_Look.at, [one for _, one in there], repeat(until))
-        found = [survey.status(*one, look) for one, look in zip(there, looks, strict=True)]
-    found += [survey.status(*one, _Look(is_there=False)) for one in gone]
-    return sorted(found, key=lambda one: one.worktree.created)
+        looks = pool.map(_Look.at, [one for _, one in existing], repeat(until))
+        statuses = [survey.status(*one, look) for one, look in zip(existing, looks, strict=True)]
+    statuses += [survey.status(*one, _Look(is_there=False)) for one in gone]
+    return sorted(statuses, key=lambda one: one.worktree.created)
 
 
 def is_used(app: App, path: Path) -> bool:
-    """Whether there is a session that ran, or is to run, in a worktree; or a worker's program."""
+    """Tell whether a session, or a worker with a pane or process, uses a worktree."""
     top = os.path.realpath(path)
-    workers = (one for one in app.workers.records.all() if one.pane or one.process)
-    if any(_in(os.path.realpath(one.workspace), top) for one in workers):
+    workers = (item for item in app.workers.records.all() if item.pane or item.process)
+    if any(_in(os.path.realpath(item.workspace), top) for item in workers):
         return True
-    return any(_in(one, top) for session in app.sessions() for one in _real_folders(session))
+    return any(_in(item, top) for session in app.sessions() for item in _real_folders(session))
 
 
 def plan_prune(app: App, names: Sequence[str], *, force: bool) -> PrunePlan:
-    """Those that are finished; or those that are named, and an error when one of them cannot go."""
+    """Choose the finished worktrees, or the named ones; raise if one of these cannot be removed."""
     everything = listed(app)
     chosen = [_named(everything, name) for name in dict.fromkeys(names)] if names else everything
     removed: list[WorktreeStatus] = []
     kept: list[KeptWorktree] = []
-    for one in chosen:
-        error = _objection(one, force=force)
-        if error is None and one.state is WorktreeState.NEW and not names:
-            error = Busy("its fork has not run yet", hint=f"prong worktrees prune {one.name}")
+    for status in chosen:
+        error = _objection(status, force=force)
+        if error is None and status.state is WorktreeState.NEW and not names:
+            error = Busy("its fork has not run yet", hint=f"prong worktrees prune {status.name}")
         if error is None:
-            removed.append(one)
+            removed.append(status)
         elif names:
             raise error
         else:
-            kept.append(KeptWorktree(one, error))
+            kept.append(KeptWorktree(status, error))
     return PrunePlan(tuple(removed), tuple(kept))
 
 
 def prune(app: App, worktree: WorktreeStatus, *, force: bool) -> str | None:
-    """Remove one, unless somebody has begun to use it meanwhile."""
-    found = worktree.worktree
-    now = _Survey(app).status(worktree.root, found, _Look.at(found, time.monotonic()))
-    error = _objection(now, force=force)
+    """Remove a worktree, unless it came into use meanwhile."""
+    recorded = worktree.worktree
+    status = _Survey(app).status(worktree.root, recorded, _Look.at(recorded, time.monotonic()))
+    error = _objection(status, force=force)
     if error is not None:
         raise error
-    app.capture.take_in()  # what hooks told names this folder
-    if now.state is WorktreeState.MISSING:
-        return worktrees.forget_missing(found, root=worktree.root)
-    return worktrees.remove(found, root=worktree.root, force=force)
+    app.capture.take_in()  # captured events may name this folder
+    if status.state is WorktreeState.MISSING:
+        return worktrees.forget_missing(recorded, root=worktree.root)
+    return worktrees.remove(recorded, root=worktree.root, force=force)
 
 
 def _named(everything: list[WorktreeStatus], name: str) -> WorktreeStatus:
-    """By its name, its branch, its path, or the beginning of its name."""
+    """Find a worktree by name, branch, path, or name prefix."""
     exact = [
-        one for one in everything if name in (one.name, one.worktree.branch, str(one.worktree.path))
+        status
+        for status in everything
+        if name in (status.name, status.worktree.branch, str(status.worktree.path))
     ]
-    fitting = exact or [one for one in everything if name and one.name.startswith(name)]
-    if not fitting:
+    matches = exact or [status for status in everything if name and status.name.startswith(name)]
+    if not matches:
         raise NotFound(f"no worktree named {name}", hint="prong worktrees")
-    if len(fitting) > 1:
-        hint = ", ".join(str(one.worktree.path) for one in fitting)
-        raise Ambiguous(f"{name} fits {len(fitting)} worktrees", hint=hint)
-    return fitting[0]
+    if len(matches) > 1:
+        hint = ", ".join(str(status.worktree.path) for status in matches)
+        raise Ambiguous(f"{name} fits {len(matches)} worktrees", hint=hint)
+    return matches[0]
 
 
 def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
-    """Why it cannot be removed. No force helps against an agent that has it open."""
-    where = {"path": str(one.worktree.path)}
+    """Return why a worktree cannot be removed. Force never overrides an agent's open session."""
+    details = {"path": str(one.worktree.path)}
     if one.state is WorktreeState.UNDER_WAY:
         return Busy(
             f"{one.name} is being created or removed",
             hint="if prong was killed: prong doctor --fix",
-            **where,
+            **details,
         )
     if one.state is WorktreeState.OPEN:
-        return Busy(f"an agent has {one.name} open", hint=f"end {one.session} first", **where)
+        return Busy(f"an agent has {one.name} open", hint=f"end {one.session} first", **details)
     if force or one.state is WorktreeState.MISSING:
         return None
     if one.processes:
-        return _in_use(one, where)
+        return _in_use(one, details)
     if one.locked:
         return Dirty(
-            f"{one.name} is locked", hint=f"git worktree unlock {one.worktree.path}", **where
+            f"{one.name} is locked", hint=f"git worktree unlock {one.worktree.path}", **details
         )
     if one.problem:
-        return Dirty(f"git cannot read {one.name}: {one.problem}", hint=one.remedy, **where)
+        return Dirty(f"git cannot read {one.name}: {one.problem}", hint=one.remedy, **details)
     if one.work.would_be_lost:
         return Dirty(
             f"{one.name} has changes that exist nowhere else",
             hint=f"commit them in {one.worktree.path}, or use --force",
-            **where,
+            **details,
         )
     return None
 
 
 def _in_use(one: WorktreeStatus, where: dict[str, str]) -> Busy:
     ours = set(processes.ancestors(os.getpid()))
-    some = ", ".join(f"{pid} (your shell)" if pid in ours else str(pid) for pid in one.processes)
+    pids = ", ".join(f"{pid} (your shell)" if pid in ours else str(pid) for pid in one.processes)
     first = "cd elsewhere" if ours.issuperset(one.processes) else "end it"
-    message = f"a program runs in {one.name}: process {some}"
+    message = f"a program runs in {one.name}: process {pids}"
     return Busy(message, hint=f"{first}, or use --force", **where)
 
 
 class _Look(Record, frozen=True):
-    """What the folder of a worktree tells."""
+    """The state of a worktree's folder."""
 
     is_there: bool = True
     size: int | None = None
@@ -215,7 +217,7 @@ class _Look(Record, frozen=True):
 
     @classmethod
     def at(cls, worktree: Worktree, until: float) -> _Look:
-        """Its size is counted until then."""
+        """Inspect a worktree; its size is measured until `until`."""
         if not os.path.lexists(worktree.path):
             return cls(is_there=False)
         size = worktree_state.size(worktree.path, until)
@@ -227,16 +229,18 @@ class _Look(Record, frozen=True):
 
 
 class _Survey:
-    """What is known of sessions and programs at one moment."""
+    """Sessions and processes at one moment."""
 
     def __init__(self, app: App) -> None:
         self._app = app
         self._sessions = {session.ref: session for session in app.sessions()}
-        self._places = {ref: _real_folders(one) for ref, one in self._sessions.items()}
+        self._places = {ref: _real_folders(item) for ref, item in self._sessions.items()}
         self._forks = {fork.child: fork for fork in app.recorded_forks()}
         self._under_way = {path for root in roots(app) for path in under_way(root)}
-        # None or empty where the system does not tell.
-        self._running = [(pid, one["cwd"]) for pid, one in processes.running("cwd") if one["cwd"]]
+        # Empty where the system does not report it.
+        self._running = [
+            (pid, item["cwd"]) for pid, item in processes.running("cwd") if item["cwd"]
+        ]
         self._headless = {
             os.path.realpath(worker.worktree)
             for worker in app.workers.records.all()
@@ -244,22 +248,22 @@ class _Survey:
         }
 
     def folders(self) -> list[Path]:
-        """Where sessions ran: their repositories may know of worktrees that are gone."""
-        known = {folder for folders in self._places.values() for folder in folders}
-        known |= {fork.parent_workspace for fork in self._forks.values() if fork.parent_workspace}
-        return [Path(folder) for folder in sorted(known)]
+        """List where sessions ran: their repositories may list worktrees that are gone."""
+        names = {folder for folders in self._places.values() for folder in folders}
+        names |= {fork.parent_workspace for fork in self._forks.values() if fork.parent_workspace}
+        return [Path(folder) for folder in sorted(names)]
 
     def status(self, root: Path, worktree: Worktree, look: _Look) -> WorktreeStatus:
         top = os.path.realpath(worktree.path)
-        here = [ref for ref, folders in self._places.items() if any(_in(f, top) for f in folders)]
+        refs = [ref for ref, folders in self._places.items() if any(_in(f, top) for f in folders)]
         own = _ref(worktree.session)
-        ref = own or (here[0] if here else None)
+        ref = own or (refs[0] if refs else None)
         session = self._sessions.get(ref) if ref else None
         fork = self._forks.get(ref) if ref else None
         return WorktreeStatus(
             worktree=worktree,
             root=root,
-            state=self._state(worktree, here, own, is_there=look.is_there),
+            state=self._state(worktree, refs, own, is_there=look.is_there),
             session=ref,
             title=session.title if session else "",
             parent=fork.parent if fork else session.parent if session else None,
@@ -281,7 +285,7 @@ class _Survey:
         if any(self._is_open(ref) for ref in {*here, *([own] if own else [])}):
             return WorktreeState.OPEN
         if os.path.realpath(worktree.path) in self._headless:
-            return WorktreeState.OPEN  # between two prompts it has no process
+            return WorktreeState.OPEN  # it has no process between two prompts
         if here:
             ran = any(_has_run(self._sessions[ref], self._forks.get(ref)) for ref in here)
         else:
@@ -292,7 +296,7 @@ class _Survey:
         store = self._app.stores.get(ref.agent)
         if not isinstance(store, HasActivity):
             return False
-        # One that was started, but not asked anything, may have no file yet.
+        # A session without a prompt may have no file yet.
         session = self._sessions.get(ref) or Session(ref, str(store.roots[0] / ref.id), "")
         return store.activity(session) is not Activity.CLOSED
 
@@ -306,7 +310,7 @@ def _in(folder: str, top: str) -> bool:
 
 
 def _has_run(session: Session, fork: Fork | None) -> bool:
-    """Whether it has a turn of its own; the first one of a seed is the seed."""
+    """Tell whether a session has a turn of its own; the first turn of a seed does not count."""
     seeded = fork is not None and fork.method is Method.SEED
     return session.turn_count - session.inherited > int(seeded)
 

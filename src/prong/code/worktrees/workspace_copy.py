@@ -1,8 +1,8 @@
-"""A workspace copied as it is into the managed root, for a clone of what runs there.
+"""Copy a workspace into the managed root, to clone the session that runs there.
 
-In a git repository that is a new worktree on a new branch, with the same head, index and files,
-and with all that git ignores. A folder without git is copied as it is, and the repositories in it
-with it. The source is only read, and a journal takes back what is not wanted or was killed.
+In a git repository the copy is a new worktree on a new branch, with the same head, index and files,
+including ignored ones. A folder without git is copied with the repositories in it. The source is
+only read, and a journal undoes copies that are not wanted or were interrupted.
 """
 
 import os
@@ -34,17 +34,17 @@ _IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--
 _CARRIED = ("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "SQUASH_MSG", "ORIG_HEAD")
 _HEADS = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 _FORGOTTEN = "git has forgotten why"
-"""How the warning ends that a worktree in conflict comes with."""
+"""The end of the warning for a worktree in conflict."""
 
 
 @dataclass(frozen=True)
 class WorkspaceCopy:
-    """The copy, of which the caller says whether it stays."""
+    """A copy. The caller decides whether it stays."""
 
     path: Path
-    """Its top."""
+    """The top of the copy."""
     folder: Path
-    """The place in it that the source folder has in its repository."""
+    """The counterpart of the source folder in the copy."""
     worktree: Worktree | None = None
     """None for the copy of a folder without git."""
     warnings: tuple[str, ...] = ()
@@ -60,10 +60,10 @@ def copy(
     brought: IgnoredFiles | None = None,
     limit: int = SNAPSHOT_LIMIT,
 ) -> WorkspaceCopy:
-    """Copy what a folder is in: its repository's working tree, or the folder itself.
+    """Copy the working tree that a folder is in, or the folder itself without git.
 
-    Without `ignored` files it has only those that every worktree gets: `brought`. Files larger
-    than the `limit` are copied beside git, which the others go through.
+    Without `ignored`, only the ignored files that every worktree gets are copied: `brought`. Files
+    above the `limit` are copied directly, the others through git.
     """
     real = Path(os.path.realpath(folder))
     if not real.is_dir():
@@ -90,13 +90,13 @@ def copy(
 
 
 def top_of(folder: Path) -> Path:
-    """What is copied of a folder: the working tree that it is in, or the folder itself."""
+    """Return what a copy contains: the folder's working tree, or the folder itself."""
     repository = Repository.find(folder) if folder.is_dir() else None
     return Path(os.path.realpath(repository.top if repository else folder))
 
 
 def _refuse_home(top: Path) -> None:
-    """Whoever runs an agent in there does not mean all that is in it."""
+    """Refuse the home folder: whoever runs an agent there does not mean all of it."""
     home = Path(os.path.realpath(Path.home()))
     if top in (home, *home.parents):
         raise UsageError(
@@ -121,7 +121,7 @@ def _copy_folder(source: Path, path: Path, undo: Undo) -> WorkspaceCopy:
 
 
 def _worktree(repo: Path, path: Path, undo: Undo, branch: str, limit: int) -> Worktree:
-    # A snapshot may outlive its worktree, whose name is free again then.
+    # A snapshot may outlive its worktree, whose name can then be reused.
     key = snapshot_for(f"{path.name}-{secrets.token_hex(4)}")
     undo.will_take(repo, ref_of(key))
     snapshot = snapshots.take(repo, key, limit=limit)
@@ -135,23 +135,23 @@ def _worktree(repo: Path, path: Path, undo: Undo, branch: str, limit: int) -> Wo
 def _complete(
     worktree: Worktree, inner: str, root: Path, *, ignored: bool, limit: int
 ) -> tuple[str, ...]:
-    """What is not in the snapshot of one repository: ignored files, large ones, empty folders."""
+    """Copy what a repository's snapshot lacks: ignored files, large ones, empty folders."""
     source, target = worktree.repo / inner, worktree.path / inner
-    begin = f"{inner}/" if inner else ""
-    nested = {name.removeprefix(begin) for name in worktree.nested if name.startswith(begin)}
+    prefix = f"{inner}/" if inner else ""
+    nested = {name.removeprefix(prefix) for name in worktree.nested if name.startswith(prefix)}
     left_out = {*nested, *_managed(root, source), *(() if ignored else _ignored(source))}
     step("copy", target)
     tree = TreeCopy(Path(os.path.realpath(source)), target, left_out, doubted=limit)
     tree.complete()
     _know_modes(target, tree.changed_modes)
-    return tuple(begin + warning for warning in tree.warnings)
+    return tuple(prefix + warning for warning in tree.warnings)
 
 
 def _managed(root: Path, source: Path) -> set[str]:
-    """The folder of prong's own worktrees may be in the source, where git ignores it."""
-    there = Path(os.path.realpath(root))
+    """Return the managed root if it is in the source, where git ignores it."""
+    managed = Path(os.path.realpath(root))
     top = Path(os.path.realpath(source))
-    return {str(there.relative_to(top))} if top in there.parents else set()
+    return {str(managed.relative_to(top))} if top in managed.parents else set()
 
 
 def _ignored(source: Path) -> set[str]:
@@ -160,7 +160,7 @@ def _ignored(source: Path) -> set[str]:
 
 
 def _know_modes(target: Path, names: set[str]) -> None:
-    """The permissions are those of the source now: nobody who prunes takes that for work."""
+    """Record the permissions copied from the source, so that prune does not count them as work."""
     record = worktree_record.read(target)
     if record.given is None or not names & record.given.files.keys():
         return
@@ -170,31 +170,31 @@ def _know_modes(target: Path, names: set[str]) -> None:
 
 
 def _carry(source: Path, target: Path) -> list[str]:
-    """A merge that is under way goes on in the copy.
+    """Carry a merge in progress over to the copy.
 
-    A rebase does not: when it ends, it moves the branch that it was begun on.
+    Not a rebase: when it ends, it moves the branch on which it began.
     """
     repository = Repository.find(source)
     if repository is None:
         return []
-    here, there = repository.git_dir, entry_of(target)
-    under_way = [what for name, what in UNDER_WAY.items() if (here / name).exists()]
-    large = [what for what in under_way if what in ("a rebase", "a bisection")]
-    if large:
-        return [f"{large[0]} is under way in {source}, but not in the copy"]
+    source_dir, target_dir = repository.git_dir, entry_of(target)
+    under_way = [operation for name, operation in UNDER_WAY.items() if (source_dir / name).exists()]
+    unsupported = [operation for operation in under_way if operation in ("a rebase", "a bisection")]
+    if unsupported:
+        return [f"{unsupported[0]} is under way in {source}, but not in the copy"]
     for name in (*_CARRIED, *_HEADS):
         with suppress(FileNotFoundError):
-            shutil.copyfile(here / name, there / name)
+            shutil.copyfile(source_dir / name, target_dir / name)
     return []
 
 
 def _still_true(warnings: list[str], worktree: Worktree) -> list[str]:
-    """What was said of the worktree when it was not complete yet."""
+    """Drop warnings that no longer apply now that the worktree is complete."""
     is_known = any((entry_of(worktree.path) / name).exists() for name in _HEADS)
-    found: list[str] = []
+    valid: list[str] = []
     for warning in dict.fromkeys(warnings):
         inner, _, missing = warning.partition(", a repository of its own, is missing here")
         is_there = bool(missing) and os.path.lexists(worktree.path / inner / ".git")
         if not is_there and not (is_known and warning.endswith(_FORGOTTEN)):
-            found.append(warning)
-    return found
+            valid.append(warning)
+    return valid

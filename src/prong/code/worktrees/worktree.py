@@ -1,7 +1,7 @@
-"""A snapshot given back in a new worktree, exactly, and worktrees removed again.
+"""Create worktrees from snapshots or commits, list them, and remove them.
 
-Nothing of the user's repository changes but what a new worktree and its branch add to it. When a
-step fails all of that is taken back, and by `sweep` when the process was killed.
+Only the new worktree and its branch are added to the user's repository. If a step fails, all of it
+is undone; if the process is killed, `sweep` does that.
 """
 
 import os
@@ -31,9 +31,9 @@ from prong.files.journal import step
 from prong.model.code import Snapshot
 
 _DEPTH = 3
-"""How deep in the managed root worktrees are looked for."""
+"""How many levels below the managed root are searched for worktrees."""
 _LONGEST = 200
-"""Bytes. The name of a folder may have 255, and something comes behind it."""
+"""Bytes. The name of a folder may have 255, and a suffix follows."""
 
 
 def create(
@@ -45,11 +45,10 @@ def create(
     ignored: IgnoredFiles | None = None,
     undo: Undo | None = None,
 ) -> Worktree:
-    """A new worktree with the code of the snapshot: files, index and head as they were.
+    """Create a worktree from a snapshot: files, index and head as they were.
 
-    `path` is in the managed root and does not exist yet, nor does the branch. Where nothing was
-    committed yet, nothing is on the branch either. With an `undo` of the caller it is part of
-    something larger: it is taken back unless the caller says to keep it.
+    `path`, in the managed root, and the branch must not exist yet. Without any commits, the branch
+    has none either. With an `undo` of the caller, all is undone unless the caller keeps it.
     """
     with _undoing(undo, root) as own:
         return _finish(own, give_back(own, snapshot, path, branch), ignored)
@@ -65,7 +64,7 @@ def create_at(
     ignored: IgnoredFiles | None = None,
     undo: Undo | None = None,
 ) -> Worktree:
-    """A new worktree of a commit, with the user's filters, as `git worktree add` makes it."""
+    """Create a worktree of a commit, with the user's filters, like `git worktree add`."""
     commit = commit_of(repo, commitish)
     with _undoing(undo, root) as own:
         return _finish(own, check_out(own, repo, path, branch, commit), ignored)
@@ -82,14 +81,14 @@ def _undoing(given: Undo | None, root: Path | None) -> Generator[Undo]:
 
 
 def belongs_to(worktree: Worktree, session: str) -> None:
-    """Remember which session a worktree was made for."""
+    """Record which session a worktree was created for."""
     record.write(replace(worktree, session=session))
 
 
 def nearest_commit(repo: Path, branch: str | None, when: datetime) -> str | None:
-    """The commit that the branch was at; None when there was none yet.
+    """Return the commit that a branch was at; None before its first one.
 
-    As the branch's log has it, and where that does not go back so far, the last commit before.
+    From the reflog of the branch, or, if that does not go back far enough, the last older commit.
     """
     git = Git(repo)
     name = f"refs/heads/{branch}"
@@ -98,17 +97,17 @@ def nearest_commit(repo: Path, branch: str | None, when: datetime) -> str | None
     time = int(when.timestamp())
     log = git.ask("reflog", "show", "--date=unix", "--format=%H %gd", name, "--").output
     for line in log.decode(errors="replace").splitlines():
-        commit, _, at = line.partition(" ")
-        if int(at[at.rindex("{") + 1 : -1]) <= time:
+        commit, _, date = line.partition(" ")
+        if int(date[date.rindex("{") + 1 : -1]) <= time:
             return commit
-    found = git.ask("rev-list", "-1", "--first-parent", f"--min-age={time}", name, "--").output
-    return found.decode().strip() or None
+    output = git.ask("rev-list", "-1", "--first-parent", f"--min-age={time}", name, "--").output
+    return output.decode().strip() or None
 
 
 def place(root: Path, repo: Path, name: str) -> Path:
-    """Where in the managed root a worktree of this repository goes.
+    """Return the path of a worktree of this repository in the managed root.
 
-    One that is made from another worktree goes beside that: whose own name may say nothing.
+    One created from another worktree goes beside that, whose own name may say nothing.
     """
     import hashlib
 
@@ -121,36 +120,33 @@ def place(root: Path, repo: Path, name: str) -> Path:
 
 
 def listed(root: Path) -> list[Worktree]:
-    """The worktrees in the managed root, oldest first."""
-    found: list[Worktree] = []
+    """List the worktrees in the managed root, oldest first."""
+    worktrees: list[Worktree] = []
     for path in _worktree_paths(root, _DEPTH):
         with suppress(NotFound):
-            found.append(record.read(path))
-    return sorted(found, key=lambda worktree: worktree.created)
+            worktrees.append(record.read(path))
+    return sorted(worktrees, key=lambda worktree: worktree.created)
 
 
 def missing(root: Path, folders: Iterable[Path]) -> list[Worktree]:
-    """Worktrees of the managed root that repositories know of, but whose folders are gone.
-
-    `folders` are where to look for the repositories.
-    """
+    """List worktrees of the managed root that repositories of `folders` know, but that are gone."""
     if not (root / PRIVATE).is_dir():
-        return []  # a disk that is not mounted, perhaps: nothing is known of it
-    here = {entry for path in _worktree_paths(root, _DEPTH) if (entry := _entry(path))}
-    found: list[Worktree] = []
+        return []  # perhaps a disk that is not mounted, so nothing is known
+    entries = {entry for path in _worktree_paths(root, _DEPTH) if (entry := _entry(path))}
+    worktrees: list[Worktree] = []
     commons = {common for folder in folders if (common := record.common_of(folder))}
     for entry in [entry for common in sorted(commons) for entry in entries_of(common)]:
         path = record.place_of(entry)
-        # One that somebody moved by hand is there all the same.
-        if path is None or os.path.lexists(path) or os.path.realpath(entry) in here:
+        # A worktree that was moved by hand is not missing.
+        if path is None or os.path.lexists(path) or os.path.realpath(entry) in entries:
             continue
         with suppress(NotFound, UsageError):
-            found.append(record.read_entry(entry, inside(root, path)))
-    return sorted(found, key=lambda worktree: worktree.created)
+            worktrees.append(record.read_entry(entry, inside(root, path)))
+    return sorted(worktrees, key=lambda worktree: worktree.created)
 
 
 def strays(root: Path) -> list[Path]:
-    """Worktrees in the managed root whose repository is gone, or was moved without them."""
+    """List worktrees in the managed root whose repository is gone or was moved."""
     return [
         path
         for path in _worktree_paths(root, _DEPTH)
@@ -159,9 +155,9 @@ def strays(root: Path) -> list[Path]:
 
 
 def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False) -> str | None:
-    """Delete a worktree and its entry in the repository; the branch too if nothing is on it.
+    """Delete a worktree and its entry in the repository, and the branch if nothing is on it.
 
-    Returns the name of the branch when it stays. Raises `Dirty` when work would be lost.
+    Returns the name of the branch if it stays. Raises `Dirty` if work would be lost.
     """
     top = root or paths.worktrees_dir()
     path = inside(top, worktree.path)
@@ -169,23 +165,23 @@ def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False)
         raise UsageError(f"{path} is a link", path=str(path))
     if path in under_way(top):
         raise Busy(f"{path} is being created or removed", hint="prong doctor --fix", path=str(path))
-    # What is on the disk counts, not what somebody remembers.
-    found = record.read(path)
-    if not force and state.is_locked(found):
+    # The record on disk counts, not the argument.
+    recorded = record.read(path)
+    if not force and state.is_locked(recorded):
         raise Dirty(f"{path} is locked", hint=f"git worktree unlock {path}", path=str(path))
-    if not force and state.work_in(found).would_be_lost:
+    if not force and state.work_in(recorded).would_be_lost:
         raise Dirty(
             f"{path} has changes that exist nowhere else",
             hint="commit them, or use --force",
             path=str(path),
         )
     with Undo(top) as undo:
-        inner = [each for name in found.nested if (each := _nested(path / name)) is not None]
-        return _removed(undo, path, [*inner, found], force=force)
+        inner = [nested for name in recorded.nested if (nested := _nested(path / name)) is not None]
+        return _removed(undo, path, [*inner, recorded], force=force)
 
 
 def forget_missing(worktree: Worktree, *, root: Path | None = None) -> str | None:
-    """Let the repository forget a worktree whose folder is gone; the same about its branch."""
+    """Delete the entry of a worktree whose folder is gone. Returns its branch if that stays."""
     top = root or paths.worktrees_dir()
     path = inside(top, worktree.path)
     if os.path.lexists(path):
@@ -201,12 +197,12 @@ def forget_missing(worktree: Worktree, *, root: Path | None = None) -> str | Non
 
 
 def _removed(undo: Undo, path: Path, worktrees: list[Worktree], *, force: bool) -> str | None:
-    """The outermost is the last one."""
-    for one in worktrees:
-        _check_repository(one.common)
+    """Remove worktrees, the outermost of which is the last."""
+    for part in worktrees:
+        _check_repository(part.common)
     entry = {
         "removing": str(path),
-        "parts": [(str(one.common), str(one.path), one.branch, one.base) for one in worktrees],
+        "parts": [(str(part.common), str(part.path), part.branch, part.base) for part in worktrees],
         "snapshot": _own_snapshot(worktrees[-1], force=force),
     }
     undo.will(**entry)
@@ -215,11 +211,11 @@ def _removed(undo: Undo, path: Path, worktrees: list[Worktree], *, force: bool) 
 
 
 def _check_repository(common: Path) -> None:
-    """Git must open it, before anything is deleted: it has to forget the worktree then."""
+    """Check that git can open the repository, which later has to forget the worktree."""
     if not common.is_dir():
         return
     answer = Git(common).ask("rev-parse", "--absolute-git-dir")
-    # A broken one is passed over, and one that is further up is found.
+    # Git skips a broken repository and finds one further up.
     if not answer.ok or os.path.realpath(_text(answer.output)) != os.path.realpath(common):
         raise External(
             f"git cannot open the repository {common}",
@@ -229,9 +225,9 @@ def _check_repository(common: Path) -> None:
 
 
 def _own_snapshot(worktree: Worktree, *, force: bool) -> str | None:
-    """The one that was taken for this worktree alone, and goes with it.
+    """Return the snapshot taken for this worktree alone, which is deleted with it.
 
-    Unless it is all that is left of what was not committed in the source when it was taken.
+    None if it is the only copy of what was not committed in the source.
     """
     ref = worktree.snapshot
     if ref is None or not refs.is_for_a_worktree(ref) or not worktree.common.is_dir():
@@ -251,10 +247,10 @@ def _finish(undo: Undo, worktree: Worktree, ignored: IgnoredFiles | None) -> Wor
 
 
 def _worktree_paths(folder: Path, depth: int) -> Iterator[Path]:
-    """Folders with a `.git` in them; nothing is looked for inside of those, nor behind links."""
+    """Yield folders that contain a `.git`, without searching in those or behind links."""
     try:
-        with os.scandir(folder) as found:
-            inner = [Path(entry.path) for entry in found if entry.is_dir(follow_symlinks=False)]
+        with os.scandir(folder) as entries:
+            inner = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return
     for path in sorted(inner):
@@ -268,11 +264,11 @@ def _entry(path: Path) -> str | None:
     try:
         return os.path.realpath(record.entry_of(path))
     except NotFound:
-        return None  # a repository of its own
+        return None  # a separate repository
 
 
 def _nested(path: Path) -> Worktree | None:
-    """None when somebody removed it, or put something else in its place."""
+    """Read a nested worktree; None if it was removed or replaced."""
     try:
         return record.read(path)
     except NotFound:
@@ -280,9 +276,9 @@ def _nested(path: Path) -> Worktree | None:
 
 
 def commit_of(repo: Path, commitish: str) -> str:
-    """The commit that a name means. Raises `NotFound` when it means none."""
-    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commitish}^{{commit}}")
-    answer = Git(repo).ask(*words)
+    """Resolve a name to a commit, or raise `NotFound`."""
+    command = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commitish}^{{commit}}")
+    answer = Git(repo).ask(*command)
     if not answer.ok:
         raise NotFound(f"{repo} has no commit {commitish}", repo=str(repo), commit=commitish)
     return _text(answer.output)
