@@ -83,8 +83,6 @@ class Snapshots(Record, frozen=True):
 
 
 class SearchSettings(Record, frozen=True):
-    """Settings of search."""
-
     engines: tuple[str, ...] = ("builtin",)
     """Tried in this order until one answers."""
     output: bool = True
@@ -103,16 +101,12 @@ class McpSettings(Record, frozen=True):
 
 
 class UiSettings(Record, frozen=True):
-    """Settings of the terminal UI."""
-
     theme: str | None = None
     fork_keys: tuple[str, ...] = ("alt+shift+f", "F")
     """Key names of Textual. Some terminals do not send the first one."""
 
 
 class TerminalSettings(Record, frozen=True):
-    """Settings of terminals for workers."""
-
     default: str | None = None
     """Name of a terminal; None: the current one."""
     place: str = "tab"
