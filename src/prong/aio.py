@@ -124,7 +124,7 @@ class Worker:
     async def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:  # noqa: ASYNC109
         """Start a new worker with a copy of the session and of the whole workspace."""
         if await self.state is WorkerState.BUSY:
-            # Waiting can be cancelled at any time; copying cannot be, for a moment.
+            # Waiting can be cancelled at any time; making the copy takes only a moment.
             with suppress(External):  # a worker that ended can be cloned, too
                 await self.wait_idle(timeout)
         return type(self)(await _made(partial(self._worker.clone, name, timeout=timeout)))

@@ -325,7 +325,7 @@ class App:
         seconds: float = inf,
         waiting: Callable[[], None] = lambda: None,
     ) -> T:
-        """Call `act` again until it no longer raises `Busy`, when the agent is idle.
+        """Retry `act` until the agent is idle and `act` no longer raises `Busy`.
 
         Raises `Busy` itself when that takes longer than `seconds`.
         """

@@ -67,7 +67,7 @@ class Registry:
         for name, target in _entry_points():
             try:
                 stores[name] = self._plug_in(name, target, stores)
-            except Exception as error:  # noqa: BLE001 -- somebody else's code must not stop prong
+            except Exception as error:  # noqa: BLE001 -- a broken plug-in must not stop prong
                 self.plug_ins.append(PlugIn(name, target, f"{type(error).__name__}: {error}"))
             else:
                 self.plug_ins.append(PlugIn(name, target))

@@ -45,10 +45,10 @@ def answer(app: App, sent: SentPrompt) -> str | None:
     if session is None:
         return None
     turns = app.conversation(session).turns
-    own = _own([item for item in turns if item.id not in sent.before], sent)
-    if own is None or (own.state is TurnState.RUNNING and own == turns[-1]):
+    turn = _own([item for item in turns if item.id not in sent.before], sent)
+    if turn is None or (turn.state is TurnState.RUNNING and turn == turns[-1]):
         return None
-    messages = reversed(list(app.messages(session, turn=own)))
+    messages = reversed(list(app.messages(session, turn=turn)))
     return next((item.text for item in messages if item.role == "assistant" and item.text), "")
 
 

@@ -94,7 +94,7 @@ class InputLine:
         return self._agent.input_on(screen) if self._agent and screen else None
 
     def holds_draft(self) -> bool:
-        """Return whether somebody has certainly typed something there.
+        """Return whether the input line certainly contains a person's draft.
 
         A suggestion of the agent is no draft: the cursor is in front of it.
         """

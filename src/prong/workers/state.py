@@ -51,7 +51,7 @@ def described(app: App, found: Sequence[WorkerStatus]) -> list[WorkerStatus]:
     """Add to each status the last words of its session, and push failures."""
     sessions = _sessions(app, found)
     result = [_with_push(_with_words(app, status, sessions)) for status in found]
-    # Each worker takes a query to its terminal, so only for a single one.
+    # The exit code takes a query to the terminal, so only for a single worker.
     return [_with_exit_code(app, status) for status in result] if len(result) == 1 else result
 
 
@@ -61,7 +61,7 @@ def _with_push(status: WorkerStatus) -> WorkerStatus:
 
 
 class Lookout:
-    """Repeated look at workers that caches what does not change in between."""
+    """Repeated status checks that cache what does not change in between."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -249,7 +249,7 @@ def _headless_session(app: App, worker: WorkerInfo) -> str | None:
 def _spoken_of(worker: WorkerInfo, heard: Mapping[SessionRef, RecordedActivity]) -> list[str]:
     """List later sessions in the hook events of a worker, newest first.
 
-    Empty while it is busy: it may have started another agent, which inherits the worker's name.
+    Empty during a turn: the worker may have started another agent, which inherits its name.
     """
     own = heard.get(_ref(worker))
     if own is not None and own.state in (WorkerState.BUSY, WorkerState.WAITING):

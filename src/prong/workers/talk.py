@@ -251,8 +251,8 @@ def log(app: App, worker: WorkerInfo, *, follow: bool = False) -> Iterator[Messa
 
 def _is_only_a_seed(said: list[Message]) -> bool:
     """Return whether a session contains only a seed and its acknowledgement."""
-    prompts = [one.text for one in said if one.role == "user"]
-    answer = "".join(one.text for one in said if one.role == "assistant" and one.tool is None)
+    prompts = [item.text for item in said if item.role == "user"]
+    answer = "".join(item.text for item in said if item.role == "assistant" and item.tool is None)
     return len(prompts) == 1 and acknowledges_seed(prompts[0], answer)
 
 

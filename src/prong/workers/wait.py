@@ -42,7 +42,7 @@ def wait(
     combine = any if any_ else all
     end = time.monotonic() + timeout
     lookout = Lookout(app)
-    by_events, told = True, False
+    by_events, asked = True, False
     while True:
         statuses = lookout.look([app.workers.named(name) for name in names])
         if not statuses or combine(status.state in final for status in statuses):
@@ -52,9 +52,9 @@ def wait(
             raise _too_long(statuses, final, timeout)
         # Check what the daemon reports: it may know less, or report a state that is already over.
         # In that case, stop asking it.
-        by_events = by_events and not told and _told_by_daemon(app, names, final, left, any_=any_)
-        told = by_events
-        pause = _AFTER_A_WORD if told else _LOOK_EVERY
+        by_events = by_events and not asked and _told_by_daemon(app, names, final, left, any_=any_)
+        asked = by_events
+        pause = _AFTER_A_WORD if asked else _LOOK_EVERY
         time.sleep(min(pause, max(0.0, end - time.monotonic())))
 
 

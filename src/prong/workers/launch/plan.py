@@ -277,7 +277,7 @@ def settled(app: App, plan: WorkerPlan) -> WorkerPlan:
 
 
 def _refuse_no_remote(repo: Path, remote: str | None) -> None:
-    """Raise `UsageError` for an unknown remote before the start: later, nobody looks.
+    """Raise `UsageError` for an unknown remote before the start: a later error goes unnoticed.
 
     Addresses are refused, since they may contain a key, and the name is stored.
     """

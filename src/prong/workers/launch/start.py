@@ -206,9 +206,9 @@ def open_copy(
     app: App, draft: WorkerInfo, launch: Launch, terminal: str | None, place: Placement | None
 ) -> WorkerInfo:
     """Run a clone whose session and workspace exist."""
-    opened = None if draft.headless else app.terminals.for_worker(terminal)
+    pane_terminal = None if draft.headless else app.terminals.for_worker(terminal)
     with _reserved(app, draft) as worker:
-        return _opened(app, worker, launch, _Opening(opened, place))
+        return _opened(app, worker, launch, _Opening(pane_terminal, place))
 
 
 def _belongs_to(app: App, worker: WorkerInfo, fork: Fork, source: str) -> WorkerInfo:
@@ -227,8 +227,8 @@ def _top_of(app: App, fork: Fork) -> Path | None:
     """Return the worktree that was created for a fork."""
     if fork.branch is None or fork.workspace is None:
         return None
-    paths = [path.path for path in worktrees.listed(app.worktrees_root)]
-    inside = (path for path in paths if fork.workspace.is_relative_to(path))
+    paths = [item.path for item in worktrees.listed(app.worktrees_root)]
+    inside = (item for item in paths if fork.workspace.is_relative_to(item))
     return next(inside, None)
 
 
@@ -360,7 +360,7 @@ def _restarted(
 
 
 def _session_of(app: App, worker: WorkerInfo) -> Session | None:
-    fitting = (one for one in app.sessions(worker.agent) if one.id == worker.session)
+    fitting = (session for session in app.sessions(worker.agent) if session.id == worker.session)
     return next(fitting, None)
 
 
