@@ -1,15 +1,15 @@
-"""Find the past coding-agent conversation that knows what you need, fork it, run the fork.
+"""Search, fork and run past coding-agent sessions.
 
     import prong
 
-    found = prong.find("add rate limiting to the public API")
-    print(found.hits[0].ref, found.hits[0].turn.prompt)
+    result = prong.find("add rate limiting to the public API")
+    print(result.hits[0].ref, result.hits[0].turn.prompt)
 
     fork = prong.fork("claude:60309e1e@12", into="/home/ada/experiment")
     print(fork.child, fork.launch.argv)
 
-`prong.App` is the whole product as a Python API; the command line is a thin layer over it.
-Names are loaded on first use, so that `import prong` stays cheap.
+`prong.App` is the full Python API; the command line is a thin layer over it. Names are imported on
+first use, so that `import prong` stays fast.
 """
 
 from typing import TYPE_CHECKING

@@ -1,11 +1,11 @@
-"""`prong.Worker` for `await`: the same names, each call in a thread of its own.
+"""Asyncio version of `prong.Worker`: same names, each call runs in a thread.
 
     worker = await aio.Worker.create("parser", prompt="Write the parser.")
     first, second = await asyncio.gather(worker.fork(), worker.fork())
     print(await first.send("Now the tests."), await worker.state)
 
-A call that is cancelled leaves nothing behind: waiting ends, the agent goes on with its turn, and a
-worker that was just being made is stopped again.
+Cancelling a call leaves nothing behind: a wait ends while the agent continues its turn, and a
+worker that was being created is stopped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Worker:
-    """A worker by its name: `await Worker.create(...)` or `await Worker.open(...)`."""
+    """Handle to a worker: `await Worker.create(...)` or `await Worker.open(...)`."""
 
     def __init__(self, worker: sync.Worker) -> None:
         self._worker = worker
@@ -46,7 +46,7 @@ class Worker:
         response_timeout: float = RESPONSE_TIMEOUT,
         **arguments: Unpack[WorkerArguments],
     ) -> Self:
-        """Start one, and wait until its session is open."""
+        """Start a worker and wait until its session is open."""
         make = partial(
             sync.Worker.create,
             name,
@@ -60,20 +60,20 @@ class Worker:
     async def plan(
         cls, name: str | None = None, **arguments: Unpack[WorkerArguments]
     ) -> WorkerPlan:
-        """What `create` with the same arguments would start. Writes nothing."""
+        """Return what `create` would start with the same arguments. Writes nothing."""
         return await asyncio.to_thread(partial(sync.Worker.plan, name, **arguments))
 
     @classmethod
     async def open(cls, name: str, *, response_timeout: float = RESPONSE_TIMEOUT) -> Self:
-        """One that was started before, by whomever."""
+        """Open an existing worker, whoever started it."""
         return cls(
             await asyncio.to_thread(sync.Worker.open, name, response_timeout=response_timeout)
         )
 
     @classmethod
     async def list(cls) -> Sequence[Self]:
-        """All that are recorded, the oldest first; also those that are gone."""
-        return [cls(one) for one in await asyncio.to_thread(sync.Worker.list)]
+        """List all recorded workers, oldest first, including those that are gone."""
+        return [cls(worker) for worker in await asyncio.to_thread(sync.Worker.list)]
 
     @property
     def name(self) -> str:
@@ -86,12 +86,12 @@ class Worker:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Leaving the block stops it, whatever it does."""
+        """Stop the worker, even if it is busy."""
         await self.stop(force=True)
 
     @property
     def state(self) -> Awaitable[WorkerState]:
-        """What it does now: `await worker.state`."""
+        """Current state: `await worker.state`."""
         return asyncio.to_thread(lambda: self._worker.state)
 
     async def info(self) -> WorkerFacts:
@@ -104,11 +104,11 @@ class Worker:
         timeout: float | None = None,  # noqa: ASYNC109
         as_command: bool = False,
     ) -> str:
-        """Give it a prompt, and return the answer to this prompt when its turn is over."""
+        """Send a prompt and return the answer to it when its turn is over."""
         return await _stepwise(self._worker.sending(text, timeout, as_command=as_command))
 
     async def wait_idle(self, timeout: float = inf) -> None:  # noqa: ASYNC109
-        """Return when it is idle."""
+        """Wait until the worker is idle."""
         await _stepwise(self._worker.waiting_idle(timeout))
 
     async def fork(
@@ -118,33 +118,33 @@ class Worker:
         prompt: str | None = None,
         turn: int | str | None = None,
     ) -> Self:
-        """A new worker with this one's conversation so far, or up to a turn."""
+        """Start a new worker with this conversation, whole or up to a turn."""
         return type(self)(await _made(partial(self._worker.fork, name, prompt=prompt, turn=turn)))
 
     async def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:  # noqa: ASYNC109
-        """A new worker with a copy of the session and of the whole workspace."""
+        """Start a new worker with a copy of the session and of the whole workspace."""
         if await self.state is WorkerState.BUSY:
-            # That can be cancelled at any time; making the copy takes a moment.
-            with suppress(External):  # one that ended can be copied as well
+            # Waiting can be cancelled at any time; making the copy takes only a moment.
+            with suppress(External):  # a worker that ended can be cloned, too
                 await self.wait_idle(timeout)
         return type(self)(await _made(partial(self._worker.clone, name, timeout=timeout)))
 
     async def interrupt(self, *, timeout: float = READY_TIMEOUT) -> None:  # noqa: ASYNC109
-        """End its turn, and return when it takes prompts again."""
+        """Interrupt the turn and wait until the worker takes prompts again."""
         await _stepwise(self._worker.interrupting(timeout))
 
     async def restart(self) -> Self:
-        """Open its session again after it ended."""
+        """Reopen the session after the worker ended."""
         await asyncio.to_thread(self._worker.restart)
         return self
 
     async def stop(self, *, force: bool = False) -> None:
-        """End it."""
+        """Stop the worker."""
         await asyncio.to_thread(self._worker.stop, force=force)
 
 
 async def _stepwise(steps: Steps[T]) -> T:
-    """Each piece in a thread; whoever is cancelled waits for no more than one of them."""
+    """Run each step in a thread; cancellation waits for one step at most."""
     while True:
         done, result = await asyncio.to_thread(_step, steps)
         if done:
@@ -153,7 +153,10 @@ async def _stepwise(steps: Steps[T]) -> T:
 
 
 def _step(steps: Steps[T]) -> tuple[bool, tuple[T, ...]]:
-    """True with the result when that was the last piece. `StopIteration` gets out of no thread."""
+    """Advance by one step; return True and the result after the last.
+
+    `StopIteration` cannot leave a thread, hence the tuple.
+    """
     try:
         next(steps)
     except StopIteration as end:
@@ -162,7 +165,7 @@ def _step(steps: Steps[T]) -> tuple[bool, tuple[T, ...]]:
 
 
 async def _made(make: Callable[[], sync.Worker]) -> sync.Worker:
-    """A new worker. When nobody wants it any more, it is stopped as soon as it is there."""
+    """Create a worker; when cancelled, stop it as soon as it exists."""
     lock = Lock()
     made: list[sync.Worker] = []
     unwanted = False
@@ -181,7 +184,7 @@ async def _made(make: Callable[[], sync.Worker]) -> sync.Worker:
     except asyncio.CancelledError:
         with lock:
             unwanted = True
-            there = list(made)
-        for worker in there:  # it was there just before
+            created = list(made)
+        for worker in created:  # it was created just before
             asyncio.get_running_loop().run_in_executor(None, partial(worker.stop, force=True))
         raise

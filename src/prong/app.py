@@ -1,6 +1,6 @@
-"""`App`: the composition root, and the Python API of prong.
+"""`App`: the composition root and full Python API of prong.
 
-What a use case needs is imported when it is asked for: most commands need few of them.
+Use cases are imported inside the methods: most commands need few of them.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ T = TypeVar("T")
 
 
 class App:
-    """All that prong can do, synchronously. Everything is opened when first needed.
+    """Every operation of prong, synchronous. Resources are opened on first use.
 
-    Use it in a `with` statement, or close it, to let go of the scan cache.
+    Use it in a `with` statement, or close it, to release the scan cache.
     """
 
     def __init__(
@@ -75,9 +75,10 @@ class App:
         needs_programs: bool = True,
         state: Path | None = None,
     ) -> None:
-        """`needs_programs` is False where nothing will be started, as in the demo.
+        """Create an application; `needs_programs` is False when nothing is started (demo).
 
-        `state` is another folder for what prong writes about forks than the person's own.
+        `state` overrides the folder of prong's own state. `remember=False` writes no cache or
+        record.
         """
         self._settings = settings
         self._stores = stores
@@ -104,7 +105,7 @@ class App:
         return Scanner(self.stores, self._cache)
 
     def close(self) -> None:
-        """Let go of all files. The application can be used again; they are then opened anew."""
+        """Close all files. The application can be used again and reopens them."""
         self._readings.close()
         if "_engines" in self.__dict__:
             self._engines.close()
@@ -123,7 +124,7 @@ class App:
 
     @property
     def stores(self) -> Mapping[str, AgentStore]:
-        """Every agent by name: those of the registry, unless others were given."""
+        """Agent stores by name: those of the registry, unless others were passed."""
         return self._stores if self._stores is not None else self.registry.stores
 
     @cached_property
@@ -134,13 +135,13 @@ class App:
 
     @property
     def database(self) -> Path:
-        """state.db. Whoever uses it has it repaired, and rebuilt, when it is damaged."""
-        again = partial(App, self._settings, stores=self._stores, state=self._state)
-        return database.of(self.state_dir, again if self.remembers else None)
+        """Path of state.db, which is repaired or rebuilt when damaged."""
+        reopen = partial(App, self._settings, stores=self._stores, state=self._state)
+        return database.of(self.state_dir, reopen if self.remembers else None)
 
     @property
     def state_dir(self) -> Path:
-        """Where forks are recorded, and the journals of those that are being made."""
+        """Folder of the fork records and of the journals of unfinished forks."""
         return self._state or paths.state_dir()
 
     @property
@@ -149,12 +150,12 @@ class App:
 
     @property
     def worktrees_root(self) -> Path:
-        """The managed root: where worktrees are made."""
+        """Managed root: the folder in which prong creates worktrees."""
         return self.settings.workspace.root or paths.worktrees_dir()
 
     @property
     def last_search(self) -> LastSearch:
-        """The hits of the last search in this terminal, which `%N` names."""
+        """Hits of the last search in this terminal, to which `%N` refers."""
         from prong.search.last_search import LastSearch
 
         return LastSearch(paths.cache_dir() / "searches")
@@ -180,30 +181,30 @@ class App:
 
     @cached_property
     def workers(self) -> Workers:
-        """Agents that run: starting, looking at, talking to and ending them."""
+        """Operations on workers: start, inspect, prompt and stop."""
         from prong.workers.service import Workers
 
         return Workers(self)
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- sessions ----------------------------------------------------------------------------
 
     def list_sessions(self, wanted: SessionFilter | None = None) -> Listing:
-        """The sessions that fit, newest first."""
+        """List matching sessions, newest first."""
         return self._scanner.listing(wanted or SessionFilter())
 
     def sessions(self, agent: str | None = None) -> list[Session]:
-        """Every session of one agent, or of all, newest first."""
+        """List all sessions of one agent, or of all agents, newest first."""
         return list(self.list_sessions(SessionFilter(agent, everything=True)).sessions)
 
     def resolve(self, text: str) -> resolve.ResolvedSession:
-        """The session, and the turn if one is named, behind `claude:60309e1e@12` and the like."""
+        """Resolve `claude:60309e1e@12` and other forms to a session and an optional turn."""
         from prong.sessions import resolve
 
         hit, worker = self.last_search.hit, self._worker
         return resolve.Resolver(self.stores, self.sessions, hit, worker).find(text)
 
     def _worker(self, name: str) -> WorkerInfo | None:
-        # When there may be one: most commands need nothing of workers.
+        # Called only when the name may be a worker's: most commands need no workers.
         return self.workers.current(name)
 
     def session(self, text: str) -> Session:
@@ -211,40 +212,39 @@ class App:
 
     @no_collections()
     def conversation(self, session: Session | str) -> Conversation:
-        """The turns of a session."""
         session = self.session(session) if isinstance(session, str) else session
         return self.store(session.agent).conversation(session)
 
     def turns(self, session: Session | str) -> tuple[Turn, ...]:
-        """The active turns of a session."""
+        """List the active turns of a session."""
         return self.conversation(session).turns
 
     def messages(
         self, session: Session, *, view: View = View.HISTORY, turn: Turn | None = None
     ) -> Iterator[Message]:
-        """The messages of a session, or of one turn of it."""
+        """Iterate over the messages of a session, or of one turn."""
         return self.store(session.agent).messages(
             session, view=view, turn=turn.id if turn else None
         )
 
     def raw(self, session: Session, *, turn: Turn | None = None) -> Iterator[bytes]:
-        """The lines of a session as the agent wrote them."""
+        """Iterate over the lines of a session, or of one turn, as the agent wrote them."""
         return self.store(session.agent).raw(session, turn=turn.id if turn else None)
 
     def turn(self, conversation: Conversation, text: str) -> Turn | None:
-        """The turn that `12`, `-1` or an id prefix names; None for 0, before the first."""
+        """Find a turn by `12`, `-1` or an id prefix; None for 0, before the first."""
         from prong.sessions import resolve
 
         return resolve.find_turn(conversation, text)
 
     def tree(self, session: Session | None = None, *, everything: bool = False) -> lineage.Forest:
-        """Who was forked from whom: of one session's family, or of all."""
+        """Build the lineage of one session's family, or of all sessions."""
         from prong.sessions import lineage
 
         recorded = self._records.all() if self._records else ()
         return lineage.forest(self.sessions(), session, everything=everything, recorded=recorded)
 
-    # -- searching ---------------------------------------------------------------------------
+    # -- search ------------------------------------------------------------------------------
 
     @cached_property
     def _engines(self) -> service.Engines:
@@ -260,7 +260,7 @@ class App:
         *,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> SearchResult:
-        """The turns of past sessions that fit, best first. Brings the index up to date before."""
+        """Search past turns, best first. Updates the index first."""
         from prong.search import service
 
         return service.find(self, self._engines, query, engine, on_progress or ignore_progress)
@@ -272,28 +272,28 @@ class App:
         vectors: bool = True,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexState:
-        """Bring the index up to date; with `vectors`, let the sentence model read what is new."""
+        """Update the index; with `vectors`, also embed new turns."""
         from prong.search import service
 
         progress = on_progress or ignore_progress
         return service.index(self._engines, rebuild=rebuild, vectors=vectors, on_progress=progress)
 
     def index_state(self) -> IndexState:
-        """What the index covers, as it is."""
+        """Report what the index covers, without updating it."""
         from prong.search import service
 
         return service.state(self._engines)
 
     def rest(self) -> None:
-        """Give memory back that no search has needed for a while. For what runs long."""
+        """Free memory that no search has needed for a while, in long-running programs."""
         if "_engines" in self.__dict__:
             self._engines.rest()
 
-    # -- forking -----------------------------------------------------------------------------
+    # -- forks -------------------------------------------------------------------------------
 
     @no_collections()
     def plan_fork(self, point: str, options: ForkOptions | None = None) -> ForkPlan:
-        """What a fork at `SESSION[@TURN]` would do. Writes nothing but what may be deleted."""
+        """Plan a fork at `SESSION[@TURN]`. Writes only caches."""
         from prong.forks import plan as planning
         from prong.forks.plan import ForkOptions
 
@@ -301,19 +301,19 @@ class App:
 
     @no_collections()
     def fork(self, plan: ForkPlan) -> Fork:
-        """Make the fork that a plan describes."""
+        """Create a planned fork."""
         from prong.forks import make
 
         return make.fork(self, plan)
 
     def forks(self, plan: ForkPlan, count: int = 1) -> Iterator[Fork]:
-        """Make several forks of one point, each with an id of its own; each is given when made."""
+        """Create several forks of one point, yielding each when it exists."""
         from prong.forks import make
 
         return make.several(self, plan, count)
 
     def resume(self, session: Session, prompt: str | None = None) -> Launch:
-        """How to go on with a session itself, in its own folder."""
+        """Return the command that resumes a session in its own folder."""
         from prong.sessions import resume as resuming
 
         return resuming.launch(self, session, prompt)
@@ -325,45 +325,45 @@ class App:
         seconds: float = inf,
         waiting: Callable[[], None] = lambda: None,
     ) -> T:
-        """Do what an agent at work is in the way of, when it is done: `act` says `Busy` till then.
+        """Retry `act` until the agent is idle and `act` no longer raises `Busy`.
 
-        `Busy` as well when that takes longer than so many seconds.
+        Raises `Busy` itself when that takes longer than `seconds`.
         """
         from prong.sessions.idle import when_idle
 
         return when_idle(self, session, act, seconds, waiting)
 
     def reading(self, session: Session) -> ForkSource:
-        """A session, read to be forked. It stays open until another one is read."""
+        """Read a session for a fork. It stays open until another one is read."""
         store = capable(self.store(session.agent), CanFork, "be forked")
         return self._readings.of(store, session, self._cache)
 
     def is_current(self, source: ForkSource) -> bool:
-        """True when the session was not touched since it was read."""
+        """Return whether the session is unchanged since it was read."""
         return self._readings.is_current(source)
 
     def path_of(self, agent: str, id_: str) -> Path | None:
-        """Where a session lies that has just been made; None when it is not there yet."""
-        return next((one.path for one in self.sessions(agent) if one.id == id_), None)
+        """Return the file of a session; None while it does not exist."""
+        return next((session.path for session in self.sessions(agent) if session.id == id_), None)
 
     def recorded_forks(self) -> list[Fork]:
-        """Every fork that was recorded, in the order in which they were made."""
+        """List all recorded forks in order of creation."""
         return self._records.all() if self._records else []
 
     def record(self, fork: Fork) -> Fork:
-        """Remember a fork. The fork is there, so a failure here is no more than a warning."""
+        """Record a fork. A failure only adds a warning, since the fork exists."""
         from prong.sessions import lineage
 
         if self._records is None:
             return fork
         try:
             if not self._records.all():
-                # New, or lost: what the files tell comes back.
+                # The records are new or lost: restore what the session files tell.
                 self._records.restore(lineage.rebuild(self.sessions()))
             self._records.add(fork)
         except ProngError as error:
-            told = f"the fork was not recorded: {error.message}"
-            return replace(fork, warnings=(*fork.warnings, told))
+            warning = f"the fork was not recorded: {error.message}"
+            return replace(fork, warnings=(*fork.warnings, warning))
         return fork
 
     # -- code --------------------------------------------------------------------------------
@@ -377,43 +377,43 @@ class App:
             return locate.of_sessions(self.sessions(), self.recorded_forks())
 
         _, limit = self.database, self.settings.snapshots.limit
-        own = partial(locate.of_agents, self.stores)
-        return Capture(self.state_dir, self.recorded_forks, limit, folders, own)
+        agent_folders = partial(locate.of_agents, self.stores)
+        return Capture(self.state_dir, self.recorded_forks, limit, folders, agent_folders)
 
     def capture_in_use(self) -> Capture | None:
-        """What keeps the code of turns; None, and not loaded, where no code was ever kept."""
-        known = self.remembers and (self.state_dir / "state.db").exists()
-        return self.capture if known else None
+        """Return the snapshot service, or None without loading it if no snapshot was ever taken."""
+        is_used = self.remembers and (self.state_dir / "state.db").exists()
+        return self.capture if is_used else None
 
     def kept_turns(self) -> set[str]:
-        """The ids of the turns whose code was kept, of whatever session."""
+        """Return the ids of all turns with a snapshot."""
         return capture.turn_ids() if (capture := self.capture_in_use()) else set()
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
-        """The snapshots of a conversation's turns, by the ids of the turns."""
+        """Return the snapshots of a conversation by turn id."""
         return self.capture.of(conversation) if self.remembers else {}
 
     def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
-        """The conversation, its turns with what is known of their code, LFS files included."""
+        """Add snapshots to the turns of a conversation; with `lfs`, also list missing LFS files."""
         return self.capture.with_code(conversation, lfs=lfs) if self.remembers else conversation
 
     def keep_code(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
-        """Keep the code as it is now, as that of the session's last turn."""
+        """Take a snapshot of the current code for the session's last turn."""
         return self.capture.keep(conversation, again=again)
 
     def diff_code(
         self, first: str, second: str | None = None, paths: Sequence[str] = ()
     ) -> diff.CodeDiff:
-        """What changed in `SESSION[@TURN]`, in `SESSION@A..B`, or from one session to another.
+        """Diff the code of `SESSION[@TURN]`, `SESSION@A..B`, or of two sessions.
 
-        Only what is in these files and folders, if there are any.
+        `paths` limits the diff to these files and folders.
         """
         from prong.code import diff
 
         return diff.diff(self, first, second, paths)
 
     def change_of(self, conversation: Conversation, turn: Turn) -> diff.CodeDiff:
-        """What a turn changed in the code."""
+        """Diff the code before and after a turn."""
         from prong.code import diff
 
         return diff.of_turn(self, conversation, turn)
@@ -421,19 +421,19 @@ class App:
     # -- worktrees ---------------------------------------------------------------------------
 
     def worktrees(self) -> list[WorktreeStatus]:
-        """The worktrees that prong made, oldest first."""
+        """List the worktrees that prong created, oldest first."""
         from prong.code.worktrees import status as worktrees
 
         return worktrees.listed(self)
 
     def plan_prune(self, names: Sequence[str] = (), *, force: bool = False) -> PrunePlan:
-        """Which worktrees can go: those that are finished, or the named ones. Removes nothing."""
+        """Plan which worktrees to remove: finished ones, or the named ones. Removes nothing."""
         from prong.code.worktrees import status as worktrees
 
         return worktrees.plan_prune(self, names, force=force)
 
     def prune(self, worktree: WorktreeStatus, *, force: bool = False) -> str | None:
-        """Remove a worktree; the name of its branch comes back when that stays."""
+        """Remove a worktree; return the name of its branch if that is kept."""
         from prong.code.worktrees import status as worktrees
 
         return worktrees.prune(self, worktree, force=force)
@@ -443,7 +443,7 @@ class App:
     def hooks(
         self, *, scope: HookScope = "user", folder: Path | None = None, agent: str | None = None
     ) -> list[HookStatus]:
-        """Whether our hooks are in the settings of the agents."""
+        """Report whether prong's hooks are installed in the agents' settings."""
         from prong.setup import hooks
 
         return hooks.status(self, scope, folder or Path.cwd(), agent)
@@ -456,33 +456,33 @@ class App:
         agent: str | None = None,
         remove: bool = False,
     ) -> list[HookPlan]:
-        """What installing hooks, or removing them, would change. Writes nothing."""
+        """Plan the installation or removal of hooks. Writes nothing."""
         from prong.setup import hooks
 
         plan = hooks.plan_remove if remove else hooks.plan_install
         return plan(self, scope, folder or Path.cwd(), agent)
 
     def change_hooks(self, plan: HookPlan) -> None:
-        """Change the settings of an agent as planned."""
+        """Apply a hook plan to the settings of an agent."""
         from prong.setup import hooks
 
         hooks.change(self, plan)
 
     def hook_backup(self, plan: HookPlan, edit: Edit) -> Path | None:
-        """Where the bytes are that a settings file had before; None when there was no file."""
+        """Return the backup of a changed settings file; None when there was no file."""
         from prong.setup import hooks
 
         return hooks.backup(self, plan, edit)
 
     def hooked(self, agent: str, launch: Launch) -> Launch:
-        """A launch of an agent with our hooks, for this one run."""
+        """Add prong's hooks to a single launch of an agent."""
         from prong.setup import hooks
 
         return hooks.for_one_run(self, agent, launch)
 
     @cached_property
     def mcp_setup(self) -> McpSetup:
-        """The MCP server of prong, in the settings of the agents."""
+        """Setup of prong's MCP server in the agents' settings."""
         from prong.setup.mcp import McpSetup
 
         return McpSetup(self)
@@ -497,7 +497,7 @@ class App:
         masked: bool = True,
         prune: bool = False,
     ) -> ExportPlan:
-        """Which sessions would be written as Markdown into a folder. Writes nothing."""
+        """Plan the export of sessions as Markdown into a folder. Writes nothing."""
         from prong.sessions import export
 
         return export.plan(self, folder, wanted or SessionFilter(), masked=masked, prune=prune)
@@ -505,13 +505,13 @@ class App:
     def export(
         self, plan: ExportPlan, on_progress: Callable[[IndexProgress], None] = ignore_progress
     ) -> ExportPlan:
-        """Write the sessions that a plan names; it comes back with what became of each."""
+        """Export sessions; return the plan with the result of each."""
         from prong.sessions import export
 
         return export.export(self, plan, on_progress)
 
     def refresh_qmd(self, folder: Path, collection: str) -> list[Attempt]:
-        """Have qmd read the exports in a folder."""
+        """Update a qmd collection from the exports in a folder."""
         from prong.search.qmd import refresh
 
         return refresh.refresh_qmd(folder, collection)
@@ -519,7 +519,7 @@ class App:
     # -- schedules ---------------------------------------------------------------------------
 
     def schedules(self) -> list[ScheduleStatus]:
-        """What is scheduled, for each scheduler."""
+        """Report the scheduled jobs of each scheduler."""
         from prong.setup import schedule
 
         return schedule.status(self)
@@ -527,19 +527,18 @@ class App:
     def plan_schedule(
         self, every: timedelta, export: Path | None = None, **how: Unpack[ScheduleArguments]
     ) -> SchedulePlan:
-        """What having the index, and exports, brought up to date would write. Writes nothing."""
+        """Plan a scheduled update of the index, and of exports. Writes nothing."""
         from prong.setup import schedule
 
         return schedule.plan_install(self, every, export, **how)
 
     def plan_unschedule(self, scheduler: str | None = None) -> list[SchedulePlan]:
-        """What would be taken out again. Writes nothing."""
+        """Plan the removal of scheduled updates. Writes nothing."""
         from prong.setup import schedule
 
         return schedule.plan_remove(self, scheduler)
 
     def change_schedule(self, plan: SchedulePlan) -> None:
-        """Write what a plan says, and turn it on or off."""
         from prong.setup import schedule
 
         schedule.change(self, plan)
@@ -547,19 +546,19 @@ class App:
     # -- the installation --------------------------------------------------------------------
 
     def doctor(self) -> doctor.Report:
-        """What is installed, what is missing, what to type."""
+        """Check the installation and suggest fixes."""
         from prong.setup import doctor
 
         return doctor.examine(self)
 
     def fix(self) -> list[doctor.Finding]:
-        """Clean up after forks that a killed process left half done; what was done."""
+        """Clean up after interrupted forks and repair the records; return what was done."""
         from prong.setup import doctor
 
         return list(doctor.fix(self))
 
     def state_health(self) -> Health | None:
-        """How it is with the recorded forks; None when nothing is to be remembered."""
+        """Check the health of the fork records; None when nothing is recorded."""
         return self._records.health() if self._records else None
 
     def demo(self, home: Path) -> demo.Demo:
@@ -569,14 +568,14 @@ class App:
         return demo.write(self.registry, home)
 
     def roots(self, agent: str | None = None) -> list[Path]:
-        """The folders that are looked at, of one agent or of all."""
+        """List the roots of one agent, or of all."""
         return [root for store in self._chosen(agent) for root in store.roots]
 
     def root_variables(self, agent: str | None = None) -> list[str]:
-        """The environment variables that name other folders."""
+        """List the environment variables that set the roots."""
         variables: list[str] = []
         for store in self._chosen(agent):
-            # A plug-in may fail even at this; `prong doctor` tells of it.
+            # A plug-in may fail even here; `prong doctor` reports it.
             with suppress(Exception):
                 if isinstance(store, HasProgram):
                     variables.append(store.program.root_variable)

@@ -1,38 +1,38 @@
-"""The user's configuration: `config.toml`, checked. A missing file is an empty one.
+"""User configuration from `config.toml`, validated. A missing file counts as empty.
 
 [agents.claude]
-roots = ["~/laptop/.claude"]      # looked at besides the agent's own folder
-command = "claude --model opus"   # how the agent is started
+roots = ["~/laptop/.claude"]      # searched besides the agent's own folder
+command = "claude --model opus"   # starts the agent
 
 [workspace]
-root = "~/worktrees"              # where the worktrees of forks go
-copy = [".env"]                   # ignored files that a worktree gets a copy of
-link = ["node_modules"]           # ignored files that a worktree gets a link to
+root = "~/worktrees"              # where the worktrees of forks are created
+copy = [".env"]                   # ignored files to copy into a worktree
+link = ["node_modules"]           # ignored files to link into a worktree
 
 [picker]
-program = "fzf"                   # what a turn is picked with, instead of prong's own list
+program = "fzf"                   # picks turns, instead of the built-in list
 
 [snapshots]
-limit_mb = 50                     # larger files are left out of snapshots, and listed
+limit_mb = 50                     # snapshots skip, and list, larger files
 
 [search]
-engines = ["builtin"]             # asked one after the other until one has an answer
-tool_output = true                # whether what tools printed can be found
+engines = ["builtin"]             # tried in order until one answers
+tool_output = true                # index the output of tools
 
 [terminal]
-default = "tmux"                  # where workers run, instead of the terminal that one is in
-place = "tab"                     # or "split", beside what one sees, or "window"
-tmux_socket = "~/.tmux/prong"     # the socket of another tmux server than the usual one
-kitty_socket = "unix:/tmp/kitty"  # what listen_on is in kitty.conf, for use from outside of kitty
+default = "tmux"                  # where workers run, instead of the current terminal
+place = "tab"                     # or "split" or "window"
+tmux_socket = "~/.tmux/prong"     # socket of another tmux server
+kitty_socket = "unix:/tmp/kitty"  # listen_on of kitty.conf, for use outside of kitty
 
 [mcp]
-allow_skip_permissions = false    # whether an agent may start workers that ask for no permission
-allow_trust = false               # whether it may say that they may work in their folders
-allow_commands = false            # whether it may send them commands such as /clear
+allow_skip_permissions = false    # let agents start workers that skip permission checks
+allow_trust = false               # let agents mark the folders of workers as trusted
+allow_commands = false            # let agents send workers commands such as /clear
 
 [ui]
-theme = "textual-light"           # of prong ui: one that its palette lists
-fork_keys = ["alt+shift+f", "F"]  # what opens the fork dialog
+theme = "textual-light"           # theme of prong ui, as its palette lists them
+fork_keys = ["alt+shift+f", "F"]  # keys that open the fork dialog
 """
 
 import os
@@ -65,56 +65,50 @@ _TABLES = ("agents", "workspace", "picker", "snapshots", "search", "terminal", "
 
 
 class Workspace(Record, frozen=True):
-    """What new worktrees are like."""
+    """Settings of new worktrees."""
 
     root: Path | None = None
-    """The folder that they are made in; None: the one in prong's own data."""
+    """Folder in which they are created; None: the one in prong's data folder."""
     copy: tuple[str, ...] = ()
-    """Patterns, as in a gitignore file, of ignored files that are copied into them."""
+    """Gitignore patterns of ignored files to copy into them."""
     link: tuple[str, ...] = ()
-    """The same of those that are linked."""
+    """Gitignore patterns of ignored files to link into them."""
 
 
 class Snapshots(Record, frozen=True):
-    """What goes into them. Hooks read it with `prong.files.size_limit`."""
+    """Settings of snapshots. Hooks read them with `prong.files.size_limit`."""
 
     limit: int = SNAPSHOT_LIMIT
-    """In bytes. Larger files are left out and listed."""
+    """Bytes. Larger files are left out and listed."""
 
 
 class SearchSettings(Record, frozen=True):
-    """How sessions are searched."""
-
     engines: tuple[str, ...] = ("builtin",)
-    """Asked in this order until one has an answer."""
+    """Tried in this order until one answers."""
     output: bool = True
-    """Whether what tools printed is in the index."""
+    """Index the output of tools."""
 
 
 class McpSettings(Record, frozen=True):
-    """What agents may do that call the MCP server."""
+    """Permissions of agents that call the MCP server."""
 
     allow_skip_permissions: bool = False
-    """Start workers that ask nobody for permission."""
+    """Start workers that skip permission checks."""
     allow_trust: bool = False
-    """Record that an agent may work in the folder of a new worker, as the agent itself would."""
+    """Mark the folder of a new worker as trusted, in the agent's own settings."""
     allow_commands: bool = False
-    """Send commands of an agent's own input line: `/clear`, or `!` and a line for a shell."""
+    """Send commands of the agent's prompt: `/clear`, or `!` and a shell line."""
 
 
 class UiSettings(Record, frozen=True):
-    """How the terminal UI looks, and is told to fork."""
-
     theme: str | None = None
     fork_keys: tuple[str, ...] = ("alt+shift+f", "F")
-    """As Textual calls them. Some terminals do not send the first one."""
+    """Key names of Textual. Some terminals do not send the first one."""
 
 
 class TerminalSettings(Record, frozen=True):
-    """Where workers run."""
-
     default: str | None = None
-    """The name of a terminal; None: the one that the person is in."""
+    """Name of a terminal; None: the current one."""
     place: str = "tab"
     tmux_socket: Path | None = None
     kitty_socket: str | None = None
@@ -122,14 +116,14 @@ class TerminalSettings(Record, frozen=True):
 
 class Config(Record, frozen=True):
     extra_roots: Mapping[str, tuple[Path, ...]] = field(default_factory=dict[str, tuple[Path, ...]])
-    """Agent name -> folders besides its own: other accounts, copies from other machines."""
+    """Agent name -> additional roots: other accounts, copies from other machines."""
     commands: Mapping[str, str | tuple[str, ...]] = field(
         default_factory=dict[str, str | tuple[str, ...]]
     )
-    """Agent name -> how its program is started: a line for a shell, or a list of words."""
+    """Agent name -> start command: a shell line, or a list of words."""
     workspace: Workspace = field(default_factory=Workspace)
     picker: str = _PICKERS[0]
-    """What turns are picked with."""
+    """Program that picks turns."""
     snapshots: Snapshots = field(default_factory=Snapshots)
     search: SearchSettings = field(default_factory=SearchSettings)
     terminal: TerminalSettings = field(default_factory=TerminalSettings)
@@ -146,7 +140,7 @@ def load(path: Path | None = None) -> Config:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
     if not any(line.strip() and not line.lstrip().startswith(b"#") for line in data.split(b"\n")):
-        # Nothing but comments: to load the parser takes longer than all else here.
+        # Nothing but comments. Importing the parser takes longer than all else here.
         return Config()
     import tomllib
 
@@ -158,7 +152,7 @@ def load(path: Path | None = None) -> Config:
 
 
 class _Checker:
-    """Turns a table into a `Config`; anything unknown is an error that names its place."""
+    """Parser of a TOML table into a `Config`; any unknown setting is an error that names it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -190,8 +184,8 @@ class _Checker:
         theme = table.get("theme")
         if theme is not None and (not isinstance(theme, str) or not theme.strip()):
             raise self._wrong("ui.theme must be the name of a theme")
-        given = table.get("fork_keys", list(UiSettings().fork_keys))
-        keys = self._texts(given, "ui.fork_keys must be a list of keys")
+        values = table.get("fork_keys", list(UiSettings().fork_keys))
+        keys = self._texts(values, "ui.fork_keys must be a list of keys")
         if not keys or not all(re.fullmatch(r"[A-Za-z0-9_+]+", key) for key in keys):
             raise self._wrong("ui.fork_keys must be keys such as alt+shift+f, F or ctrl+f")
         return UiSettings(theme, keys)
@@ -227,8 +221,8 @@ class _Checker:
         output = table.get("tool_output", True)
         if not isinstance(output, bool):
             raise self._wrong("search.tool_output must be true or false")
-        given = table.get("engines", list(SearchSettings().engines))
-        engines = cast(list[Any], given) if isinstance(given, list) else []
+        values = table.get("engines", list(SearchSettings().engines))
+        engines = cast(list[Any], values) if isinstance(values, list) else []
         if not engines or any(engine not in _ENGINES for engine in engines):
             raise self._wrong(f"search.engines must be a list of {' and '.join(_ENGINES)}")
         return SearchSettings(tuple(dict.fromkeys(map(str, engines))), output)
@@ -266,7 +260,7 @@ class _Checker:
     def _patterns(self, value: Any, where: str) -> tuple[str, ...]:
         patterns = self._texts(value, f"{where} must be a list of patterns")
         for pattern in patterns:
-            # What is not wanted need not be said: nothing goes along unless it is named.
+            # Negation is pointless: nothing is copied or linked unless it is named.
             if not pattern.strip() or pattern.startswith("!") or not pattern.isprintable():
                 raise self._wrong(f"{where}: {pattern!r} is not a file pattern")
         return patterns

@@ -1,16 +1,16 @@
-"""Every error that prong raises on purpose.
+"""Errors that prong raises on purpose, with exit codes.
 
     ProngError
-    +-- UsageError        2    the words of the call are wrong
-    |   +-- ConfigError   2    the configuration is wrong
-    |   `-- Taken         2    the id or the name that was asked for is in use
-    +-- NotFound          3    no such session, turn, worker
-    |   `-- Ambiguous     3    more than one fits
-    +-- Busy              4    the agent is at work on it
+    +-- UsageError        2    invalid arguments
+    |   +-- ConfigError   2    invalid configuration
+    |   `-- Taken         2    the requested id or name is in use
+    +-- NotFound          3    no such session, turn or worker
+    |   `-- Ambiguous     3    several match
+    +-- Busy              4    the agent is busy
     +-- Dirty             4    unsaved work is in the way
     +-- Unavailable       5    a program is missing, or memory
-    +-- Unsupported       6    this agent cannot do that
-    +-- Corrupt           7    nothing usable is left of a file
+    +-- Unsupported       6    the agent cannot do that
+    +-- Corrupt           7    nothing in a file is usable
     `-- External          8    a program failed
 
 Anything else that escapes is a bug: code `internal`, exit status 1. An interrupt exits with 130.
@@ -24,7 +24,7 @@ _MEMORY_HINT = "close programs, raise the limit (ulimit -v), or name one session
 
 
 class ProngError(Exception):
-    """An error with a message for people, a hint what to type next, and details for programs."""
+    """Error with a message for people, a hint what to type, and details for programs."""
 
     code: ClassVar[str] = "internal"
     exit_code: ClassVar[int] = 1
@@ -37,7 +37,7 @@ class ProngError(Exception):
         self.details = details
 
     def problem(self) -> dict[str, Any]:
-        """The one shape in which the CLI, MCP and HTTP report an error."""
+        """Return the form in which the CLI, MCP and HTTP report the error."""
         return {
             "code": self.code,
             "message": self.message,
@@ -119,6 +119,6 @@ def memory_checked() -> Generator[None]:
     try:
         yield
     except MemoryError:
-        is_enough = False  # the trace, and what it holds on to, is let go of first
+        is_enough = False  # first release the traceback and the objects it holds
     if not is_enough:
         raise out_of_memory()

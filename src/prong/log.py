@@ -1,8 +1,8 @@
-"""Messages for whoever looks for a fault. `logging` is loaded when there is one: it takes long."""
+"""Debug logging that imports `logging` only when used: it loads slowly."""
 
 
 def debug(name: str, message: str, *values: object) -> None:
-    """To the logger of that name, a module's."""
+    """Log to the logger of a module."""
     import logging
 
     logging.getLogger(name).debug(message, *values)

@@ -1,4 +1,4 @@
-"""Where prong keeps its own files. The only module that looks at XDG variables."""
+"""Locations of prong's own files. The only module that reads XDG variables."""
 
 import os
 from collections.abc import Mapping
@@ -22,35 +22,35 @@ def cache_dir() -> Path:
 
 
 def state_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    """Facts that must not be lost, and the journals of what is being written.
+    """Folder of state that must not be lost, and of journals of unfinished writes.
 
-    Those of another program, if its environment is given.
+    With `environ`, that of a program with this environment.
     """
     return _xdg("XDG_STATE_HOME", ".local/state", environ)
 
 
 def data_dir() -> Path:
-    """What belongs to the user and is large: the worktrees that prong made."""
+    """Folder of large user data: the worktrees that prong created."""
     return _xdg("XDG_DATA_HOME", ".local/share")
 
 
 def worktrees_dir() -> Path:
-    """The managed root: nothing outside of it is ever deleted as a worktree."""
+    """Default managed root. Nothing outside the managed root is deleted as a worktree."""
     return data_dir() / "worktrees"
 
 
 def private_dir(path: Path) -> Path:
-    """Make the folder if it is missing, readable by its owner only."""
+    """Create a folder, if missing, readable by its owner only."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
 
 def private_file(path: Path) -> None:
-    """Make an empty file if there is none, readable by its owner only.
+    """Create an empty file, if missing, readable by its owner only.
 
-    For sqlite, which makes its files as readable as the umask lets it. A file that is there is not
-    opened: closing any descriptor of a database drops the locks that the process holds on it. So a
-    new one is made under another name, and has its own only when it is closed.
+    For sqlite, which would apply the umask. An existing file is not opened: closing any descriptor
+    of a database drops the locks that the process holds on it. So a new one is created and closed
+    under a temporary name first.
     """
     if path.exists():
         return
@@ -59,10 +59,10 @@ def private_file(path: Path) -> None:
     try:
         os.link(new, path)
     except FileExistsError:
-        pass  # another one was faster
+        pass  # another process was faster
     except OSError:
         if path.exists():
             return
-        new.rename(path)  # not every file system has links
+        new.rename(path)  # not every file system supports links
     finally:
         new.unlink(missing_ok=True)

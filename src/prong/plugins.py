@@ -1,8 +1,8 @@
-"""Which agents there are. Built-ins and plug-ins come through the same door.
+"""Registry of agents, terminals and worker types: built-in and plug-in.
 
-A plug-in names a factory in the entry-point group `prong.agents`; the built-ins below are written
-in the same form. `PRONG_PLUGINS=none` loads no plug-in, `PRONG_PLUGINS=a,b` only those named. A
-plug-in that fails to load is reported by `prong doctor` and otherwise ignored.
+A plug-in names a factory in the entry-point group `prong.agents`; the built-ins below use the same
+form. `PRONG_PLUGINS=none` loads no plug-in, `PRONG_PLUGINS=a,b` only those named. A plug-in that
+fails to load is reported by `prong doctor` and otherwise ignored.
 """
 
 import os
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # most commands start nothing
 GROUP = "prong.agents"
 TERMINALS = "prong.terminals"
 WORKERS = "prong.workers"
-"""The group of worker types, which only the daemon makes."""
+"""Entry-point group of worker types, which only the daemon creates."""
 _PACKAGE = (".dist-info", ".egg-info")
 
 BUILT_IN: Mapping[str, str] = {
@@ -41,7 +41,7 @@ BUILT_IN_TERMINALS: Mapping[str, str] = {
 
 
 class PlugIn(Record, frozen=True):
-    """An agent that came from elsewhere; `error` tells why it could not be loaded."""
+    """Agent plug-in; `error` says why it could not be loaded."""
 
     name: str
     target: str
@@ -49,7 +49,7 @@ class PlugIn(Record, frozen=True):
 
 
 class Registry:
-    """Makes the stores, each once."""
+    """Agent stores, terminals and worker types by name; stores are created once."""
 
     def __init__(
         self,
@@ -62,23 +62,23 @@ class Registry:
 
     @cached_property
     def stores(self) -> Mapping[str, AgentStore]:
-        """Every agent by name, the built-in ones first."""
+        """Agent stores by name, built-in ones first."""
         stores = {name: self._make(target) for name, target in BUILT_IN.items()}
         for name, target in _entry_points():
             try:
                 stores[name] = self._plug_in(name, target, stores)
-            except Exception as error:  # noqa: BLE001 -- somebody else's code must not stop prong
+            except Exception as error:  # noqa: BLE001 -- a broken plug-in must not stop prong
                 self.plug_ins.append(PlugIn(name, target, f"{type(error).__name__}: {error}"))
             else:
                 self.plug_ins.append(PlugIn(name, target))
         return stores
 
     def make(self, name: str, roots: Sequence[Path]) -> AgentStore:
-        """A built-in agent that looks at other folders than its own."""
+        """Create a built-in agent store with other roots than its own."""
         return _factory(BUILT_IN[name])(roots)
 
     def terminal(self, name: str, environ: Mapping[str, str]) -> "Terminal":
-        """A terminal, as the environment has it."""
+        """Create a terminal for an environment."""
         target = BUILT_IN_TERMINALS.get(name) or dict(_entry_points(TERMINALS)).get(name)
         if target is None:
             names = ", ".join(self.terminal_names())
@@ -92,13 +92,13 @@ class Registry:
         return list(dict.fromkeys([*BUILT_IN_TERMINALS, *dict(_entry_points(TERMINALS))]))
 
     def worker_type(self, name: str) -> Callable[..., object]:
-        """What makes workers of a kind that prong does not have itself."""
-        found = dict(_entry_points(WORKERS))
-        if name not in found:
-            types = ", ".join(found) or "none are installed: see docs/internals/daemon.md"
+        """Load the factory of a worker type that a plug-in provides."""
+        targets = dict(_entry_points(WORKERS))
+        if name not in targets:
+            types = ", ".join(targets) or "none are installed: see docs/internals/daemon.md"
             raise NotFound(f"unknown worker type {name!r}", hint=types)
         try:
-            return cast(Callable[..., object], _loaded(found[name]))
+            return cast(Callable[..., object], _loaded(targets[name]))
         except Exception as error:
             raise Unavailable(f"the worker type {name} cannot be loaded: {error!r}") from error
 
@@ -117,13 +117,13 @@ class Registry:
             raise ValueError(f"another plug-in already provides agent {name}")
         store = self._make(target)
         if store.name != name:
-            # Its sessions would carry a name that leads nowhere.
+            # Its sessions would carry a name that resolves to no agent.
             raise ValueError(f"it calls itself {store.name!r}")
         return store
 
 
 def _distinct(roots: Sequence[Path]) -> list[Path]:
-    """Each folder once, also when one is a link to another: its sessions are no copies."""
+    """Remove folders that are links to another, whose sessions would appear twice."""
     return list({os.path.realpath(root): root for root in reversed(roots)}.values())[::-1]
 
 
@@ -137,12 +137,12 @@ def _loaded(target: str) -> object:
 
 
 def _entry_points(group: str = GROUP) -> list[tuple[str, str]]:
-    wanted = os.environ.get("PRONG_PLUGINS")
-    if wanted == "none" or not _has_plug_ins(group):
+    setting = os.environ.get("PRONG_PLUGINS")
+    if setting == "none" or not _has_plug_ins(group):
         return []
     from importlib.metadata import entry_points
 
-    names = None if wanted is None else {name.strip() for name in wanted.split(",")}
+    names = None if setting is None else {name.strip() for name in setting.split(",")}
     return [
         (point.name, point.value)
         for point in entry_points(group=group)
@@ -151,18 +151,19 @@ def _entry_points(group: str = GROUP) -> list[tuple[str, str]]:
 
 
 def _has_plug_ins(group: str) -> bool:
-    """True when an installed package may have one: `importlib.metadata` takes long to load.
+    """Return whether an installed package may have a plug-in.
 
-    It is also True for what cannot be looked into so simply.
+    Avoids `importlib.metadata`, which loads slowly. Also True for folders that cannot be checked
+    this way.
     """
     for folder in dict.fromkeys(sys.path):
         try:
             with os.scandir(folder or ".") as entries:
-                packages = [one.path for one in entries if one.name.endswith(_PACKAGE)]
+                packages = [entry.path for entry in entries if entry.name.endswith(_PACKAGE)]
         except FileNotFoundError:
             continue
         except OSError:
-            return True  # an archive, or nothing that may be read
+            return True  # an archive, or not readable
         for package in packages:
             try:
                 with open(os.path.join(package, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123

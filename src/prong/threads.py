@@ -1,4 +1,4 @@
-"""A thread with an application of its own: what it is given is done one after the other."""
+"""Worker threads for `App`, which may be used by one thread only."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _Job = tuple[Future[Any], Callable[[App], Any]]
 
 
 class Lane:
-    """Keeps one application open; `App` is for one thread."""
+    """Thread that keeps one `App` open and runs calls in order."""
 
     def __init__(
         self, name: str, opened: Callable[[], App] = App, *, finishes: bool = True
     ) -> None:
-        """Nothing is opened before the first call.
+        """Open nothing before the first call.
 
-        Without `finishes`, the program may end while something is being done that only reads.
+        With `finishes=False`, the program may exit during a call that only reads.
         """
         self._opened = opened
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
@@ -37,7 +37,7 @@ class Lane:
         return self._app is not None
 
     async def do(self, act: Callable[[App], T]) -> T:
-        """When all that came before is done."""
+        """Run a call after all earlier calls."""
         if self._thread.ident is None:
             self._thread.start()
         future: Future[T] = Future()
@@ -45,7 +45,7 @@ class Lane:
         return await asyncio.wrap_future(future)
 
     def close(self, *, wait: bool = False) -> None:
-        """Take no more calls. What is being done, and what waits for it, is finished."""
+        """Accept no more calls; finish those already queued."""
         self._jobs.put(None)
         if wait and self._thread.ident is not None:
             self._thread.join()
@@ -53,19 +53,19 @@ class Lane:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             future, act = job
-            # Nobody may want it any more.
+            # The caller may have been cancelled while this waited.
             if not future.set_running_or_notify_cancel():
                 continue
             try:
                 with memory_checked():
                     if self._app is None:
                         self._app = self._opened()
-                    found = act(self._app)
-                future.set_result(found)
-                del found
-            except BaseException as error:  # noqa: BLE001 -- told to whoever waits for it
+                    result = act(self._app)
+                future.set_result(result)
+                del result
+            except BaseException as error:  # noqa: BLE001 -- raised in the caller
                 future.set_exception(error)
-            # Neither the answer nor what it was made of is kept while nothing is to be done.
+            # Keep neither the result nor its inputs in memory while idle.
             del job, future, act
         if self._app is not None:
             self._app.close()
@@ -73,7 +73,7 @@ class Lane:
 
 
 class Newest:
-    """Questions to a lane of which only the newest matters, as when somebody types."""
+    """Calls to a `Lane` of which only the newest matters, as for search-as-you-type."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
@@ -81,39 +81,39 @@ class Newest:
         self._turn = asyncio.Lock()
 
     async def ask(self, act: Callable[[App], T]) -> T | None:
-        """The answer; None when another question has come meanwhile."""
+        """Return the answer, or None if a newer call came meanwhile."""
         self._asked += 1
-        mine = self._asked
+        number = self._asked
         async with self._turn:
-            if mine != self._asked:
+            if number != self._asked:
                 return None
             answer = await self._lane.do(act)
-        return answer if mine == self._asked else None
+        return answer if number == self._asked else None
 
     def drop(self) -> None:
-        """Nobody wants the answer any more."""
+        """Discard the answer of the pending call."""
         self._asked += 1
 
 
 _AT_ONCE = 16
-"""So many calls; more wait for one of these."""
+"""Number of concurrent calls; others wait."""
 _REST_EVERY = 60.0
-"""So often it is looked whether the sentence model is still needed."""
+"""Seconds between checks whether the sentence model is still needed."""
 
 
 class Desk:
     def __init__(self, opened: Callable[[], App] = App) -> None:
-        """`opened` makes an application for one thread. Nothing is opened before the first call."""
+        """Open nothing before the first call; `opened` makes the `App` of each thread."""
         self._opened = opened
         self._searches = Lane("search", opened)
         self._calls = ThreadPoolExecutor(_AT_ONCE, "call")
 
     async def search(self, act: Callable[[App], T]) -> T:
-        """With the application that keeps the index open, when the search before is done."""
+        """Run a search in the one thread that keeps the index open."""
         return await self._searches.do(act)
 
     async def call(self, act: Callable[[App], T]) -> T:
-        """With an application of its own, beside other calls."""
+        """Run a call with its own `App`, concurrently with others."""
 
         def acted() -> T:
             with memory_checked(), self._opened() as app:
@@ -122,13 +122,13 @@ class Desk:
         return await asyncio.get_running_loop().run_in_executor(self._calls, acted)
 
     async def rest(self) -> None:
-        """Give the memory of the sentence model back when nobody has searched for a while."""
+        """Periodically free the sentence model when nobody has searched for a while."""
         while True:
             await asyncio.sleep(_REST_EVERY)
             if self._searches.is_open:
                 await self.search(lambda app: app.rest())
 
     def close(self) -> None:
-        """Take no more calls. What is being made is finished."""
+        """Accept no more calls; running ones finish."""
         self._searches.close()
         self._calls.shutdown(wait=False, cancel_futures=True)

@@ -1,1 +1,1 @@
-"""What combines services: the Python API, and what agents ask for."""
+"""Python API, and operations that combine services for agents."""

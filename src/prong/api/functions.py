@@ -1,4 +1,4 @@
-"""The few functions that most scripts need. Each opens an `App`, asks, and closes it again."""
+"""Functions that most scripts need. Each opens an `App` and closes it again."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -19,17 +19,17 @@ from prong.model.workers import RunOptions
 
 
 def refuse_unknown(function: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise `TypeError` for a keyword that a function does not take, with the nearest it does."""
+    """Raise `TypeError` for an unknown keyword, suggesting the nearest known one."""
     for name in given:
         if name in known:
             continue
-        near = get_close_matches(name, known, n=1)
-        meant = f": did you mean {near[0]!r}?" if near else ""
-        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{meant}")
+        matches = get_close_matches(name, known, n=1)
+        suggestion = f": did you mean {matches[0]!r}?" if matches else ""
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{suggestion}")
 
 
 class ForkArguments(TypedDict, total=False):
-    """What can be said about a fork; `ForkOptions` describes each."""
+    """Keyword arguments of `fork`; `ForkOptions` describes each."""
 
     into: str | PathLike[str] | None
     agent: str | None
@@ -51,13 +51,13 @@ class ForkArguments(TypedDict, total=False):
 
 
 def sessions(agent: str | None = None) -> list[Session]:
-    """Every session of one agent, or of all, newest first."""
+    """List the sessions of one agent, or of all, newest first."""
     with App() as app:
         return app.sessions(agent)
 
 
 def turns(session: Session | str) -> tuple[Turn, ...]:
-    """The active turns of a session."""
+    """List the active turns of a session."""
     with App() as app:
         return app.turns(session)
 
@@ -79,11 +79,11 @@ def find(  # noqa: PLR0913 -- each narrows a search by itself, and help() shows 
     engine: str | None = None,
     mask: bool = True,
 ) -> SearchResult:
-    """The turns of past sessions that fit, best first. `agent:codex` and the like narrow it.
+    """Search past turns, best first. Filters such as `agent:codex` in the text narrow it.
 
-    `since` may be a text such as `3d`. `engine` is `builtin` or `qmd`, otherwise it is as the
-    configuration says. Without `mask`, keys and tokens are shown as they are. `Query` describes
-    the others. Raises `UsageError` for what makes no sense.
+    `since` may be a text such as `3d`. `engine` is `builtin` or `qmd`; the default is configured.
+    With `mask=False`, keys and tokens are shown. `Query` describes the other arguments. Raises
+    `UsageError` for invalid arguments.
     """
     from prong.search import query
 
@@ -107,9 +107,9 @@ def find(  # noqa: PLR0913 -- each narrows a search by itself, and help() shows 
         masked=mask,
     )
     with App() as app:
-        understood = query.understood(app, [text], options)
-        result = app.find(understood.query, engine)
-    return replace(result, notes=(*understood.notes, *result.notes))
+        parsed = query.understood(app, [text], options)
+        result = app.find(parsed.query, engine)
+    return replace(result, notes=(*parsed.notes, *result.notes))
 
 
 def _moment(text: str) -> datetime:
@@ -124,7 +124,7 @@ def _path(given: str | PathLike[str] | None) -> Path | None:
 
 
 def plan_fork(point: str, **arguments: Unpack[ForkArguments]) -> ForkPlan:
-    """What `fork` with the same arguments would do. Writes nothing."""
+    """Return what `fork` would do with the same arguments. Writes nothing."""
     options = _options(arguments)
     with App() as app:
         return app.plan_fork(point, options)
@@ -141,11 +141,11 @@ def fork(point: str, *, dry_run: bool, **arguments: Unpack[ForkArguments]) -> Fo
 def fork(
     point: str, *, dry_run: bool = False, **arguments: Unpack[ForkArguments]
 ) -> Fork | ForkPlan:
-    """Make a new session of the turns up to a point such as `claude:60309e1e@12`.
+    """Fork a session at a point such as `claude:60309e1e@12`.
 
-    In a git repository it gets a worktree with the code of that turn, as `prong fork` does. The
-    agent is not started: `Fork.launch` says how. With `dry_run` the plan comes back, and nothing is
-    written.
+    In a git repository the fork gets a worktree with the code of that turn, like `prong fork`. The
+    agent is not started: `Fork.launch` says how to. With `dry_run`, return the plan and write
+    nothing.
     """
     options = _options(arguments, "dry_run")
     with App() as app:

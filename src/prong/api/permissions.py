@@ -1,4 +1,4 @@
-"""What an agent may ask for that starts other agents. A person asks for themselves; see `[mcp]`."""
+"""Checks of what an agent may request when it starts other agents; see `[mcp]`."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
 def refuse_unallowed(
     app: App, *, skip_permissions: bool = False, trust: bool = False, commands: bool = False
 ) -> None:
-    """Raise `UsageError` for what the person has not allowed."""
-    asked = {
+    """Raise `UsageError` for requests that the user has not allowed."""
+    requested = {
         "allow_skip_permissions": skip_permissions,
         "allow_trust": trust,
         "allow_commands": commands,
     }
-    what = {
+    descriptions = {
         "allow_skip_permissions": "a worker that bypasses permission checks",
         "allow_trust": "a folder that is trusted",
         "allow_commands": "a command instead of a prompt",
     }
-    for name, is_asked in asked.items():
+    for name, is_asked in requested.items():
         if is_asked and not getattr(app.settings.mcp, name):
             raise UsageError(
-                f"agents may not request {what[name]}: the user has not allowed it",
+                f"agents may not request {descriptions[name]}: the user has not allowed it",
                 hint=f"the user can: [mcp] {name} = true in {config_file()}",
             )
 
 
 def refuse_inherited(app: App, agent: str, command: str | tuple[str, ...] | None) -> None:
-    """Raise `UsageError` for a command that skips permissions, where the configured one does not.
+    """Raise `UsageError` if the source's command skips permissions and the configured one does not.
 
-    A fork gets the command of its source. What a person gave to one worker is not for an agent to
-    give to more.
+    A fork inherits the command of its source. An agent must not spread a permission that the user
+    gave to one worker.
     """
     if command and _skips(app, agent, command) and not _skips(app, agent, None):
         refuse_unallowed(app, skip_permissions=True)
@@ -57,7 +57,7 @@ def _skips(app: App, agent: str, command: str | tuple[str, ...] | None) -> bool:
     store = commanded(app.store(agent), command)
     if not isinstance(store, CanWork):
         return False
-    # What has it already is the same with it.
+    # If the flag changes nothing, the command has it already.
     plain, skipping = (
         store.command_with(RunOptions(skip_permissions=skips)) for skips in (False, True)
     )
@@ -65,28 +65,28 @@ def _skips(app: App, agent: str, command: str | tuple[str, ...] | None) -> bool:
 
 
 def terminal(app: App) -> str | None:
-    """The name of the terminal for a worker that nobody sits before; None for the usual one.
+    """Return the terminal for an unattended worker; None for the default one.
 
-    One that takes over this very process, or that only prints what to type, is for people.
+    Terminals that take over this process, or that only print what to type, need a person.
     """
-    usual = app.terminals.for_worker()
-    if isinstance(usual, TakesOver) or usual.name == "print":
+    default = app.terminals.for_worker()
+    if isinstance(default, TakesOver) or default.name == "print":
         return app.terminals.for_worker("tmux").name
     return None
 
 
 class ClonePlan(Record, frozen=True):
-    """What would be copied. Making it wrote nothing."""
+    """Preview of a clone. Creating it writes nothing."""
 
     workspace: Path
     status: WorkerStatus | None
-    """None for a session that no worker has."""
+    """None for a session that no worker has open."""
     terminal: str | None
     warnings: tuple[str, ...]
 
 
 def plan(app: App, source: str, new: str | None, *, trust: bool) -> ClonePlan:
-    """Raises `UsageError` for what the person has not allowed."""
+    """Preview a clone. Raises `UsageError` for requests that the user has not allowed."""
     refuse_unallowed(app, trust=trust)
     clone.check_name(app, new)
     origin = CloneOrigin.find(app, source)
@@ -113,5 +113,5 @@ def _warnings(status: WorkerStatus) -> Iterator[str]:
 
 
 def wait(app: App, source: str, timeout: float) -> None:
-    """Until the source is idle. Raises `Busy` when that takes longer than so many seconds."""
+    """Wait until the source is idle. Raises `Busy` on timeout."""
     Rest(app, timeout, lambda _: None).wait_for(CloneOrigin.find(app, source))

@@ -1,4 +1,4 @@
-"""Search, choose, fork and run, in one go: what an agent does that looks for help in the past."""
+"""Search, choose, fork and run in one call, for agents that look for past context."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from prong.app import App
 
 LONGEST_INTENT = 20_000
-"""Characters. What is longer is a document, not what somebody wants."""
+"""Maximum number of characters: a longer text is a document, not a search."""
 READY = 30.0
-"""Seconds in which the agent of a fork must have its session open."""
+"""Seconds for the agent of a fork to open its session."""
 _RECENT = 5
 _ELSEWHERE = "fork_session with a ref and a project_path"
 
 
 class ForkWish(Record, frozen=True):
-    """How a fork is made and run."""
+    """Request for a fork."""
 
     prompt: str | None = None
     name: str | None = None
     agent: str | None = None
     project: Path | None = None
-    """The folder to run it in, instead of a new worktree."""
+    """Folder to run in, instead of a new worktree."""
     code: Code | None = None
     branch: str | None = None
     title: str | None = None
@@ -49,11 +49,11 @@ class ForkWish(Record, frozen=True):
     trust: bool = False
     headless: bool = False
     run: bool = True
-    """False when it is only made."""
+    """False to create the fork without running it."""
 
 
 class RunningFork(Record, frozen=True):
-    """A fork that was made, and the worker that runs it."""
+    """Fork and the worker that runs it."""
 
     plan: ForkPlan
     fork: Fork
@@ -67,7 +67,7 @@ def search(
     engine: str | None = None,
     on_progress: Callable[[IndexProgress], None] | None = None,
 ) -> SearchResult:
-    """The turns that fit. Raises `Unavailable` when no engine can answer: what to do is in it."""
+    """Search past turns. Raises `Unavailable`, with next steps, when no engine can answer."""
     if not query.text.strip():
         raise UsageError("the search is empty", hint='"add rate limiting to the API"')
     if len(query.text) > LONGEST_INTENT:
@@ -94,14 +94,14 @@ def search(
 
 
 def _judged(app: App, hit: Hit) -> Hit:
-    """With the reason why it cannot be forked, as planning the fork would say."""
+    """Add to a hit the reason why it cannot be forked, if planning the fork fails."""
     if not hit.can_fork or place_of(hit) is None:
         return hit
     try:
         app.plan_fork(point_of(hit), ForkOptions())
     except ProngError as error:
         return replace(hit, warning=error.message)
-    except OSError as error:  # a folder whose name no system takes, for example
+    except OSError as error:  # for example a folder name that the system rejects
         return replace(hit, warning=error.strerror or str(error))
     return hit
 
@@ -116,47 +116,47 @@ def _no_engine(app: App, result: SearchResult) -> Unavailable:
 
 
 def _recent(app: App) -> list[dict[str, str | None]]:
-    """Sessions to choose from by hand."""
+    """List the latest sessions as a fallback."""
     try:
-        found = app.list_sessions(SessionFilter(limit=_RECENT)).sessions
+        sessions = app.list_sessions(SessionFilter(limit=_RECENT)).sessions
     except (ProngError, OSError):
         return []
     return [
         {
-            "session_id": one.id,
-            "agent": one.agent,
-            "project_path": one.cwd,
-            "last_modified": json.time(one.updated),
+            "session_id": session.id,
+            "agent": session.agent,
+            "project_path": session.cwd,
+            "last_modified": json.time(session.updated),
         }
-        for one in found
+        for session in sessions
     ]
 
 
 def chosen(result: SearchResult, number: int | None = None) -> tuple[int, Hit]:
-    """Hit `number`, counted from 1, or the best one that can be forked, with its number."""
+    """Return hit `number`, counted from 1, or the best that can be forked, with its number."""
     count = len(result.hits)
     if not count:
         raise NotFound("nothing was found to fork", hint="other words, or fewer filters")
     if number is None:
-        able = (at for at, hit in enumerate(result.hits, start=1) if hit.can_fork)
-        number = next(able, None)
+        forkable = (position for position, hit in enumerate(result.hits, start=1) if hit.can_fork)
+        number = next(forkable, None)
         if number is None:
-            why = result.hits[0].warning
-            raise NotFound(f"nothing of what was found can be forked: {why}", hint=_ELSEWHERE)
+            reason = result.hits[0].warning
+            raise NotFound(f"nothing of what was found can be forked: {reason}", hint=_ELSEWHERE)
     if not 1 <= number <= count:
-        have = "1 result" if count == 1 else f"{count} results"
+        summary = "1 result" if count == 1 else f"{count} results"
         raise NotFound(
-            f"no result {number}: the search found {have}", hint=f"fork_index: 1 to {count}"
+            f"no result {number}: the search found {summary}", hint=f"fork_index: 1 to {count}"
         )
     hit = result.hits[number - 1]
     if not hit.can_fork:
-        why = hit.warning or "its session no longer exists"
-        raise NotFound(f"result {number} cannot be forked: {why}", hint="another fork_index")
+        reason = hit.warning or "its session no longer exists"
+        raise NotFound(f"result {number} cannot be forked: {reason}", hint="another fork_index")
     return number, hit
 
 
 def point_of(hit: Hit) -> str:
-    """Where a hit is, as `plan` takes it."""
+    """Return the `SESSION@TURN` of a hit, for `plan`."""
     place = place_of(hit)
     assert place is not None
     return str(place)
@@ -165,26 +165,26 @@ def point_of(hit: Hit) -> str:
 def plan_of(
     app: App, result: SearchResult, number: int | None, wish: ForkWish
 ) -> tuple[ForkPlan, tuple[str, ...]]:
-    """The fork of hit `number`, or of the best one that can be made; and why none before it can."""
+    """Plan the fork of hit `number`, or of the best possible hit, and why better ones failed."""
     _, hit = chosen(result, number)
     if number is not None:
         return plan(app, point_of(hit), wish), ()
-    why: list[str] = []
-    for at, hit in enumerate(result.hits, start=1):
+    failures: list[str] = []
+    for rank, hit in enumerate(result.hits, start=1):
         if not hit.can_fork:
-            why.append(
-                f"result {at} cannot be forked: {hit.warning or 'its session no longer exists'}"
+            failures.append(
+                f"result {rank} cannot be forked: {hit.warning or 'its session no longer exists'}"
             )
             continue
         try:
-            return plan(app, point_of(hit), wish), tuple(why)
-        except NotFound as error:  # such as a folder that is gone
-            why.append(f"result {at} cannot be forked: {error.message}")
-    raise NotFound("; ".join(why), hint=_ELSEWHERE)
+            return plan(app, point_of(hit), wish), tuple(failures)
+        except NotFound as error:  # such as a folder that no longer exists
+            failures.append(f"result {rank} cannot be forked: {error.message}")
+    raise NotFound("; ".join(failures), hint=_ELSEWHERE)
 
 
 def known(ref: SessionRef | None) -> SessionRef:
-    """The session that asks, when that is known."""
+    """Return the calling session; raise `NotFound` if it is unknown."""
     if ref is None:
         raise NotFound(
             "the calling session is unknown", hint="name one: session, as find_sessions gives it"
@@ -193,32 +193,32 @@ def known(ref: SessionRef | None) -> SessionRef:
 
 
 def own_point(app: App, asking: SessionRef | None) -> str:
-    """The last turn that is over of the session that asks: it is at work on the present one."""
+    """Return the last completed turn of the calling session, whose present turn still runs."""
     ref = known(asking)
     try:
         conversation = app.conversation(str(ref))
     except NotFound:
         raise NotFound(f"{ref} has no turn yet that is over", hint="name a session") from None
-    over = conversation.turns
-    # A turn that nobody knows to be at work looks like one that was interrupted.
-    if over and over[-1].state in (TurnState.RUNNING, TurnState.INTERRUPTED):
-        over = over[:-1]
-    if not over:
+    turns = conversation.turns
+    # A running turn whose activity is unknown looks interrupted.
+    if turns and turns[-1].state in (TurnState.RUNNING, TurnState.INTERRUPTED):
+        turns = turns[:-1]
+    if not turns:
         raise Busy(
             f"{ref} is at its first turn: nothing to fork yet",
             hint="when the turn is over, or spawn_workers for a new session",
         )
-    return f"{ref}@{over[-1].index}"
+    return f"{ref}@{turns[-1].index}"
 
 
 def plan(app: App, point: str, wish: ForkWish) -> ForkPlan:
-    """What the fork would do. Writes nothing; raises `UsageError` for what is not allowed."""
+    """Plan a fork. Writes nothing. Raises `UsageError` for requests that are not allowed."""
     permissions.refuse_unallowed(app, skip_permissions=wish.skip_permissions, trust=wish.trust)
     worker_forking.check(app, (wish.name,) if wish.name else (), 1)
     if wish.headless and not wish.prompt:
         raise UsageError("a headless worker needs a prompt", hint="prompt, or leave headless out")
-    given = wish.skip_permissions or wish.model is not None
-    run = RunOptions(model=wish.model, skip_permissions=wish.skip_permissions) if given else None
+    custom = wish.skip_permissions or wish.model is not None
+    run = RunOptions(model=wish.model, skip_permissions=wish.skip_permissions) if custom else None
     options = ForkOptions(
         agent=wish.agent,
         into=_folder(wish.project),
@@ -229,12 +229,12 @@ def plan(app: App, point: str, wish: ForkWish) -> ForkPlan:
         run=run,
     )
     prompts = (wish.prompt,) if wish.prompt else ()
-    planned, _ = worker_forking.plan(app, point, options, prompts)
+    fork_plan, _ = worker_forking.plan(app, point, options, prompts)
     if wish.run:
-        planning.require_program(app, planned)
+        planning.require_program(app, fork_plan)
     if not wish.skip_permissions:
-        permissions.refuse_inherited(app, planned.agent, planned.command)
-    return planned
+        permissions.refuse_inherited(app, fork_plan.agent, fork_plan.command)
+    return fork_plan
 
 
 def _folder(given: Path | None) -> Path | None:
@@ -244,7 +244,7 @@ def _folder(given: Path | None) -> Path | None:
 def start(
     app: App, plan: ForkPlan, wish: ForkWish, told: Callable[[str], None] = lambda _: None
 ) -> RunningFork:
-    """Make the fork and run it. When it does not run, the error says where the fork is."""
+    """Create the fork and run it. If it does not run, the error names the fork."""
     runs = worker_forking.ForkRuns(
         prompts=(wish.prompt,) if wish.prompt else (),
         names=(wish.name,) if wish.name else (),
@@ -253,16 +253,16 @@ def start(
         trust=wish.trust,
     )
     told(f"forking {plan.point}")
-    (one,) = worker_forking.start(app, plan, runs)
-    if one.error is not None:
-        raise one.error
-    assert one.fork is not None
-    assert one.worker is not None
-    told(f"waiting until {one.worker.name} has started")
+    (forked,) = worker_forking.start(app, plan, runs)
+    if forked.error is not None:
+        raise forked.error
+    assert forked.fork is not None
+    assert forked.worker is not None
+    told(f"waiting until {forked.worker.name} has started")
     try:
-        status = app.workers.ready(one.worker.name, READY)
+        status = app.workers.ready(forked.worker.name, READY)
     except ProngError as error:
-        error.details.setdefault("made", [str(one.fork.child)])
-        error.details.setdefault("worker", one.worker.name)
+        error.details.setdefault("made", [str(forked.fork.child)])
+        error.details.setdefault("worker", forked.worker.name)
         raise
-    return RunningFork(plan, one.fork, status.worker, status)
+    return RunningFork(plan, forked.fork, status.worker, status)

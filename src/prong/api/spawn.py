@@ -1,4 +1,4 @@
-"""Several workers at once, as an agent asks for them: each is started, or told of, on its own."""
+"""Starting several workers at once for an agent; one failure does not stop the others."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST = 16
-"""Workers of one call."""
+"""Maximum number of workers per call."""
 READY = 30.0
-"""Seconds that all of them have to open their sessions, together."""
+"""Seconds for all workers together to open their sessions."""
 _LONGEST_LABEL = 100
 
 
 class WorkerWish(Record, frozen=True):
-    """One worker that is asked for."""
+    """Request for one worker."""
 
     project: Path | None = None
     agent: str | None = None
     name: str | None = None
     badge: str | None = None
-    """A label for people; the worker is not told."""
+    """Label for people; the worker does not see it."""
     issue: str | None = None
-    """What it is to work on; it is told so before its prompt."""
+    """Issue to work on, named before the prompt."""
     prompt: str | None = None
     model: str | None = None
     skip_permissions: bool = False
@@ -49,12 +49,12 @@ class WorkerWish(Record, frozen=True):
     plugin_dirs: tuple[Path, ...] = ()
     headless: bool = False
     resume: str | None = None
-    """The session to go on with; with `fork`, to fork."""
+    """Session to resume; with `fork`, to fork."""
     fork: bool = False
     continue_: bool = False
-    """Go on with the newest session of the project; with `fork`, fork it."""
+    """Resume the newest session of the project; with `fork`, fork it."""
     fork_from: str | None = None
-    """The same as `resume` with `fork`; a turn may be named, too."""
+    """Same as `resume` with `fork`; may also name a turn."""
 
     @property
     def has_task(self) -> bool:
@@ -62,18 +62,18 @@ class WorkerWish(Record, frozen=True):
 
 
 class SpawnedWorker(Record, frozen=True):
-    """What became of one of them."""
+    """Result of one request."""
 
     wish: WorkerWish
     plan: WorkerPlan | None = None
     worker: WorkerInfo | None = None
     status: WorkerStatus | None = None
     error: ProngError | None = None
-    """Why it was not started, or why it does not run."""
+    """Why the worker was not started, or does not run."""
 
 
 def _nobody(_: str) -> None:
-    """Is told how far it is."""
+    """Progress callback that does nothing."""
 
 
 def spawn(
@@ -85,24 +85,24 @@ def spawn(
     dry_run: bool = False,
     told: Callable[[str], None] = _nobody,
 ) -> list[SpawnedWorker]:
-    """Start them, and wait until their sessions are open. With `dry_run`, only plan them.
+    """Start workers and wait until their sessions are open. With `dry_run`, only plan.
 
-    What is wrong with one of them keeps no other from starting. `asking` is the session of who
-    asks: it is no newest session to go on with.
+    An error in one request does not stop the others. `asking` is the session of the caller, which
+    `continue_` never resumes.
     """
     if not wishes:
         raise UsageError("no workers to start", hint='workers: [{"prompt": "..."}]')
     if len(wishes) > MOST:
         raise UsageError(f"{len(wishes)} workers at once", hint=f"at most {MOST} with one call")
-    names = [one.name for one in wishes if one.name]
+    names = [request.name for request in wishes if request.name]
     if len(set(names)) < len(names):
         raise UsageError("two workers cannot have one name", hint="a name is made up for each")
-    made: list[SpawnedWorker] = []
+    spawned: list[SpawnedWorker] = []
     for number, wish in enumerate(wishes, start=1):
         told(f"starting worker {number} of {len(wishes)}")
-        made.append(_spawned(app, wish, place, asking, dry_run=dry_run))
+        spawned.append(_spawned(app, wish, place, asking, dry_run=dry_run))
     told("waiting until they have started")
-    return list(_ready(app, made))
+    return list(_ready(app, spawned))
 
 
 def _spawned(
@@ -122,22 +122,22 @@ def _spawned(
         if dry_run:
             return SpawnedWorker(wish, plan)
         return SpawnedWorker(wish, plan, app.workers.start(plan))
-    except Exception as error:  # noqa: BLE001 -- those that were started must be told of
+    except Exception as error:  # noqa: BLE001 -- the caller must learn which were started
         return SpawnedWorker(wish, plan, error=_problem(error))
 
 
 def _ready(app: App, made: Sequence[SpawnedWorker]) -> Iterator[SpawnedWorker]:
     end = time.monotonic() + READY
-    for one in made:
-        if one.worker is None:
-            yield one
+    for spawned in made:
+        if spawned.worker is None:
+            yield spawned
             continue
         try:
-            status = app.workers.ready(one.worker.name, max(end - time.monotonic(), 0.0))
+            status = app.workers.ready(spawned.worker.name, max(end - time.monotonic(), 0.0))
         except Exception as error:  # noqa: BLE001 -- as above
-            yield replace(one, error=_problem(error))
+            yield replace(spawned, error=_problem(error))
         else:
-            yield replace(one, worker=status.worker, status=status)
+            yield replace(spawned, worker=status.worker, status=status)
 
 
 def _problem(error: Exception) -> ProngError:
@@ -178,16 +178,16 @@ def _options(
 
 
 def _check(wish: WorkerWish) -> None:
-    """Raise `UsageError` for what does not go together."""
-    given = {
+    """Raise `UsageError` for options that exclude each other."""
+    sources = {
         "fork_from": wish.fork_from,
         "resume_session_id": wish.resume,
         "continue_session": wish.continue_,
     }
-    ways = [name for name, value in given.items() if value]
-    if len(ways) > 1:
-        raise UsageError(f"{ways[0]} and {ways[1]} exclude each other", hint=f"leave {ways[1]} out")
-    if wish.fork and not ways:
+    used = [name for name, value in sources.items() if value]
+    if len(used) > 1:
+        raise UsageError(f"{used[0]} and {used[1]} exclude each other", hint=f"leave {used[1]} out")
+    if wish.fork and not used:
         raise UsageError(
             "fork_session does not say what to fork", hint="fork_from, or resume_session_id"
         )
@@ -200,7 +200,7 @@ def _check(wish: WorkerWish) -> None:
 
 
 def _source(app: App, wish: WorkerWish, asking: SessionRef | None) -> tuple[str | None, str | None]:
-    """What to resume, and what to fork."""
+    """Return the session to resume, and the session to fork."""
     if wish.fork_from:
         return None, wish.fork_from
     source = _newest(app, wish, asking) if wish.continue_ else wish.resume
@@ -208,17 +208,17 @@ def _source(app: App, wish: WorkerWish, asking: SessionRef | None) -> tuple[str 
 
 
 def _newest(app: App, wish: WorkerWish, asking: SessionRef | None) -> str:
-    """The newest session of the project: not of who asks, which is the newest of all."""
+    """Return the newest session of the project, not counting the caller's."""
     project = wish.project or Path.cwd()
-    found = app.list_sessions(SessionFilter(wish.agent, project=project, limit=2)).sessions
-    others = [one.ref for one in found if one.ref != asking]
-    if not others:
+    sessions = app.list_sessions(SessionFilter(wish.agent, project=project, limit=2)).sessions
+    refs = [session.ref for session in sessions if session.ref != asking]
+    if not refs:
         raise NotFound(f"no session to continue in {project}", hint="leave continue_session out")
-    return str(others[0])
+    return str(refs[0])
 
 
 def _prompt(wish: WorkerWish) -> str | None:
-    # An agent that has nothing to say writes nothing, or a blank.
+    # Agents pass an empty or blank text for no prompt.
     prompt = wish.prompt if (wish.prompt or "").strip() else None
     if not wish.issue:
         return prompt

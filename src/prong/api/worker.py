@@ -1,11 +1,11 @@
-"""`prong.Worker`: an agent that runs under a name, for programs.
+"""`prong.Worker`: start, prompt, fork and stop agents from a program.
 
     worker = prong.Worker.create("parser", project="/home/ada/shop", prompt="Write the parser.")
     print(worker.send("Now the tests."))
     other = worker.fork("parser-2")
     print(other.send("Do it with a table instead."), worker.state)
 
-`prong.aio` has the same for `await`.
+`prong.aio` is the asyncio version.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ T = TypeVar("T")
 READY_TIMEOUT = 60.0
 RESPONSE_TIMEOUT = 1800.0
 _SLICE = 1.0
-"""Waiting comes in pieces of so many seconds: in between, it can be given up."""
+"""Seconds per step of a wait: it can be cancelled between steps."""
 
 _PRESS_AGAIN = 5.0
-"""After so many seconds a key that a busy UI did not take is pressed again."""
+"""Seconds until a key is pressed again that a busy UI did not take."""
 _TAKES_PROMPTS = (WorkerState.IDLE, WorkerState.WAITING, WorkerState.UNKNOWN)
 
 Steps = Generator[None, None, T]
-"""Something that takes long, piece by piece; what it returns is the result."""
+"""Long operation in steps; the return value is the result."""
 
 
 class WorkerArguments(TypedDict, total=False):
-    """What can be said about a new worker; `prong run --help` describes each."""
+    """Keyword arguments of `Worker.create`; `prong run --help` describes each."""
 
     agent: str
     prompt: str | None
@@ -71,16 +71,16 @@ class WorkerArguments(TypedDict, total=False):
 
 
 class WorkerFacts(Record, frozen=True):
-    """What is known of a worker at one moment."""
+    """Snapshot of a worker's record and state."""
 
     name: str
     agent: str
     state: WorkerState
     session: str | None
-    """The id of its session; None while only the agent knows it."""
+    """Session id; None while only the agent knows it."""
     pane: Pane | None
     command: str | tuple[str, ...]
-    """How its agent is started, without session and prompt."""
+    """Command that starts the agent, without session and prompt."""
     workspace: Path
     branch: str | None
     headless: bool
@@ -88,17 +88,17 @@ class WorkerFacts(Record, frozen=True):
     last_input: str | None
     last_line: str
     fork: str | None
-    """The id of the recorded fork that it runs."""
+    """Id of the recorded fork that the worker runs."""
     forked_from: str | None
 
 
 class Worker:
-    """A worker by its name. Nothing is held open in between: others may use it as well."""
+    """Handle to a worker. Holds no resources, so others may use the worker as well."""
 
     def __init__(
         self, name: str, *, response_timeout: float = RESPONSE_TIMEOUT, app: App | None = None
     ) -> None:
-        """Use `create` or `open`. Without an `app`, each call opens one and closes it again."""
+        """Use `create` or `open` instead. Without an `app`, each call opens and closes one."""
         self.name = name
         self.response_timeout = response_timeout
         self._app = app
@@ -113,17 +113,17 @@ class Worker:
         app: App | None = None,
         **arguments: Unpack[WorkerArguments],
     ) -> Self:
-        """Start one, and wait until its session is open; with 0 seconds nobody waits.
+        """Start a worker and wait until its session is open; with 0 seconds, do not wait.
 
         Raises `Taken` when the name or the id is in use, and `External` when the agent ended at
-        once: the end of what it said is in the details.
+        once: its last output is in the details.
         """
         options = _options(name, arguments, "name", "ready_timeout", "response_timeout", "app")
-        with _opened(app) as there:
-            started = there.workers.start(there.workers.plan(options))
+        with _opened(app) as opened:
+            worker = opened.workers.start(opened.workers.plan(options))
             if ready_timeout > 0:
-                there.workers.ready(started.name, ready_timeout)
-        return cls(started.name, response_timeout=response_timeout, app=app)
+                opened.workers.ready(worker.name, ready_timeout)
+        return cls(worker.name, response_timeout=response_timeout, app=app)
 
     @classmethod
     def plan(
@@ -133,10 +133,10 @@ class Worker:
         app: App | None = None,
         **arguments: Unpack[WorkerArguments],
     ) -> WorkerPlan:
-        """What `create` with the same arguments would start. Writes nothing."""
+        """Return what `create` would start with the same arguments. Writes nothing."""
         options = _options(name, arguments, "name", "app")
-        with _opened(app) as there:
-            return there.workers.plan(options)
+        with _opened(app) as opened:
+            return opened.workers.plan(options)
 
     @classmethod
     def open(
@@ -146,16 +146,16 @@ class Worker:
         response_timeout: float = RESPONSE_TIMEOUT,
         app: App | None = None,
     ) -> Self:
-        """One that was started before, by whomever. Raises `NotFound`."""
-        with _opened(app) as there:
-            there.workers.named(name)
+        """Open an existing worker, whoever started it. Raises `NotFound`."""
+        with _opened(app) as opened:
+            opened.workers.named(name)
         return cls(name, response_timeout=response_timeout, app=app)
 
     @classmethod
     def list(cls, *, app: App | None = None) -> Sequence[Self]:
-        """All that are recorded, the oldest first; also those that are gone."""
-        with _opened(app) as there:
-            return [cls(one.name, app=app) for one in there.workers.records.all()]
+        """List all recorded workers, oldest first, including those that are gone."""
+        with _opened(app) as opened:
+            return [cls(worker.name, app=app) for worker in opened.workers.records.all()]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -164,14 +164,14 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leaving the block stops it, whatever it does."""
+        """Stop the worker, even if it is busy."""
         self.stop(force=True)
 
     # -- looking -----------------------------------------------------------------------------
 
     @property
     def state(self) -> WorkerState:
-        """What it does now."""
+        """Current state."""
         return self._status().state
 
     def info(self) -> WorkerFacts:
@@ -201,32 +201,31 @@ class Worker:
     # -- talking -----------------------------------------------------------------------------
 
     def send(self, text: str, *, timeout: float | None = None, as_command: bool = False) -> str:
-        """Give it a prompt, and return the answer to this prompt when its turn is over.
+        """Send a prompt and return the answer to it when its turn is over.
 
-        A worker at work is waited for first. The text is a prompt whatever it begins with; with
+        Waits for a busy worker first. The text is a prompt whatever it begins with; with
         `as_command` the agent takes it as if it were typed, so `/clear` clears and `!ls` runs.
-        Raises `Busy` when all that takes longer than the timeout (the worker goes on), and
-        `External` when it ended.
+        Raises `Busy` on timeout (the worker continues), and `External` when the worker ended.
         """
         return finished(self.sending(text, timeout, as_command=as_command))
 
     def wait_idle(self, timeout: float = inf) -> None:
-        """Return when it is idle. Raises `Busy` when it takes longer, `External` when it ended."""
+        """Wait until the worker is idle. Raises `Busy` on timeout, `External` when it ended."""
         finished(self.waiting_idle(timeout))
 
     def sending(
         self, text: str, timeout: float | None = None, *, as_command: bool = False
     ) -> Steps[str]:
-        """`send`, piece by piece."""
+        """Run `send` in steps."""
         end = time.monotonic() + (self.response_timeout if timeout is None else timeout)
         sent = None
         while sent is None:
-            # One that waits for a person says so itself when it is given a prompt.
+            # A worker that waits for a person refuses the prompt itself.
             yield from self._at(end, *_TAKES_PROMPTS)
             with _opened(self._app) as app:
-                # None when somebody else was faster.
+                # None when another sender was faster.
                 sent = app.workers.ask(self.name, text, as_command=as_command)
-        # Whoever gives a prompt is not taken for idle before it was answered.
+        # After a prompt, the worker does not count as idle before it answered.
         while True:
             left = max(end - time.monotonic(), 0.0)
             try:
@@ -242,11 +241,11 @@ class Worker:
             return reply
 
     def waiting_idle(self, timeout: float = inf) -> Steps[None]:
-        """`wait_idle`, piece by piece."""
+        """Run `wait_idle` in steps."""
         yield from self._at(time.monotonic() + timeout, WorkerState.IDLE)
 
     def _at(self, end: float, *wanted: WorkerState) -> Steps[WorkerStatus]:
-        """The worker, when it has come to one of these states."""
+        """Wait until the worker is in one of these states."""
         while True:
             left = max(end - time.monotonic(), 0.0)
             try:
@@ -270,8 +269,8 @@ class Worker:
     def _late(self) -> Busy:
         status = self._status()
         if status.state is WorkerState.WAITING:
-            what = status.evidence.detail or "a person"
-            return Busy(f"{self.name} waits for {what}", hint=f"prong attach {self.name}")
+            reason = status.evidence.detail or "a person"
+            return Busy(f"{self.name} waits for {reason}", hint=f"prong attach {self.name}")
         return Busy(f"{self.name} is still {status.state.value}", hint=f"prong wait {self.name}")
 
     # -- more of the same --------------------------------------------------------------------
@@ -283,39 +282,39 @@ class Worker:
         prompt: str | None = None,
         turn: int | str | None = None,
     ) -> Self:
-        """A new worker with this one's conversation so far, and with the code as it is now.
+        """Start a new worker with this conversation so far, and with the current code.
 
-        With `turn` (its number, -1 for the last, or its id), with the conversation up to that turn
-        and the code as it stood then. Command, model, permissions and settings are this one's.
-        Raises `NotFound` when nobody knows which session it has, or there is no such turn.
+        With `turn` (its number, -1 for the last, or its id), the conversation ends at that turn and
+        the code is the code of that turn. Command, model, permissions and settings are inherited.
+        Raises `NotFound` when the worker's session is unknown, or the turn does not exist.
         """
         return self._another(
             lambda app: app.workers.fork(self.name, name, prompt=prompt, turn=turn)
         )
 
     def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:
-        """A new worker with a copy of the session and of the whole workspace, when this is idle."""
+        """Start a copy of the worker, its session and its whole workspace, once it is idle."""
         return self._another(lambda app: app.workers.clone(self.name, name, timeout=timeout))
 
     def _another(self, make: Callable[[App], WorkerInfo]) -> Self:
         with _opened(self._app) as app:
-            made = make(app)
-            if not made.headless:
-                app.workers.ready(made.name, READY_TIMEOUT)
-        return type(self)(made.name, response_timeout=self.response_timeout, app=self._app)
+            worker = make(app)
+            if not worker.headless:
+                app.workers.ready(worker.name, READY_TIMEOUT)
+        return type(self)(worker.name, response_timeout=self.response_timeout, app=self._app)
 
     # -- ending ------------------------------------------------------------------------------
 
     def interrupt(self, *, timeout: float = READY_TIMEOUT) -> None:
-        """End its turn, and return when it takes prompts again. An idle one is left alone.
+        """Interrupt the turn, if any, and wait until the worker takes prompts again.
 
-        Raises `Busy` when it is still at work then, and `Unsupported` for a headless one: `stop`
-        ends its turn.
+        Raises `Busy` if the worker is still busy at the timeout, and `Unsupported` for a headless
+        one: use `stop` for its turn.
         """
         finished(self.interrupting(timeout))
 
     def interrupting(self, timeout: float = READY_TIMEOUT) -> Steps[None]:
-        """`interrupt`, piece by piece."""
+        """Run `interrupt` in steps."""
         end = time.monotonic() + timeout
         while True:
             with _opened(self._app) as app:
@@ -329,9 +328,9 @@ class Worker:
                 return
 
     def restart(self) -> Self:
-        """Open its session again after it ended, and return when that is open.
+        """Reopen the session after the worker ended, and wait until it is open.
 
-        Raises `Busy` when it runs, and `NotFound` when its folder is gone.
+        Raises `Busy` when the worker runs, and `NotFound` when its folder is gone.
         """
         with _opened(self._app) as app:
             app.workers.restart(self.name)
@@ -339,13 +338,13 @@ class Worker:
         return self
 
     def stop(self, *, force: bool = False) -> None:
-        """End it. Raises `Busy` when it is at work, unless it is forced."""
+        """Stop the worker. Raises `Busy` when it is busy, unless `force` is set."""
         with _opened(self._app) as app:
             app.workers.stop(self.name, force=force)
 
 
 def finished(steps: Steps[T]) -> T:
-    """What comes out when all the pieces are done, one after the other."""
+    """Run all steps and return the result."""
     while True:
         try:
             next(steps)
@@ -355,7 +354,7 @@ def finished(steps: Steps[T]) -> T:
 
 @contextmanager
 def _opened(app: App | None) -> Generator[App]:
-    """A given one stays open."""
+    """Open an `App` for one call, or use the given one and leave it open."""
     if app is not None:
         yield app
         return
@@ -381,7 +380,7 @@ def _options(name: str | None, given: WorkerArguments, *more: str) -> WorkerOpti
             model=given.get("model"),
             skip_permissions=given.get("skip_permissions", False),
             settings=_path(given.get("settings")),
-            plugin_dirs=tuple(Path(one) for one in given.get("plugin_dirs", ())),
+            plugin_dirs=tuple(Path(folder) for folder in given.get("plugin_dirs", ())),
             extra=tuple(given.get("extra", ())),
         ),
         env=dict(given.get("env", {})),

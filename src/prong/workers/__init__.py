@@ -1,1 +1,1 @@
-"""Workers: agents that run under a name."""
+"""Workers: named agents that run in a terminal pane or headless."""

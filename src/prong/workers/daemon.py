@@ -1,7 +1,7 @@
-"""The daemon, as everybody else sees it: is one there, ask it, listen to it, wait with it.
+"""Client of the daemon: check, request, listen, wait.
 
-Nothing needs it. Where one runs, waiting is by events instead of by looking again and again. What
-it answers is in docs/internals/daemon.md.
+The daemon is optional. When it runs, waiting uses events instead of polling. Its protocol is
+described in docs/internals/daemon.md.
 """
 
 from __future__ import annotations
@@ -22,24 +22,23 @@ if TYPE_CHECKING:
 
 SOCKET = "daemon.sock"
 _PATIENCE = 2.0
-"""So many seconds are enough for a daemon that lives to answer what takes no time."""
+"""Seconds for a live daemon to answer a trivial request."""
 _SLOW = 120.0
-"""Starting an agent takes long, and so does copying a workspace."""
+"""Seconds for slow requests, such as starting an agent or copying a workspace."""
 
 
 class Daemon:
-    """The one whose socket lies in a folder, whether it runs or not."""
+    """Daemon with its socket in a folder, whether it runs or not."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / SOCKET
 
     @property
     def path(self) -> Path:
-        """Its socket."""
         return self._path
 
     def running(self) -> bool:
-        """True when somebody answers there; a socket that a killed one left behind does not."""
+        """Return whether the daemon accepts connections, unlike a stale socket."""
         if not os.path.lexists(self._path):
             return False
         try:
@@ -56,9 +55,9 @@ class Daemon:
         body: Mapping[str, Any] | None = None,
         timeout: float | None = _SLOW,
     ) -> dict[str, Any]:
-        """Ask it. An error that it answers is raised here as if it had happened here.
+        """Send a request and return the answer; raise an error of the daemon as its own type.
 
-        Raises `Unavailable` when there is none, or it ended before it answered.
+        Raises `Unavailable` when the daemon does not run, or ended before it answered.
         """
         from http.client import HTTPException
 
@@ -66,15 +65,15 @@ class Daemon:
             response = self._asked(connection, method, path, body)
             try:
                 content = response.read()
-            except (OSError, HTTPException) as error:  # nothing, or half of an answer
+            except (OSError, HTTPException) as error:  # no answer, or half of one
                 raise _ended(error) from error
         return _answer(response.status, content)
 
     def events(self, timeout: float | None = None) -> Iterator[dict[str, Any]]:
-        """What happens to workers, as it happens. The first one tells how things are.
+        """Iterate over worker events; the first one contains the current state.
 
-        Ends when the daemon does. Raises `Unavailable` when there is none, `TimeoutError` when
-        for so many seconds there is nothing to hear, not even that it still lives.
+        Ends when the daemon does. Raises `Unavailable` when it does not run, and `TimeoutError`
+        when it sends nothing, not even a heartbeat, for `timeout` seconds.
         """
         import json
 
@@ -94,16 +93,16 @@ class Daemon:
         *,
         any_: bool = False,
     ) -> dict[str, str]:
-        """The states of workers, as soon as all (or any) are in one of those, or the time is up.
+        """Wait until all workers, or any, are in one of these states, or until the timeout.
 
-        A worker that is gone is waited for no longer. Raises `Unavailable` when the daemon ends
-        meanwhile: whoever waits then goes on by looking.
+        A worker that is gone always counts. Raises `Unavailable` when the daemon ends meanwhile:
+        the caller then polls.
         """
         seconds = None if timeout == inf else max(timeout, 0.0)
         body = {"names": list(names), "until": list(until), "any": any_, "timeout": seconds}
-        patience = None if seconds is None else seconds + _SLOW
-        answer = self.call("POST", "/wait", body, patience)
-        return {str(one["worker"]): str(one["state"]) for one in answer["workers"]}
+        limit = None if seconds is None else seconds + _SLOW
+        answer = self.call("POST", "/wait", body, limit)
+        return {str(worker["worker"]): str(worker["state"]) for worker in answer["workers"]}
 
     def _connection(self, timeout: float | None) -> Connection:
         from prong.workers.daemon_socket import Connection
@@ -142,18 +141,18 @@ def _answer(status: int, content: bytes) -> dict[str, Any]:
         raise External(f"the daemon answered what is not JSON ({status})") from None
     if not isinstance(answer, dict):
         raise External(f"the daemon sent something that is not an object ({status})")
-    found = cast(dict[str, Any], answer)
+    fields = cast(dict[str, Any], answer)
     if status < 400:
-        return found
-    details = found.get("details")
-    raise _kinds().get(str(found.get("code")), ProngError)(
-        str(found.get("message")),
-        hint=found.get("hint"),
+        return fields
+    details = fields.get("details")
+    raise _kinds().get(str(fields.get("code")), ProngError)(
+        str(fields.get("message")),
+        hint=fields.get("hint"),
         **(cast(dict[str, Any], details) if isinstance(details, dict) else {}),
     )
 
 
 def _kinds() -> dict[str, type[ProngError]]:
-    """Each error by its code."""
-    kinds = [one for one in vars(errors).values() if isinstance(one, type)]
-    return {one.code: one for one in kinds if issubclass(one, ProngError)}
+    """Return the error classes by code."""
+    classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    return {kind.code: kind for kind in classes if issubclass(kind, ProngError)}

@@ -1,4 +1,4 @@
-"""The daemon's unix socket: HTTP to it, and a path of any length for it."""
+"""HTTP over the daemon's unix socket, whose path may have any length."""
 
 import os
 import socket
@@ -12,11 +12,11 @@ from typing import Self
 from prong.errors import Unavailable
 
 LONGEST = 103 if sys.platform == "darwin" else 107
-"""Bytes that the system takes of a path; one more ends the name."""
+"""Maximum bytes of a socket path on this system."""
 
 
 class Connection(HTTPConnection):
-    """HTTP to the socket at a path. Leaving the block closes it."""
+    """HTTP connection to a unix socket. Leaving the block closes it."""
 
     def __init__(self, path: Path, timeout: float | None) -> None:
         super().__init__("prong", timeout=timeout)
@@ -25,8 +25,8 @@ class Connection(HTTPConnection):
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
-        with address(self._path) as where:
-            self.sock.connect(where)
+        with address(self._path) as target:
+            self.sock.connect(target)
 
     def __enter__(self) -> Self:
         return self
@@ -37,10 +37,10 @@ class Connection(HTTPConnection):
 
 @contextmanager
 def address(path: Path) -> Generator[str]:
-    """What to bind or connect instead of a path.
+    """Return an address for a socket path of any length.
 
-    A path that is too long is reached through a link in a short folder, which is there only for
-    the moment in which a socket is bound or connected.
+    A path that is too long is reached through a link in a short folder, which exists only while the
+    socket is bound or connected.
     """
     if len(os.fsencode(path)) <= LONGEST:
         yield str(path)
@@ -67,7 +67,7 @@ def address(path: Path) -> Generator[str]:
 
 
 def _short_places() -> Iterator[str]:
-    """Folders in which the link would not be too long itself."""
+    """Iterate over folders in which the link's path is short enough."""
     import tempfile
 
     for place in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108

@@ -1,14 +1,14 @@
-"""What claims about a worker amount to. No claim of `idle` is believed that may be wrong.
+"""Decision table for the state of a worker. An uncertain claim of `idle` is never believed.
 
-The first row that fits counts. *Live* is what a running program tells at this moment (Claude's
-registry, Codex's lock and last mark), with the time since when it is so. A hook tells a thing once.
-A prompt is what prong gave to the worker. *Newer* compares these times.
+The first matching row counts. *Live* is the current report of a running program (Claude's registry,
+Codex's lock and last mark), with the time since when it holds. A hook reports an event once. A
+prompt is one that prong sent to the worker. *Newer* compares these times.
 
     a program or pane that ended                               gone
     a headless turn that runs                                  busy
     a headless turn that ended: with an end, without one       idle, gone
-    live: wants a person                                       waiting
-    hook: wants a person, and nothing is newer than that       waiting
+    live: waits for a person                                   waiting
+    hook: waits for a person, and nothing is newer             waiting
     live: busy                                                 busy
     live idle, but a prompt or a busy hook is newer, and in    busy for a while, then unknown
       the registry's case no idle hook is newer than these
@@ -16,19 +16,19 @@ A prompt is what prong gave to the worker. *Newer* compares these times.
       has been idle since for some seconds
     live idle, since this very moment                          busy: a queued prompt may follow
     live idle                                                  idle
-    hook: busy, or the session was written to, lately          busy
+    hook: busy, or the session was written to, recently        busy
     hook: busy, long ago                                       unknown
     hook idle, but a prompt is newer                           busy for a while, then unknown
     hook idle, but the session was written to since            unknown
     hook idle, since this very moment                          busy: a queued prompt may follow
     hook idle: not long ago, or nothing was written since      idle
     hook idle, long ago; or from the future                    unknown
-    nothing open, and a dialog is to be expected               waiting
+    no session open, and a trust dialog is expected            waiting
     started just now                                           starting
     anything else                                              unknown
 
-An agent that was just opened is idle, too, but that ends no turn: a prompt that was given to it at
-its start, which is earlier, may be still to come. So such an idle is older than any prompt.
+An agent that was just opened is idle, too, but that ends no turn: the prompt that it was started
+with, which is earlier, may still be processed. So such an idle counts as older than any prompt.
 """
 
 from __future__ import annotations
@@ -41,31 +41,30 @@ from prong.model.workers import Evidence, WorkerState
 LIVE = ("registry", "lock")
 DEAD = ("process", "pane")
 OPENED = frozenset({"startup", "resume", "fork", "clear", "opened"})
-"""Details of an idle that is no end of a turn."""
+"""Details of an idle that does not end a turn."""
 WRITTEN = "written"
-"""The source of a claim that only tells when the session was written to."""
+"""Source of a claim that only says when the session was last written to."""
 
 ENDING = "ending"
-"""The detail of a busy that is most likely over: a moment later it will be told."""
+"""Detail of a busy that is almost certainly over and is confirmed a moment later."""
 SETTLED = timedelta(seconds=0.35)
-"""Claude's registry says idle for 20 ms between a turn and a queued prompt, and tells of the next
-change up to 250 ms late."""
+"""Claude's registry shows idle for 20 ms before a queued prompt, and reports up to 250 ms late."""
 _TAKES = timedelta(seconds=10)
-"""So long a prompt may be on its way."""
+"""Time that a prompt may take to start its turn."""
 COMMAND = "command"
-"""The detail of a prompt that began with a slash: the agent may do it without asking the model."""
+"""Detail of a prompt that began with a slash: the agent may run it without the model."""
 NO_TURN = "no turn"
-"""The detail of an idle behind such a prompt."""
+"""Detail of an idle after such a prompt."""
 _BEGINS_WITHIN = timedelta(seconds=5)
-"""Of an agent that takes prompts; so soon after one it has begun a turn, or will begin none."""
+"""A running agent starts a turn within this time of a prompt, or not at all."""
 _FIRST_WITHIN = timedelta(seconds=30)
-"""The same of one that does not tell since when it takes any: it may have been started just now."""
+"""The same for an agent that reports no time: it may have been started just now."""
 _LATE_LINES = timedelta(seconds=5)
-"""The last lines of a turn come to the file after its end was told."""
+"""The last lines of a turn reach the file after its end is reported."""
 _BUSY_FOR = timedelta(minutes=15)
-"""A turn that neither tells nor writes anything for so long may have been lost."""
+"""A turn that reports and writes nothing for so long may have been lost."""
 _IDLE_FOR = timedelta(hours=1)
-"""So long an idle is believed where nothing else can be looked at."""
+"""Time that an idle is believed without other evidence."""
 _STARTS_WITHIN = timedelta(seconds=60)
 _AHEAD = timedelta(seconds=2)
 """Clocks of one machine differ by less."""
@@ -77,14 +76,14 @@ _WAITING, _GONE = WorkerState.WAITING, WorkerState.GONE
 
 
 def judge(claims: Iterable[Evidence], now: datetime) -> Evidence:
-    """What a worker does, as far as these claims tell; see the table above."""
+    """Determine the state of a worker from claims by the decision table above."""
     claims = list(claims)
-    for one in claims:
-        if (one.source in DEAD and one.state is _GONE) or one.source == "log":
-            return one
-    for one in claims:
-        if one.source == "process":
-            return one
+    for claim in claims:
+        if (claim.source in DEAD and claim.state is _GONE) or claim.source == "log":
+            return claim
+    for claim in claims:
+        if claim.source == "process":
+            return claim
     live = _first(claims, *LIVE)
     hook = _first(claims, "hook")
     prompt = _first(claims, "prompt")
@@ -116,16 +115,16 @@ def _of_live(
             return hook
     if live.state is not _IDLE:
         return live
-    # Of a very short turn the registry says nothing; Claude's hooks tell before it could. A lock's
-    # mark is exact, and what Codex notifies of may come when the next prompt is on its way.
+    # The registry never shows a very short turn, but Claude's hooks report it. A lock's mark is
+    # exact, and Codex's notification may arrive after the next prompt was sent.
     ended = live
     is_exact = live.source == "lock"
     if not is_exact and hook is not None and hook.state is _IDLE and _end(hook) > _end(live):
         ended = hook
     newer = [
-        one
-        for one in (prompt, hook)
-        if one is not None and one.state is _BUSY and _time(one) > _end(ended)
+        claim
+        for claim in (prompt, hook)
+        if claim is not None and claim.state is _BUSY and _time(claim) > _end(ended)
     ]
     if newer == [prompt] and _asked_nothing(newer[0], ended, now):
         return Evidence(_IDLE, ended.source, ended.time, NO_TURN)
@@ -162,7 +161,7 @@ def _on_its_way(busy: Evidence, now: datetime) -> Evidence:
 
 
 def _asked_nothing(prompt: Evidence, idle: Evidence, now: datetime) -> bool:
-    """True when a command of the agent's own was given to it, and no turn has come of that."""
+    """Return whether a slash command started no turn."""
     within = _FIRST_WITHIN if idle.time is None else _BEGINS_WITHIN
     return prompt.detail == COMMAND and now - max(_time(prompt), _time(idle)) > within
 
@@ -172,7 +171,7 @@ def _unsure(claim: Evidence) -> Evidence:
 
 
 def _first(claims: Iterable[Evidence], *sources: str) -> Evidence | None:
-    return next((one for one in claims if one.source in sources), None)
+    return next((claim for claim in claims if claim.source in sources), None)
 
 
 def _time(claim: Evidence) -> datetime:
@@ -184,7 +183,7 @@ def _written(claim: Evidence | None) -> datetime:
 
 
 def _end(claim: Evidence) -> datetime:
-    """When the turn ended that an idle tells of: long ago for one that ends none."""
+    """Return when the turn ended; long ago for an idle that ends no turn."""
     return _LONG_AGO if claim.state is _IDLE and claim.detail in OPENED else _time(claim)
 
 

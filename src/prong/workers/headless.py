@@ -1,7 +1,7 @@
-"""Headless workers: one process for each turn, detached, its output in a file.
+"""Headless workers: one detached process per turn, with its output in a file.
 
-Nothing supervises them, so nothing is lost when prong ends. Whether a turn is over is told by the
-process; how it ended, by the last event that it printed.
+Nothing supervises them, so nothing is lost when prong exits. The process tells whether a turn is
+over; the last event that it printed tells how it ended.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _TURN = "prong.turn"
-"""The type of the line that we write before each turn."""
+"""Type of the marker line before each turn."""
 _children: list[subprocess.Popen[bytes]] = []
-"""Nobody waits for them, but Python wants to be told of those that ended."""
+"""Polled so that ended children do not stay zombies."""
 
 
 def log_file(app: App, name: str) -> Path:
-    """Where a new worker's output goes; a later one of the same name gets another file."""
+    """Return a new log file for a worker; a later worker of the same name gets another."""
     now = f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
     return private_dir(app.state_dir / "workers") / f"{name}-{now}.jsonl"
 
@@ -52,13 +52,13 @@ def turn(
     *,
     as_command: bool = False,
 ) -> WorkerInfo:
-    """Start the next turn; returns when its process runs. Raises `Busy` while another one does.
+    """Start the next turn and return once its process runs. Raises `Busy` during another turn.
 
-    `env` is what a person gave for this turn only.
+    `env` applies to this turn only.
     """
     text = text if as_command else literal(app, worker, text, Route.STDIN)
     with lock.alone(app, worker.name):
-        # Somebody else may have been faster; and only its output may tell which session it has.
+        # Another sender may have been faster, and only the output may tell the session id.
         worker = Lookout(app).look([app.workers.named(worker.name)])[0].worker
         if worker.process is not None and is_alive(worker.process):
             raise Busy(f"{worker.name} is busy", hint=f"prong wait {worker.name}")
@@ -79,8 +79,8 @@ def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | N
         worker.name, commit_turns=worker.commit_turns, push=worker.push
     )
     shell = worker_environment.carried(os.environ)
-    both = {**shell, **worker.env, **launch.env, **(env or {}), **marks}
-    launch = replace(launch, env=both)
+    env_vars = {**shell, **worker.env, **launch.env, **(env or {}), **marks}
+    launch = replace(launch, env=env_vars)
     launch = app.hooked(worker.agent, launch)
     log = worker.log or log_file(app, worker.name)
     now = datetime.now(UTC)
@@ -95,7 +95,7 @@ def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | N
         output.write(f"{mark}\n".encode())
         output.flush()
         try:
-            started = subprocess.Popen(
+            child = subprocess.Popen(
                 launch.argv,
                 cwd=launch.cwd,
                 env=environment(launch),
@@ -107,48 +107,48 @@ def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | N
         except OSError as error:
             message = f"{launch.argv[0]} does not start: {error.strerror}"
             raise Unavailable(message, hint="prong doctor") from None
-    _children.append(started)
+    _children.append(child)
     try:
         return app.workers.records.change(
             worker.name,
-            process=process_of(started.pid),
+            process=process_of(child.pid),
             log=log,
             started=now,
             prompted=now,
             stopped=None,
         )
     except BaseException:
-        started.kill()  # nobody would know of it
+        child.kill()  # otherwise an unrecorded process would run
         raise
 
 
 def run_of(worker: WorkerInfo) -> str | None:
-    """What tells the last recorded turn of a worker from others in its output."""
+    """Return the id of a worker's last run, as marked in its output."""
     return worker.started.astimezone(UTC).isoformat() if worker.started else None
 
 
 def events(app: App, worker: WorkerInfo, run: str | None = None) -> HeadlessEvents:
-    """What the turn that was started at that time has printed so far; without one, the last."""
+    """Parse the output of a run so far; of the last one by default."""
     store = capable(app.store(worker.agent), CanWork, "be a worker")
     return store.headless_events(_turn(worker.log, run))
 
 
 def complaints(worker: WorkerInfo) -> str:
-    """What the program of the last turn said that is no event."""
+    """Return the non-JSON output of the last turn."""
     lines = [line for line in _turn(worker.log) if not line.startswith("{")]
     return "\n".join(lines[-20:])
 
 
 def _turn(log: Path | None, run: str | None = None) -> Iterator[str]:
-    """The lines of the turn that was started at that time, else of the last one."""
+    """Iterate over the output lines of a run, or of the last one."""
     try:
         content = log.read_bytes() if log else b""
     except OSError:
         return
     mark = f'{{"type": "{_TURN}"'
-    at = content.rfind(f'{mark}, "time": "{run}"'.encode()) if run else -1
-    at = at if at >= 0 else content.rfind(mark.encode())
-    end = content.find(mark.encode(), at + 1) if at >= 0 else -1
-    for line in content[max(0, at) : end if end >= 0 else None].split(b"\n")[at >= 0 :]:
+    start = content.rfind(f'{mark}, "time": "{run}"'.encode()) if run else -1
+    start = start if start >= 0 else content.rfind(mark.encode())
+    end = content.find(mark.encode(), start + 1) if start >= 0 else -1
+    for line in content[max(0, start) : end if end >= 0 else None].split(b"\n")[start >= 0 :]:
         if line:
             yield line.decode("utf-8", "replace")

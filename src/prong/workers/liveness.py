@@ -1,7 +1,7 @@
-"""Whether workers run: their processes are looked at, and each terminal is asked once for all.
+"""Liveness of workers, from their processes and one query per terminal.
 
-What ended is gone, whatever else is said of it. A number of a process, or of a pane, that is in use
-again after a restart of the machine or of the terminal is nobody's.
+A worker that ended is gone, whatever other evidence says. A process or pane id may be reused after
+a restart of the machine or of the terminal, and is then not the worker's.
 """
 
 from __future__ import annotations
@@ -21,48 +21,48 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _RESERVED = timedelta(seconds=60)
-"""So long a name is held for a worker that is being started."""
+"""Time that a name is reserved for a worker that is being started."""
 
 
 class Life(Record, frozen=True):
-    """Whether a worker runs."""
+    """Liveness of a worker."""
 
     certain: Evidence | None
-    """What is to be said of it, where nothing else need be looked at."""
+    """Final evidence, if nothing else needs to be checked."""
     pid: int | None = None
-    """Of its living process, where that is known."""
+    """Id of its running process, if known."""
 
 
 def lives(app: App, workers: Sequence[WorkerInfo]) -> dict[str, Life]:
-    """Whether each worker runs, by name."""
-    found = {worker.name: _without_terminal(app, worker) for worker in workers}
+    """Return the liveness of each worker by name."""
+    results = {worker.name: _without_terminal(app, worker) for worker in workers}
     panes: dict[str, list[Pane]] = defaultdict(list)
     for worker in workers:
-        # One whose process has ended needs no question.
-        if found[worker.name].certain is None and worker.pane is not None and worker.pane.id:
+        # No query is needed for a process that has ended.
+        if results[worker.name].certain is None and worker.pane is not None and worker.pane.id:
             panes[worker.pane.terminal].append(worker.pane)
     alive: dict[Pane, LivePane] = {}
     silent: set[str] = set()
-    for terminal, wanted in panes.items():
+    for terminal, queried in panes.items():
         try:
-            alive.update(app.terminals.of(wanted[0]).alive(wanted))
+            alive.update(app.terminals.of(queried[0]).alive(queried))
         except ProngError as error:
-            # Then the process alone must tell.
+            # Fall back to the process alone.
             debug(__name__, "%s does not tell of its panes: %s", terminal, error)
             silent.add(terminal)
     for worker in workers:
         pane = worker.pane
-        if found[worker.name].certain is not None or pane is None or not pane.id:
-            continue  # a command that a person types somewhere has no pane that is known
+        if results[worker.name].certain is not None or pane is None or not pane.id:
+            continue  # the pane of a command that a person types is unknown
         if pane.terminal not in silent:
-            found[worker.name] = _in_pane(worker, alive.get(pane))
-    return found
+            results[worker.name] = _in_pane(worker, alive.get(pane))
+    return results
 
 
 def is_left_behind(app: App, worker: WorkerInfo) -> bool:
-    """True for a pane that only shows how its program ended.
+    """Return whether a pane only shows the output of a program that ended.
 
-    After a restart of the terminal a pane of that number may be anybody's.
+    After a restart of the terminal, the pane id may belong to another program.
     """
     assert worker.pane is not None
     try:
@@ -77,7 +77,7 @@ def _without_terminal(app: App, worker: WorkerInfo) -> Life:
         return Life(Evidence(WorkerState.GONE, "record", worker.stopped, "stopped"))
     process = worker.process
     if worker.headless and process is None and worker.started is not None:
-        # A fork or a clone that was not asked anything yet.
+        # A fork or clone without a prompt yet.
         return Life(Evidence(WorkerState.IDLE, "record", worker.started))
     if process is None and worker.pane is None:
         is_new = datetime.now(UTC) - worker.created < _RESERVED
@@ -98,20 +98,20 @@ def _in_pane(worker: WorkerInfo, live: LivePane | None) -> Life:
     if live is None:
         return Life(Evidence(WorkerState.GONE, "pane"))
     if process is not None and live.pid not in (None, process.pid):
-        # The terminal was started anew and counts its panes from the beginning.
+        # The terminal was restarted and reuses pane ids.
         return Life(Evidence(WorkerState.GONE, "pane", None, "the pane has another program"))
     return Life(None, process.pid if process is not None else live.pid)
 
 
 def _headless_end(app: App, worker: WorkerInfo) -> Evidence:
-    """How the last turn ended: one that says nothing of its end was cut off."""
+    """Return how the last turn ended; one without an end event was killed."""
     from prong.workers import headless
 
     try:
-        # Of the run that ended: the next one may have begun since this record was read.
+        # Read the run that ended: the next one may have begun since this record was read.
         events = headless.events(app, worker, headless.run_of(worker))
     except ProngError as error:
-        # Its agent was a plug-in that is not there any more.
+        # Its agent was a plug-in that is no longer installed.
         debug(__name__, "cannot read the output of %s: %s", worker.name, error)
         return Evidence(WorkerState.UNKNOWN, "log")
     state = WorkerState.IDLE if events.is_over else WorkerState.GONE

@@ -1,4 +1,4 @@
-"""One at a time gives a worker its next prompt, or starts it again."""
+"""Per-worker lock for sending prompts and starting programs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _PATIENCE = 90.0
-"""Seconds: somebody else may wait a minute for the agent to start, and paste then."""
+"""Seconds: another sender may wait a minute for the agent to start, then paste."""
 
 
 @contextmanager
 def alone(app: App, name: str) -> Generator[None]:
-    """Nobody else types into the pane of a worker, or starts a program for it.
+    """Hold the lock of a worker.
 
-    Two texts that are pasted at once would be one prompt; two programs would write one session.
+    Two texts pasted at once would become one prompt; two programs would write one session.
     """
     folder = private_dir(app.state_dir / "workers")
     descriptor = os.open(folder / f"{name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)

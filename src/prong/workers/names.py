@@ -1,4 +1,4 @@
-"""The names of workers: short, easy to type, and never to be mistaken for a session."""
+"""Names of workers: short, easy to type, never mistaken for a session."""
 
 import re
 from collections.abc import Collection
@@ -8,7 +8,7 @@ from prong.errors import Taken, UsageError
 LONGEST = 32
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 _HEX = re.compile(r"[0-9a-f-]+")
-"""What may be the beginning of a session's id."""
+"""May be a prefix of a session id."""
 _RESERVED = frozenset({"last", "all", "here"})
 
 
@@ -32,7 +32,7 @@ _SECOND = _words("""
 
 
 def checked(name: str, agents: Collection[str]) -> str:
-    """The name, if a worker may have it."""
+    """Return the name if it is valid."""
     hint = "use lowercase letters, digits and dashes, such as calm-otter"
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a valid worker name", hint=hint)
@@ -44,7 +44,7 @@ def checked(name: str, agents: Collection[str]) -> str:
 
 
 def free(name: str, agents: Collection[str], taken: Collection[str]) -> str:
-    """The name, if a worker may have it and none has it."""
+    """Return the name if it is valid and not taken."""
     if checked(name, agents) in taken:
         hint = "choose another name; prong ps --all lists those in use"
         raise Taken(f"a worker named {name} already exists", hint=hint)
@@ -52,22 +52,22 @@ def free(name: str, agents: Collection[str], taken: Collection[str]) -> str:
 
 
 def made_up(taken: Collection[str]) -> str:
-    """A name that no other worker has."""
+    """Generate a name that no other worker has."""
     import random
 
-    chance = random.SystemRandom()
+    rng = random.SystemRandom()
     while True:
-        name = f"{chance.choice(_FIRST)}-{chance.choice(_SECOND)}"
+        name = f"{rng.choice(_FIRST)}-{rng.choice(_SECOND)}"
         if name not in taken:
             return name
-        longer = f"{name}-{chance.randrange(2, 1000)}"
-        if longer not in taken:
-            return longer
+        numbered = f"{name}-{rng.randrange(2, 1000)}"
+        if numbered not in taken:
+            return numbered
 
 
 def after(name: str, taken: Collection[str]) -> str:
-    """The name of one more of the same: `calm-otter-2`."""
+    """Return the next free name in a series: `calm-otter-2`."""
     stem = re.sub(r"-\d+$", "", name)[: LONGEST - 5].rstrip("-")
     stem = f"{stem}-x" if _HEX.fullmatch(stem) else stem
-    numbers = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
-    return next(one for one in numbers if one not in taken)
+    candidates = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
+    return next(candidate for candidate in candidates if candidate not in taken)

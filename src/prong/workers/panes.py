@@ -1,4 +1,4 @@
-"""Which terminal a pane is opened in."""
+"""Choice of the terminal in which a worker's pane opens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HINT = "install tmux, or say --headless, --terminal exec (in this window) or --
 
 
 class Terminals:
-    """All terminals by name. Each is made when it is asked for, once."""
+    """Terminals by name, created on first use."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Terminals:
         return self._registry.terminal_names()
 
     def named(self, name: str) -> Terminal:
-        """Raises `NotFound`, which lists those that there are."""
+        """Return a terminal by name. Raises `NotFound`, listing the known ones."""
         if name not in self._made:
             self._made[name] = self._registry.terminal(name, self._environ)
         return self._made[name]
@@ -42,12 +42,12 @@ class Terminals:
         return self.named(pane.terminal)
 
     def here(self) -> Terminal | None:
-        """The innermost terminal around this process that can open panes."""
-        around = map(self.named, detect.inside(self._environ))
-        return next((one for one in around if one.is_here and one.problem() is None), None)
+        """Return the innermost terminal around this process that can open panes."""
+        candidates = map(self.named, detect.inside(self._environ))
+        return next((item for item in candidates if item.is_here and item.problem() is None), None)
 
     def for_worker(self, wanted: str | None = None) -> Terminal:
-        """The one that is wanted, else the configured one, else this one, else a detached tmux."""
+        """Return the requested, configured or current terminal, else a detached tmux."""
         if name := wanted or self._settings.default:
             terminal = self.named(name)
             if problem := terminal.problem():
@@ -64,7 +64,7 @@ class Terminals:
         return wanted or Placement(self._settings.place)
 
     def _with_sockets(self, environ: Mapping[str, str]) -> Mapping[str, str]:
-        """The environment with the configured sockets, for who is outside of these terminals."""
+        """Add the configured sockets to the environment, for use from outside these terminals."""
         tmux, kitty = self._settings.tmux_socket, self._settings.kitty_socket
         configured: dict[str, str] = {}
         if tmux is not None and not environ.get("TMUX"):

@@ -1,4 +1,4 @@
-"""The branches of workers that are pushed: what became of it, and trying it again."""
+"""Pushes of workers' branches: failures and retries."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from prong.redaction.secrets import mask
 
 
 def failure(worker: WorkerInfo) -> str | None:
-    """Why the branch of a worker could not be pushed; None when the remote has it.
+    """Return why the last push failed; None when the remote is up to date.
 
-    What a remote says is the text of others.
+    The text comes from the remote, so it is masked and made printable.
     """
     if worker.push is None or worker.worktree is None:
         return None
-    found = push.failure(worker.worktree, worker.push) or ""
-    plain = "".join(char if char.isprintable() else " " for char in found)
-    return mask(plain) or None
+    reason = push.failure(worker.worktree, worker.push) or ""
+    printable = "".join(char if char.isprintable() else " " for char in reason)
+    return mask(printable) or None
 
 
 def again(worker: WorkerInfo) -> None:
-    """Push what the remote has not, in the background."""
+    """Push missing commits in the background."""
     if worker.worktree is None:
         return
     try:
@@ -34,11 +34,11 @@ def again(worker: WorkerInfo) -> None:
     except ProngError as error:
         debug(
             __name__, "%s: %s", worker.name, error.message
-        )  # it is written down, and shown by `prong status`
+        )  # recorded, and shown by `prong status`
 
 
 def examine(workers: Iterable[WorkerInfo]) -> Iterable[Finding]:
-    """What `prong doctor` says about pushes."""
+    """Report failed pushes for `prong doctor`."""
     for worker in workers:
         reason = failure(worker)
         if reason is not None:

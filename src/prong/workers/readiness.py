@@ -1,4 +1,4 @@
-"""Whether a worker has really started: what its agent tells counts, not that there is a pane."""
+"""Readiness of a worker: its agent must report a session; a pane is not enough."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LOOK_EVERY = 0.05
 _SHOWN_LINES = 15
 _DEAD_PANE = "Pane is dead"
-"""What tmux writes below the last words of a program."""
+"""Line that tmux prints after the output of a program that ended."""
 
 
 def ready(
@@ -28,10 +28,10 @@ def ready(
     timeout: float,
     told: Callable[[WorkerStatus], None] = lambda _: None,
 ) -> WorkerStatus:
-    """Wait until the worker has its session open, as the agent itself tells.
+    """Wait until the agent of a worker reports an open session.
 
-    Raises `External` when its program ended instead. A worker that waits in a dialog, and one that
-    tells nothing in time, comes back with that state.
+    Raises `External` when its program ended instead. A worker that waits in a dialog, or that
+    reports nothing in time, is returned with that state.
     """
     until = time.monotonic() + timeout
     while True:
@@ -42,7 +42,7 @@ def ready(
             _refuse_failed_turn(app, status)
         is_open = status.state not in (WorkerState.STARTING, WorkerState.UNKNOWN)
         is_open = is_open and status.evidence.detail != ENDING
-        # An agent that chooses its id itself has none before a person has answered.
+        # An agent that chooses its own ids has none before a person has answered.
         is_known = status.worker.session or status.state is WorkerState.WAITING
         if (is_open and is_known) or time.monotonic() > until:
             return status
@@ -62,19 +62,19 @@ def _refuse_failed_turn(app: App, status: WorkerStatus) -> None:
 
 
 def _failed(app: App, worker: WorkerInfo) -> External:
-    """What the program said before it ended."""
-    shown, code = "", None
+    """Build an error from the last output of the program."""
+    screen, code = "", None
     if worker.pane is not None:
         with suppress(ProngError):
             terminal = app.terminals.of(worker.pane)
             if isinstance(terminal, CanCapture):
-                shown = terminal.capture(worker.pane, history=True)
+                screen = terminal.capture(worker.pane, history=True)
             if isinstance(terminal, HasExitCodes):
                 code = terminal.exit_code(worker.pane)
-    lines = [line.rstrip() for line in shown.splitlines() if line.strip()]
+    lines = [line.rstrip() for line in screen.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_DEAD_PANE)]
-    complaints = [line for line in lines if "error" in line.lower()]
-    last = (complaints or lines or ["it printed nothing"])[-1].strip()
+    error_lines = [line for line in lines if "error" in line.lower()]
+    last = (error_lines or lines or ["it printed nothing"])[-1].strip()
     status = f" with status {code}" if code is not None else ""
     return External(
         f"{worker.agent} ended immediately{status}: {last}",

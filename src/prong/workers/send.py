@@ -1,9 +1,8 @@
-"""One prompt on its way into a worker's pane: pasted, then Enter, until the UI has taken it.
+"""Pasting a prompt into a worker's pane and pressing Enter until the UI takes it.
 
-Nothing is ever typed into a pane that is not the worker's own: its process is looked at right
-before. A text is pasted, so the UI takes it as one, and Enter is a key of its own behind it. It is
-pressed only when the text is alone in the line for input, as far as that can be seen: what a person
-has typed there is not ours to send.
+The worker's process is checked right before, so that nothing is typed into another program's pane.
+Enter is a key of its own after the paste. It is pressed only when the text is alone in the input
+line, as far as that can be seen: a person's draft must not be sent.
 """
 
 from __future__ import annotations
@@ -30,54 +29,54 @@ if TYPE_CHECKING:
 
 
 _PLACEHOLDER = "[Pasted "
-"""What Claude Code and Codex show instead of a long text."""
+"""Shown by Claude Code and Codex instead of a long text."""
 _MARK = re.compile(r"\[Pasted [^\]]*\]")
 _CUT = re.compile(r"\[\.\.\.[^\]]*\.\.\.\]")
-"""What Claude Code shows instead of the middle of a very long one."""
+"""Shown by Claude Code instead of the middle of a very long text."""
 _ENDS = (24, 12, 6)
-"""So many of a text's last characters are looked for: a UI wraps where it likes."""
+"""Numbers of last characters of a text to look for: a UI wraps anywhere."""
 _DRAWN_ALIKE = ("L", "N", "P", "Sm", "Sc", "Sk")
-"""The kinds of characters that come back from a screen as they were; not spaces and emoji."""
+"""Unicode categories that a screen shows unchanged; not spaces and emoji."""
 
 
 class InputLine:
-    """Looked at from outside, by what a paste changes on the screen.
+    """Input line of a UI, observed by what a paste changes on the screen.
 
-    Where the agent's UI is known, also by what stands there: `HasInput`.
+    Where the agent's UI is known, also by its contents: `HasInput`.
     """
 
     def __init__(self, terminal: Terminal, pane: Pane, agent: object) -> None:
-        """To be made before the paste."""
+        """Capture the screen before the paste."""
         self._terminal = terminal
         self._pane = pane
         self._agent = agent if isinstance(agent, HasInput) else None
         self._before = Counter(self._lines())
         self._shown: list[str] = []
         self.before = self.text()
-        """What stood there: nothing, a draft, or what the agent suggests."""
+        """Text before the paste: nothing, a draft, or a suggestion of the agent."""
 
     @property
     def is_known(self) -> bool:
-        """True when the text was seen there."""
+        """True if the text was seen on the screen."""
         return bool(self._shown)
 
     def shows(self, text: str) -> bool:
-        """True when the end of the text, or what stands for it, is on the screen since then."""
+        """Return whether the end of the text, or its placeholder, is new on the screen."""
         lines = self._lines()
         now = Counter(lines)
         last = text.rstrip().rpartition("\n")[2].strip()
-        wanted = [_PLACEHOLDER, *(last[-length:] for length in _ENDS)]
-        for at in reversed(range(len(lines))):
-            is_new = now[lines[at]] > self._before[lines[at]]
-            if is_new and any(one in lines[at] for one in wanted):
-                self._shown = lines[at:]
+        pieces = [_PLACEHOLDER, *(last[-length:] for length in _ENDS)]
+        for row in reversed(range(len(lines))):
+            is_new = now[lines[row]] > self._before[lines[row]]
+            if is_new and any(piece in lines[row] for piece in pieces):
+                self._shown = lines[row:]
                 return True
         return False
 
     def is_taken(self) -> bool:
-        """True when the text no longer stands where it was seen.
+        """Return whether the text has left the place where it was seen.
 
-        What was said before stands further up, and looks the same. A hint below may come and go.
+        Earlier prompts further up look the same. A hint below may come and go.
         """
         if not self._shown:
             return False
@@ -87,22 +86,22 @@ class InputLine:
         left = sum(1 for line in self._shown if line in lines[-height - 1 :])
         return self._shown[0] not in near or left < height / 2
 
-    # -- what stands there ---------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------------
 
     def text(self) -> str | None:
-        """What stands there; None when that is not to be seen."""
+        """Return the text in the input line; None if it cannot be read."""
         screen = "\n".join(self._lines())
         return self._agent.input_on(screen) if self._agent and screen else None
 
     def holds_draft(self) -> bool:
-        """True when somebody has typed something there, for certain.
+        """Return whether the input line certainly contains a person's draft.
 
-        What the agent suggests there is no draft: the cursor is in front of it.
+        A suggestion of the agent is no draft: the cursor is in front of it.
         """
         text = self.text()
         if not text or self._agent is None or not isinstance(self._terminal, HasCursor):
             return False
-        if text == "!":  # the mode alone
+        if text == "!":  # shell mode without a command
             return True
         try:
             return self._terminal.cursor_column(self._pane) != self._agent.input_column
@@ -111,16 +110,16 @@ class InputLine:
             return False
 
     def holds_only(self, text: str) -> bool:
-        """True when nothing but the text is there, or as much of it as has room; or who knows."""
-        found = self.text()
-        if found is None:
+        """Return whether only the text, or its visible part, is there; True if unreadable."""
+        shown = self.text()
+        if shown is None:
             return True
-        if _MARK.search(found):
-            return not _drawn(_MARK.sub("", found))
-        return all(_drawn(piece) in _drawn(text) for piece in _CUT.split(found))
+        if _MARK.search(shown):
+            return not _drawn(_MARK.sub("", shown))
+        return all(_drawn(piece) in _drawn(text) for piece in _CUT.split(shown))
 
     def has_mark(self) -> bool:
-        """True when one thing stands there for the whole of a long text."""
+        """Return whether a placeholder stands for the whole of a long text."""
         return bool(_MARK.search(self.text() or ""))
 
     def _lines(self) -> list[str]:
@@ -130,59 +129,59 @@ class InputLine:
 
 
 def presses(text: str) -> int:
-    """How often Backspace is pressed at least to take a text away.
+    """Return the minimum number of Backspace presses that delete a text.
 
-    What is not ASCII may be a part of the letter before, and go away together with it.
+    A non-ASCII character may combine with the letter before, and be deleted with it.
     """
-    return sum(1 for one in text if one == "\n" or " " <= one <= "~")
+    return sum(1 for char in text if char == "\n" or " " <= char <= "~")
 
 
 def _drawn(text: str) -> str:
-    """The characters of a text that a screen gives back as they were."""
+    """Return the characters of a text that a screen shows unchanged."""
     text = unicodedata.normalize("NFC", text)
-    return "".join(one for one in text if unicodedata.category(one).startswith(_DRAWN_ALIKE))
+    return "".join(char for char in text if unicodedata.category(char).startswith(_DRAWN_ALIKE))
 
 
 _LOOK_EVERY = 0.05
 _STARTS_WITHIN = 60.0
 _SHOWN_WITHIN = 2.0
-"""Seconds in which a UI shows what was pasted."""
+"""Seconds for a UI to show a paste."""
 _SETTLE = 0.2
-"""Codex takes keys that come faster for a part of the paste."""
+"""Seconds before Enter: Codex takes faster keys for a part of the paste."""
 _TAKEN_WITHIN = 3.0
-"""Seconds in which a UI takes an Enter."""
+"""Seconds for a UI to take Enter."""
 _PRESSES = 3
 _DRAWN_WITHIN = 0.4
-"""Seconds in which a UI draws what a key has changed."""
+"""Seconds for a UI to draw the effect of a key."""
 _MOST_PRESSES = 2000
-"""Longer texts are shown as one mark, or cannot be taken out."""
+"""Longer texts are shown as one placeholder, or cannot be deleted."""
 _MORE_PRESSES = 100
-"""So often a key is pressed once more: nobody knows what a UI takes for one letter."""
+"""Extra presses to delete a text: a UI's idea of one character is unknown."""
 
 
 def send(app: App, worker: WorkerInfo, text: str, *, as_command: bool = False) -> None:
-    """Give a text to the UI of a worker. Raises `Busy` when it waits for an answer of a person."""
+    """Send a text to a worker's UI. Raises `Busy` when it waits for input from a person."""
     sending = _Sending(app, worker, as_command=as_command)
     text = text if as_command else literal(app, worker, text, Route.TYPED)
     sending.wait_for_start()
-    known = app.workers.named(worker.name)
+    before = app.workers.named(worker.name)
     try:
         sending.type(text)
     except BaseException:
         if not sending.has_begun():
-            before = {"prompted": known.prompted, "commanded": known.commanded}
-            app.workers.records.change(worker.name, **before)
+            previous = {"prompted": before.prompted, "commanded": before.commanded}
+            app.workers.records.change(worker.name, **previous)
         raise
 
 
 def literal(app: App, worker: WorkerInfo, text: str, route: Route) -> str:
-    """The text so that the agent takes it as a prompt, whatever it begins with."""
+    """Quote a text so that the agent takes it as a prompt, whatever it begins with."""
     store = app.store(worker.agent)
     return store.as_prompt(text, route) if isinstance(store, HasCommands) else text
 
 
 def own_pane(app: App, worker: WorkerInfo) -> tuple[Terminal, Pane]:
-    """The pane in which the worker's own process runs at this moment."""
+    """Return the pane, after checking that the worker's own process runs in it."""
     if worker.pane is None:
         raise Unsupported(f"{worker.name} does not run in a pane that prong opened")
     if liveness.lives(app, [worker])[worker.name].certain is not None:
@@ -191,7 +190,7 @@ def own_pane(app: App, worker: WorkerInfo) -> tuple[Terminal, Pane]:
 
 
 def until(wanted: Callable[[], bool], seconds: float, every: float = _LOOK_EVERY) -> bool:
-    """Look until it is so; False when it is not so in time."""
+    """Poll a condition; return False on timeout."""
     end = time.monotonic() + seconds
     while not wanted():
         if time.monotonic() > end:
@@ -208,16 +207,16 @@ class _Sending:
         self._agent = worker.agent
         self._lookout = Lookout(app)
         self.marked = datetime.now(UTC)
-        """When the prompt was given, as far as it was. What says idle must be newer than that."""
+        """When the prompt was sent. Evidence of idle must be newer."""
 
     def wait_for_start(self) -> None:
-        """Wait until the worker has come so far that its UI takes text."""
+        """Wait until the worker's UI accepts text."""
         end = time.monotonic() + _STARTS_WITHIN
         while self._state() is WorkerState.STARTING and time.monotonic() < end:
             time.sleep(_LOOK_EVERY)
 
     def type(self, text: str) -> None:
-        """Paste and press Enter; again when the UI did not take it, which it does now and then."""
+        """Paste the text and press Enter, repeatedly if the UI misses it."""
         terminal, pane = own_pane(self._app, self._refuse_dialog())
         if not isinstance(terminal, CanSend) or not isinstance(terminal, CanPress):
             raise Unsupported(
@@ -235,25 +234,25 @@ class _Sending:
         for _ in range(_PRESSES):
             time.sleep(_SETTLE)
             own_pane(self._app, self._refuse_dialog())
-            # Once more: a turn that has ended since the paste is not the one of this prompt.
+            # Mark again: a turn that ended since the paste is not this prompt's.
             self._mark(text)
             terminal.key(pane, "Enter")
             if until(lambda: line.is_taken() or self.has_begun(), _TAKEN_WITHIN):
                 return
             if not line.is_known:
-                # Nobody can see whether it was taken, and another Enter may answer a question.
+                # It cannot be seen whether Enter was taken; another one may answer a question.
                 return
-        # The next text must not be sent together with this one.
+        # Otherwise the next text would be sent together with this one.
         own_pane(self._app, self._refuse_dialog())
         is_out = _take_out(terminal, pane, line, text, is_alone=True)
-        stands = "and was removed again" if is_out else "and is still in it"
+        outcome = "and was removed again" if is_out else "and is still in it"
         raise External(
-            f"the pane of {self._name} does not take Enter: the text was not sent, {stands}",
+            f"the pane of {self._name} does not take Enter: the text was not sent, {outcome}",
             hint=f"prong attach {self._name}",
         )
 
     def has_begun(self) -> bool:
-        """True when something runs that did not before; also when it has ended the worker."""
+        """Return whether a new turn runs, or the worker ended since the prompt."""
         evidence = self._status().evidence
         if evidence.state is WorkerState.GONE:
             return True
@@ -270,28 +269,28 @@ class _Sending:
         )
 
     def _is_a_draft(self, *, left: bool = False) -> Busy:
-        also = "; the text is in it now, too" if left else ""
+        addition = "; the text is in it now, too" if left else ""
         return Busy(
             f"something is typed in the pane of {self._name} already: the text would be sent "
-            f"together with it{also}",
+            f"together with it{addition}",
             hint=f"prong attach {self._name}, or: prong key {self._name} C-u",
         )
 
     def _refuse_dialog(self) -> WorkerInfo:
-        """The worker, if no text and no Enter would be an answer to what it asks a person."""
+        """Return the worker; raise `Busy` if it shows a dialog that the text would answer."""
         status = self._status()
         worker = status.worker
         if status.state is WorkerState.WAITING:
             raise _in_a_dialog(worker, status.evidence.detail)
         store = self._app.store(worker.agent)
         if isinstance(store, HasDialogs) and worker.pane is not None:
-            # What no hook tells may still stand on the screen.
+            # A dialog without a hook event may be on the screen.
             terminal = self._app.terminals.of(worker.pane)
             is_gone = status.state is WorkerState.GONE
             if isinstance(terminal, CanCapture) and not is_gone:
-                asked = store.dialog_on(terminal.capture(worker.pane))
-                if asked is not None:
-                    raise _in_a_dialog(worker, asked)
+                question = store.dialog_on(terminal.capture(worker.pane))
+                if question is not None:
+                    raise _in_a_dialog(worker, question)
         return worker
 
     def _state(self) -> WorkerState:
@@ -304,16 +303,16 @@ class _Sending:
 def _take_out(
     terminal: CanPress, pane: Pane, line: InputLine, text: str, *, is_alone: bool
 ) -> bool:
-    """Take a text out of the line for input; what else stands there stays. False when it cannot."""
-    times = 1 if line.has_mark() else presses(text)
-    if line.before is None or times > _MOST_PRESSES:
+    """Delete the pasted text from the input line and keep the rest; False if impossible."""
+    count = 1 if line.has_mark() else presses(text)
+    if line.before is None or count > _MOST_PRESSES:
         return False
-    # The cursor is behind what was pasted; but Codex has it in front of what it did not take.
+    # The cursor is after the paste, but Codex puts it before a text that it did not take.
     keys = ("BSpace", "DC") if is_alone else ("BSpace",)
-    left = {line.before, ""} if is_alone else {line.before}
-    terminal.key(pane, *(key for key in keys for _ in range(times)))
+    remaining = {line.before, ""} if is_alone else {line.before}
+    terminal.key(pane, *(key for key in keys for _ in range(count)))
     for _ in range(_MORE_PRESSES):
-        if until(lambda: line.text() in left, _DRAWN_WITHIN):
+        if until(lambda: line.text() in remaining, _DRAWN_WITHIN):
             return True
         if not is_alone and len(line.text() or "") <= len(line.before):
             return False
@@ -326,8 +325,8 @@ def _gone(worker: WorkerInfo) -> Unavailable:
 
 
 def _in_a_dialog(worker: WorkerInfo, asked: str | None) -> Busy:
-    about = f" ({asked})" if asked else ""
+    detail = f" ({asked})" if asked else ""
     return Busy(
-        f"{worker.name} is waiting for input{about}: the text would be taken as the answer",
+        f"{worker.name} is waiting for input{detail}: the text would be taken as the answer",
         hint=f"prong attach {worker.name}",
     )

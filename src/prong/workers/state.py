@@ -1,7 +1,7 @@
-"""What workers do: the evidence is gathered here; `worker_evidence` says what it amounts to.
+"""Current state of workers: gathers the evidence that `prong.workers.evidence` judges.
 
-However many workers there are, each terminal is asked once and each agent is looked at once. A
-session id that has moved (/clear, /branch) is followed, and recorded, on the way.
+However many workers there are, each terminal and each agent is queried once. When a worker has
+moved to another session (/clear, /branch), its record is updated on the way.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ if TYPE_CHECKING:
 
 _LOOK_FOR_FILES_EVERY = 1.0
 _TELL_APART = timedelta(seconds=1)
-"""A hook that was called so shortly before the recorded start still belongs to it."""
+"""A hook event this shortly before the recorded start still belongs to that run."""
 _MUCH = 1 << 18
-"""Bytes in the spool that are better taken in than read again and again."""
+"""Bytes in the spool above which it is imported instead of read again each time."""
 _STATES = {Doing.BUSY: WorkerState.BUSY, Doing.IDLE: WorkerState.IDLE}
 
 
 def statuses(app: App, workers: Sequence[WorkerInfo]) -> list[WorkerStatus]:
-    """What these workers do, with the last words that were said in them."""
-    found = described(app, Lookout(app).look(workers))
+    """Return the status of workers, with the last words of their sessions."""
+    result = described(app, Lookout(app).look(workers))
     _tidy_up(app)
-    return found
+    return result
 
 
 def described(app: App, found: Sequence[WorkerStatus]) -> list[WorkerStatus]:
-    """What was seen, with the last words that were said in them."""
+    """Add to each status the last words of its session, and push failures."""
     sessions = _sessions(app, found)
-    result = [_with_push(_with_words(app, one, sessions)) for one in found]
-    # A terminal is asked for each of them, so not when there are many.
-    return [_with_exit_code(app, one) for one in result] if len(result) == 1 else result
+    result = [_with_push(_with_words(app, status, sessions)) for status in found]
+    # The exit code takes a query to the terminal, so only for a single worker.
+    return [_with_exit_code(app, status) for status in result] if len(result) == 1 else result
 
 
 def _with_push(status: WorkerStatus) -> WorkerStatus:
-    failed = push.failure(status.worker)
-    return replace(status, push_failure=failed) if failed else status
+    failure = push.failure(status.worker)
+    return replace(status, push_failure=failure) if failure else status
 
 
 class Lookout:
-    """Looks at workers, again and again; what does not change between two looks is kept."""
+    """Repeated status checks that cache what does not change in between."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -70,58 +70,58 @@ class Lookout:
         self._searched = -_LOOK_FOR_FILES_EVERY
         self._last_turns: dict[str, tuple[tuple[int, int], Turn | None]] = {}
         self._untrusted: dict[tuple[str, Path], bool] = {}
-        """Of one look: many workers may be in one folder."""
+        """Cached during one look: many workers may share a folder."""
 
     def look(self, workers: Sequence[WorkerInfo]) -> list[WorkerStatus]:
-        """What they do, in their order, without the words that were said in them."""
+        """Return the status of workers in the given order, without last words."""
         self._untrusted.clear()
         lives = liveness.lives(self._app, workers)
         open_ = self._open(workers, lives)
         heard = self._heard(workers)
-        found: list[WorkerStatus] = []
+        result: list[WorkerStatus] = []
         for worker in workers:
             certain, live = lives[worker.name].certain, open_.get(worker.name)
             if certain is not None and (worker.session or not worker.headless):
-                found.append(WorkerStatus(worker, certain))
+                result.append(WorkerStatus(worker, certain))
                 continue
-            now_at = self._followed(worker, live, heard)
-            claims = self._claims(now_at, live, heard.get(_ref(now_at)))
-            found.append(WorkerStatus(now_at, certain or judge(claims, datetime.now(UTC))))
-        return found
+            current = self._followed(worker, live, heard)
+            claims = self._claims(current, live, heard.get(_ref(current)))
+            result.append(WorkerStatus(current, certain or judge(claims, datetime.now(UTC))))
+        return result
 
-    # -- what it has open --------------------------------------------------------------------
+    # -- open sessions -----------------------------------------------------------------------
 
     def _open(
         self, workers: Sequence[WorkerInfo], lives: Mapping[str, Life]
     ) -> dict[str, OpenSession]:
-        """What the process of each worker, or one that it started, has open."""
+        """Find the session that each worker's process, or its child, has open."""
         running: dict[str, dict[str, int]] = defaultdict(dict)
         for worker in workers:
             pid = lives[worker.name].pid
             if pid is not None:
                 running[worker.agent][worker.name] = pid
-        found: dict[str, OpenSession] = {}
+        result: dict[str, OpenSession] = {}
         for agent, pids in running.items():
             store = self._app.stores.get(agent)
             if isinstance(store, CanWork):
                 opened = store.open_sessions(pids.values())
-                found.update({name: opened[pid] for name, pid in pids.items() if pid in opened})
-        return found
+                result.update({name: opened[pid] for name, pid in pids.items() if pid in opened})
+        return result
 
-    # -- what was heard ----------------------------------------------------------------------
+    # -- hook events -------------------------------------------------------------------------
 
     def _heard(self, workers: Iterable[WorkerInfo]) -> dict[SessionRef, RecordedActivity]:
-        """What hooks told of these workers: taken in already, or still in the spool."""
-        names = {one.name for one in workers}
-        ids = {one.session for one in workers if one.session is not None}
-        # In this order: what is taken in meanwhile is then in the table.
-        waiting = told(spool.waiting(self._app.state_dir / "spool"))
-        found = self._activity.about(ids, names)
-        for one in waiting:
-            known = found.get(one.session)
-            if known is None or one.time >= known.time:
-                found[one.session] = one
-        return found
+        """Collect the hook events of these workers, imported or still in the spool."""
+        names = {item.name for item in workers}
+        ids = {item.session for item in workers if item.session is not None}
+        # Read the spool first: events that are imported meanwhile are then in the table.
+        spooled = told(spool.waiting(self._app.state_dir / "spool"))
+        events = self._activity.about(ids, names)
+        for item in spooled:
+            event = events.get(item.session)
+            if event is None or item.time >= event.time:
+                events[item.session] = item
+        return events
 
     def _followed(
         self,
@@ -129,18 +129,18 @@ class Lookout:
         live: OpenSession | None,
         heard: Mapping[SessionRef, RecordedActivity],
     ) -> WorkerInfo:
-        """The worker with the session that it has open now."""
+        """Return the worker with its current session, and record a change."""
         if live is not None:
             new = live.session
         elif worker.headless and worker.session is None:
             new = _headless_session(self._app, worker)
         else:
-            spoken_of = _spoken_of(worker, heard)
-            others = self._of_others(worker) if spoken_of else ()
-            new = next((one for one in spoken_of if one not in others), None)
+            candidates = _spoken_of(worker, heard)
+            others = self._of_others(worker) if candidates else ()
+            new = next((id_ for id_ in candidates if id_ not in others), None)
         if new is None or new == worker.session:
             return worker
-        # In another session nothing was asked yet; one that had no name is no other one.
+        # Another session has no prompt yet. Learning the first id does not change the session.
         prompted = worker.prompted if worker.session is None else None
         try:
             changed = self._app.workers.records.change(worker.name, session=new, prompted=prompted)
@@ -150,9 +150,9 @@ class Lookout:
         return changed
 
     def _of_others(self, worker: WorkerInfo) -> set[str | None]:
-        """The sessions of other workers: the hooks of a renamed one tell the name of its start."""
-        others = (one for one in self._app.workers.records.all() if one.name != worker.name)
-        return {one.session for one in others if one.agent == worker.agent}
+        """Return the sessions of other workers: hooks of a renamed one use its old name."""
+        others = (other for other in self._app.workers.records.all() if other.name != worker.name)
+        return {other.session for other in others if other.agent == worker.agent}
 
     # -- claims ------------------------------------------------------------------------------
 
@@ -187,30 +187,30 @@ class Lookout:
             return Evidence(state, source, since)
         if hook is not None and not _is_opening(hook) and _is_after(hook, prompted):
             return Evidence(state, source, since)
-        # A program that was just opened says so, too, before it takes its first prompt; and of a
-        # very short turn it says nothing at all.
+        # An agent that was just opened is also idle before its first prompt, and the registry never
+        # shows a very short turn as busy.
         turn = self._last_turn(worker)
         if turn is None or turn.started is None or turn.ended is None:
             return Evidence(state, source, since, "opened")
-        # Its last lines are written a little after its end, so `ended` alone proves nothing.
+        # The last lines are written slightly after the end, so `ended` alone proves nothing.
         was_running = since is not None and min(since, turn.ended) > prompted
         if turn.started <= prompted and not was_running:
             return Evidence(state, source, since, "opened")
         return Evidence(state, source, max(turn.ended, since or turn.ended))
 
     def _last_turn(self, worker: WorkerInfo) -> Turn | None:
-        """The last turn of the session; None while it runs."""
+        """Return the last turn of the session; None while it runs."""
         session = self._file(worker)
         signature = signature_of(session)
         if session is None or signature is None:
             return None
-        known = self._last_turns.get(worker.name)
-        if known is None or known[0] != signature:
+        cached = self._last_turns.get(worker.name)
+        if cached is None or cached[0] != signature:
             turns = self._app.store(worker.agent).conversation(session).turns
             is_over = bool(turns) and turns[-1].state is not TurnState.RUNNING
-            known = signature, turns[-1] if is_over else None
-            self._last_turns[worker.name] = known
-        return known[1]
+            cached = signature, turns[-1] if is_over else None
+            self._last_turns[worker.name] = cached
+        return cached[1]
 
     def _written(self, worker: WorkerInfo) -> list[Evidence]:
         signature = signature_of(self._file(worker))
@@ -220,11 +220,11 @@ class Lookout:
         return [Evidence(WorkerState.UNKNOWN, WRITTEN, written)]
 
     def _file(self, worker: WorkerInfo) -> Session | None:
-        """The session's file. One that is not there yet is looked for now and then only."""
+        """Return the session with its file; a missing one is searched for only now and then."""
         ref = _ref(worker)
         overdue = time.monotonic() - self._searched > _LOOK_FOR_FILES_EVERY
         if ref not in self._files and worker.session is not None and overdue:
-            self._files.update({one.ref: one for one in self._app.sessions(worker.agent)})
+            self._files.update({item.ref: item for item in self._app.sessions(worker.agent)})
             self._searched = time.monotonic()
         return self._files.get(ref)
 
@@ -242,14 +242,14 @@ def _headless_session(app: App, worker: WorkerInfo) -> str | None:
 
     try:
         return headless.events(app, worker).session_id
-    except ProngError:  # its agent is not there any more
+    except ProngError:  # its agent is no longer installed
         return None
 
 
 def _spoken_of(worker: WorkerInfo, heard: Mapping[SessionRef, RecordedActivity]) -> list[str]:
-    """The sessions that the hooks of a worker spoke of since its own, the last one first.
+    """List later sessions in the hook events of a worker, newest first.
 
-    An agent that works may have started another one, which has the name of the worker as well.
+    Empty during a turn: the worker may have started another agent, which inherits its name.
     """
     own = heard.get(_ref(worker))
     if own is not None and own.state in (WorkerState.BUSY, WorkerState.WAITING):
@@ -264,7 +264,7 @@ def _spoken_of(worker: WorkerInfo, heard: Mapping[SessionRef, RecordedActivity])
 
 
 def _hook_claim(worker: WorkerInfo, heard: RecordedActivity | None) -> Evidence | None:
-    """What a hook told, unless that was of an earlier run."""
+    """Convert a hook event to evidence, unless it belongs to an earlier run."""
     if heard is None or (worker.started and heard.time < worker.started - _TELL_APART):
         return None
     try:
@@ -287,7 +287,7 @@ def _ref(worker: WorkerInfo) -> SessionRef:
 
 
 def signature_of(session: Session | None) -> tuple[int, int] | None:
-    """Changes with the file of a session; None while it has none."""
+    """Return a value that changes with a session's file; None if it has no file."""
     try:
         stat = os.stat(session.file) if session else None  # noqa: PTH116 -- looked at often
     except OSError:
@@ -299,15 +299,19 @@ def signature_of(session: Session | None) -> tuple[int, int] | None:
 
 
 def _sessions(app: App, found: Iterable[WorkerStatus]) -> dict[SessionRef, Session]:
-    """The sessions of workers, from one scan of each agent; of those that start there are none."""
-    begun = [one for one in found if one.worker.session and one.state is not WorkerState.STARTING]
-    agents = {one.worker.agent for one in begun} & set(app.stores)
-    wanted = {_ref(one.worker) for one in begun}
+    """Return the sessions of workers from one scan per agent, except of starting workers."""
+    started = [
+        status
+        for status in found
+        if status.worker.session and status.state is not WorkerState.STARTING
+    ]
+    agents = {status.worker.agent for status in started} & set(app.stores)
+    refs = {_ref(status.worker) for status in started}
     return {
         session.ref: session
         for agent in agents
         for session in app.sessions(agent)
-        if session.ref in wanted
+        if session.ref in refs
     }
 
 
@@ -342,9 +346,9 @@ def _with_exit_code(app: App, status: WorkerStatus) -> WorkerStatus:
 
 
 def _tidy_up(app: App) -> None:
-    """Take in what hooks told, when it has become much: whoever only looks at workers also ends it.
+    """Import hook events when there are many, for users who only look at workers.
 
-    Else it is left to those who want the snapshots in it, because these take git.
+    Otherwise left to those who want the snapshots in them, because these take git.
     """
     try:
         size = (app.state_dir / "spool" / "events.jsonl").stat().st_size

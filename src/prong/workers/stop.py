@@ -1,7 +1,7 @@
-"""Ending workers, and what is left of them: a session and a workspace always stay.
+"""Stop, rename, forget and attach to workers. Their sessions and workspaces always stay.
 
-`prong ps` does not grow for ever: a worker that has been gone for a week is left out unless all are
-wanted, and `forget` takes one from the list. Only records are removed here, never a file.
+`prong ps` hides workers that have been gone for a week, and `forget` removes one from the list.
+Only records are removed here, never a file.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 SHOWN_FOR = timedelta(days=7)
-"""So long `prong ps` shows a worker that is gone."""
+"""Time that `prong ps` shows a worker that is gone."""
 _PATIENCE = 5.0
-"""Seconds in which an agent ends that is asked to."""
+"""Seconds for an agent to exit when asked to."""
 _AT_WORK = {
     WorkerState.BUSY: "is busy",
     WorkerState.WAITING: "is waiting for input",
@@ -35,10 +35,10 @@ _AT_WORK = {
 
 
 def stop(app: App, worker: WorkerInfo, *, force: bool = False) -> WorkerInfo:
-    """End a worker. Raises `Busy` when it is at work, unless it is forced.
+    """Stop a worker. Raises `Busy` when it is busy, unless `force` is set.
 
-    Its process is asked to end first, so that it writes down what it has to; then its pane is
-    closed. One that is gone already only counts as stopped afterwards.
+    Its process is asked to exit first, so that it can save its state; then its pane is closed. A
+    worker that is already gone is only recorded as stopped.
     """
     status = Lookout(app).look([worker])[0]
     if status.state in _AT_WORK and not force:
@@ -56,32 +56,31 @@ def stop(app: App, worker: WorkerInfo, *, force: bool = False) -> WorkerInfo:
 
 
 def rename(app: App, worker: WorkerInfo, new: str) -> WorkerInfo:
-    """Give a worker another name; it runs on."""
     new = names.checked(new, app.stores)
     return worker if new == worker.name else app.workers.records.rename(worker.name, new)
 
 
 def forget(app: App, worker: WorkerInfo) -> None:
-    """Take a worker from the list. Raises `Busy` when it runs."""
+    """Remove a worker from the list. Raises `Busy` when it runs."""
     if Lookout(app).look([worker])[0].state is not WorkerState.GONE:
         raise Busy(f"{worker.name} still runs", hint=f"prong stop {worker.name}")
     app.workers.records.remove(worker.name)
 
 
 def recent(found: Iterable[WorkerStatus], now: datetime | None = None) -> list[WorkerStatus]:
-    """Those that `prong ps` shows: that run, or ran not long ago."""
+    """Filter the workers that `prong ps` shows: running, or gone recently."""
     since = (now or datetime.now(UTC)) - SHOWN_FOR
-    return [one for one in found if one.state is not WorkerState.GONE or _last_sign(one) > since]
+    return [row for row in found if row.state is not WorkerState.GONE or _last_sign(row) > since]
 
 
 def _last_sign(status: WorkerStatus) -> datetime:
     worker = status.worker
     times = (status.evidence.time, worker.stopped, worker.started, worker.prompted)
-    return max((one for one in times if one is not None), default=worker.created)
+    return max((time for time in times if time is not None), default=worker.created)
 
 
 def attach(app: App, worker: WorkerInfo) -> Launch | None:
-    """Focus the pane where one is in the same terminal; else the command that shows it."""
+    """Focus the pane if possible; otherwise return the command that attaches to it."""
     if worker.headless:
         hint = f"prong log -f {worker.name}"
         raise Unsupported(f"{worker.name} is headless and has no pane", hint=hint)
@@ -90,7 +89,7 @@ def attach(app: App, worker: WorkerInfo) -> Launch | None:
     terminal = app.terminals.of(worker.pane)
     is_over = liveness.lives(app, [worker])[worker.name].certain is not None
     if is_over and not _shows_its_end(terminal, worker):
-        # Its number may be that of another pane by now.
+        # The pane id may belong to another pane by now.
         raise NotFound(f"the pane of {worker.name} was closed", hint=f"prong restart {worker.name}")
     if terminal.is_here and isinstance(terminal, CanFocus):
         terminal.focus(worker.pane)
@@ -104,6 +103,6 @@ def attach(app: App, worker: WorkerInfo) -> Launch | None:
 
 
 def _shows_its_end(terminal: Terminal, worker: WorkerInfo) -> bool:
-    """True for a pane that still has the last words of a program that ended."""
+    """Return whether the pane still shows the output of a program that ended."""
     assert worker.pane is not None
     return isinstance(terminal, HasExitCodes) and terminal.exit_code(worker.pane) is not None

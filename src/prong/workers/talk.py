@@ -1,4 +1,4 @@
-"""Talking with workers: prompts and keys into their panes, and what they say."""
+"""Send prompts and keys to workers, and read their answers."""
 
 from __future__ import annotations
 
@@ -24,20 +24,19 @@ if TYPE_CHECKING:
 
 _FOLLOW_EVERY = 0.3
 _LOOK_AGAIN = 0.5
-"""Seconds after which a headless worker that is at work for others is looked at again."""
+"""Seconds between looks at a headless worker that is busy with another prompt."""
 _READ_AGAIN = 2.0
-"""Seconds after which a session is looked for anew: after a rewind Codex goes on in another file.
-"""
+"""Seconds between searches for the session: after a rewind Codex continues in another file."""
 _WRITTEN_WITHIN = 5.0
-"""Seconds in which the end of a turn comes to the session after it was told."""
+"""Seconds for the end of a turn to reach the session file after it was reported."""
 
 
 def send(app: App, worker: WorkerInfo, text: str, *, as_command: bool = False) -> None:
-    """Give a worker its next prompt; one that works takes it when it is done.
+    """Send a prompt to a worker; a busy one takes it after its turn.
 
-    What begins like a command of the agent (`!`, `/`) is a text all the same, unless it is sent
-    as one. Raises `Busy` when the worker waits for an answer of a person, since the text would be
-    that answer.
+    Text that begins like a command of the agent (`!`, `/`) is still a prompt, unless `as_command`
+    is set. Raises `Busy` when the worker waits for a person, since the text would be taken as the
+    answer.
     """
     text = _something(text)
     if worker.headless:
@@ -52,16 +51,16 @@ def send(app: App, worker: WorkerInfo, text: str, *, as_command: bool = False) -
 def ask(
     app: App, worker: WorkerInfo, text: str, *, as_command: bool = False
 ) -> answers.SentPrompt | None:
-    """Give an idle worker a prompt, so that its answer can be told from others.
+    """Send a prompt to an idle worker, so that its answer can be identified.
 
-    None when it is at work: then nothing was sent.
+    Returns None and sends nothing when the worker is busy.
     """
     text = _something(text)
     if worker.headless:
         return _asked_headless(app, worker, text, as_command=as_command)
     with lock.alone(app, worker.name):
-        look = Lookout(app).look([app.workers.named(worker.name)])[0]
-        if look.state is WorkerState.BUSY:
+        status = Lookout(app).look([app.workers.named(worker.name)])[0]
+        if status.state is WorkerState.BUSY:
             return None
         worker = app.workers.named(worker.name)
         before = answers.known_turns(app, worker)
@@ -76,11 +75,11 @@ def _asked_headless(
     from prong.workers import headless
 
     try:
-        started = headless.turn(app, worker, text, as_command=as_command)
+        updated = headless.turn(app, worker, text, as_command=as_command)
     except Busy:
         return None
-    run = headless.run_of(started)
-    return answers.SentPrompt(worker.name, text, started.session, run=run)
+    run = headless.run_of(updated)
+    return answers.SentPrompt(worker.name, text, updated.session, run=run)
 
 
 def _something(text: str) -> str:
@@ -91,16 +90,16 @@ def _something(text: str) -> str:
 
 
 def interrupt(app: App, worker: WorkerInfo) -> None:
-    """Ask a worker that is at work, or that waits for a person, to end its turn."""
+    """Interrupt a worker that is busy or waits for a person."""
     if worker.headless:
         raise Unsupported(f"{worker.name} is headless", hint=f"prong stop --force {worker.name}")
-    at_work = (WorkerState.BUSY, WorkerState.WAITING)
-    if app.workers.status(worker.name).state in at_work:
+    interruptible = (WorkerState.BUSY, WorkerState.WAITING)
+    if app.workers.status(worker.name).state in interruptible:
         press(app, worker, "Escape")
 
 
 def press(app: App, worker: WorkerInfo, *keys: str) -> None:
-    """Press keys in the pane of a worker, whatever it does."""
+    """Press keys in the pane of a worker, whatever its state."""
     if worker.headless:
         raise Unsupported(f"{worker.name} is headless and has no pane", hint="prong send")
     terminal, pane = own_pane(app, worker)
@@ -112,16 +111,16 @@ def press(app: App, worker: WorkerInfo, *keys: str) -> None:
     terminal.key(pane, *keys)
 
 
-# -- what is said ---------------------------------------------------------------------------------
+# -- answers --------------------------------------------------------------------------------------
 
 
 def answer(
     app: App, sent: answers.SentPrompt, timeout: float, until: Collection[WorkerState]
 ) -> tuple[WorkerStatus, str | None]:
-    """Wait until the turn of a prompt is over; what was answered to it.
+    """Wait until the turn of a prompt is over, and return its answer.
 
-    None when the worker came to another state than idle instead; empty when the prompt opened no
-    turn. Raises `Busy` when the time is up.
+    None when the worker reached another state than idle; empty when the prompt started no turn.
+    Raises `Busy` on timeout.
     """
     status = _finished(app, sent, timeout, until)
     if status is not None and status.state is not WorkerState.IDLE:
@@ -136,38 +135,38 @@ def answer(
 def _finished(
     app: App, sent: answers.SentPrompt, timeout: float, until: Collection[WorkerState]
 ) -> WorkerStatus | None:
-    """What a worker came to; None when only the run of the prompt is known to be over."""
+    """Return the status that ended the wait; None if only this prompt's run is over."""
     from prong.workers import headless
 
     if sent.run is None:
         return app.workers.wait([sent.worker], timeout=timeout, until=until)[0]
     end = time.monotonic() + timeout
-    # A turn begins when the one before it has ended.
+    # A new run begins only after the previous one ended.
     while headless.run_of(app.workers.named(sent.worker)) == sent.run:
         left = max(end - time.monotonic(), 0.0)
         try:
-            found = app.workers.wait([sent.worker], timeout=min(left, _LOOK_AGAIN), until=until)[0]
+            status = app.workers.wait([sent.worker], timeout=min(left, _LOOK_AGAIN), until=until)[0]
         except Busy:
             if left <= _LOOK_AGAIN:
                 raise
             continue
-        # Meanwhile somebody else's turn may have begun, and ended badly.
-        if headless.run_of(found.worker) == sent.run:
-            return found
+        # Meanwhile another sender's turn may have begun, and failed.
+        if headless.run_of(status.worker) == sent.run:
+            return status
     return None
 
 
 def _written_answer(app: App, sent: answers.SentPrompt) -> str:
-    found: str | None = None
+    text: str | None = None
 
     def is_written() -> bool:
-        nonlocal found
-        found = answers.answer(app, sent)
-        return found is not None
+        nonlocal text
+        text = answers.answer(app, sent)
+        return text is not None
 
-    # The end of a turn is told before it is written.
+    # The end of a turn is reported before it is written.
     until(is_written, _WRITTEN_WITHIN, _FOLLOW_EVERY)
-    return found or ""
+    return text or ""
 
 
 def _headless_answer(app: App, worker: WorkerInfo, run: str | None = None) -> str:
@@ -185,76 +184,79 @@ def _headless_answer(app: App, worker: WorkerInfo, run: str | None = None) -> st
 
 
 def reply(app: App, worker: WorkerInfo, after_turn: int = 0) -> str:
-    """The last answer of the last turn that is over; empty when none is behind that number."""
+    """Return the answer of the last completed turn; empty if none is after `after_turn`."""
     if worker.headless:
         return _headless_answer(app, worker)
-    found = ""
+    text = ""
 
     def is_written() -> bool:
-        nonlocal found
+        nonlocal text
         session = session_of(app, worker.agent, app.workers.named(worker.name).session)
         if session is None:
             return False
         turns = app.conversation(session).turns
-        over = [one for one in turns if one.state is not TurnState.RUNNING]
-        if not over or (over[-1].index or 0) <= after_turn:
+        completed = [item for item in turns if item.state is not TurnState.RUNNING]
+        if not completed or (completed[-1].index or 0) <= after_turn:
             return False
-        said = app.messages(session, turn=over[-1])
-        found = next(
-            (one.text for one in reversed(list(said)) if one.role == "assistant" and one.text), ""
+        messages = app.messages(session, turn=completed[-1])
+        text = next(
+            (
+                item.text
+                for item in reversed(list(messages))
+                if item.role == "assistant" and item.text
+            ),
+            "",
         )
-        return over[-1] == turns[-1]
+        return completed[-1] == turns[-1]
 
-    # The end of a turn is told before it is written.
+    # The end of a turn is reported before it is written.
     until(is_written, _WRITTEN_WITHIN, _FOLLOW_EVERY)
-    return found
+    return text
 
 
 def log(app: App, worker: WorkerInfo, *, follow: bool = False) -> Iterator[Message]:
-    """What was said in a worker's session; with `follow` also what will be, until it is gone.
+    """Iterate over the messages of a worker's session; with `follow`, until it is gone.
 
-    As long as it was given nothing but a seed, that is nothing; later the seed comes first, unless
-    it is followed.
-
-    A session that it goes over to (/clear) is followed as well.
+    A seeded fork shows nothing before its first prompt; then the seed comes first, unless followed.
+    A session that the worker moves to (/clear) is followed, too.
     """
     seen: list[Message] = []
     session: Session | None = None
-    signature: tuple[int, int] | None = None
+    last_signature: tuple[int, int] | None = None
     read = -inf
     lookout = Lookout(app)
     while True:
-        # Before the file is read: nothing comes after the end.
+        # Look before reading the file: a worker that is gone writes nothing more.
         status = lookout.look([app.workers.named(worker.name)])[0] if follow else None
         id_ = status.worker.session if status else worker.session
         is_same = session is not None and session.id == id_
         if (
             not is_same
-            or signature_of(session) != signature
+            or signature_of(session) != last_signature
             or time.monotonic() - read > _READ_AGAIN
         ):
-            found = session_of(app, worker.agent, id_)
-            if found is not None:
+            current = session_of(app, worker.agent, id_)
+            if current is not None:
                 if not is_same:
                     seen = []
-                session, signature, read = found, signature_of(found), time.monotonic()
-                said = list(app.messages(session))
-                if not _is_only_a_seed(said):
-                    yield from said[_common(seen, said) :]
-                seen = said
+                session, last_signature, read = current, signature_of(current), time.monotonic()
+                messages = list(app.messages(session))
+                if not _is_only_a_seed(messages):
+                    yield from messages[_common(seen, messages) :]
+                seen = messages
         if status is None or status.state is WorkerState.GONE:
             return
         time.sleep(_FOLLOW_EVERY)
 
 
 def _is_only_a_seed(said: list[Message]) -> bool:
-    """Whether nothing was asked but a seed, and nothing was said but that it was read."""
-    asked = [one.text for one in said if one.role == "user"]
-    answer = "".join(one.text for one in said if one.role == "assistant" and one.tool is None)
-    return len(asked) == 1 and acknowledges_seed(asked[0], answer)
+    """Return whether a session contains only a seed and its acknowledgement."""
+    prompts = [item.text for item in said if item.role == "user"]
+    answer = "".join(item.text for item in said if item.role == "assistant" and item.tool is None)
+    return len(prompts) == 1 and acknowledges_seed(prompts[0], answer)
 
 
 def _common(one: list[Message], other: list[Message]) -> int:
-    """How many of the first messages are the same. After a rewind those behind are others."""
+    """Count the leading messages that are equal. After a rewind the rest differs."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -1,4 +1,4 @@
-"""Waiting for workers: by the events of the daemon where one runs, else by looking."""
+"""Waiting for workers, by events if the daemon runs, otherwise by polling."""
 
 from __future__ import annotations
 
@@ -32,40 +32,40 @@ def wait(
     timeout: float = inf,
     until: Collection[WorkerState] = ENDS,
 ) -> list[WorkerStatus]:
-    """What these workers do, as soon as all of them, or any, do one of these things.
+    """Wait until all workers, or any, are in one of these states; return their status.
 
-    One that is gone is waited for no longer, whatever was wanted. Raises `NotFound` for a name that
-    is not there, and `Busy` when the time is up.
+    A worker that is gone always counts. Raises `NotFound` for an unknown name, and `Busy` on
+    timeout.
     """
     names = list(dict.fromkeys(names))
-    over = frozenset({*until, WorkerState.GONE})
-    enough = any if any_ else all
+    final = frozenset({*until, WorkerState.GONE})
+    combine = any if any_ else all
     end = time.monotonic() + timeout
     lookout = Lookout(app)
-    by_events, told = True, False
+    by_events, asked = True, False
     while True:
-        found = lookout.look([app.workers.named(name) for name in names])
-        if not found or enough(one.state in over for one in found):
-            return described(app, found)
+        statuses = lookout.look([app.workers.named(name) for name in names])
+        if not statuses or combine(status.state in final for status in statuses):
+            return described(app, statuses)
         left = end - time.monotonic()
         if left <= 0:
-            raise _too_long(found, over, timeout)
-        # What the daemon tells is looked at, too: it may see less than we do, or be asked for
-        # something that is over again. Then it is not asked once more.
-        by_events = by_events and not told and _told_by_daemon(app, names, over, left, any_=any_)
-        told = by_events
-        pause = _AFTER_A_WORD if told else _LOOK_EVERY
+            raise _too_long(statuses, final, timeout)
+        # Check what the daemon reports: it may know less, or report a state that is already over.
+        # In that case, stop asking it.
+        by_events = by_events and not asked and _told_by_daemon(app, names, final, left, any_=any_)
+        asked = by_events
+        pause = _AFTER_A_WORD if asked else _LOOK_EVERY
         time.sleep(min(pause, max(0.0, end - time.monotonic())))
 
 
 def _told_by_daemon(
     app: App, names: Sequence[str], over: Iterable[WorkerState], timeout: float, *, any_: bool
 ) -> bool:
-    """Wait for its word. False when there is none, or when it ended meanwhile."""
+    """Wait for the daemon's answer. False if it does not run, or ended meanwhile."""
     try:
         if not app.daemon.running():
             return False
-        app.daemon.wait(names, [one.value for one in over], timeout, any_=any_)
+        app.daemon.wait(names, [state.value for state in over], timeout, any_=any_)
     except Unavailable:
         return False
     except ProngError as error:
@@ -75,17 +75,17 @@ def _told_by_daemon(
 
 
 def _too_long(found: Iterable[WorkerStatus], over: Collection[WorkerState], timeout: float) -> Busy:
-    left = [one for one in found if one.state not in over]
-    told = ", ".join(f"{one.worker.name} is {one.state.value}" for one in left)
+    unfinished = [status for status in found if status.state not in over]
+    summary = ", ".join(f"{status.worker.name} is {status.state.value}" for status in unfinished)
     return Busy(
-        f"{told} after {round(timeout, 1):g} s",
-        hint=f"prong status {left[0].worker.name}, or a longer --timeout",
-        workers=[one.worker.name for one in left],
+        f"{summary} after {round(timeout, 1):g} s",
+        hint=f"prong status {unfinished[0].worker.name}, or a longer --timeout",
+        workers=[status.worker.name for status in unfinished],
     )
 
 
 def watched(app: App, workers: Iterable[WorkerInfo]) -> set[Path]:
-    """The folders of what hooks tell, of the records, and of what these workers' agents write."""
+    """Return the folders whose changes may change the state of these workers."""
     folders = {app.state_dir, app.state_dir / "spool"}
     open_sessions: defaultdict[str, list[str]] = defaultdict(list)
     for worker in workers:

@@ -1,1 +1,1 @@
-"""Starting workers: new ones, forks and clones."""
+"""Launch workers: new ones, forks and clones."""

@@ -1,8 +1,8 @@
-"""A worker, or a session that anybody started, copied as it is: workspace, conversation, settings.
+"""Clone a worker or any session: workspace, conversation, settings.
 
-The source is waited for until it is idle, and only read. The workspace is copied first and the
-session then; right before the copy of the session appears, it is looked whether a prompt came in
-between. If so, all of it is taken back and done again.
+The source is only read, once it is idle. The workspace is copied first, then the session. Right
+before the copy of the session appears, the source is checked for a new prompt. If there is one, the
+copy is removed and made again.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ _ATTEMPTS = 5
 
 
 class CloneArguments(TypedDict, total=False):
-    """How a clone is made."""
+    """Options of a clone."""
 
     ignored: bool
-    """Copy what git ignores, too."""
+    """Copy ignored files, too."""
     timeout: float
     """Seconds to wait until the source is idle."""
     waiting: Callable[[str], None]
-    """Called once, when the source is waited for."""
+    """Called with the reason when the wait starts, and when the reason changes."""
     trust: bool
-    """Record that the agent may work in the copy, as the agent itself would."""
+    """Mark the copy as trusted in the agent's own settings."""
     terminal: str | None
     place: Placement | None
 
 
 def _nobody(_: str) -> None:
-    """Is told why the source is waited for."""
+    """Callback that does nothing."""
 
 
 def clone(  # noqa: PLR0913 -- all but the first three by name
@@ -72,30 +72,30 @@ def clone(  # noqa: PLR0913 -- all but the first three by name
     terminal: str | None = None,
     place: Placement | None = None,
 ) -> WorkerInfo:
-    """Copy a worker or a session when it is idle, and run the copy.
+    """Copy a worker or session once it is idle, and run the copy.
 
-    Raises `Busy` when that takes longer than so many seconds; then nothing was made.
+    Raises `Busy` on timeout; nothing is created in that case.
     """
     origin = CloneOrigin.find(app, source)
     check_name(app, new)
     if not origin.headless:
-        app.terminals.for_worker(terminal)  # a reason not to begin, when there is none
-    rest = Rest(app, timeout, waiting)
-    taken: Taken | None = None
+        app.terminals.for_worker(terminal)  # fail before anything is created
+    waiter = Rest(app, timeout, waiting)
+    collision: Taken | None = None
     for _ in range(_ATTEMPTS):
-        origin = rest.wait_for(origin)
+        origin = waiter.wait_for(origin)
         try:
-            made = _made(app, origin, _called(app, origin, new), ignored=ignored)
+            copied = _made(app, origin, _called(app, origin, new), ignored=ignored)
         except Prompted:
             continue
         except Taken as error:
-            taken = error  # somebody else has just made a workspace of that name
+            collision = error  # a concurrent clone took the workspace's name
             continue
         if trust:
-            _trust(app, origin, made)
-        return _started(app, origin, made, new, terminal, place)
-    if taken is not None:
-        raise taken
+            _trust(app, origin, copied)
+        return _started(app, origin, copied, new, terminal, place)
+    if collision is not None:
+        raise collision
     raise Busy(
         f"{origin.label} got a new prompt during every attempt to copy it",
         hint=f"prong clone {source} when it is idle, or: prong fork {source}",
@@ -106,7 +106,7 @@ def clone(  # noqa: PLR0913 -- all but the first three by name
 
 
 class _Made(Record, frozen=True):
-    """The copy of a workspace, and of the session when there was one."""
+    """Copy of a workspace, and of its session if it has one."""
 
     copy: WorkspaceCopy
     launch: Launch
@@ -116,9 +116,9 @@ class _Made(Record, frozen=True):
 
 
 def _called(app: App, origin: CloneOrigin, new: str | None) -> str:
-    """What the workspace of a clone is named after: the clone, or the session of no worker."""
+    """Return the stem of the workspace's name: the clone's name, or the session's title."""
     if new is None and origin.worker is not None:
-        return names.after(origin.worker.name, {one.name for one in app.workers.records.all()})
+        return names.after(origin.worker.name, {item.name for item in app.workers.records.all()})
     return name_of(new, without_fork(origin.session.title) if origin.session else None)
 
 
@@ -126,16 +126,16 @@ def _made(app: App, origin: CloneOrigin, called: str, *, ignored: bool) -> _Made
     before = Moment.of(app, origin)
     with _workspace(app, origin, called, ignored=ignored) as (copy, undo):
         if before.last is None:
-            made = _begun(app, origin, copy)
+            copied = _begun(app, origin, copy)
             before.refuse_prompt(app, origin)
             undo.keep()
-            return made
-        made = _forked(app, origin, copy, before)
+            return copied
+        copied = _forked(app, origin, copy, before)
         if copy.worktree is not None:
-            assert made.fork is not None
-            worktree.belongs_to(copy.worktree, str(made.fork.child))
+            assert copied.fork is not None
+            worktree.belongs_to(copy.worktree, str(copied.fork.child))
         undo.keep()
-        return made
+        return copied
 
 
 @contextmanager
@@ -161,9 +161,9 @@ def _workspace(
         try:
             yield copy, undo
         except (ProngError, Prompted):
-            raise  # there is no session in it
+            raise  # no session was created in it
         except BaseException:
-            # Somebody was impatient. When the session is there already, it needs its folder.
+            # Interrupted by the user. A session that exists already needs its folder.
             if is_used(app, copy.path):
                 undo.keep()
             raise
@@ -193,7 +193,7 @@ def _forked(app: App, origin: CloneOrigin, copy: WorkspaceCopy, before: Moment) 
 
 
 def _begun(app: App, origin: CloneOrigin, copy: WorkspaceCopy) -> _Made:
-    """Nothing was said in the source yet: its copy begins with nothing as well."""
+    """Start a new session for the clone of an empty one."""
     worker = origin.worker
     command = (worker.command if worker else None) or None
     store = worker_launching.commanded(app.store(origin.agent), command)
@@ -204,7 +204,7 @@ def _begun(app: App, origin: CloneOrigin, copy: WorkspaceCopy) -> _Made:
 
 
 def _command(store: AgentStore) -> str | tuple[str, ...]:
-    """The configured one."""
+    """Return the configured command of an agent."""
     return getattr(store, "command", ())
 
 
@@ -225,11 +225,11 @@ def _started(
             started = start.open_copy(app, draft, made.launch, terminal, place)
         except ProngError as error:
             if isinstance(error, Taken) and new is None:
-                continue  # somebody was faster, and had the same idea
+                continue  # a concurrent start took the generated name
             raise _with_copy(error, made) from None
-        told = (*made.copy.warnings, *_differences(origin, started))
-        fork = made.fork.warnings if made.fork else ()
-        return replace(started, warnings=(*fork, *told))
+        notes = (*made.copy.warnings, *_differences(origin, started))
+        fork_warnings = made.fork.warnings if made.fork else ()
+        return replace(started, warnings=(*fork_warnings, *notes))
 
 
 def _trust(app: App, origin: CloneOrigin, made: _Made) -> None:
@@ -243,10 +243,10 @@ def _trust(app: App, origin: CloneOrigin, made: _Made) -> None:
 
 def _draft(app: App, origin: CloneOrigin, made: _Made, new: str | None) -> WorkerInfo:
     worker, copy = origin.worker, made.copy
-    taken = {one.name for one in app.workers.records.all()}
-    after = names.after(worker.name, taken) if worker else names.made_up(taken)
+    taken = {item.name for item in app.workers.records.all()}
+    default_name = names.after(worker.name, taken) if worker else names.made_up(taken)
     draft = WorkerInfo(
-        name=new or after,
+        name=new or default_name,
         agent=origin.agent,
         workspace=copy.folder,
         command=made.command,
@@ -266,14 +266,14 @@ def _draft(app: App, origin: CloneOrigin, made: _Made, new: str | None) -> Worke
 
 
 def check_name(app: App, new: str | None) -> None:
-    """Raise before anything is made for a name that cannot be, or is not free."""
+    """Raise for an invalid or taken name before anything is created."""
     if new is not None:
-        taken = {one.name for one in app.workers.records.all()}
+        taken = {worker.name for worker in app.workers.records.all()}
         names.free(new, app.stores, taken)
 
 
 def _with_copy(error: ProngError, made: _Made) -> ProngError:
-    """Where the copy is that could not be started."""
+    """Add to an error where the copy is that could not be started."""
     if made.fork is not None:
         error.message += f"; the copy is there: {made.fork.child}"
         error.hint = f"prong run --resume {made.fork.child}"
@@ -284,16 +284,16 @@ def _with_copy(error: ProngError, made: _Made) -> ProngError:
 
 
 def _differences(origin: CloneOrigin, started: WorkerInfo) -> list[str]:
-    """What is not as it was when the source was started."""
+    """List what has changed since the source was started."""
     worker = origin.worker
     if worker is None:
         return []
-    told: list[str] = []
+    notes: list[str] = []
     if worker.version and started.version and worker.version != started.version:
-        told.append(
+        notes.append(
             f"{worker.name} was started with {worker.agent} {worker.version}, "
             f"the clone with {started.version}"
         )
     if worker.settings_hash and started.settings_hash != worker.settings_hash:
-        told.append(f"the settings of {worker.agent} have changed since {worker.name} was started")
-    return told
+        notes.append(f"the settings of {worker.agent} have changed since {worker.name} was started")
+    return notes

@@ -1,4 +1,4 @@
-"""What is cloned, and how it is seen that nobody is at work on it."""
+"""Source of a clone, and detection of activity in it."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
 
 _LOOK_EVERY = 0.2
 _PIECE = 1.0
-"""Seconds after which it is looked at again why a worker is not idle."""
+"""Seconds between checks why a worker is not idle."""
 _AT_REST = frozenset({WorkerState.IDLE, WorkerState.GONE, WorkerState.UNKNOWN})
-"""What nobody knows is asked of the session itself."""
+"""For an unknown state, the session itself is checked."""
 
 
 class Prompted(Exception):
-    """A prompt came while the source was copied."""
+    """Raised when the source gets a prompt during the copy."""
 
 
 class CloneOrigin(Record, frozen=True):
-    """What is cloned."""
+    """Worker or session to clone."""
 
     agent: str
     folder: Path
     worker: WorkerInfo | None = None
     """None for a session that prong did not start."""
     session: Session | None = None
-    """None where nothing was said yet."""
+    """None before the first prompt."""
     path: str | None = None
-    """The file that was named instead of a session."""
+    """Session file, if one was named instead of a session."""
 
     @classmethod
     def find(cls, app: App, text: str) -> CloneOrigin:
         worker = app.workers.current(text)
         if worker is not None:
             return cls.of_worker(app, worker)
-        found = app.resolve(text)
-        if found.turn is not None:
+        resolved = app.resolve(text)
+        if resolved.turn is not None:
             raise UsageError("a clone has all turns", hint=f"prong fork {text}")
-        session = found.session
+        session = resolved.session
         worker = plan.worker_of(app, session)
         if worker is not None:
             return cls.of_worker(app, worker)
@@ -63,11 +63,11 @@ class CloneOrigin(Record, frozen=True):
 
     @classmethod
     def of_worker(cls, app: App, worker: WorkerInfo) -> CloneOrigin:
-        fitting = (one for one in app.sessions(worker.agent) if one.id == worker.session)
+        fitting = (item for item in app.sessions(worker.agent) if item.id == worker.session)
         return cls(worker.agent, worker.workspace, worker, next(fitting, None))
 
     def now(self, app: App) -> CloneOrigin:
-        """The same, with the session that it has open by now."""
+        """Return this origin with the session that it has open now."""
         if self.worker is None:
             return self
         worker = app.workers.current(self.worker.name)
@@ -98,7 +98,7 @@ class CloneOrigin(Record, frozen=True):
 
 
 class Rest:
-    """Waits until a source is idle, as long as there is time."""
+    """Wait for an idle source, with one timeout for several waits."""
 
     def __init__(self, app: App, timeout: float, waiting: Callable[[str], None]) -> None:
         self._app = app
@@ -120,20 +120,20 @@ class Rest:
             time.sleep(min(_LOOK_EVERY, max(0.0, self._end - time.monotonic())))
 
     def _wait_for_worker(self, name: str) -> None:
-        piece = 0.0
+        pause = 0.0
         while True:
             try:
-                self._app.workers.wait([name], timeout=piece, until=_AT_REST)
+                self._app.workers.wait([name], timeout=pause, until=_AT_REST)
             except Busy:
-                # One that was at work may want a person by now.
+                # A busy worker may need a person by now.
                 status = self._app.workers.status(name)
                 wants_a_person = status.state is WorkerState.WAITING
-                about = f" ({status.evidence.detail})" if status.evidence.detail else ""
+                detail = f" ({status.evidence.detail})" if status.evidence.detail else ""
                 self._tell(
-                    f"{name} is waiting for input{about}" if wants_a_person else f"{name} is busy"
+                    f"{name} is waiting for input{detail}" if wants_a_person else f"{name} is busy"
                 )
-                piece = min(_PIECE, self._end - time.monotonic())
-                if piece <= 0:
+                pause = min(_PIECE, self._end - time.monotonic())
+                if pause <= 0:
                     raise self._too_long(name, wants_a_person=wants_a_person) from None
             else:
                 return
@@ -154,26 +154,26 @@ class Rest:
 
 
 class Moment(Record, frozen=True):
-    """How far the conversation of a source is."""
+    """Progress of a source's conversation at one moment."""
 
     session: Session | None
     signature: tuple[int, int, int] | None
     last: str | None
-    """The id of the last turn."""
+    """Id of the last turn."""
 
     @classmethod
     def of(cls, app: App, origin: CloneOrigin) -> Moment:
         session = origin.session
-        # Looked at before the file is read: what is added while we read shows as a change.
+        # Taken before the file is read, so that lines added meanwhile show as a change.
         signature = _signature(session)
         turns = app.store(origin.agent).conversation(session).turns if session else ()
         return cls(session, signature, turns[-1].id if turns else None)
 
     def refuse_prompt(self, app: App, origin: CloneOrigin) -> None:
-        """Raise `Prompted` when the source is not at rest any more, or no longer where it was."""
+        """Raise `Prompted` if the source is busy, has a new turn or another session."""
         now = origin.now(app)
-        same = (now.session and now.session.ref) == (self.session and self.session.ref)
-        if not same or now.is_at_work(app):
+        is_same = (now.session and now.session.ref) == (self.session and self.session.ref)
+        if not is_same or now.is_at_work(app):
             raise Prompted
         if _signature(now.session) != self.signature and Moment.of(app, now).last != self.last:
             raise Prompted
@@ -181,7 +181,7 @@ class Moment(Record, frozen=True):
 
 def _signature(session: Session | None) -> tuple[int, int, int] | None:
     try:
-        found = session.path.stat() if session else None
+        stat = session.path.stat() if session else None
     except OSError:
         return None
-    return (found.st_size, found.st_mtime_ns, found.st_ino) if found else None
+    return (stat.st_size, stat.st_mtime_ns, stat.st_ino) if stat else None

@@ -1,4 +1,4 @@
-"""What a worker is started with: environment, version of its program, settings in force."""
+"""Environment variables of workers, and the hash of their settings."""
 
 from __future__ import annotations
 
@@ -12,38 +12,36 @@ from typing import Any, cast
 from prong.files.regular import read_regular
 
 NAME = "PRONG_WORKER"
-"""Tells hooks which worker they run in."""
+"""Name of the worker, for hooks that run in it."""
 COMMIT_TURNS = "PRONG_COMMIT_TURNS"
 PUSH = "PRONG_PUSH"
 BADGE = "PRONG_BADGE"
-"""A label that somebody gave to the worker."""
 ISSUE = "PRONG_ISSUE"
-"""What it was told to work on."""
 
 _OF_THE_SHELL = re.compile(
     r"TMUX\w*|STY|KITTY_\w+|WEZTERM_\w+|ITERM_\w+|LC_TERMINAL\w*|WINDOWID|TERM(_\w+|INFO)?|COLORTERM"
     r"|COLUMNS|LINES|SHLVL|PWD|OLDPWD|SSH_TTY|GPG_TTY|_"
 )
-"""What says where the calling shell is; the worker is in another place."""
+"""Variables that locate the calling shell; the worker runs elsewhere."""
 _OF_ONE_RUN = re.compile(
     r"AI_AGENT|TRACEPARENT|CLAUDECODE|CLAUDE_(PID|PROJECT_DIR|EFFORT)"
     r"|CLAUDE_CODE_(ENTRYPOINT|SESSION_(ID|ATTENDED)|CHILD_SESSION|MESSAGING_\w+|INVOKED_SKILLS)"
     r"|CLAUDE_CODE_CHROME_MCP_ORG_DENIED"
     r"|PRONG_(WORKER|PUSH|COMMIT_TURNS|BADGE|ISSUE)"
 )
-"""What an agent or a worker sets for the programs that it starts itself."""
+"""Variables that an agent or a worker sets for its own child processes."""
 _SECRET = re.compile(
     r"KEY|TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH|HEADER|COOKIE|BEARER", re.IGNORECASE
 )
-"""ANTHROPIC_CUSTOM_HEADERS is where a gateway's token goes."""
+"""Includes ANTHROPIC_CUSTOM_HEADERS, which contains a gateway's token."""
 _STORED = re.compile(r"(ANTHROPIC|CLAUDE|CODEX|OPENAI)_\w+|\w+_(PROXY|proxy)")
-"""What a fork needs again, whichever shell it is made in: the base URL, the proxy."""
+"""Variables that a fork needs again from any shell: the base URL, the proxy."""
 
 
 def carried(environ: Mapping[str, str]) -> dict[str, str]:
-    """What goes along from the shell that a worker is started in.
+    """Return the variables that a worker inherits from the calling shell.
 
-    A terminal that was started long ago has another environment than the person's shell of now.
+    The environment of a long-running terminal may be outdated.
     """
     return {
         name: value
@@ -53,25 +51,25 @@ def carried(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def stored(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """What is kept for forks and restarts: what a person gave, and where requests go.
+    """Return the variables to store for forks and restarts: explicit ones and endpoints.
 
-    Keys and tokens are not written to the disk, wherever they come from: neither what a name says
-    is one, nor what looks like one, nor user names and passwords in the address of a proxy.
+    Secrets are not written to disk: neither variables with a telling name, nor values that look
+    like a key, nor URLs with user name and password.
     """
     from prong.redaction.secrets import mask
 
     shell = {name: value for name, value in carried(environ).items() if _STORED.fullmatch(name)}
-    both = {**shell, **given}
+    combined = {**shell, **given}
     return {
         name: value
-        for name, value in both.items()
+        for name, value in combined.items()
         if not _SECRET.search(name) and not re.search(r"//[^/@\s]+@", value)
         if mask(value) == value
     }
 
 
 def marked(name: str, *, commit_turns: bool, push: str | None) -> dict[str, str]:
-    """What tells our hooks about the worker that they run in."""
+    """Return the variables that identify the worker to prong's hooks."""
     marks = {NAME: name}
     if commit_turns:
         marks[COMMIT_TURNS] = "1"
@@ -81,7 +79,7 @@ def marked(name: str, *, commit_turns: bool, push: str | None) -> dict[str, str]
 
 
 def settings_hash(files: Iterable[Path]) -> str:
-    """The same for the same settings, wherever they lie and however they are written."""
+    """Hash settings files by content, whatever their location and formatting."""
     digest = hashlib.sha256()
     for path in files:
         try:
@@ -93,14 +91,14 @@ def settings_hash(files: Iterable[Path]) -> str:
 
 
 def _settings(path: Path, content: bytes) -> bytes:
-    """What is set, without the folders that the agent was told to trust: each adds itself."""
+    """Normalize settings, without trusted folders: each new folder adds itself."""
     try:
-        found: Any = (_toml if path.suffix == ".toml" else json.loads)(content.decode())
+        settings: Any = (_toml if path.suffix == ".toml" else json.loads)(content.decode())
     except (ValueError, RecursionError):
-        return content  # the agent may know what to make of it
-    if isinstance(found, dict):
-        cast(dict[str, Any], found).pop("projects", None)
-    return json.dumps(found, sort_keys=True, default=str).encode()
+        return content  # the agent may still understand it
+    if isinstance(settings, dict):
+        cast(dict[str, Any], settings).pop("projects", None)
+    return json.dumps(settings, sort_keys=True, default=str).encode()
 
 
 def _toml(text: str) -> Any:

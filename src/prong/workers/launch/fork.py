@@ -1,4 +1,4 @@
-"""Forks that run: each in a pane of its own, with the command and the settings of its source."""
+"""Start forks as workers, each in its own pane, with the settings of its source."""
 
 from __future__ import annotations
 
@@ -23,48 +23,48 @@ if TYPE_CHECKING:
 
 
 class ForkRuns(Record, frozen=True):
-    """How the forks of one plan are run."""
+    """Options to run the forks of one plan."""
 
     prompts: tuple[str, ...] = ()
-    """One for each fork; when there is none, each is asked what the plan says."""
+    """One per fork; if empty, each gets the prompt of the plan."""
     names: tuple[str, ...] = ()
-    """Of the first ones; the others are named after the source."""
+    """Names of the first forks; the others are named after the source."""
     terminal: str | None = None
     place: Placement | None = None
     headless: bool = False
     commit_turns: bool = False
     push: str | None = None
     trust: bool = False
-    """Record that the agent may work in the new folders, as the agent itself would."""
+    """Mark the new folders as trusted in the agent's own settings."""
     ready_timeout: float = 60
-    """Seconds that a fork has to start before its long prompt is pasted."""
+    """Seconds for a fork to start before its long prompt is pasted."""
 
 
 class ForkedWorker(Record, frozen=True):
-    """What became of one of several forks."""
+    """Result of one of several forks."""
 
     fork: Fork | None = None
     worker: WorkerInfo | None = None
     error: ProngError | None = None
-    """Why there is no fork, or why it does not run."""
+    """Why the fork does not exist, or does not run."""
 
 
 def plan(
     app: App, point: str, options: ForkOptions, prompts: Sequence[str] = (), count: int = 1
 ) -> tuple[ForkPlan, int]:
-    """What the first fork would do, and how many there will be. Writes nothing."""
+    """Plan the first fork; return the plan and the number of forks. Writes nothing."""
     if len(prompts) > 1 and count not in (1, len(prompts)):
         raise UsageError(
             f"{count} forks and {len(prompts)} prompts", hint=f"--count {len(prompts)}"
         )
     number = max(count, len(prompts))
     first = prompts[0] if prompts else options.prompt
-    given = replace(options, prompt=short(first)[0], count=number)
-    return app.plan_fork(point, given), number
+    first_options = replace(options, prompt=short(first)[0], count=number)
+    return app.plan_fork(point, first_options), number
 
 
 def check(app: App, names: Sequence[str], count: int) -> None:
-    """Raise before anything is made for names that cannot be, or are not free."""
+    """Raise for invalid or taken names before anything is created."""
     if len(names) > count:
         raise UsageError(f"{len(names)} names for {count} forks", hint=f"--count {len(names)}")
     taken = {worker.name for worker in app.workers.records.all()}
@@ -73,15 +73,15 @@ def check(app: App, names: Sequence[str], count: int) -> None:
 
 
 def start(app: App, plan: ForkPlan, runs: ForkRuns, count: int = 1) -> Iterator[ForkedWorker]:
-    """Make the forks and start each; each is given when it runs, or when it is known not to.
+    """Create and start forks, yielding each when it runs or has failed.
 
-    What fails is told and ends nothing else. The agents start beside each other; a prompt that is
-    too long for a command line is pasted when its agent is ready, and its worker given then.
+    A failure does not stop the others. The agents start concurrently; a prompt that is too long for
+    a command line is pasted, and its worker yielded, when the agent is ready.
     """
     check(app, runs.names, count)
     planning.require_program(app, plan)
     if not runs.headless:
-        # A reason not to begin, when there is none.
+        # Fail before anything is created.
         terminal = app.terminals.for_worker(runs.terminal)
         if count > 1 and isinstance(terminal, TakesOver):
             raise UsageError(
@@ -90,14 +90,14 @@ def start(app: App, plan: ForkPlan, runs: ForkRuns, count: int = 1) -> Iterator[
     slow: list[tuple[ForkedWorker, str]] = []
     for number in range(1, count + 1):
         prompt = _prompt(plan, runs, number)
-        one = _started(app, plan, runs, number, prompt)
+        forked = _started(app, plan, runs, number, prompt)
         _, long = (None, None) if runs.headless else short(prompt)
-        if one.worker is not None and long is not None:
-            slow.append((one, long))
+        if forked.worker is not None and long is not None:
+            slow.append((forked, long))
         else:
-            yield one
-    for one, long in slow:
-        yield _asked(app, one, long, runs.ready_timeout)
+            yield forked
+    for forked, long in slow:
+        yield _asked(app, forked, long, runs.ready_timeout)
 
 
 def fork(
@@ -108,40 +108,40 @@ def fork(
     prompt: str | None = None,
     turn: int | str | None = None,
 ) -> WorkerInfo:
-    """One fork of a worker or of a session, running. When it does not run, the fork stays."""
+    """Fork a worker or session and run the fork. It stays even if it does not run."""
     point = source if turn is None else f"{source}@{turn}"
-    planned, _ = plan(app, point, ForkOptions(prompt=prompt, name=name))
-    parent = app.workers.records.named(planned.worker) if planned.worker else None
+    fork_plan, _ = plan(app, point, ForkOptions(prompt=prompt, name=name))
+    parent = app.workers.records.named(fork_plan.worker) if fork_plan.worker else None
     runs = ForkRuns(
         names=(name,) if name else (),
         prompts=(prompt,) if prompt else (),
         headless=parent is not None and parent.headless,
     )
-    (one,) = start(app, planned, runs)
-    if one.error is not None:
-        raise one.error
-    assert one.worker is not None
-    return one.worker
+    (forked,) = start(app, fork_plan, runs)
+    if forked.error is not None:
+        raise forked.error
+    assert forked.worker is not None
+    return forked.worker
 
 
 def _started(
     app: App, first: ForkPlan, runs: ForkRuns, number: int, prompt: str | None
 ) -> ForkedWorker:
-    made: Fork | None = None
+    created: Fork | None = None
     try:
-        shown = None if runs.headless else short(prompt)[0]
-        own = first if first.prompt == shown else planning.asking(app, first, shown)
+        argument = None if runs.headless else short(prompt)[0]
+        fork_plan = first if first.prompt == argument else planning.asking(app, first, argument)
         if number > 1:
-            own = planning.again(app, own, number)
-        made = app.fork(own)
+            fork_plan = planning.again(app, fork_plan, number)
+        created = app.fork(fork_plan)
         if runs.trust:
-            _trust(app, own)
-        run = _run(app, own, runs, number, prompt)
-        return ForkedWorker(made, app.workers.open_fork(made, run))
+            _trust(app, fork_plan)
+        run = _run(app, fork_plan, runs, number, prompt)
+        return ForkedWorker(created, app.workers.open_fork(created, run))
     except ProngError as error:
-        if made is not None:
-            error = worker_starting.with_fork(error, made)
-        return ForkedWorker(made, error=error)
+        if created is not None:
+            error = worker_starting.with_fork(error, created)
+        return ForkedWorker(created, error=error)
 
 
 def _trust(app: App, plan: ForkPlan) -> None:
@@ -162,19 +162,19 @@ def _run(app: App, plan: ForkPlan, runs: ForkRuns, number: int, prompt: str | No
         headless=runs.headless,
         prompt=prompt if runs.headless else None,
         asked=plan.prompt is not None,
-        # Where the source commits its turns, so does a fork with a branch of its own.
+        # A fork with its own branch inherits commit_turns from its source.
         commit_turns=runs.commit_turns or (source is not None and source.commit_turns),
         push=runs.push or (source.push if source else None),
     )
 
 
 def _asked(app: App, one: ForkedWorker, prompt: str, timeout: float) -> ForkedWorker:
-    """The worker, when its long prompt was pasted."""
+    """Paste the long prompt of a fork once its agent is ready."""
     assert one.worker is not None
     name = one.worker.name
     try:
         app.workers.ready(name, timeout)
-        # Somebody may have to say first that the agent may work in the new folder.
+        # A person may first have to trust the new folder.
         app.workers.wait([name], timeout=timeout, until=[WorkerState.IDLE])
         app.workers.send(name, prompt)
     except ProngError as error:

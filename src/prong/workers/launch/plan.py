@@ -1,4 +1,4 @@
-"""What starting a worker would do: reads, checks and warns, and writes nothing."""
+"""Plan the start of a worker: read, check and warn, but write nothing."""
 
 from __future__ import annotations
 
@@ -32,47 +32,46 @@ if TYPE_CHECKING:
 
 
 _LONGEST_ARGUMENT = 100_000
-"""Bytes of a prompt that stands in a command line; the system takes some more in one word."""
+"""Maximum bytes of a prompt in a command line; the system allows a little more per argument."""
 
 
 class WorkerOptions(Record, frozen=True):
-    """What a person may say about a worker."""
+    """Options of a new worker."""
 
     prompt: str | None = None
     agent: str | None = None
-    """None: that of the session it goes on with, else `claude`."""
+    """None: the agent of the resumed session, else `claude`."""
     name: str | None = None
     id: str | None = None
-    """The id of the new session."""
     project: Path | None = None
-    """The folder to work in, or to take the code from; None: where one is."""
+    """Folder to work in, or to take the code from; None: the current one."""
     worktree: bool | None = None
-    """Whether it gets a worktree of its own; None: in a git repository it does."""
+    """Create a worktree; None: in a git repository."""
     branch: str | None = None
     base: str | None = None
-    """The commit that its branch begins at; None: the last one."""
+    """Commit at which the branch starts; None: the last one."""
     run: RunOptions = field(default_factory=RunOptions)
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     command: str | tuple[str, ...] | None = None
-    """The base command; None: the configured one."""
+    """Base command; None: the configured one."""
     commit_turns: bool = False
     push: str | None = None
-    """The remote that each turn's commit is pushed to."""
+    """Remote to which each turn's commit is pushed."""
     headless: bool = False
     trust: bool = False
-    """Record that the agent may work in the folder, as the agent itself would."""
+    """Mark the folder as trusted in the agent's own settings."""
     terminal: str | None = None
     place: Placement | None = None
     resume: str | None = None
-    """The session to go on with."""
+    """Session to resume."""
     fork: str | None = None
-    """The session, and turn, to fork."""
+    """Session, with optional turn, to fork."""
     continue_: bool = False
-    """Go on with the newest session of the folder."""
+    """Resume the newest session of the folder."""
 
 
 class TrustPlan(Record, frozen=True):
-    """The change to a file of the agent by which it trusts a folder."""
+    """Change to an agent's settings file that marks a folder as trusted."""
 
     folder: Path
     path: Path
@@ -81,7 +80,7 @@ class TrustPlan(Record, frozen=True):
 
 
 class WorkerPlan(Record, frozen=True):
-    """What a start would do. A pure value: making it wrote nothing."""
+    """Planned start of a worker. Creating it writes nothing."""
 
     options: WorkerOptions
     name: str
@@ -89,13 +88,13 @@ class WorkerPlan(Record, frozen=True):
     command: str | tuple[str, ...]
     workspace: Path
     launch: Launch | None
-    """None for a headless worker, whose first turn is started by its prompt."""
+    """None for a headless worker: the prompt starts its first turn."""
     session: str | None = None
     resumed: Session | None = None
     worktree: WorktreePlan | None = None
     fork: ForkPlan | None = None
     pasted: str | None = None
-    """A prompt that is too long for a command line: it is pasted when the agent is ready."""
+    """Prompt too long for a command line, to be pasted when the agent is ready."""
     trusted: bool = True
     trust: TrustPlan | None = None
     warnings: tuple[str, ...] = ()
@@ -109,7 +108,7 @@ def plan(app: App, options: WorkerOptions) -> WorkerPlan:
     agent = _agent(app, options, session)
     store = worker_launching.commanded(app.store(agent), options.command)
     working = capable(store, CanWork, "be a worker")
-    given = working.session_in(getattr(store, "command", ()))
+    id_in_command = working.session_in(getattr(store, "command", ()))
     command = working.command_with(options.run)
     store = worker_launching.commanded(store, command)
     if isinstance(store, HasProgram):
@@ -118,11 +117,11 @@ def plan(app: App, options: WorkerOptions) -> WorkerPlan:
     if session is not None:
         return _of_session(app, options, store, session, name, command)
     project = _folder(options.project)
-    id_ = _new_id(app, working, options.id or given, agent)
+    id_ = _new_id(app, working, options.id or id_in_command, agent)
     worktree = _worktree(app, project, name, options)
     workspace = worktree.folder if worktree else project
     prompt, pasted = short(options.prompt)
-    # Also of a headless one: what the agent would not take is refused before anything is made.
+    # Also for a headless worker, so that invalid options fail before anything is created.
     new = NewSession(id_, workspace)
     launch = capable(store, CanWork, "be a worker").begin(new, prompt)
     draft = WorkerPlan(
@@ -141,17 +140,17 @@ def plan(app: App, options: WorkerOptions) -> WorkerPlan:
 
 
 def _understood(options: WorkerOptions) -> WorkerOptions:
-    """Raise `UsageError` for words that do not go together."""
-    said = {"--resume": options.resume, "--fork": options.fork, "--continue": options.continue_}
-    ways = [flag for flag, value in said.items() if value]
-    if len(ways) > 1:
-        raise UsageError(f"{ways[0]} and {ways[1]} exclude each other", hint=f"leave {ways[1]} out")
-    goes_on = bool(options.resume or options.continue_)
-    if goes_on and options.id:
-        raise UsageError(f"{ways[0]} uses the id of its session", hint="leave --id out, or --fork")
-    if goes_on and (options.worktree or options.branch or options.base):
+    """Complete the options; raise `UsageError` for options that exclude each other."""
+    sources = {"--resume": options.resume, "--fork": options.fork, "--continue": options.continue_}
+    used = [flag for flag, value in sources.items() if value]
+    if len(used) > 1:
+        raise UsageError(f"{used[0]} and {used[1]} exclude each other", hint=f"leave {used[1]} out")
+    resumes = bool(options.resume or options.continue_)
+    if resumes and options.id:
+        raise UsageError(f"{used[0]} uses the id of its session", hint="leave --id out, or --fork")
+    if resumes and (options.worktree or options.branch or options.base):
         raise UsageError(
-            f"{ways[0]} runs in the folder of the session",
+            f"{used[0]} runs in the folder of the session",
             hint="--fork SESSION gets a worktree of its own",
         )
     if options.worktree is False and (options.branch or options.base):
@@ -167,10 +166,10 @@ def _understood(options: WorkerOptions) -> WorkerOptions:
             raise UsageError(f"{variable!r} cannot be set for a program", hint="--env KEY=VALUE")
     if options.push and not options.commit_turns:
         options = replace(options, commit_turns=True)
-    if options.commit_turns and (goes_on or options.worktree is False):
+    if options.commit_turns and (resumes or options.worktree is False):
         raise UsageError(
             "--commit-turns commits in a worktree of the worker's own",
-            hint="leave --no-worktree out" if not goes_on else "--fork SESSION",
+            hint="leave --no-worktree out" if not resumes else "--fork SESSION",
         )
     return options
 
@@ -186,7 +185,7 @@ def _agent(app: App, options: WorkerOptions, session: Session | None) -> str:
 
 
 def _name(app: App, options: WorkerOptions) -> str:
-    taken = {one.name for one in app.workers.records.all()}
+    taken = {worker.name for worker in app.workers.records.all()}
     if options.name is None:
         return names.made_up(taken)
     return names.free(options.name, app.stores, taken)
@@ -194,11 +193,11 @@ def _name(app: App, options: WorkerOptions) -> str:
 
 def _continued(app: App, options: WorkerOptions) -> Session | None:
     if options.resume is not None:
-        found = app.resolve(options.resume)
-        if found.turn is not None:
+        resolved = app.resolve(options.resume)
+        if resolved.turn is not None:
             hint = f"--fork {options.resume}"
             raise UsageError("a session can only be resumed at its end", hint=hint)
-        return found.session
+        return resolved.session
     if not options.continue_:
         return None
     project = _folder(options.project)
@@ -229,7 +228,7 @@ def _new_id(app: App, store: CanWork, wanted: str | None, agent: str) -> str | N
 
 
 def short(prompt: str | None) -> tuple[str | None, str | None]:
-    """The prompt for a command line, or the one that is too long for it."""
+    """Return the prompt for the command line, or as second item one too long for it."""
     if prompt is not None and len(os.fsencode(prompt)) > _LONGEST_ARGUMENT:
         return None, prompt
     return prompt, None
@@ -241,11 +240,11 @@ def _worktree(app: App, project: Path, name: str, options: WorkerOptions) -> Wor
     repository = Repository.find(project)
     if repository is None or repository.head is None:
         if options.worktree or options.branch or options.base or options.commit_turns:
-            what = "has no commit yet" if repository else "is not in a git repository"
-            raise UsageError(f"cannot create a worktree: {project} {what}", hint="--no-worktree")
+            reason = "has no commit yet" if repository else "is not in a git repository"
+            raise UsageError(f"cannot create a worktree: {project} {reason}", hint="--no-worktree")
         return None
-    called = name_of(options.branch, name)
-    path, branch = WorkspaceNames(app, repository.top).free(called, options.branch)
+    stem = name_of(options.branch, name)
+    path, branch = WorkspaceNames(app, repository.top).free(stem, options.branch)
     refuse_unfit(repository.top, [branch])
     _refuse_no_remote(repository.top, options.push)
     commit = worktrees.commit_of(repository.top, options.base or "HEAD")
@@ -256,15 +255,15 @@ def _worktree(app: App, project: Path, name: str, options: WorkerOptions) -> Wor
         branch=branch,
         folder=path / project.relative_to(os.path.realpath(repository.top)),
         commit=commit,
-        name=called,
+        name=stem,
         is_chosen=options.branch is not None,
     )
 
 
 def settled(app: App, plan: WorkerPlan) -> WorkerPlan:
-    """The plan itself, unless somebody has taken the names of its worktree since it was made."""
+    """Return the plan, with new names if those of its worktree were taken meanwhile."""
     if plan.worktree is None or plan.fork is not None:
-        return plan  # making the fork looks after its own
+        return plan  # creating a fork settles its own names
     worktree = workspaces.settled(app, plan.worktree)
     if worktree == plan.worktree:
         return plan
@@ -278,13 +277,13 @@ def settled(app: App, plan: WorkerPlan) -> WorkerPlan:
 
 
 def _refuse_no_remote(repo: Path, remote: str | None) -> None:
-    """A push that can never work is said now: later, nobody looks.
+    """Raise `UsageError` for an unknown remote before the start: a later error goes unnoticed.
 
-    Nothing is pushed to an address: it may have a key in it, and the name is kept.
+    Addresses are refused, since they may contain a key, and the name is stored.
     """
-    known = Git(repo).run("remote").decode(errors="replace").split() if remote else []
-    if remote and remote not in known:
-        hint = f"--push {known[0]}" if known else f"git remote add {remote} URL"
+    remotes = Git(repo).run("remote").decode(errors="replace").split() if remote else []
+    if remote and remote not in remotes:
+        hint = f"--push {remotes[0]}" if remotes else f"git remote add {remote} URL"
         raise UsageError(f"{repo} has no remote {remote}", hint=hint)
 
 
@@ -299,17 +298,17 @@ def _of_session(
     from prong.sessions import resume as resuming
 
     prompt, pasted = short(options.prompt)
-    checked = resuming.launch(app, session, None if options.headless else prompt)
+    resumed = resuming.launch(app, session, None if options.headless else prompt)
     launch = None
     if not options.headless:
         launcher = capable(store, CanLaunch, "be started")
-        launch = launcher.resume(session, checked.cwd, prompt)
+        launch = launcher.resume(session, resumed.cwd, prompt)
     draft = WorkerPlan(
         options=options,
         name=name,
         agent=session.agent,
         command=command,
-        workspace=checked.cwd,
+        workspace=resumed.cwd,
         launch=launch,
         session=session.id,
         resumed=session,
@@ -367,7 +366,7 @@ def _of_fork(app: App, options: WorkerOptions) -> WorkerPlan:
 
 
 def _elsewhere(app: App, options: WorkerOptions) -> Path | None:
-    """The folder of another project; in its own one a fork gets its code as usual."""
+    """Return the folder of another project; in its own project a fork gets its code as usual."""
     assert options.fork is not None
     if options.project is None or options.worktree is False:
         return options.project
@@ -378,7 +377,7 @@ def _elsewhere(app: App, options: WorkerOptions) -> Path | None:
 def _with_trust(store: AgentStore, draft: WorkerPlan) -> WorkerPlan:
     if draft.options.headless or not isinstance(store, HasTrust):
         return draft
-    # A worktree is not there yet; agents trust it with its repository.
+    # The worktree does not exist yet; agents trust it with its repository.
     folder = draft.worktree.repo if draft.worktree else draft.workspace
     if store.is_trusted(folder):
         return draft

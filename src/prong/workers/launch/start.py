@@ -1,4 +1,4 @@
-"""Starting workers: new ones, forks that are made, copies, and those that are gone."""
+"""Start workers: new ones, existing forks, clones, and those that are gone."""
 
 from __future__ import annotations
 
@@ -36,46 +36,46 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 20
 _READY = 60.0
-"""Seconds in which an agent must be ready for a prompt that is pasted."""
+"""Seconds for an agent to be ready for a pasted prompt."""
 
 
 class ForkRun(Record, frozen=True):
-    """How a fork that is made is run as a worker."""
+    """Options to run an existing fork as a worker."""
 
     name: str | None = None
     forked_from: str | None = None
-    """The name of the worker that it was forked from."""
+    """Name of the worker that was forked."""
     command: str | tuple[str, ...] | None = None
-    """Its base command; None: the configured one."""
+    """Base command; None: the configured one."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What its source was started with."""
+    """Environment variables of its source."""
     terminal: str | None = None
     place: Placement | None = None
     headless: bool = False
     prompt: str | None = None
-    """For a headless one, and for one that is too long for a command line."""
+    """Prompt of a headless worker, or one too long for a command line."""
     asked: bool = False
-    """The fork's own launch has a prompt in it."""
+    """True if the fork's launch contains a prompt."""
     commit_turns: bool = False
     push: str | None = None
 
 
 class _Opening(Record, frozen=True):
-    """How the program of a worker is started, once all that it needs is there."""
+    """How to start the program of a worker once its session and folder exist."""
 
     terminal: Terminal | None
-    """None for a headless one."""
+    """None for a headless worker."""
     place: Placement | None = None
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What a person gave for this start; keys among it are stored nowhere."""
+    """Variables for this start; keys among them are not stored."""
     asked: bool = False
-    """The launch has a prompt in it."""
+    """True if the launch contains a prompt."""
     prompt: str | None = None
-    """For a headless worker, or to be pasted: it is too long for a command line."""
+    """Prompt of a headless worker, or one to paste."""
 
 
 def start(app: App, plan: WorkerPlan) -> WorkerInfo:
-    """Start what is planned. Either it runs and is recorded afterwards, or nothing is left."""
+    """Start a planned worker: it runs and is recorded, or nothing is left."""
     for _ in range(_ATTEMPTS):
         plan = worker_planning.settled(app, plan)
         try:
@@ -85,14 +85,14 @@ def start(app: App, plan: WorkerPlan) -> WorkerInfo:
                 continue
             if plan.options.name is not None or app.workers.records.named(plan.name) is None:
                 raise
-            # Another start, at the same moment, has made up the same name.
+            # A concurrent start has generated the same name.
             plan = worker_planning.plan(app, plan.options)
     raise Busy("too many workers are starting at once", hint="try again")
 
 
 def _started(app: App, plan: WorkerPlan) -> WorkerInfo:
     options = plan.options
-    # Before anything is made: a terminal that is not there is a reason not to begin.
+    # A missing terminal must fail before anything is created.
     terminal = None if options.headless else app.terminals.for_worker(options.terminal)
     opening = _Opening(
         terminal,
@@ -122,7 +122,7 @@ def _started(app: App, plan: WorkerPlan) -> WorkerInfo:
             worker = _in_worktree(app, plan, plan.worktree, reserved, opening)
         else:
             worker = _opened(app, reserved, plan.launch, opening)
-    # It runs, and stays whole when its prompt cannot be pasted.
+    # From here on the worker stays, even if its prompt cannot be pasted.
     return _asked(app, worker, opening)
 
 
@@ -140,20 +140,20 @@ def _in_worktree(
 ) -> WorkerInfo:
     takes_over = isinstance(opening.terminal, TakesOver)
     with workspace.made(app, worktree) as making:
-        top, branch = making.worktree.path, making.worktree.branch
-        worker = app.workers.records.change(worker.name, worktree=top, branch=branch)
+        path, branch = making.worktree.path, making.worktree.branch
+        worker = app.workers.records.change(worker.name, worktree=path, branch=branch)
         if not takes_over:
             worker = _opened(app, worker, plan.launch, opening)
-        # Whatever comes now: a program runs in there.
+        # From here on a program runs in the worktree.
         making.undo.keep()
         if worker.session is not None:
             making.belongs_to(SessionRef(worker.agent, worker.session))
-    # Nothing of this process is left behind that.
+    # A terminal that takes over replaces this process, so it comes last.
     return _opened(app, worker, plan.launch, opening) if takes_over else worker
 
 
 def open_fork(app: App, fork: Fork, run: ForkRun) -> WorkerInfo:
-    """Run a fork that is there. When it cannot be started, the fork stays."""
+    """Run an existing fork as a worker. The fork stays if it cannot be started."""
     terminal = None if run.headless else app.terminals.for_worker(run.terminal)
     opening = _Opening(terminal, run.place, run.env, asked=run.asked, prompt=run.prompt)
     store = app.store(fork.child.agent)
@@ -185,7 +185,7 @@ def open_fork(app: App, fork: Fork, run: ForkRun) -> WorkerInfo:
 
 
 def with_fork(error: ProngError, fork: Fork) -> ProngError:
-    """The error, which says that the fork is there although it does not run."""
+    """Add to an error that the fork exists although it does not run."""
     error.message += f"; the fork is there: {fork.child}"
     error.details["made"] = [str(fork.child)]
     error.hint = error.hint or f"prong run --resume {fork.child}"
@@ -195,7 +195,7 @@ def with_fork(error: ProngError, fork: Fork) -> ProngError:
 def _name(app: App, run: ForkRun) -> str:
     if run.name is not None:
         return names.checked(run.name, app.stores)
-    taken = {one.name for one in app.workers.records.all()}
+    taken = {worker.name for worker in app.workers.records.all()}
     source = run.forked_from
     if source is not None and source in taken:
         return names.after(source, taken)
@@ -205,10 +205,10 @@ def _name(app: App, run: ForkRun) -> str:
 def open_copy(
     app: App, draft: WorkerInfo, launch: Launch, terminal: str | None, place: Placement | None
 ) -> WorkerInfo:
-    """Run the copy of a worker, whose session and workspace are there."""
-    there = None if draft.headless else app.terminals.for_worker(terminal)
+    """Run a clone whose session and workspace exist."""
+    pane_terminal = None if draft.headless else app.terminals.for_worker(terminal)
     with _reserved(app, draft) as worker:
-        return _opened(app, worker, launch, _Opening(there, place))
+        return _opened(app, worker, launch, _Opening(pane_terminal, place))
 
 
 def _belongs_to(app: App, worker: WorkerInfo, fork: Fork, source: str) -> WorkerInfo:
@@ -224,45 +224,45 @@ def _belongs_to(app: App, worker: WorkerInfo, fork: Fork, source: str) -> Worker
 
 
 def _top_of(app: App, fork: Fork) -> Path | None:
-    """The worktree that was made for a fork."""
+    """Return the worktree that was created for a fork."""
     if fork.branch is None or fork.workspace is None:
         return None
-    found = [one.path for one in worktrees.listed(app.worktrees_root)]
-    inside = (one for one in found if fork.workspace.is_relative_to(one))
+    paths = [item.path for item in worktrees.listed(app.worktrees_root)]
+    inside = (item for item in paths if fork.workspace.is_relative_to(item))
     return next(inside, None)
 
 
 @contextmanager
 def _reserved(app: App, draft: WorkerInfo) -> Generator[WorkerInfo]:
-    """The name, taken before anything is made; free again when nothing was started."""
+    """Reserve a worker's name before anything is created; release it if nothing started."""
     store = worker_launching.commanded(app.store(draft.agent), draft.command or None)
     app.workers.records.add(draft)
     try:
         yield replace(draft, **_in_force(app, store, draft))
     except BaseException:
-        found = app.workers.records.named(draft.name)
-        if found is None or (found.pane is None and found.process is None):
+        current = app.workers.records.named(draft.name)
+        if current is None or (current.pane is None and current.process is None):
             with suppress(ProngError):
                 app.workers.records.remove(draft.name)
         raise
 
 
 def _in_force(app: App, store: AgentStore, worker: WorkerInfo) -> dict[str, str | None]:
-    """The version of the program and the settings that count at this moment."""
+    """Record the current version of the program and hash of its settings."""
     version = output([store.program.name, "--version"]) if isinstance(store, HasProgram) else None
     files = store.settings_files(worker.workspace) if isinstance(store, CanWork) else ()
-    found = {
+    facts = {
         "version": version.strip() if version else None,
         "settings_hash": environment.settings_hash(files),
     }
-    app.workers.records.change(worker.name, **found)
-    return found
+    app.workers.records.change(worker.name, **facts)
+    return facts
 
 
 def _opened(app: App, worker: WorkerInfo, launch: Launch | None, opening: _Opening) -> WorkerInfo:
-    """The worker in its pane, or its first turn without one."""
+    """Start the worker in its pane, or its first turn if headless."""
     if worker.headless and opening.prompt is None:
-        # Its next prompt starts its next turn.
+        # The next prompt starts its next turn.
         return app.workers.records.change(worker.name, started=datetime.now(UTC))
     if worker.headless:
         assert opening.prompt is not None
@@ -279,7 +279,7 @@ def _opened(app: App, worker: WorkerInfo, launch: Launch | None, opening: _Openi
     facts["prompted"] = now if opening.asked else None
     facts["commanded"] = False
     if isinstance(terminal, TakesOver):
-        # The agent will have the number that this process has now.
+        # The agent will have this process's id.
         app.workers.records.change(worker.name, process=process_of(os.getpid()), **facts)
     try:
         pane = terminal.open(launch, app.terminals.place(opening.place))
@@ -290,11 +290,11 @@ def _opened(app: App, worker: WorkerInfo, launch: Launch | None, opening: _Openi
     try:
         live = terminal.alive([pane]).get(pane)
         process = process_of(live.pid) if live and live.pid else None
-        # The command that a person is to type may have a key in it, so it is told and not kept.
-        kept = replace(pane, id="") if isinstance(terminal, OnlyTells) else pane
-        worker = app.workers.records.change(worker.name, pane=kept, process=process, **facts)
+        # A printed command may contain a key, so it is shown but not stored.
+        stored_pane = replace(pane, id="") if isinstance(terminal, OnlyTells) else pane
+        worker = app.workers.records.change(worker.name, pane=stored_pane, process=process, **facts)
     except BaseException:
-        # Nobody would know of it.
+        # Otherwise an unrecorded pane would stay.
         with suppress(ProngError):
             terminal.close(pane)
         raise
@@ -302,7 +302,7 @@ def _opened(app: App, worker: WorkerInfo, launch: Launch | None, opening: _Openi
 
 
 def _asked(app: App, worker: WorkerInfo, opening: _Opening) -> WorkerInfo:
-    """The worker, when a prompt that is too long for a command line was pasted."""
+    """Paste a prompt that is too long for a command line, if there is one."""
     if worker.headless or opening.prompt is None:
         return worker
     app.workers.ready(worker.name, _READY)
@@ -313,7 +313,7 @@ def _asked(app: App, worker: WorkerInfo, opening: _Opening) -> WorkerInfo:
 def restart(
     app: App, worker: WorkerInfo, terminal_name: str | None, place: Placement | None
 ) -> WorkerInfo:
-    """Open the worker's own session again; it is never forked anew."""
+    """Reopen a worker's own session; never fork it again."""
     worker_pushing.again(worker)
     with lock.alone(app, worker.name):
         return _restarted(app, app.workers.named(worker.name), terminal_name, place)
@@ -350,7 +350,7 @@ def _restarted(
             hint=f"prong stop --forget {worker.name}, and prong run for a new one",
         )
     else:
-        # Nothing was ever asked in it, so the agent has written nothing.
+        # Without a prompt, the agent has written no session.
         working = capable(store, CanWork, "be a worker")
         id_ = None if working.chooses_ids else worker.session
         launch = working.begin(NewSession(id_, worker.workspace))
@@ -360,14 +360,14 @@ def _restarted(
 
 
 def _session_of(app: App, worker: WorkerInfo) -> Session | None:
-    fitting = (one for one in app.sessions(worker.agent) if one.id == worker.session)
+    fitting = (session for session in app.sessions(worker.agent) if session.id == worker.session)
     return next(fitting, None)
 
 
 def record_trust(store: AgentStore, folder: Path) -> None:
-    """Tell the agent that it may work in a folder.
+    """Mark a folder as trusted in the agent's settings.
 
-    Agents write to that file, too, so it is read again until nobody was faster.
+    Agents write to that file, too, so retry until no other write came in between.
     """
     trusting = capable(store, HasTrust, "be told which folders to trust")
     for attempt in range(_ATTEMPTS):
