@@ -1,4 +1,4 @@
-"""Telling qmd of new exports: `qmd update`, then `qmd embed`."""
+"""qmd index updates: runs `qmd update` and `qmd embed` after an export."""
 
 import os
 import re
@@ -20,13 +20,13 @@ from prong.search.qmd.setup import (
 )
 
 _SECONDS = {"collection": 20.0, "update": 1800.0, "embed": 7200.0}
-"""A first time may take long; without an end a scheduled run would never be the last one."""
+"""Timeouts. A first run may take long, but a hanging one must not block scheduled runs."""
 
 
 def refresh_qmd(folder: Path, collection: str) -> list[Attempt]:
-    """What was run, and what came of it. Raises when qmd is not there, or has no such collection.
+    """Update qmd and return the attempts. Raises when qmd or the collection is missing.
 
-    Without a model file, `qmd embed` would wait for a download that may never end: it is skipped.
+    `qmd embed` is skipped without a model file, because it would wait for a download.
     """
     program = shutil.which("qmd")
     if program is None:
@@ -44,14 +44,14 @@ def refresh_qmd(folder: Path, collection: str) -> list[Attempt]:
 
 
 def _has_collection(program: str, collection: str) -> bool:
-    """As qmd's configuration says, or, where we do not understand that, qmd itself."""
+    """Check for a collection in qmd's configuration, or ask qmd if that is unreadable."""
     if collection_folder(os.environ, collection) is not None:
         return True
     ended = run(
         (program, "collection", "list"), env=_env(), cwd="/", seconds=_SECONDS["collection"]
     )
     names = re.findall(r"[^\s():/]+", ended.output.decode("utf-8", "replace"))
-    # When it does not say, what comes next will fail and tell why.
+    # If qmd fails here, the next command will fail and say why.
     return ended.status != 0 or collection in names
 
 
@@ -65,15 +65,15 @@ def _run(mode: str, command: tuple[str, ...], folder: Path, collection: str) -> 
     seconds = time.monotonic() - began
     if ended.status == 0:
         return Attempt("qmd", mode, command, seconds=seconds)
-    said = complaint_in(ended.complaints)
-    if unknown_collection(said):
+    complaint = complaint_in(ended.complaints)
+    if unknown_collection(complaint):
         raise _no_collection(folder, collection)
-    how = ended.stopped or f"ended with status {ended.status}"
+    reason = ended.stopped or f"ended with status {ended.status}"
     raise External(
-        f"the sessions are exported, but qmd {mode} {how}{': ' if said else ''}{said}",
+        f"the sessions are exported, but qmd {mode} {reason}{': ' if complaint else ''}{complaint}",
         argv=list(command),
         status=ended.status,
-        stderr=said,
+        stderr=complaint,
     )
 
 
