@@ -96,17 +96,17 @@ def _warnings(plan: ForkPlan, made: ForkOutcome) -> list[str]:
 
 def several(app: App, plan: ForkPlan, count: int) -> Iterator[Fork]:
     """Create `count` forks of a plan. On failure the earlier ones stay and are named."""
-    made: list[str] = []
+    refs: list[str] = []
     for number in range(1, count + 1):
         try:
             fork_plan = plan if number == 1 else planning.again(app, plan, number)
             forked = fork(app, fork_plan)
         except ProngError as error:
-            if made:
-                error.details["made"] = made
-                error.message += f"; made before that: {', '.join(made)}"
+            if refs:
+                error.details["made"] = refs
+                error.message += f"; made before that: {', '.join(refs)}"
             raise
-        made.append(str(forked.child))
+        refs.append(str(forked.child))
         yield forked
 
 
@@ -164,9 +164,9 @@ def _copied(
         last_check()
         if app.is_current(source):
             return
-        again = app.reading(plan.source)
-        _refuse_running(again, plan)
-        if again.extent(plan.cut) != before:
+        reread = app.reading(plan.source)
+        _refuse_running(reread, plan)
+        if reread.extent(plan.cut) != before:
             raise _Grew
 
     try:

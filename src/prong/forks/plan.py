@@ -377,7 +377,7 @@ def _unconverted(source: ForkSource, cut: Cut) -> Iterator[str]:
 
 
 def _counted(media: Counter[str]) -> str:
-    """`2 images and 1 document are`."""
+    """Count media in words with a verb: `2 images and 1 document are`."""
     words = [f"{count} {noun}{'s' if count > 1 else ''}" for noun, count in sorted(media.items())]
     return f"{' and '.join(words)} {'is' if media.total() == 1 else 'are'}"
 

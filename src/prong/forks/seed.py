@@ -47,14 +47,14 @@ def seeded(app: App, plan: ForkPlan, source: ForkSource) -> ForkOutcome:
         _discard(app, plan)
         raise
     if reply.session_id is None or reply.error:
-        left = "" if _discard(app, plan) else reply.session_id
+        kept = "" if _discard(app, plan) else reply.session_id
         raise External(
             f"{launch.argv[0]} did not take the seed: {reply.error or _last_line(running)}",
-            hint=f"what came of it: prong show {plan.agent}:{left}" if left else "prong doctor",
+            hint=f"what came of it: prong show {plan.agent}:{kept}" if kept else "prong doctor",
             argv=list(launch.argv),
             status=status,
             stderr=running.complaints,
-            session=left or None,
+            session=kept or None,
         )
     acknowledged = is_ready(reply.text)
     return ForkOutcome(

@@ -116,13 +116,13 @@ def spelled(text: str) -> str:
     # Fast path for most texts, including those with a few non-ASCII signs.
     if text.isascii():
         return text
-    others = text.encode("utf-8", "ignore").translate(None, _ASCII).decode()
-    return _unspaced().sub(_spelled_run, text) if _unspaced().search(others) else text
+    non_ascii = text.encode("utf-8", "ignore").translate(None, _ASCII).decode()
+    return _unspaced().sub(_spelled_run, text) if _unspaced().search(non_ascii) else text
 
 
 def _spelled_run(match: re.Match[str]) -> str:
     run = match[0]
-    pairs = [f"{one} {one}{next_one}" for one, next_one in pairwise(run)]
+    pairs = [f"{character} {character}{following}" for character, following in pairwise(run)]
     return f" {' '.join((*pairs, run[-1]))} "
 
 

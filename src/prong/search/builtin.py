@@ -125,8 +125,8 @@ class BuiltIn:
             attempts.append(replace(attempt, error=reason, skipped=True))
             return None
         started = time.monotonic()
-        best = ranking.best([turn.numbers for turn in turns], ranking.RERANKED)
-        best_turns = [turns[number].place.turn for number in best]
+        indexes = ranking.best([turn.numbers for turn in turns], ranking.RERANKED)
+        best_turns = [turns[number].place.turn for number in indexes]
         heads = self._index.catalogue.heads(turn.key for turn in best_turns)
         # Best first, because only a limited number of new texts is embedded.
         texts = {turn.key: heads[turn.key] for turn in best_turns if turn.key in heads}
@@ -149,7 +149,7 @@ class _Candidate(NamedTuple):
 
 
 class _Search:
-    """One query over the index."""
+    """A search for one query in the index."""
 
     def __init__(
         self, index: SearchIndex, words: QueryTerms, query: Query, shelf: SearchScope
@@ -198,12 +198,12 @@ class _Search:
 
     def near(self, keys: AbstractSet[int], known: Iterable[_Candidate]) -> list[_Candidate]:
         """Turn the keys of semantic matches into candidates, without the known ones."""
-        seen = {
+        known_keys = {
             place.turn.key for candidate in known for place in (candidate.place, *candidate.copies)
         }
         since = self._query.since
         start = int(since.timestamp() * 1000) if since else 0
-        turns = self._catalogue.turns(keys - seen).values()
+        turns = self._catalogue.turns(keys - known_keys).values()
         recent = [turn for turn in turns if milliseconds(turn.started) >= start]
         return self._joined(self._without_words(recent), {}, {}, Coverage({}, 0.0))
 
@@ -321,29 +321,29 @@ class _Search:
         ranked = ranking.rank([candidate.numbers for candidate in candidates], near)
         ranked = self._lifted(ranked, candidates)
         marker = Marker(self._words)
-        most = self._per_session
-        least = self._query.min_score or 0
-        if least:
-            ranked = [entry for entry in ranked if entry.score >= least]
-        counts = Counter([candidates[place].place.session for place, _ in ranked])
-        total = sum([min(count, most) for count in counts.values()])
-        kept: list[tuple[_Candidate, float]] = []
-        seen: dict[Name, int] = defaultdict(int)
-        for place, score in ranked:
-            if len(kept) >= self._query.limit:
+        limit_per_session = self._per_session
+        min_score = self._query.min_score or 0
+        if min_score:
+            ranked = [entry for entry in ranked if entry.score >= min_score]
+        counts = Counter([candidates[index].place.session for index, _ in ranked])
+        total = sum([min(count, limit_per_session) for count in counts.values()])
+        selected: list[tuple[_Candidate, float]] = []
+        counts_selected: dict[Name, int] = defaultdict(int)
+        for index, score in ranked:
+            if len(selected) >= self._query.limit:
                 break
-            candidate = candidates[place]
-            seen[candidate.place.session] += 1
-            if seen[candidate.place.session] <= most:
-                kept.append((candidate, score))
-        keys = [candidate.place.turn.key for candidate, _ in kept]
+            candidate = candidates[index]
+            counts_selected[candidate.place.session] += 1
+            if counts_selected[candidate.place.session] <= limit_per_session:
+                selected.append((candidate, score))
+        keys = [candidate.place.turn.key for candidate, _ in selected]
         shown = self._catalogue.shown(keys)
         # Most lists contain no secret, and one check of all texts is faster than ten.
         masked = self._query.masked and may_be_in(
             "\n".join([text for entry in shown.values() for text in entry.heads])
         )
         results: list[Found] = []
-        for candidate, score in kept:
+        for candidate, score in selected:
             (_, key, _, _), (agent, session), _ = candidate.place
             if key not in shown:
                 continue  # Another process has just removed it.
@@ -358,7 +358,7 @@ class _Search:
                     turn=_turn(turn, heads.prompt),
                     passage=marker.passage(texts),
                     copies=_once_each(candidate),
-                    more=max(counts[agent, session] - most, 0),
+                    more=max(counts[agent, session] - limit_per_session, 0),
                     date=turn.started,
                     source=path,
                 )

@@ -23,7 +23,7 @@ class FoundTurn(NamedTuple):
     fingerprint: int
     """Hash of its text, identical in the copies that forks contain."""
     place: int
-    """The `place_of` it."""
+    """Its packed `place_of`."""
 
     @property
     def mark(self) -> int:

@@ -258,8 +258,8 @@ class Catalogue:
 
     def names_of(self, marks: Collection[int]) -> Mapping[int, tuple[str, str]]:
         """Map each mark to agent and session id; may include other marks."""
-        (others,) = self._connection.execute("PRAGMA data_version").fetchone()
-        state = (others, self._connection.total_changes)
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        state = (version, self._connection.total_changes)
         select = "SELECT mark, agent, session FROM files"
         if self._names_of != state:
             self._names, self._names_of = None, state

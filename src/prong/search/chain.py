@@ -37,6 +37,6 @@ class Chain:
             # No engine comes after the last one.
             if not answer.found or engine is self.engines[-1] or is_enough(answer, engine.name):
                 break
-            why = "no hit matches the filters"
-            attempts.append(Attempt(engine.name, FILTERS, error=why, hits=0))
+            reason = "no hit matches the filters"
+            attempts.append(Attempt(engine.name, FILTERS, error=reason, hits=0))
         return replace(best, attempts=tuple(attempts)), name

@@ -101,7 +101,7 @@ class Lookup:
     def _hit(self, found: Found, session: Session | None) -> Hit:
         turn = found.turn or self._numbered(session, found)
         turn = self._with_code(session, turn) if session and turn else turn
-        gone = "the session no longer exists" if found.session_id else "its session is unknown"
+        warning = "the session no longer exists" if found.session_id else "its session is unknown"
         ref = session.ref if session else None
         if ref is None and found.session_id and found.agent:
             ref = SessionRef(found.agent, found.session_id)
@@ -117,7 +117,7 @@ class Lookup:
             date=_date(found, session),
             source=found.source,
             more=found.more,
-            warning=None if session else gone,
+            warning=None if session else warning,
             family=SessionRef(*family_of(session, self._sessions)) if session else None,
         )
 

@@ -152,7 +152,7 @@ class SearchIndex:
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
+        """Size on disk in bytes."""
         total = 0
         for path in self._folder.rglob("*"):
             # Another process may be deleting files.

@@ -91,9 +91,9 @@ class _Work(Record):
         return self.deadline is None or time.monotonic() + stamp.size / _RATE < self.deadline
 
     def expect(self, stamps: Mapping[str, Stamp]) -> None:
-        more = sum(stamp.size for stamp in stamps.values())
+        size = sum(stamp.size for stamp in stamps.values())
         self.done = self.done._replace(
-            total=self.done.total + len(stamps), bytes_total=self.done.bytes_total + more
+            total=self.done.total + len(stamps), bytes_total=self.done.bytes_total + size
         )
 
     def took(self, texts: FileTexts) -> None:
@@ -240,11 +240,11 @@ class _AgentRun:
         return self._update.output
 
     def expect(self, files: Mapping[str, Stamp]) -> None:
-        known = self._files
+        indexed = self._files
         new = {
             path: stamp
             for path, stamp in files.items()
-            if path not in known or known[path].stamp != stamp
+            if path not in indexed or indexed[path].stamp != stamp
         }
         self._work.expect(new)
 
@@ -286,13 +286,13 @@ class _AgentRun:
         if scan.seal and catalogue.fact(seal) == scan.seal and is_settled:
             return 0
         stamps = self._stamps(scan, cache)
-        left = self._catch_up(scan, stamps)
+        remaining = self._catch_up(scan, stamps)
         if scan.complete:
             self._take_out(stamps)
         self._give_titles(scan)
-        if not left and scan.seal:
+        if not remaining and scan.seal:
             self._update.note(seal, scan.seal)
-        return left
+        return remaining
 
     def _stamps(self, scan: Scan, cache: ScanCache) -> dict[str, Stamp]:
         """Get the stamps of all files as of the scan."""
@@ -312,16 +312,16 @@ class _AgentRun:
         return stamps
 
     def _catch_up(self, scan: Scan, stamps: Mapping[str, Stamp]) -> int:
-        now = {**self._files, **(self._sink.taken if self._sink else {})}
-        paths = outdated(now, stamps)
+        indexed = {**self._files, **(self._sink.taken if self._sink else {})}
+        paths = outdated(indexed, stamps)
         if not paths:
             return 0
         sessions = {session.file: session for session in scan.sessions}
         self._work.expect({path: stamps[path] for path in paths if not self._sink})
-        left = 0
+        remaining = 0
         for path in paths:
             if not self._work.in_time(stamps[path]):
-                left += 1
+                remaining += 1
                 continue
             try:
                 texts = self._read(path, sessions.get(path))
@@ -330,11 +330,11 @@ class _AgentRun:
                     raise
                 # The next refresh retries it; a plug-in must not hide the other agents.
                 debug(__name__, "the words of %s are not indexed: %s", path, error)
-                left += 1
+                remaining += 1
                 continue
             if texts is not None:
                 self._taker.take(texts._replace(stamp=stamps[path]))
-        return left
+        return remaining
 
     def _read(self, path: str, session: Session | None) -> FileTexts | None:
         if isinstance(self._store, HasTexts):
@@ -350,11 +350,11 @@ class _AgentRun:
         return next((root for root in roots if path.startswith(root)), None)
 
     def _take_out(self, stamps: Mapping[str, Stamp]) -> None:
-        seen = {self._root_of(path) for path in stamps}
+        present_roots = {self._root_of(path) for path in stamps}
         for path, file in self._files.items():
             root = self._root_of(path)
             # An empty root may be an unmounted disk.
-            if path not in stamps and (root is None or root in seen):
+            if path not in stamps and (root is None or root in present_roots):
                 self._update.remove(file.mark)
 
     def _give_titles(self, scan: Scan) -> None:

@@ -83,12 +83,12 @@ class LastSearch:
             count = "one hit" if len(places) == 1 else f"{len(places)} hits"
             last = f"%1 to %{len(places)}" if len(places) > 1 else "%1"
             raise NotFound(f"%{number}: the last search had {count}", hint=last)
-        place = places[number - 1]
-        if place is None:
+        hit_place = places[number - 1]
+        if hit_place is None:
             raise NotFound(
                 f"%{number}: the session of this hit no longer exists", hint="prong list --all"
             )
-        return place
+        return hit_place
 
     def _path(self) -> Path:
         terminal = self._terminal or terminal_name(os.environ)

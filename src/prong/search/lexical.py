@@ -18,7 +18,7 @@ from prong.search.analyzers import analyzers, names_in, spelled
 from prong.search.candidates import FoundTurn
 from prong.search.documents import Documents, DocumentWriter
 
-# By an alias, so that it counts as a part of this module.
+# The aliases re-export these names.
 # ruff: noqa: PLC0414
 from prong.search.query_terms import QueryTerms as QueryTerms
 from prong.search.query_terms import beginning_in
@@ -80,7 +80,7 @@ class TurnWords(NamedTuple):
     fingerprint: int
     """Hash of its text, identical in the copies that forks contain."""
     place: int
-    """The `place_of` it."""
+    """Its packed `place_of`."""
     # The texts are `spelled`.
     prompt: str
     answer: str
@@ -212,22 +212,22 @@ class Lexical:
         words_by_rarity = [(self._frequencies(pair), pair) for pair in words.telling]
         words_by_rarity.sort(key=lambda one: sum(one[0].values()))
         counted: list[tantivy.Query] = []
-        whole, postings = 0.0, 0
+        total_weight, postings = 0.0, 0
         for frequencies, pair in words_by_rarity:
             postings += sum(frequencies.values())
             if counted and postings > _MOST_POSTINGS:
                 break
             rarity = worth(max(frequencies.values(), default=0), self.documents)
-            whole += rarity
+            total_weight += rarity
             terms = [
                 self._turns.term(name, word) for name, word in _forms(*pair) if frequencies[name]
             ]
             if terms:
                 counted.append(tantivy.Query.const_score_query(_any(terms), rarity))
         hits = self._search(counted, scope, _COVERED)
-        shares = {key: min(score / whole, 1.0) for score, key in hits}
+        shares = {key: min(score / total_weight, 1.0) for score, key in hits}
         full = len(hits) == _COVERED
-        return Coverage(shares, hits[-1][0] / whole if full else 0.0)
+        return Coverage(shares, hits[-1][0] / total_weight if full else 0.0)
 
     def _frequencies(self, pair: tuple[str, str]) -> dict[str, int]:
         """Count the turns that have a word, by field."""
@@ -401,7 +401,7 @@ def _within(schema: tantivy.Schema, query: tantivy.Query, scope: Scope) -> tanti
     if scope.ids is not None:
         conditions.append(tantivy.Query.term_set_query(schema, "id", list(scope.ids)))
     conditions += [tantivy.Query.term_query(schema, "files", word) for word in scope.files]
-    clauses = [(Occur.Must, tantivy.Query.const_score_query(one, 0)) for one in conditions]
+    clauses = [(Occur.Must, tantivy.Query.const_score_query(each, 0)) for each in conditions]
     if scope.without:
         without = tantivy.Query.term_set_query(schema, "mark", list(scope.without))
         clauses.append((Occur.MustNot, without))

@@ -134,13 +134,13 @@ def _start(word: str) -> str:
 def _densest(found: list[tuple[int, int, str]], width: int) -> tuple[int, int]:
     """Return the largest number of distinct words within the width, and its first match."""
     starts = [start for start, _, _ in found]
-    best = (0, 0)
+    densest = (0, 0)
     for first, start in enumerate(starts):
         last = bisect_right(starts, start + width - _BEFORE)
         count = len({word for _, _, word in found[first : min(last, first + 50)]})
-        if count > best[0]:
-            best = (count, first)
-    return best
+        if count > densest[0]:
+            densest = (count, first)
+    return densest
 
 
 def _cut(text: str, found: list[tuple[int, int, str]], width: int) -> Passage:

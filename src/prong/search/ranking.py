@@ -86,7 +86,7 @@ def rank(
     if nearness is None:
         highest = _without_model(weights)
         scores = [(score / highest) ** 2 for score in scores]
-    return [Ranked(place, min(scores[place], 1.0)) for place in order]
+    return [Ranked(index, min(scores[index], 1.0)) for index in order]
 
 
 def best(candidates: Sequence[Candidate], count: int, weights: Weights | None = None) -> list[int]:
@@ -98,15 +98,15 @@ def _scores(
     candidates: Sequence[Candidate], nearness: Sequence[float | None], weights: Weights
 ) -> list[float]:
     # One loop without calls: it runs hundreds of times per query.
-    best_turn = max([one.turn for one in candidates], default=0.0) or 1.0
-    best_session = max([one.session for one in candidates], default=0.0) or 1.0
-    best_title = max([one.title for one in candidates], default=0.0) or 1.0
+    best_turn = max([candidate.turn for candidate in candidates], default=0.0) or 1.0
+    best_session = max([candidate.session for candidate in candidates], default=0.0) or 1.0
+    best_title = max([candidate.title for candidate in candidates], default=0.0) or 1.0
     floor, unread = weights.floor, weights.unread
     of_turn, of_session, of_title = weights.turn, weights.session, weights.title
     of_words, of_meaning = weights.coverage, weights.meaning
-    most = floor + of_turn + of_session + of_title
-    highest = most * (of_words + of_meaning)
-    few_typed = sum([one.typed for one in candidates]) <= _FEW_TYPED
+    max_standing = floor + of_turn + of_session + of_title
+    highest = max_standing * (of_words + of_meaning)
+    few_typed = sum([candidate.typed for candidate in candidates]) <= _FEW_TYPED
     scores: list[float] = []
     for (turn, session, title, coverage, here, aside, abandoned, typed), near in zip(
         candidates, nearness, strict=True
@@ -114,9 +114,9 @@ def _scores(
         if typed and few_typed:
             # This is the turn asked for, whatever else its session was about: a commit is made at
             # the end, with a subject that the session may never have mentioned.
-            standing = most
+            standing = max_standing
         else:
-            # Between `floor` and `most`, which only the best in every feature reaches.
+            # Between `floor` and the maximum, which only the best in every feature reaches.
             standing = (
                 floor
                 + of_turn * (turn / best_turn)
@@ -174,9 +174,9 @@ def beside(ranked: Sequence[Ranked], works: Sequence[WorkContext]) -> list[int]:
         return []
     folders = set(works[ranked[0].place].folders)
     firsts: dict[tuple[str, str], int] = {}
-    for place, _ in ranked:
-        firsts.setdefault(works[place].session, place)
-    near = [place for place in firsts.values() if not folders.isdisjoint(works[place].folders)]
+    for index, _ in ranked:
+        firsts.setdefault(works[index].session, index)
+    near = [index for index in firsts.values() if not folders.isdisjoint(works[index].folders)]
     return near if len(near) > 1 else []
 
 
@@ -193,17 +193,17 @@ def lifted(
     best = ranked[0].place if ranked else 0
     gains: dict[tuple[str, str], tuple[float, float]] = {}
     """Gain and score of the best turn of each session."""
-    for place, time in times.items():
-        gap = scores[best] - scores[place]
-        if gap > 0 and scores[place] > 0:
+    for index, time in times.items():
+        gap = scores[best] - scores[index]
+        if gap > 0 and scores[index] > 0:
             gain = WEIGHTS.company * _nearness(times.get(best, 0), time) * gap
-            gains[works[place].session] = (gain, scores[place])
+            gains[works[index].session] = (gain, scores[index])
     if not gains:
         return list(ranked)
     raised: list[Ranked] = []
-    for place, score in ranked:
-        gain, most = gains.get(works[place].session, (0.0, 1.0))
-        raised.append(Ranked(place, score + gain * (score / most)))
+    for index, score in ranked:
+        gain, best_score = gains.get(works[index].session, (0.0, 1.0))
+        raised.append(Ranked(index, score + gain * (score / best_score)))
     return sorted(raised, key=lambda one: -one.score)
 
 

@@ -314,8 +314,8 @@ def _find(
 def _notes(made: Engines, failed: Mapping[str, str]) -> Iterator[str]:
     if made.problem is not None:
         yield f"{made.problem}; every search reads all sessions (change XDG_CACHE_HOME)"
-    for agent, why in failed.items():
-        yield f"{agent} cannot be searched: {why}"
+    for agent, reason in failed.items():
+        yield f"{agent} cannot be searched: {reason}"
 
 
 def _order(app: App, engine: str | None) -> tuple[str, ...]:

@@ -69,14 +69,14 @@ class VectorCache:
         """Find the nearest vectors to a unit vector; returns cosines by key."""
         import numpy as np
 
-        best: list[tuple[float, bytes]] = []
+        nearest: list[tuple[float, bytes]] = []
         for rows in self._all():
             numbers = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.int8)
             vectors = numbers.reshape(len(rows), DIMENSIONS).astype(np.float32)
             near = vectors @ vector / np.maximum(np.linalg.norm(vectors, axis=1), 1)
             candidates = zip(near.tolist(), (row[0] for row in rows), strict=True)
-            best = heapq.nlargest(count, (*best, *candidates))
-        return {key: cosine for cosine, key in best}
+            nearest = heapq.nlargest(count, (*nearest, *candidates))
+        return {key: cosine for cosine, key in nearest}
 
     def _all(self) -> Iterator[list[Any]]:
         """Iterate over all vectors in large batches."""
@@ -99,10 +99,10 @@ class VectorCache:
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
         """Delete all other vectors: those of deleted sessions and of other models."""
-        kept = set(keys)
+        wanted_keys = set(keys)
         stored = [key for (key,) in self._rows("SELECT key FROM vectors")]
-        gone = [(key,) for key in stored if key not in kept]
-        self._write("DELETE FROM vectors WHERE key = ?", gone)
+        stale = [(key,) for key in stored if key not in wanted_keys]
+        self._write("DELETE FROM vectors WHERE key = ?", stale)
 
     def count(self) -> int:
         rows = self._rows("SELECT count(*) FROM vectors")
@@ -183,16 +183,16 @@ def fill(
     returns True, all reported texts are in the cache. Raises `ProngError` when the model fails.
     """
     missing = _missing(cache, texts)
-    done = 0
+    embedded = 0
     for batch in _batches(missing.items(), _BATCH):
         if stop is not None and stop():
             break
         vectors = embedder.embed([text for _, text in batch])
         cache.put({key: vector for (key, _), vector in zip(batch, vectors, strict=True)})
-        done += len(batch)
+        embedded += len(batch)
         if progress is not None:
-            progress(done, len(missing))
-    return done
+            progress(embedded, len(missing))
+    return embedded
 
 
 def _missing(cache: VectorCache, texts: Iterable[str]) -> dict[bytes, str]:

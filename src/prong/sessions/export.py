@@ -76,7 +76,7 @@ class ExportPlan(Record, frozen=True):
     """Number of matching sessions that are archived or headless."""
 
     def of(self, *states: ExportState) -> tuple[Export, ...]:
-        return tuple(one for one in self.exports if one.state in states)
+        return tuple(item for item in self.exports if item.state in states)
 
     @property
     def changed(self) -> tuple[Export, ...]:
@@ -84,7 +84,7 @@ class ExportPlan(Record, frozen=True):
 
     @property
     def pruned(self) -> tuple[Stale, ...]:
-        return tuple(one for one in self.stale if self.prune and one.removable)
+        return tuple(item for item in self.stale if self.prune and item.removable)
 
 
 def plan(app: App, folder: Path, wanted: SessionFilter, *, masked: bool, prune: bool) -> ExportPlan:

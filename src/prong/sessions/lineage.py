@@ -191,9 +191,9 @@ def family_of(session: Session, sessions: Mapping[Name, Session]) -> Name:
     name = (session.agent, session.id)
     seen = {name}
     while session.parent is not None:
-        above = (session.parent.agent, session.parent.id)
-        if above in seen or above not in sessions:
+        parent = (session.parent.agent, session.parent.id)
+        if parent in seen or parent not in sessions:
             break
-        seen.add(above)
-        name, session = above, sessions[above]
+        seen.add(parent)
+        name, session = parent, sessions[parent]
     return name

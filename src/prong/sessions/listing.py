@@ -121,11 +121,11 @@ def _fitting(sessions: Iterable[Session], wanted: SessionFilter) -> list[Session
     if wanted.since is None and wanted.project is None:
         return list(sessions)
     since = wanted.since or _LONG_AGO
-    here = Project(wanted.project) if wanted.project is not None else None
+    project = Project(wanted.project) if wanted.project is not None else None
     return [
         session
         for session in sessions
-        if (session.updated or _LONG_AGO) >= since and (here is None or here.had(session))
+        if (session.updated or _LONG_AGO) >= since and (project is None or project.had(session))
     ]
 
 

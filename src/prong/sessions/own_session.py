@@ -34,4 +34,4 @@ def of(app: App, pids: Iterable[int]) -> SessionRef | None:
 
 def ancestors(pid: int) -> list[int]:
     """List the ancestors of a process, nearest first, without pid 1."""
-    return [above for above in islice(process.ancestors(pid), _HIGHEST) if above > 1]
+    return [ancestor for ancestor in islice(process.ancestors(pid), _HIGHEST) if ancestor > 1]

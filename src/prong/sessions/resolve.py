@@ -92,18 +92,16 @@ class Resolver:
         number = name[1:]
         if not re.fullmatch(r"[0-9]{1,9}", number):
             raise NotFound(f"{name} is not a search hit", hint="the first hit is %1")
-        place = self._hit(int(number))
-        if place.agent not in self._stores:
-            raise NotFound(
-                f"{name}: agent {place.agent!r} is no longer installed", hint="prong list"
-            )
+        hit = self._hit(int(number))
+        if hit.agent not in self._stores:
+            raise NotFound(f"{name}: agent {hit.agent!r} is no longer installed", hint="prong list")
         try:
-            session = self._by_prefix(place.session, place.agent)
+            session = self._by_prefix(hit.session, hit.agent)
         except NotFound as error:
             raise NotFound(
                 f"{name} is gone since the search: {error.message}", hint=error.hint
             ) from None
-        return ResolvedSession(session, turn or place.turn)
+        return ResolvedSession(session, turn or hit.turn)
 
     def _session(self, name: str) -> Session:
         agent, colon, id_ = name.partition(":")
@@ -170,11 +168,11 @@ class Resolver:
         raise Corrupt(f"{path} is not a session file", hint=hint, path=str(path))
 
     def _last(self) -> Session:
-        here = Project(Path())
+        project = Project(Path())
         for session in self._sessions(None):
-            if here.had(session):
+            if project.had(session):
                 return session
-        raise NotFound(f"no sessions in {here.name} yet", hint="prong list")
+        raise NotFound(f"no sessions in {project.name} yet", hint="prong list")
 
 
 def find_turn(conversation: Conversation, text: str) -> Turn | None:

@@ -26,7 +26,7 @@ class Ended(NamedTuple):
     complaints: bytes = b""
     """The beginning of its standard error."""
     stopped: str | None = None
-    """Why there is no status."""
+    """Why it was stopped or did not start."""
 
 
 def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float) -> Ended:
@@ -46,14 +46,14 @@ def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float
         return Ended(None, stopped=f"does not start: {error.strerror}")
     except ValueError as error:  # a NUL in an argument
         return Ended(None, stopped=f"does not start: {error}")
-    reading = _Reading(process, time.monotonic() + seconds)
+    reader = _Reading(process, time.monotonic() + seconds)
     try:
         if interrupts:
             raise KeyboardInterrupt
-        stopped = reading.run()
+        stopped = reader.run()
     finally:
-        reading.close()
-    output, complaints = bytes(reading.output), bytes(reading.complaints)
+        reader.close()
+    output, complaints = bytes(reader.output), bytes(reader.complaints)
     if stopped == _LATE:
         stopped = f"{_LATE} within {seconds:g} s"
     return Ended(None if stopped else process.returncode, output, complaints, stopped)
@@ -90,26 +90,26 @@ class _Reading:
         self._pipes = selectors.DefaultSelector()
         assert process.stdout is not None
         assert process.stderr is not None
-        for pipe, kept in ((process.stdout, self.output), (process.stderr, self.complaints)):
-            self._pipes.register(pipe, selectors.EVENT_READ, kept)
+        for pipe, buffer in ((process.stdout, self.output), (process.stderr, self.complaints)):
+            self._pipes.register(pipe, selectors.EVENT_READ, buffer)
 
     def run(self) -> str | None:
         """Read until the process has ended; returns why it must be stopped, or None."""
         pause = _SHORT_PAUSE
-        while (left := self._deadline - time.monotonic()) > 0:
-            ended = _has_ended(self._process)
+        while (remaining := self._deadline - time.monotonic()) > 0:
+            has_ended = _has_ended(self._process)
             if not self._pipes.get_map():
-                if ended:
+                if has_ended:
                     return None
-                time.sleep(min(pause, left))
+                time.sleep(min(pause, remaining))
                 pause = min(2 * pause, _PAUSE)
                 continue
-            ready = self._pipes.select(0 if ended else min(left, _PAUSE))
+            ready = self._pipes.select(0 if has_ended else min(remaining, _PAUSE))
             for key, _ in ready:
                 self._read(key)
             if len(self.output) > MOST_OUTPUT:
                 return f"printed more than {MOST_OUTPUT >> 20} MB"
-            if ended and not ready:
+            if has_ended and not ready:
                 return None
         return _LATE
 

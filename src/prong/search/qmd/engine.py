@@ -114,9 +114,9 @@ class _Asking:
                 if (rows := self._try(mode, text)) or self._hopeless:
                     return rows or []
         else:
-            why = f"no model (*.gguf) in {models_folder(self._env)}"
-            self.skip("query", f"{why}: it would have to download one")
-            self.skip("vsearch", why)
+            reason = f"no model (*.gguf) in {models_folder(self._env)}"
+            self.skip("query", f"{reason}: it would have to download one")
+            self.skip("vsearch", reason)
         # qmd requires all words to be in one document.
         for fewer in (text, *shorter(text)):
             rows = self._try("search", fewer)
@@ -127,27 +127,27 @@ class _Asking:
     def _try(self, mode: str, text: str) -> list[QmdRow] | None:
         """Run one mode; returns None on failure."""
         command = (mode, "--json", "-n", str(self._rows), "-c", self._collection, "--", text)
-        began = time.monotonic()
-        ended = run(
+        started = time.monotonic()
+        result = run(
             (self._program, *command),
             env=self._env,
             cwd=_FOLDER,
             seconds=getattr(self._engine.timeouts, mode),
         )
-        seconds = time.monotonic() - began
+        seconds = time.monotonic() - started
         rows: list[QmdRow] | None = None
-        error = _failure(ended)
+        error = _failure(result)
         if error is None:
             try:
-                rows = rows_in(ended.output)
+                rows = rows_in(result.output)
             except Unreadable as unreadable:
                 error = str(unreadable)
-        if rows == [] and mode != "search" and (message := embeddings_wanted(ended.complaints)):
+        if rows == [] and mode != "search" and (message := embeddings_wanted(result.complaints)):
             rows, error = None, message
         shown = (self._engine.program, *command)
         hits = None if rows is None else len(rows)
         attempt = Attempt("qmd", mode, shown, error, seconds=seconds, hits=hits)
-        if ended.status in _CANNOT_RUN or (ended.stopped or "").startswith("does not start"):
+        if result.status in _CANNOT_RUN or (result.stopped or "").startswith("does not start"):
             attempt = Attempt("qmd", START, shown, f"cannot run qmd: {error}", seconds=seconds)
             self._hopeless = True
         elif error is not None and unknown_collection(error):
@@ -193,14 +193,14 @@ def _failure(ended: Ended) -> str | None:
         return None
     complaint = complaint_in(ended.complaints)
     if ended.stopped is not None or ended.status is None:
-        how = ended.stopped or ""
+        reason = ended.stopped or ""
     elif ended.status < 0:
-        how = f"killed by {_signal(-ended.status)}"
+        reason = f"killed by {_signal(-ended.status)}"
     elif ended.status > 128 and _signal(ended.status - 128).startswith("SIG"):
-        how = f"killed by {_signal(ended.status - 128)}"
+        reason = f"killed by {_signal(ended.status - 128)}"
     else:
         return complaint or f"ended with status {ended.status}"
-    return f"{how}: {complaint}" if complaint else how
+    return f"{reason}: {complaint}" if complaint else reason
 
 
 def _signal(number: int) -> str:
@@ -263,8 +263,8 @@ def shorter(text: str) -> Iterator[str]:
     words = content_words(text)
     rarest = sorted(words, key=_commonness)
     tried = {" ".join(text.split()).casefold()}
-    for kept in (words, rarest[:3], rarest[:2], *([word] for word in rarest[:3])):
-        line = " ".join(word for word in words if word in kept)
+    for subset in (words, rarest[:3], rarest[:2], *([word] for word in rarest[:3])):
+        line = " ".join(word for word in words if word in subset)
         if line and line.casefold() not in tried:
             tried.add(line.casefold())
             yield line

@@ -66,7 +66,7 @@ def header_in(text: str) -> ExportHeader:
 def id_in_name(path: str) -> str | None:
     """Find the session id in the file name of an export: the last UUID."""
     ids: Iterable[str] = _UUID.findall(PurePath(path).name)
-    return next((one.lower() for one in reversed(list(ids))), None)
+    return next((uuid.lower() for uuid in reversed(list(ids))), None)
 
 
 def turn_at(text: str, line: int, piece: str) -> ExportedTurn | None:
@@ -79,16 +79,16 @@ def turn_at(text: str, line: int, piece: str) -> ExportedTurn | None:
     if len(lines) < line or lines[line - 1].rstrip("\r") != piece.rstrip("\r"):
         return None
     end = sum(map(len, lines[:line])) + line
-    above: re.Match[str] | None = None
+    last: re.Match[str] | None = None
     for heading in _TURN.finditer(text):
         if heading.start() >= end:
             break
-        above = heading
-    return ExportedTurn(int(above[1]), above[2]) if above and above[2] else None
+        last = heading
+    return ExportedTurn(int(last[1]), last[2]) if last and last[2] else None
 
 
 def readable(text: str) -> str:
     """Strip headers, labels and markup from a piece of an export."""
     lines = (line.strip() for line in text.split("\n"))
-    content = (line for line in lines if not any(place.match(line) for place in _PLACES))
+    content = (line for line in lines if not any(pattern.match(line) for pattern in _PLACES))
     return "\n".join(filter(None, (_MARKS.sub("", line) for line in content)))

@@ -116,14 +116,14 @@ def _row(value: Any) -> QmdRow | None:
         return None
     piece = row.get("snippet") or row.get("body") or ""
     text = piece if isinstance(piece, str) else ""
-    place = _PLACE.match(text)
+    hunk = _PLACE.match(text)
     is_complete = "snippet" not in row and bool(text)
     line = row.get("line")
     return QmdRow(
         file.strip(),
         _score(row.get("score")),
-        text[place.end() :] if place else text,
-        int(place[1][:9]) if place else 1 if is_complete else None,
+        text[hunk.end() :] if hunk else text,
+        int(hunk[1][:9]) if hunk else 1 if is_complete else None,
         line if isinstance(line, int) and line > 0 else None,
     )
 

@@ -38,8 +38,8 @@ def refresh_qmd(folder: Path, collection: str) -> list[Attempt]:
     if has_models(os.environ):
         attempts.append(_run("embed", command, folder, collection))
     else:
-        why = f"no model (*.gguf) in {models_folder(os.environ)}; qmd pull downloads them"
-        attempts.append(Attempt("qmd", "embed", command, error=why, skipped=True))
+        reason = f"no model (*.gguf) in {models_folder(os.environ)}; qmd pull downloads them"
+        attempts.append(Attempt("qmd", "embed", command, error=reason, skipped=True))
     return attempts
 
 
@@ -47,12 +47,12 @@ def _has_collection(program: str, collection: str) -> bool:
     """Check for a collection in qmd's configuration, or ask qmd if that is unreadable."""
     if collection_folder(os.environ, collection) is not None:
         return True
-    ended = run(
+    result = run(
         (program, "collection", "list"), env=_env(), cwd="/", seconds=_SECONDS["collection"]
     )
-    names = re.findall(r"[^\s():/]+", ended.output.decode("utf-8", "replace"))
+    names = re.findall(r"[^\s():/]+", result.output.decode("utf-8", "replace"))
     # If qmd fails here, the next command will fail and say why.
-    return ended.status != 0 or collection in names
+    return result.status != 0 or collection in names
 
 
 def _env() -> dict[str, str]:
@@ -60,19 +60,19 @@ def _env() -> dict[str, str]:
 
 
 def _run(mode: str, command: tuple[str, ...], folder: Path, collection: str) -> Attempt:
-    began = time.monotonic()
-    ended = run(command, env=_env(), cwd="/", seconds=_SECONDS[mode])
-    seconds = time.monotonic() - began
-    if ended.status == 0:
+    started = time.monotonic()
+    result = run(command, env=_env(), cwd="/", seconds=_SECONDS[mode])
+    seconds = time.monotonic() - started
+    if result.status == 0:
         return Attempt("qmd", mode, command, seconds=seconds)
-    complaint = complaint_in(ended.complaints)
+    complaint = complaint_in(result.complaints)
     if unknown_collection(complaint):
         raise _no_collection(folder, collection)
-    reason = ended.stopped or f"ended with status {ended.status}"
+    reason = result.stopped or f"ended with status {result.status}"
     raise External(
         f"the sessions are exported, but qmd {mode} {reason}{': ' if complaint else ''}{complaint}",
         argv=list(command),
-        status=ended.status,
+        status=result.status,
         stderr=complaint,
     )
 

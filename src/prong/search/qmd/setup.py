@@ -88,8 +88,8 @@ def missing(attempts: Sequence[Attempt]) -> Missing | None:
 
 def _last(attempts: Sequence[Attempt]) -> Attempt | None:
     """Return the last real attempt of qmd, without those whose hits were filtered out."""
-    qmd = (one for one in reversed(attempts) if one.engine == "qmd")
-    return next((one for one in qmd if not one.skipped and one.mode != FILTERS), None)
+    qmd = (entry for entry in reversed(attempts) if entry.engine == "qmd")
+    return next((entry for entry in qmd if not entry.skipped and entry.mode != FILTERS), None)
 
 
 def guidance(
@@ -103,15 +103,15 @@ def guidance(
 
     None when qmd works and just found nothing.
     """
-    lack = missing(attempts)
-    if lack is None:
+    missing_part = missing(attempts)
+    if missing_part is None:
         return None
-    if lack == "collection":
-        why = f"qmd has no collection {collection}"
+    if missing_part == "collection":
+        reason = f"qmd has no collection {collection}"
     else:
         last = _last(attempts)
         assert last is not None
-        why = last.error if last.mode == START else f"qmd failed: {last.error}"
+        reason = last.error if last.mode == START else f"qmd failed: {last.error}"
     home = "~/" if folder.startswith("~/") else ""  # no shell expands it inside quotes
     quoted = home + shlex.quote(folder.removeprefix(home))
     name = shlex.quote(collection)
@@ -120,11 +120,11 @@ def guidance(
         f'qmd collection add {quoted} --name {name} --mask "**/*.md"',
         f"qmd embed -c {name}",
     ]
-    if lack == "program":
+    if missing_part == "program":
         steps.insert(0, f"{INSTALL}    # needs Node 22 or newer")
     return {
         "error": "qmd_not_available",
-        "message": f"{why}; prong's own index is always there (--engine builtin)",
+        "message": f"{reason}; prong's own index is always there (--engine builtin)",
         "next_steps": steps,
         "fallback_sessions": [
             {
