@@ -1,1 +1,1 @@
-"""Forks: the plan, making one, and its workspace."""
+"""Forks: plans, creation, launch commands and workspaces."""

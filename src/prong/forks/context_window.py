@@ -1,8 +1,8 @@
-"""How much a model can hold, where the session itself does not say."""
+"""Context window sizes by model name, for sessions that do not record theirs."""
 
 import re
 
-# By an alias, so that it counts as a part of this module: how full a window is.
+# The alias re-exports it: how full a window is belongs here, too.
 # ruff: noqa: PLC0414
 from prong.transcripts.budget import BudgetLevel as BudgetLevel
 from prong.transcripts.budget import level as level
@@ -16,14 +16,14 @@ _WINDOWS = (
     (r"gpt-4\.1", _MILLION),
     (r"gpt-4|o\d\b", 128_000),
 )
-"""The first that fits. A model that is not here has an unknown window; that refuses nothing."""
+"""The first match counts. An unlisted model has an unknown window, which is no obstacle."""
 
 
 def window_of(model: str | None, seen: int = 0) -> int | None:
-    """The window of a model in tokens; None when unknown. `seen` were in it at some time."""
+    """Look up a model's window in tokens, None if unknown. `seen` is the most it has held."""
     sizes = (size for name, size in _WINDOWS if re.search(name, model or "", re.IGNORECASE))
-    known = next(sizes, None)
-    if known is None or seen <= known:
-        return known
-    # It held more than the table says, so it was the large variant of the model.
+    window = next(sizes, None)
+    if window is None or seen <= window:
+        return window
+    # It held more than the table says, so it was the large variant.
     return _MILLION if seen <= _MILLION else None

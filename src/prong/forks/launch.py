@@ -1,4 +1,4 @@
-"""How a fork is run once it is there."""
+"""Launch command of a fork."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 
 def store_of(app: App, plan: ForkPlan) -> AgentStore:
-    """The agent of a fork, started by the command that the plan says."""
+    """Get the agent store of a fork, using the plan's command."""
     return commanded(app.store(plan.agent), plan.command)
 
 
 def launch_of_plan(app: App, plan: ForkPlan) -> Launch:
-    """The command for the fork that a plan describes."""
+    """Build the launch command of a planned fork."""
     store = store_of(app, plan)
     launch = launch_of(store, plan.child, plan.source, plan.method, plan.prompt, plan.env)
     if plan.is_command and plan.prompt is not None:
-        # The agent would take it for words, which is right for all that a person did not type.
+        # The launcher makes it plain text, which is right for all that a person did not type.
         launch = replace(launch, argv=(*launch.argv[:-1], plan.prompt))
     return launch
 
 
 def is_started(store: AgentStore, point: ForkPoint, method: Method) -> bool:
-    """True when there is nothing to write: a new session is as good as a fork before turn 1."""
+    """Return True if there is nothing to copy, so that a new session will do: before turn 1."""
     empty = method is Method.COPY and point.turn_id is None
     return empty and not capable(store, CanFork, "be forked").writes_empty
 
 
 def root_of(store: AgentStore, source: Session, agent: str) -> Path:
-    """The configuration folder of a fork: that of its source, where the agent is the same."""
+    """Choose the root of a fork: that of its source if the agent is the same."""
     roots = store.roots
     if agent == source.agent:
         return next((root for root in roots if source.path.is_relative_to(root)), roots[0])
@@ -53,7 +53,7 @@ def launch_of(
     prompt: str | None,
     env: Mapping[str, str],
 ) -> Launch:
-    """The command for a fork that is not made yet, in this environment."""
+    """Build the launch command of a fork that is not written yet."""
     launch = _launch_of(store, child, source, method, prompt)
     return replace(launch, env={**env, **launch.env})
 
@@ -70,10 +70,10 @@ def _launch_of(
 
 
 def _session(store: AgentStore, child: Child, source: Session, method: Method) -> Session:
-    """The fork as far as it is known: who reads it looks at its root, never at the file."""
+    """Build a stand-in session for the fork; a launcher reads its root, but never its file."""
     id_ = child.id or UNKNOWN_ID
     root = child.root or store.roots[0]
-    # What a program alone has used may have been restricted; a person is to go on with it.
+    # A headless session may be restricted; a person will continue the fork.
     headless = source.headless if store.name == source.agent else False
     return replace(
         source,

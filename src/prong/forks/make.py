@@ -1,4 +1,4 @@
-"""Making the fork that a plan describes."""
+"""Fork creation from a plan: a session copy, a native fork or a seed."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _ATTEMPTS = 3
 
 
 class _Grew(Exception):
-    """The turn got longer while it was copied."""
+    """The turn grew while it was copied."""
 
 
 def _nothing() -> None:
-    """Is in the way."""
+    """Default check that never refuses."""
 
 
 def fork(app: App, plan: ForkPlan, check: Callable[[], None] = _nothing) -> Fork:
-    """Make it. Either all of it is there afterwards, or nothing.
+    """Create the planned fork completely, or nothing.
 
-    `check` is the last chance to say no: it is called when a copy is written, before it is there.
+    `check` may still refuse: it runs when the copy is written, before it becomes visible.
     """
     if plan.worktree is None:
         return _forked(app, plan, check)
-    # A worktree takes its time: not for an agent that is at work.
+    # Creating a worktree takes time, so check first that the agent is not working.
     _refuse_running(app.reading(plan.source), plan)
     while True:
         plan = planning.settled(app, plan)
@@ -47,67 +47,67 @@ def fork(app: App, plan: ForkPlan, check: Callable[[], None] = _nothing) -> Fork
             return _in_worktree(app, plan, check)
         except Taken:
             if planning.settled(app, plan) is plan:
-                raise  # that was not about the names of the worktree
+                raise  # the conflict is not about the worktree's names
 
 
 def _in_worktree(app: App, plan: ForkPlan, check: Callable[[], None]) -> Fork:
     assert plan.worktree is not None
     with workspace.made(app, plan.worktree) as making:
-        done = _forked(app, plan, check)
-        making.belongs_to(done.child)
-    told = (*done.warnings, *making.warnings)
-    return replace(done, branch=making.worktree.branch, warnings=told)
+        forked = _forked(app, plan, check)
+        making.belongs_to(forked.child)
+    warnings = (*forked.warnings, *making.warnings)
+    return replace(forked, branch=making.worktree.branch, warnings=warnings)
 
 
 def _forked(app: App, plan: ForkPlan, check: Callable[[], None]) -> Fork:
-    made = _made(app, plan, check)
+    outcome = _made(app, plan, check)
     launch = plan.launch
     if plan.new_id is None:
-        launch = launch_of_plan(app, replace(plan, new_id=made.id))
+        launch = launch_of_plan(app, replace(plan, new_id=outcome.id))
     return app.record(
         Fork(
             id=str(uuid4()),
             parent=plan.point,
             parent_workspace=plan.source.cwd,
-            child=SessionRef(plan.agent, made.id),
+            child=SessionRef(plan.agent, outcome.id),
             method=plan.method,
             created=datetime.now(UTC),
             tokens=plan.tokens,
             window=plan.window,
-            seed_hash=made.seed_hash,
-            seed_ack_filtered=made.acknowledged,
+            seed_hash=outcome.seed_hash,
+            seed_ack_filtered=outcome.acknowledged,
             code=plan.code,
-            path=made.path,
+            path=outcome.path,
             workspace=plan.workspace,
             launch=launch,
-            warnings=(*_warnings(plan, made), *made.warnings),
+            warnings=(*_warnings(plan, outcome), *outcome.warnings),
         )
     )
 
 
 def _warnings(plan: ForkPlan, made: ForkOutcome) -> list[str]:
-    """Those of the plan. That of a missing program also says how to run the fork later."""
+    """Return the plan's warnings; that of a missing program adds how to run the fork later."""
     resume = f"prong resume {SessionRef(plan.agent, made.id)}"
     later = f"{plan.missing}; then: {resume}{' --prompt TEXT' if plan.prompt else ''}"
-    # Before the first turn nothing is written: only the command of the fork knows its id.
+    # A fork before the first turn writes no file: only its launch command has its id.
     written = made.path is not None
-    return [later if written and one == plan.missing else one for one in plan.warnings]
+    return [later if written and warning == plan.missing else warning for warning in plan.warnings]
 
 
 def several(app: App, plan: ForkPlan, count: int) -> Iterator[Fork]:
-    """The plan, and as many more like it. When one fails, those before it stay and are named."""
-    made: list[str] = []
+    """Create `count` forks of a plan. On failure the earlier ones stay and are named."""
+    refs: list[str] = []
     for number in range(1, count + 1):
         try:
-            own = plan if number == 1 else planning.again(app, plan, number)
-            done = fork(app, own)
+            fork_plan = plan if number == 1 else planning.again(app, plan, number)
+            forked = fork(app, fork_plan)
         except ProngError as error:
-            if made:
-                error.details["made"] = made
-                error.message += f"; made before that: {', '.join(made)}"
+            if refs:
+                error.details["made"] = refs
+                error.message += f"; made before that: {', '.join(refs)}"
             raise
-        made.append(str(done.child))
-        yield done
+        refs.append(str(forked.child))
+        yield forked
 
 
 def _made(app: App, plan: ForkPlan, check: Callable[[], None]) -> ForkOutcome:
@@ -130,12 +130,12 @@ def _made(app: App, plan: ForkPlan, check: Callable[[], None]) -> ForkOutcome:
 
 
 def _refuse_running(source: ForkSource, plan: ForkPlan) -> None:
-    wanted = plan.point.turn_id
-    if wanted is None:
+    turn_id = plan.point.turn_id
+    if turn_id is None:
         return
     conversation = source.conversation
     everywhere = (*conversation.turns, *conversation.abandoned)
-    turn = next((turn for turn in everywhere if turn.id == wanted), None)
+    turn = next((turn for turn in everywhere if turn.id == turn_id), None)
     if turn is None:
         raise NotFound(f"turn {plan.point} no longer exists", hint=f"prong turns {plan.source.ref}")
     planning.refuse_running(conversation, turn)
@@ -143,7 +143,7 @@ def _refuse_running(source: ForkSource, plan: ForkPlan) -> None:
 
 def _native(app: App, plan: ForkPlan) -> ForkOutcome:
     if plan.new_id is not None:
-        # The agent writes the file with the first prompt, under the id that the launch gives.
+        # The agent writes the file at the first prompt, under the id in the launch command.
         return ForkOutcome(plan.new_id)
     store = capable(store_of(app, plan), CanForkNatively, "be forked by its own program")
     id_ = store.fork_natively(plan.source, plan.child)
@@ -160,13 +160,13 @@ def _copied(
     before = source.extent(plan.cut)
 
     def check() -> None:
-        """The source may have grown meanwhile; that must not concern the turn that was copied."""
+        """Check that the copied turn is unchanged if the source grew meanwhile."""
         last_check()
         if app.is_current(source):
             return
-        again = app.reading(plan.source)
-        _refuse_running(again, plan)
-        if again.extent(plan.cut) != before:
+        reread = app.reading(plan.source)
+        _refuse_running(reread, plan)
+        if reread.extent(plan.cut) != before:
             raise _Grew
 
     try:
@@ -176,12 +176,12 @@ def _copied(
                 copier = capable(store, CanFork, "be forked")
                 session = copier.copy(source, plan.cut, plan.child, publication)
             else:
-                # Its command may say which model provider the thread is for.
+                # The command may set the model provider of the thread.
                 commanded = store_of(app, plan)
                 converter = capable(commanded, CanConvert, "be written from another agent's")
                 session = converter.convert(source.messages(plan.cut), plan.child, publication)
     except (Corrupt, UsageError):
-        # What was read may be gone: somebody wrote the file anew while it was copied.
+        # The file may have been rewritten while it was copied.
         if app.is_current(source):
             raise
         raise _Grew from None

@@ -1,4 +1,4 @@
-"""What a fork would do: reads, checks and warns, and writes nothing."""
+"""Fork plans: resolves, checks and warns, without writing anything."""
 
 from __future__ import annotations
 
@@ -38,71 +38,71 @@ if TYPE_CHECKING:
 
 
 class ForkOptions(Record, frozen=True):
-    """What a person may say about a fork."""
+    """Options of a fork."""
 
     agent: str | None = None
-    """The agent of the fork; that of the source when nothing is said."""
+    """The agent of the fork; default: that of the source."""
     into: Path | None = None
-    """The folder to run it in; that of the source when nothing is said."""
+    """The folder to run in; default: that of the source."""
     method: Method = Method.COPY
     id: str | None = None
     title: str | None = None
     prompt: str | None = None
     retry: bool = False
-    """Fork before the turn, and ask its prompt again."""
+    """Fork before the turn and submit its prompt again."""
     before_compaction: bool = False
     trim: bool = False
-    """Leave turns out of a seed that is too long."""
+    """Drop turns from a seed that is too long."""
     code: Code | None = None
-    """Which code it starts from; what fits best when nothing is said. Not with `into`."""
+    """The code to start from; None picks the best. Not with `into`."""
     code_at: str | None = None
-    """The turn whose code it gets, when that is another one than it is forked at."""
+    """The turn whose code to use, if not the forked one."""
     branch: str | None = None
-    """The name of the new worktree's branch."""
+    """The branch of the new worktree."""
     name: str | None = None
-    """What worktree and branch are named after, otherwise after the title."""
+    """Base name of worktree and branch; default: the title."""
     count: int = 1
-    """How many forks are to be made of the plan: as many names of branches must be free."""
+    """How many forks to create: that many branch names must be free."""
     command: str | tuple[str, ...] | None = None
-    """The base command to run it with; that of the source worker when nothing is said."""
+    """The base command; default: that of the source worker."""
     run: RunOptions | None = None
-    """Added to that command."""
+    """Options added to the base command."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Set beside what the source worker was started with."""
+    """Environment, added to that of the source worker."""
 
 
 def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
-    found = app.resolve(point)
-    session = found.session
+    resolved = app.resolve(point)
+    session = resolved.session
     source_store = capable(app.store(session.agent), CanFork, "be forked")
     source = app.reading(session)
     conversation = source.conversation
-    turn = _chosen(conversation, found.turn)
+    turn = _chosen(conversation, resolved.turn)
     is_repeated = options.retry and options.prompt is None
     is_command = is_repeated and _is_command(turn)
     images = _images(source, turn) if is_repeated else 0
     if options.retry:
         turn, options = _before(conversation, turn, options)
     refuse_running(conversation, turn)
-    place = ForkPoint(session.ref, turn.index if turn else 0, turn.id if turn else None)
+    forked_at = ForkPoint(session.ref, turn.index if turn else 0, turn.id if turn else None)
     agent = options.agent or session.agent
     if agent != session.agent:
-        # Another agent knows nothing of this one's summaries: it gets all that was said.
+        # Another agent cannot use this one's summaries, so it gets the full history.
         options = replace(options, before_compaction=True)
-    worker = found.worker or worker_of(app, session)
-    kept = worker if worker is not None and worker.agent == agent else None
-    command = _command(app, agent, kept, options)
+    worker = resolved.worker or worker_of(app, session)
+    inherited = worker if worker is not None and worker.agent == agent else None
+    command = _command(app, agent, inherited, options)
     child_store = commanded(app.store(agent), command)
     _check_method(conversation, turn, agent, options)
     worktree, unopened = _worktree(app, conversation, turn, options)
     workspace = worktree.folder if worktree else _workspace(app, point, conversation, options)
-    cut = Cut(place.turn_id, options.before_compaction)
+    cut = Cut(forked_at.turn_id, options.before_compaction)
     ids = capable(child_store, CanFork, "be the fork of another one")
     new_id = ids.fork_id(options.method, source, cut, options.id)
-    title = _title(conversation, place, options)
+    title = _title(conversation, forked_at, options)
     root = root_of(child_store, session, agent)
     draft = ForkPlan(
-        point=place,
+        point=forked_at,
         source=session,
         agent=agent,
         method=options.method,
@@ -121,7 +121,7 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
         worktree=worktree,
         unopened=unopened,
         command=command,
-        env={**(kept.env if kept else {}), **options.env},
+        env={**(inherited.env if inherited else {}), **options.env},
         worker=worker.name if worker else None,
     )
     draft = replace(draft, launch=launch_of_plan(app, draft))
@@ -134,27 +134,27 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     if unopened is not None:
         warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
     if images:
-        them = "an image" if images == 1 else f"{images} images"
-        warnings.append(f"the prompt had {them}, which --retry cannot include")
+        images_text = "an image" if images == 1 else f"{images} images"
+        warnings.append(f"the prompt had {images_text}, which --retry cannot include")
     if draft.missing is not None:
         warnings.append(draft.missing)
     return replace(draft, warnings=tuple(warnings))
 
 
 def worker_of(app: App, session: Session) -> WorkerInfo | None:
-    """The worker that was started last of those that have, or had, the session open."""
-    fitting = [
+    """Find the most recently started worker that has, or had, the session open."""
+    workers = [
         worker
         for worker in app.workers.records.all()
         if (worker.agent, worker.session) == (session.agent, session.id)
     ]
-    return max(fitting, key=lambda worker: worker.started or worker.created, default=None)
+    return max(workers, key=lambda worker: worker.started or worker.created, default=None)
 
 
 def _command(
     app: App, agent: str, worker: WorkerInfo | None, options: ForkOptions
 ) -> str | tuple[str, ...] | None:
-    """The base command of the fork; None for the configured one."""
+    """Determine the base command of the fork; None means the configured one."""
     command = options.command or (worker.command if worker else None) or None
     if options.run is None:
         return command
@@ -165,17 +165,17 @@ def _command(
 def _worktree(
     app: App, conversation: Conversation, turn: Turn | None, options: ForkOptions
 ) -> tuple[WorktreePlan | None, str | None]:
-    """The worktree, or why there is none although there is code."""
+    """Plan the worktree; otherwise returns why existing code could not be used."""
     try:
         with workspaces.offering_none():
             return workspaces.plan(app, conversation, turn, options), None
     except workspaces.Unopened as unopened:
-        # The conversation can be forked all the same.
+        # The conversation can still be forked.
         return None, str(unopened)
 
 
 def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
-    """The same fork once more, under another id and name."""
+    """Plan another fork of the same turn, with its own id, title and worktree."""
     source = app.reading(first.source)
     ids = capable(app.store(first.agent), CanFork, "be the fork of another one")
     new_id = ids.fork_id(first.method, source, first.cut, None)
@@ -188,14 +188,14 @@ def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
 
 
 def moved(app: App, plan: ForkPlan, worktree: WorktreePlan) -> ForkPlan:
-    """The same fork in a worktree that another project gives it."""
+    """Move a plan to the worktree of another project."""
     plan = replace(plan, worktree=worktree, workspace=worktree.folder, code=worktree.code)
     plan = replace(plan, warnings=(*plan.warnings, *workspaces.warnings(worktree, "--no-worktree")))
     return replace(plan, launch=launch_of_plan(app, plan))
 
 
 def settled(app: App, plan: ForkPlan) -> ForkPlan:
-    """The plan itself, unless somebody has taken the names of its worktree since it was made."""
+    """Return the plan, with new worktree names if the old ones were taken meanwhile."""
     worktree = workspaces.settled(app, plan.worktree) if plan.worktree else None
     if worktree is None or worktree == plan.worktree:
         return plan
@@ -204,7 +204,7 @@ def settled(app: App, plan: ForkPlan) -> ForkPlan:
 
 
 def asking(app: App, plan: ForkPlan, prompt: str | None) -> ForkPlan:
-    """The same fork with another first prompt."""
+    """Replace the first prompt of a plan."""
     plan = replace(plan, prompt=prompt)
     return replace(plan, launch=launch_of_plan(app, plan))
 
@@ -221,7 +221,7 @@ def _chosen(conversation: Conversation, text: str | None) -> Turn | None:
 def _before(
     conversation: Conversation, turn: Turn | None, options: ForkOptions
 ) -> tuple[Turn | None, ForkOptions]:
-    """The turn before, and the prompt of this one."""
+    """Return the previous turn, and options with this turn's prompt."""
     if turn is None:
         raise UsageError("--retry needs a turn with a prompt", hint="SESSION@TURN")
     if turn.index is None:
@@ -232,7 +232,7 @@ def _before(
 
 
 def _images(source: ForkSource, turn: Turn | None) -> int:
-    """How many images the prompt of a turn has."""
+    """Count the images in a turn's prompt."""
     if turn is None:
         return 0
     return sum(
@@ -243,12 +243,12 @@ def _images(source: ForkSource, turn: Turn | None) -> int:
 
 
 def _is_command(turn: Turn | None) -> bool:
-    """True for a turn that a person began with a command of the agent, such as `/review`."""
+    """Return True if the prompt is a slash command of the agent, such as `/review`."""
     return turn is not None and turn.kind is TurnKind.COMMAND and turn.prompt.startswith("/")
 
 
 def refuse_running(conversation: Conversation, turn: Turn | None) -> None:
-    """A turn can be forked when it is over, also while the agent is at a later one."""
+    """Raise `Busy` for a running turn. Earlier turns can be forked while the agent works."""
     if turn is None or turn.state is not TurnState.RUNNING:
         return
     ref = conversation.session.ref
@@ -282,7 +282,7 @@ def _workspace(app: App, point: str, conversation: Conversation, options: ForkOp
     session, into = conversation.session, options.into
     if into is None and not session.cwd:
         raise NotFound(f"{session.ref} does not record its folder", hint="--into DIR")
-    # A shell leaves the ~ of `--into=~/shop` to us; that of nobody is a name like any other.
+    # The shell does not expand `--into=~/shop`. An unknown user's `~` is kept as a plain name.
     folder = Path(os.path.expanduser(into) if into else session.cwd or "")  # noqa: PTH111
     if folder.is_dir():
         return Path(os.path.realpath(folder))
@@ -305,27 +305,27 @@ def _workspace(app: App, point: str, conversation: Conversation, options: ForkOp
 def _title(conversation: Conversation, place: ForkPoint, options: ForkOptions) -> str | None:
     if options.title is not None:
         return safe(options.title)
-    # A fork of a fork is named after what both came from.
+    # A fork of a fork is named after the original session.
     title = without_fork(safe(conversation.session.title))
-    at = place.turn if place.turn is not None else (place.turn_id or "")[:8]
-    return f"{title} (fork @{at})" if title else None
+    turn_name = place.turn if place.turn is not None else (place.turn_id or "")[:8]
+    return f"{title} (fork @{turn_name})" if title else None
 
 
 def require_program(app: App, plan: ForkPlan) -> None:
-    """Raise `Unavailable` when the fork could be written, but not run."""
+    """Raise `Unavailable` if the agent's program, needed to run the fork, is missing."""
     store = store_of(app, plan)
     if plan.missing is not None and isinstance(store, HasProgram):
         app.programs.require(store.program)
 
 
 def _check_program(app: App, store: AgentStore, method: Method) -> str | None:
-    """Raise `Unavailable` where the agent's program makes the fork; elsewhere it is a warning."""
+    """Warn of a missing program; raise `Unavailable` where it must create the fork."""
     if not isinstance(store, HasProgram):
         return None
     program = store.program
     if method is Method.SEED:
-        more = capable(store, CanSeed, "be seeded").seed_flags
-        program = replace(program, flags=(*program.flags, *more))
+        seed_flags = capable(store, CanSeed, "be seeded").seed_flags
+        program = replace(program, flags=(*program.flags, *seed_flags))
     try:
         app.programs.require(program)
     except Unavailable as error:
@@ -347,51 +347,51 @@ def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPla
         warnings = extent.warnings if same else (*extent.warnings, *_unconverted(source, draft.cut))
         return replace(draft, tokens=tokens, warnings=warnings)
     media: Counter[str] = Counter()
-    made = seed_of(source, store, draft, media)
-    tokens = made.tokens
-    over = window is not None and budget.level(tokens, window) is budget.BudgetLevel.OVER
+    built_seed = seed_of(source, store, draft, media)
+    tokens = built_seed.tokens
+    too_long = window is not None and budget.level(tokens, window) is budget.BudgetLevel.OVER
     longest = capable(store, CanSeed, "be seeded").longest_seed
-    if over or made.characters > longest:
-        most = window if over else budget.estimate(longest)
+    if too_long or built_seed.characters > longest:
+        limit = window if too_long else budget.estimate(longest)
         raise UsageError(
-            f"the seed has about {tokens:,} tokens; {draft.agent} takes {most:,}",
+            f"the seed has about {tokens:,} tokens; {draft.agent} takes {limit:,}",
             hint="--trim keeps the first prompt and the newest turns; --method copy needs no seed",
         )
-    warnings = [f"left out to make it fit: {made.left_out}"] if made.left_out else []
+    warnings = [f"left out to make it fit: {built_seed.left_out}"] if built_seed.left_out else []
     if media:
         warnings.append(f"{_counted(media)} left out: a seed is text")
     return replace(draft, tokens=tokens, warnings=tuple(warnings))
 
 
 def _unconverted(source: ForkSource, cut: Cut) -> Iterator[str]:
-    """What a fork into another agent cannot have."""
+    """Yield a warning about media that the other agent cannot take."""
     media = Counter(
-        one.noun for message in source.messages(cut) for one in message.media if not one.is_portable
+        item.noun
+        for message in source.messages(cut)
+        for item in message.media
+        if not item.is_portable
     )
     if media:
-        them = "it" if media.total() == 1 else "them"
-        yield f"{_counted(media)} left out: the other agent cannot take {them}"
+        pronoun = "it" if media.total() == 1 else "them"
+        yield f"{_counted(media)} left out: the other agent cannot take {pronoun}"
 
 
 def _counted(media: Counter[str]) -> str:
-    """`2 images and 1 document are`."""
+    """Count media in words with a verb: `2 images and 1 document are`."""
     words = [f"{count} {noun}{'s' if count > 1 else ''}" for noun, count in sorted(media.items())]
     return f"{' and '.join(words)} {'is' if media.total() == 1 else 'are'}"
 
 
 def _counting(messages: Iterable[Message], media: Counter[str]) -> Iterator[Message]:
     for message in messages:
-        media.update(one.noun for one in message.media)
+        media.update(item.noun for item in message.media)
         yield message
 
 
 def seed_of(
     source: ForkSource, store: AgentStore, draft: ForkPlan, media: Counter[str] | None = None
 ) -> seed.Seed:
-    """The prompt of a seed fork: the whole transcript, or what fits.
-
-    `media` counts the images and documents, which a seed cannot have.
-    """
+    """Build the prompt of a seed fork; `media` collects the images and documents left out."""
     limit = None
     if draft.trim:
         limit = budget.estimate(capable(store, CanSeed, "be seeded").longest_seed) - 1
@@ -405,27 +405,27 @@ def seed_of(
 def _warnings(
     draft: ForkPlan, source: ForkSource, turn: Turn | None, activity: Activity | None
 ) -> list[str]:
-    found = list(draft.warnings)
+    notes = list(draft.warnings)
     match budget.level(draft.tokens, draft.window):
         case budget.BudgetLevel.OVER:
-            found.append(f"about {draft.tokens:,} tokens: more than the window of {draft.window:,}")
+            notes.append(f"about {draft.tokens:,} tokens: more than the window of {draft.window:,}")
         case budget.BudgetLevel.NEAR:
-            found.append(f"about {draft.tokens:,} tokens: near the window of {draft.window:,}")
+            notes.append(f"about {draft.tokens:,} tokens: near the window of {draft.window:,}")
         case _:
             pass
     if turn is not None and turn.state is TurnState.INTERRUPTED:
-        found.append("the turn was interrupted, which the agent will see")
+        notes.append("the turn was interrupted, which the agent will see")
     if turn is not None and turn.index is None:
-        found.append("the turn is on a branch abandoned by a rewind")
+        notes.append("the turn is on a branch abandoned by a rewind")
     if activity is Activity.BUSY:
-        found.append("the source is working on a later turn, which the fork does not include")
+        notes.append("the source is working on a later turn, which the fork does not include")
     conversation = source.conversation
     number = (turn.index if turn else 0) or 0
-    # Before the first turn the words of a compaction are not in the session.
-    summed = [at for at in conversation.compactions if 0 < at <= number]
-    if summed and not draft.before_compaction and draft.method is Method.COPY:
-        found.append(
-            f"turns up to {summed[-1]} are a summary to the model; "
+    # Words compacted before the first turn are not in the session.
+    compactions = [at for at in conversation.compactions if 0 < at <= number]
+    if compactions and not draft.before_compaction and draft.method is Method.COPY:
+        notes.append(
+            f"turns up to {compactions[-1]} are a summary to the model; "
             "--before-compaction gives it their words"
         )
-    return found
+    return notes

@@ -1,4 +1,4 @@
-"""The session that was read last, to be forked: a plan and its fork need one reading only."""
+"""Cache of the last session read, so that planning and forking read it once."""
 
 import os
 
@@ -16,15 +16,15 @@ class _Reading(Record):
 
 
 class Readings:
-    """Keeps one reading open."""
+    """A cache that keeps one session open."""
 
     def __init__(self) -> None:
         self._last: _Reading | None = None
 
     def of(self, store: CanFork, session: Session, cache: ScanCache) -> ForkSource:
-        """The session as it is now; the last reading when nothing has changed since."""
+        """Read the session, or reuse the last reading if the file is unchanged."""
         last = self._last
-        # Looked at before the file is read: what is added while we read shows as a change.
+        # Taken before reading, so that lines added meanwhile show as a change.
         signature = _signature(session)
         if last and last.session == session and signature and last.signature == signature:
             return last.source
@@ -33,7 +33,7 @@ class Readings:
         return self._last.source
 
     def is_current(self, source: ForkSource) -> bool:
-        """True when the file is still as it was when this reading began."""
+        """Return True if the file is unchanged since this reading began."""
         last = self._last
         if last is None or last.source is not source:
             return False

@@ -1,4 +1,4 @@
-"""A fork by seed: the transcript is given to the agent as its first prompt, without a terminal."""
+"""Seed forks: submit the transcript as the agent's first prompt, headless."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class ForkOutcome(Record, frozen=True):
     id: str
     path: Path | None = None
-    """None when the agent writes the file itself, with the first prompt."""
+    """None if the agent writes the file at the first prompt."""
     seed_hash: str | None = None
     acknowledged: bool = False
-    """The agent's `Ready.` came and was kept out of sight."""
+    """True if the agent replied `Ready.`, which is hidden from the transcript."""
     warnings: tuple[str, ...] = ()
 
 
@@ -33,14 +33,14 @@ _SAID = 300
 
 
 def seeded(app: App, plan: ForkPlan, source: ForkSource) -> ForkOutcome:
-    """Submit the seed; the agent makes a session of it and says that it is ready."""
+    """Submit the seed, from which the agent creates a session, and check its reply."""
     agent = store_of(app, plan)
     store = capable(agent, CanSeed, "be seeded")
-    made = planning.seed_of(source, agent, plan)
+    seed = planning.seed_of(source, agent, plan)
     launch = store.seed(plan.child)
     launch = replace(launch, env={**plan.env, **launch.env})
     try:
-        with RunningProgram(launch, made.text) as running:
+        with RunningProgram(launch, seed.text) as running:
             reply = store.seeded(plan.child, running.lines())
             status = running.wait()
     except BaseException:
@@ -56,23 +56,23 @@ def seeded(app: App, plan: ForkPlan, source: ForkSource) -> ForkOutcome:
             stderr=running.complaints,
             session=kept or None,
         )
-    ready = is_ready(reply.text)
+    acknowledged = is_ready(reply.text)
     return ForkOutcome(
         reply.session_id,
         app.path_of(plan.agent, reply.session_id),
-        seed_hash=made.digest,
-        acknowledged=ready,
-        warnings=() if ready else (_unexpected(reply),),
+        seed_hash=seed.digest,
+        acknowledged=acknowledged,
+        warnings=() if acknowledged else (_unexpected(reply),),
     )
 
 
 def _last_line(running: RunningProgram) -> str:
-    said = running.complaints.strip()
-    return said.splitlines()[-1] if said else "no session was made"
+    complaints = running.complaints.strip()
+    return complaints.splitlines()[-1] if complaints else "no session was made"
 
 
 def _discard(app: App, plan: ForkPlan) -> bool:
-    """Remove what the agent began to write under an id of ours; True when nothing is left."""
+    """Delete the session file that the agent began under our id; True if nothing is left."""
     if plan.new_id is None:
         return False
     path = app.path_of(plan.agent, plan.new_id)
@@ -83,7 +83,7 @@ def _discard(app: App, plan: ForkPlan) -> bool:
 
 
 def _unexpected(reply: SeedReply) -> str:
-    said = " ".join(reply.text.split())
-    if not said:
+    text = " ".join(reply.text.split())
+    if not text:
         return "the agent did not say that it is ready"
-    return f"the agent said: {said[:_SAID]}{'...' if len(said) > _SAID else ''}"
+    return f"the agent said: {text[:_SAID]}{'...' if len(text) > _SAID else ''}"

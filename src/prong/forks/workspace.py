@@ -1,4 +1,4 @@
-"""The workspace of a fork: which code it starts from, and the worktree that has it."""
+"""Workspace of a fork: the code it starts from, and the worktree that holds it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from prong.forks.plan import ForkOptions
 
 _NAMED = 5
-"""So many changed files, or places, are named."""
+"""Maximum number of files or folders named in a message."""
 _NO_CODE = "--code none"
 _IN_PLACE = f"{_NO_CODE} runs the fork in the folder of the session as it is"
 
@@ -48,51 +48,51 @@ _IN_PLACE = f"{_NO_CODE} runs the fork in the folder of the session as it is"
 def plan(
     app: App, conversation: Conversation, turn: Turn | None, options: ForkOptions
 ) -> WorktreePlan | None:
-    """The worktree for a fork; None when it is to run in a folder that is there.
+    """Plan the worktree for a fork; None if it runs in an existing folder.
 
-    When nothing is said about the code: the turn's, as it was captured; at the last turn the code
-    as it is now; else the commit that is nearest. Without a repository there is no code to give;
-    when there is one and git does not open it, it is `Unopened`.
+    Without options, the code is the turn's snapshot; at the last turn, the current code if there is
+    no snapshot; else the nearest commit. Without a repository there is no worktree; raises
+    `Unopened` if git cannot open an existing one.
     """
     if not _needs_worktree(options):
         return None
     session = conversation.session
-    at = turn if options.code_at is None else find_turn(conversation, options.code_at)
-    # Who asks for something about the code wants to know when there is none.
-    is_asked = options.code is not None or _is_told(options)
+    code_turn = turn if options.code_at is None else find_turn(conversation, options.code_at)
+    # Explicit code options make missing code an error.
+    is_explicit = options.code is not None or _is_told(options)
     try:
-        repository, found = _looked_up(app, conversation, at)
+        repository, origin = _looked_up(app, conversation, code_turn)
     except ProngError as error:
-        if is_asked:
+        if is_explicit:
             raise
         if _has_code(app, conversation):
             raise Unopened(error.message) from error
         return None
-    code = options.code or _fitting(conversation, at, found)
-    tops = _former_tops(app, conversation) if found and found.snapshot else []
+    code = options.code or _fitting(conversation, code_turn, origin)
+    tops = _former_tops(app, conversation) if origin and origin.snapshot else []
     drafting = _Drafting(app, conversation, turn, repository, options, tops)
-    gaps = app.capture.gaps(conversation, at) if app.remembers else ()
+    gaps = app.capture.gaps(conversation, code_turn) if app.remembers else ()
     if code is Code.TURN:
-        planned = drafting.of_turn(found) if found or is_asked else None
-        if planned is not None and planned.snapshot is not None:
-            lfs_gaps = code_gaps.of_lfs([planned.snapshot])
-            gaps = (*gaps, *lfs_gaps.get(planned.snapshot.commit, ()))
-        return planned and replace(planned, gaps=gaps)
+        worktree = drafting.of_turn(origin) if origin or is_explicit else None
+        if worktree is not None and worktree.snapshot is not None:
+            lfs_gaps = code_gaps.of_lfs([worktree.snapshot])
+            gaps = (*gaps, *lfs_gaps.get(worktree.snapshot.commit, ()))
+        return worktree and replace(worktree, gaps=gaps)
     if repository is None:
         raise NotFound(
             f"the folder of {session.ref} no longer exists: {session.cwd}", hint="--code turn"
         )
-    planned = drafting.plan(
+    worktree = drafting.plan(
         code, TurnCode(repository, commit="HEAD" if code is Code.HEAD else None)
     )
-    when = at and (at.ended or at.started)
-    if options.code is None and when is not None:
-        planned = replace(planned, since=since(repository, session.branch, when), gaps=gaps)
-    return planned
+    turn_time = code_turn and (code_turn.ended or code_turn.started)
+    if options.code is None and turn_time is not None:
+        worktree = replace(worktree, since=since(repository, session.branch, turn_time), gaps=gaps)
+    return worktree
 
 
 def _needs_worktree(options: ForkOptions) -> bool:
-    """Raise `UsageError` for words that do not go together."""
+    """Decide whether to create a worktree. Raises `UsageError` for conflicting options."""
     if options.into is not None:
         if options.code not in (None, Code.NONE) or _is_told(options):
             raise UsageError("--into runs it in a folder as it is", hint="leave --into out")
@@ -111,18 +111,18 @@ def _needs_worktree(options: ForkOptions) -> bool:
 
 
 def _is_told(options: ForkOptions) -> bool:
-    """Whether a person said what only a worktree can have."""
+    """Return True if an option was given that requires a worktree."""
     return options.code_at is not None or options.branch is not None
 
 
 def _looked_up(
     app: App, conversation: Conversation, turn: Turn | None
 ) -> tuple[Path | None, TurnCode | None]:
-    """The repository that the session is in now, and the code of a turn; one of them is there."""
+    """Find the session's current repository and the turn's code; at least one exists."""
     session = conversation.session
     repository = turn_code.repository_of(session)
-    found = turn_code.find(app, conversation, turn)
-    if repository is None and (found is None or Repository.find(found.repo) is None):
+    origin = turn_code.find(app, conversation, turn)
+    if repository is None and (origin is None or Repository.find(origin.repo) is None):
         folder = Path(session.cwd or "")
         if session.cwd and locate.is_lost(folder):
             raise NotFound(
@@ -133,34 +133,34 @@ def _looked_up(
         if not _has_code(app, conversation):
             raise NotFound(f"no code captured: {session.cwd} is not in a git repository")
         raise NotFound(f"git does not open the repository of {session.cwd}")
-    return repository, found
+    return repository, origin
 
 
 def searched(app: App, conversation: Conversation) -> str:
-    """Where the code of a session that is lost was looked for."""
-    looked = app.capture.searched(conversation)
-    places = [str(one.parent if one.name == ".git" else one) for one in looked]
+    """Describe where the code of a lost session was searched."""
+    folders = app.capture.searched(conversation)
+    places = [str(folder.parent if folder.name == ".git" else folder) for folder in folders]
     if not places:
         return "no repository is known to look for it in"
-    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-    return f"looked in {', '.join(places[:_NAMED])}{more}"
+    others = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return f"looked in {', '.join(places[:_NAMED])}{others}"
 
 
 def _former_tops(app: App, conversation: Conversation) -> list[Path]:
-    """The working trees that its folders were in when the code was kept."""
+    """List the working trees that contained the session's folders at its snapshots."""
     folder = Path(conversation.session.cwd or "/")
-    here = [one for one in (folder, *folder.parents) if os.path.lexists(one / ".git")]
-    return [*app.capture.tops(conversation), *here[:1]]
+    current = [parent for parent in (folder, *folder.parents) if os.path.lexists(parent / ".git")]
+    return [*app.capture.tops(conversation), *current[:1]]
 
 
 class Unopened(Exception):
-    """There is code, and git does not give it."""
+    """Code exists, but git cannot open it."""
 
 
 def _has_code(app: App, conversation: Conversation) -> bool:
-    """Whether there is, or was, a repository, as far as that can be told without git."""
+    """Check without git whether there is, or was, a repository."""
     folder = Path(os.path.realpath(conversation.session.cwd or ""))
-    if any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
+    if any(os.path.lexists(parent / ".git") for parent in (folder, *folder.parents)):
         return True
     with suppress(ProngError):
         return bool(app.snapshots(conversation))
@@ -168,13 +168,13 @@ def _has_code(app: App, conversation: Conversation) -> bool:
 
 
 def again(app: App, first: WorktreePlan, number: int) -> WorktreePlan:
-    """The same code for one more fork: in a worktree and on a branch of its own."""
+    """Plan a worktree with the same code for another fork."""
     chosen = _numbered(first.branch, number) if first.is_chosen else None
     return _moved(first, *WorkspaceNames(app, first.repo).free(first.name, chosen, number))
 
 
 def settled(app: App, plan: WorktreePlan) -> WorktreePlan:
-    """The plan itself, unless its names were taken since it was made; a chosen branch stays."""
+    """Return the plan, with new names if they were taken meanwhile; a chosen branch stays."""
     names = WorkspaceNames(app, plan.repo)
     if names.is_free(plan.path, None if plan.is_chosen else plan.branch):
         return plan
@@ -187,7 +187,7 @@ def _moved(plan: WorktreePlan, path: Path, branch: str) -> WorktreePlan:
 
 
 def _numbered(branch: str, number: int) -> str:
-    """The branch of one of several forks, where a person has named the first one's."""
+    """Number the chosen branch name for one of several forks."""
     return branch if number == 1 else f"{branch}-{number}"
 
 
@@ -198,16 +198,16 @@ def _fitting(conversation: Conversation, turn: Turn | None, found: TurnCode | No
 
 
 class _Drafting(Record, frozen=True):
-    """What all plans of a fork have in common."""
+    """Builder of worktree plans for one fork."""
 
     app: App
     conversation: Conversation
     turn: Turn | None
     repository: Path | None
-    """That the session is in now."""
+    """The session's current repository."""
     options: ForkOptions
     tops: Sequence[Path] = ()
-    """Where the code was kept; a repository may have been moved since."""
+    """Working trees at the snapshots; the repository may have moved since."""
 
     def of_turn(self, found: TurnCode | None) -> WorktreePlan:
         if found is None:
@@ -244,49 +244,49 @@ class _Drafting(Record, frozen=True):
         )
 
     def _depth(self, repo: Path) -> str:
-        """Where below the top of its repository the agent was at that turn."""
+        """Find the subfolder of the working tree that the agent was in at the turn."""
         session = self.conversation.session
         if self.turn is not None:
-            told = [self.turn.cwd, session.cwd]
+            folders = [self.turn.cwd, session.cwd]
         else:
-            told = sorted(session.cwds, key=len)  # it began where it has all the others below it
-        # A fork has turns of its source, which was in another working tree.
+            folders = sorted(session.cwds, key=len)  # the shortest one is where the session began
+        # A fork inherits turns of its source, which ran in another working tree.
         tops = [repo, self.repository or repo, *self.tops]
-        depths = (_below(top, cwd) for cwd in told if cwd for top in tops)
+        depths = (_below(top, cwd) for cwd in folders if cwd for top in tops)
         return next((depth for depth in depths if depth is not None), "")
 
 
 def _below(top: Path, folder: str) -> str | None:
-    """The way from the top of a working tree to a folder; None for one outside."""
+    """Return a folder's path relative to a working tree; None if outside."""
     inside = Path(os.path.relpath(os.path.realpath(folder), os.path.realpath(top)))
     return None if inside.parts[:1] == ("..",) else str(inside)
 
 
 def warnings(worktree: WorktreePlan | None, other_way: str = "--code now") -> list[str]:
-    """What a person should know of the code before the fork is made.
+    """List warnings about the code before the fork is created.
 
-    `other_way` takes along what is not committed.
+    `other_way` is an option that includes uncommitted changes.
     """
     if worktree is None:
         return []
-    found: list[str] = []
+    messages: list[str] = []
     if not worktree.is_exact:
-        found.append(f"code: nearest commit, not exact ({(worktree.commit or '')[:12]})")
+        messages.append(f"code: nearest commit, not exact ({(worktree.commit or '')[:12]})")
     if worktree.since is not None:
-        found.append(f"{changed_since(worktree.since)}; the fork gets the current code")
+        messages.append(f"{changed_since(worktree.since)}; the fork gets the current code")
     if worktree.late is not None:
-        found.append(f"the code was captured {_long(worktree.late)} after the turn had ended")
-    found += code_gaps.warnings(worktree.gaps, "the snapshot")
+        messages.append(f"the code was captured {_long(worktree.late)} after the turn had ended")
+    messages += code_gaps.warnings(worktree.gaps, "the snapshot")
     if worktree.code is Code.HEAD:
         changed = changed_files(Git(worktree.repo))
         if changed:
             names = ", ".join(changed[:_NAMED]) + (" ..." if len(changed) > _NAMED else "")
-            found.append(f"uncommitted, so not included: {names}; commit first, or {other_way}")
-    return found
+            messages.append(f"uncommitted, so not included: {names}; commit first, or {other_way}")
+    return messages
 
 
 def changed_since(since: CodeSince) -> str:
-    """`no code was kept at the turn, 3 days ago: 4 commits and 12 files have changed since`."""
+    """Describe what changed: `... at the turn, 3 days ago: 4 commits and 12 files ...`."""
     commits, files = counted(since.commits, "commit"), counted(since.files, "file")
     age = _long(since.age)
     ago = f"{age} ago" if age != "a moment" else "just now"
@@ -303,9 +303,9 @@ def _long(time: timedelta) -> str:
 
 @contextmanager
 def made(app: App, plan: WorktreePlan) -> Generator[Making]:
-    """The worktree as planned, for a fork that is made inside the `with` block.
+    """Create the planned worktree for a fork that is created inside the `with` block.
 
-    It goes again when the fork is not made, also when this process is killed: see `sweep`.
+    If the fork fails, the worktree is removed, also after a crash: see `sweep`.
     """
     with _undoing(app) as undo:
         with offering_none():
@@ -318,9 +318,9 @@ def made(app: App, plan: WorktreePlan) -> Generator[Making]:
         try:
             yield making
         except ProngError:
-            raise  # there is no fork
+            raise  # no fork was created
         except BaseException:
-            # Somebody was impatient. When the session is there already, it needs its folder.
+            # Interrupted: keep the folder if a session already uses it.
             if is_used(app, making.worktree.path):
                 undo.keep()
             raise
@@ -335,7 +335,7 @@ def _undoing(app: App) -> Undo:
 
 @contextmanager
 def offering_none() -> Generator[None]:
-    """Where no worktree can be made, the conversation can be forked all the same."""
+    """Add the hint that a fork works without a worktree to errors."""
     try:
         yield
     except External as error:
@@ -344,44 +344,44 @@ def offering_none() -> Generator[None]:
 
 
 class Making(Record, frozen=True):
-    """A worktree whose fork is not there yet."""
+    """A worktree whose fork is still being created."""
 
     undo: Undo
     worktree: Worktree
     warnings: tuple[str, ...]
 
     def belongs_to(self, session: SessionRef) -> None:
-        """The fork is there: the worktree stays."""
+        """Keep the worktree, because its fork now exists."""
         worktrees.belongs_to(self.worktree, str(session))
         self.undo.keep()
 
 
 def _make(app: App, plan: WorktreePlan, undo: Undo) -> tuple[Worktree, tuple[str, ...]]:
     snapshot = plan.snapshot
-    lacks: list[str] = []
+    gaps: list[str] = []
     if plan.code is Code.NOW:
-        # A snapshot may outlive its worktree, whose name is free again then.
+        # A snapshot may outlive its worktree, so its key must be unique.
         key = snapshot_for(f"{plan.path.name}-{uuid4().hex[:8]}")
         undo.will_take(plan.repo, ref_of(key))
         snapshot = snapshots.take(plan.repo, key, limit=app.settings.snapshots.limit)
         if snapshot is None:
             raise NotFound(f"{plan.repo} is no longer a git repository")
-        lacks = code_gaps.warnings(code_gaps.of_snapshot(snapshot), "the snapshot")
+        gaps = code_gaps.warnings(code_gaps.of_snapshot(snapshot), "the snapshot")
     settings = app.settings.workspace
     ignored = IgnoredFiles(copy=settings.copy, link=settings.link)
     if snapshot is not None:
-        done = worktrees.create(snapshot, plan.path, plan.branch, ignored=ignored, undo=undo)
+        created = worktrees.create(snapshot, plan.path, plan.branch, ignored=ignored, undo=undo)
     else:
         commit = plan.commit or "HEAD"
-        done = worktrees.create_at(
+        created = worktrees.create_at(
             plan.repo, commit, plan.path, plan.branch, ignored=ignored, undo=undo
         )
-    _make_folder(plan, done)
-    return done, (*lacks, *done.warnings)
+    _make_folder(plan, created)
+    return created, (*gaps, *created.warnings)
 
 
 def _make_folder(plan: WorktreePlan, worktree: Worktree) -> None:
-    """The agent's folder may not have been there at that turn, or have been something else."""
+    """Create the agent's folder, which may be missing in that code; refuse anything else there."""
     with suppress(FileExistsError, NotADirectoryError):
         plan.folder.mkdir(parents=True, exist_ok=True)
     real = Path(os.path.realpath(plan.folder))

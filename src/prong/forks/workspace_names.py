@@ -1,4 +1,4 @@
-"""What a new worktree and its branch are called: after a title, a worker or a branch."""
+"""Names for new worktrees and branches: from a title, a worker or a branch."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _FORKED = re.compile(r" \(fork @[\w-]+\)( \d+)?$")
 _NAMELESS = "fork"
-"""Where a title has no letter that a branch can have."""
+"""Fallback for a title without usable letters."""
 
 
 class WorkspaceNames:
-    """The names that the folders and branches of one repository's worktrees have, or had."""
+    """Names of the worktrees and branches of a repository, taken or free."""
 
     def __init__(self, app: App, repo: Path) -> None:
         self._parent = worktree.place(app.worktrees_root, repo, "x").parent
@@ -38,39 +38,39 @@ class WorkspaceNames:
         }
 
     def is_free(self, path: Path, branch: str | None) -> bool:
-        """Whether both can be made; without a branch, whether the folder can."""
+        """Return True if the folder and, if given, the branch are free."""
         is_new = path.name.lower() not in self._folders
         return is_new and (branch is None or self._branches.is_free(branch))
 
     def free(self, name: str, branch: str | None = None, number: int = 1) -> tuple[Path, str]:
-        """A folder and a branch that nothing has: `rate-limiting`, else `rate-limiting-2`.
+        """Choose a free folder and branch: `rate-limiting`, else `rate-limiting-2`.
 
-        `number` is the first one to try. A `branch` that a person chose stays as it is.
+        `number` is the first one to try. A given `branch` is kept as it is.
         """
         for each in count(number):
-            own = name if each == 1 else f"{name}-{each}"
-            path = self._parent / own
-            ours = None if branch else self._branches.ours(own)
-            if self.is_free(path, ours):
-                return path, branch or ours or own
+            folder_name = name if each == 1 else f"{name}-{each}"
+            path = self._parent / folder_name
+            own_branch = None if branch else self._branches.ours(folder_name)
+            if self.is_free(path, own_branch):
+                return path, branch or own_branch or folder_name
         raise AssertionError
 
 
 def without_fork(title: str) -> str:
-    """The title of what a fork, and a fork of that, came from."""
+    """Strip the fork suffixes from a title."""
     return _FORKED.sub("", title)
 
 
 def name_of(*texts: str | None) -> str:
-    """The slug of the first text that has one. Keys in it are not shown to anybody."""
+    """Build a slug from the first text that has one, masking secrets."""
     slugs = (slug(mask(text)) for text in texts if text)
-    return next((one for one in slugs if one), _NAMELESS)
+    return next((name for name in slugs if name), _NAMELESS)
 
 
 def _known_folders(app: App, repo: Path, parent: Path) -> Iterator[str]:
-    """Whatever is, was or will be in the folder.
+    """Yield folders that exist, existed or are being created.
 
-    A session that ran in a worktree that is gone must not find another one's code in its place.
+    Reusing a name could show a session of a removed worktree another session's code.
     """
     if parent.is_dir():
         yield from (entry.path for entry in os.scandir(parent))

@@ -1,1 +1,1 @@
-"""Searching sessions: the built-in index, the sentence model, qmd."""
+"""Search over sessions: the built-in index, the sentence model and qmd."""

@@ -1,4 +1,4 @@
-"""How tantivy cuts texts into words, for the index and for a query alike."""
+"""Text analyzers: how texts and queries are split into words for tantivy."""
 
 import re
 from functools import cache
@@ -7,42 +7,42 @@ from itertools import pairwise
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 _WORD = re.compile(r"[^\W_]+")
-# Han, Hiragana, Katakana, Hangul, Thai: written without spaces, or so that parts matter.
+# Han, Hiragana, Katakana, Hangul, Thai: scripts without spaces, or whose parts matter.
 _CHARACTERS = (
     "\u0e00-\u0eff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\uff66-\uff9f\U00020000-\U0003134f"
 )
 _AROUND = ".,:;!?\"'`*_/#@()[]{}<>-"
-"""What stands at the ends of words and is of none."""
+"""Characters that are stripped from the ends of words."""
 _ASCII = bytes(range(128))
 _LONGEST = 100
-"""Longer words are data, not names."""
+"""Maximum length of an identifier; longer words are data."""
 _MOST_KNOWN = 200_000
 
 
 def names_in(text: str) -> list[str]:
-    """Identifiers: compounds as a whole (`parse_json`, `src/a.py`), and the parts of camelCase."""
-    # Few words are identifiers and few are new, so most must cost no more than a look.
-    found: list[str] = []
-    known = _known
+    """Find identifiers: whole compounds (`parse_json`, `src/a.py`) and parts of camelCase."""
+    # Few words are identifiers or new, so most must cost only a lookup.
+    identifiers: list[str] = []
+    cache = _known
     for word in set(text.split()) - _nameless:
-        names = known.get(word)
+        names = cache.get(word)
         if names is None:
             names = _names_in_word(word)
             if names:
-                known[word] = names
+                cache[word] = names
             else:
                 _nameless.add(word)
-        found += names
-    if len(known) + len(_nameless) > _MOST_KNOWN:
-        known.clear()
+        identifiers += names
+    if len(cache) + len(_nameless) > _MOST_KNOWN:
+        cache.clear()
         _nameless.clear()
-    return found
+    return identifiers
 
 
 _known: dict[str, list[str]] = {}
 _nameless: set[str] = set()
-"""Words in which there is no identifier."""
+"""Words known to contain no identifier."""
 
 
 def _names_in_word(word: str) -> list[str]:
@@ -50,7 +50,7 @@ def _names_in_word(word: str) -> list[str]:
         return []
     inner = word.strip(_AROUND)
     if inner.isalpha() and (inner[1:].islower() or inner.isupper()):
-        # A plain word: most are, and to see that so is quickest.
+        # Most words are plain, so this fast check comes first.
         return []
     shapes = _shapes()
     lowered = word.lower()
@@ -63,7 +63,7 @@ def _names_in_word(word: str) -> list[str]:
 
 
 class _Shapes:
-    """Of identifiers. Compiled for the first word that looks like one: few queries have such."""
+    """Regexes for identifiers, compiled only for the first word that looks like one."""
 
     def __init__(self) -> None:
         self.compound = re.compile(r"[^\W_]+(?:(?:[_./:@#-]|::)+[^\W_]+)+")
@@ -76,11 +76,11 @@ _shapes = cache(_Shapes)
 
 
 def words_in(text: str) -> list[str]:
-    """The words as they stand there. Text without spaces is a word from the first to the last."""
+    """Split a text into words. A run of text without spaces is one word."""
     return _WORD.findall(text) if text.isascii() else _word().findall(text)
 
 
-# These sets of characters take long to compile, and most queries do not need them.
+# These character classes are slow to compile, and most queries do not need them.
 
 
 @cache
@@ -94,12 +94,12 @@ def _word() -> re.Pattern[str]:
 
 
 def spaced(word: str) -> str:
-    """The beginning of a word as far as it is written with spaces around it."""
+    """Return the part of a word before the first character of a script without spaces."""
     return word if word.isascii() else _unspaced().split(word, 1)[0]
 
 
 def unspaced_in(text: str) -> list[str]:
-    """Pairs of characters that follow each other in text without spaces; lone ones as they are."""
+    """List adjacent character pairs in text without spaces, and single characters as they are."""
     if text.isascii():
         return []
     pairs: list[str] = []
@@ -109,20 +109,20 @@ def unspaced_in(text: str) -> list[str]:
 
 
 def spelled(text: str) -> str:
-    """The text with spaces where it has none: between all characters and pairs of them.
+    """Insert spaces into text without spaces, between characters and their pairs.
 
-    In their order, so that what is typed of a longer text is a part of it here as well.
+    The order is kept, so that a phrase of a longer text is still a part of it.
     """
-    # This must cost next to nothing for most texts, also for those with a few signs beside ASCII.
+    # Fast path for most texts, including those with a few non-ASCII signs.
     if text.isascii():
         return text
-    others = text.encode("utf-8", "ignore").translate(None, _ASCII).decode()
-    return _unspaced().sub(_spelled_run, text) if _unspaced().search(others) else text
+    non_ascii = text.encode("utf-8", "ignore").translate(None, _ASCII).decode()
+    return _unspaced().sub(_spelled_run, text) if _unspaced().search(non_ascii) else text
 
 
 def _spelled_run(match: re.Match[str]) -> str:
     run = match[0]
-    pairs = [f"{one} {one}{next_one}" for one, next_one in pairwise(run)]
+    pairs = [f"{character} {character}{following}" for character, following in pairwise(run)]
     return f" {' '.join((*pairs, run[-1]))} "
 
 
@@ -130,20 +130,20 @@ _LONGEST_WORD = 40
 
 
 def analyzers() -> dict[str, TextAnalyzer]:
-    """By the names that the fields of an index have for them."""
+    """Get the analyzers by the names that index fields use."""
     spaced = TextAnalyzerBuilder(Tokenizer.whitespace()).build()
     return {"prose": stemmer(), "plain": plain(), "spaced": spaced}
 
 
 @cache
 def plain() -> TextAnalyzer:
-    """Words as they are, without capitals."""
+    """Analyzer that only lowercases words."""
     return _words().build()
 
 
 @cache
 def stemmer() -> TextAnalyzer:
-    """All forms of an English word are one."""
+    """Analyzer that reduces English words to stems."""
     return _words().filter(Filter.stemmer("english")).build()
 
 
@@ -153,12 +153,12 @@ def _words() -> TextAnalyzerBuilder:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words as the fields without stems have them."""
+    """Split a text into words as the unstemmed fields do."""
     return plain().analyze(spelled(text))
 
 
 def stem(word: str) -> str:
-    """A word as the prose fields have it."""
+    """Stem a word as the prose fields do."""
     return " ".join(stemmer().analyze(word))
 
 

@@ -1,4 +1,4 @@
-"""The built-in engine: words first, then what the sentence model makes of the best of them."""
+"""Built-in search engine: keyword search, then semantic ranking of the best hits."""
 
 import time
 from collections import Counter, defaultdict
@@ -42,45 +42,45 @@ if TYPE_CHECKING:
     from prong.search.vectors import Meaning
 
 _POOL = 100
-"""How many turns are looked at. Copies of one turn count once, so there may be more to get."""
+"""Number of turns to consider. Copies of a turn count once, so more may be fetched."""
 _TITLES = 10
-"""How many sessions are looked at for their title alone."""
+"""Number of sessions to consider for their title alone."""
 _MOST_WANTED = 1_000
-"""A list that is to be longer may be shorter than it could be."""
+"""Pool size limit: a longer list may be incomplete."""
 _FEW = 10
-"""With fewer turns that have some of the words, those that say it in others are looked for."""
+"""With fewer keyword matches than this, semantic matches are added."""
 _NEAR = 20
-"""How many texts of those."""
+"""Maximum number of semantic matches."""
 _NEARNESS = 0.3
-"""The cosine of a text that has to do with the query; others have about 0.1."""
+"""Minimum cosine of a semantic match; unrelated texts have about 0.1."""
 _PLENTY = 10
-"""With so many turns of a session, no more are looked for."""
+"""Once a session has this many turns, it is excluded from further fetches."""
 _PER_SESSION = 3
-"""How many turns of one session a list has."""
+"""Maximum number of turns per session in a result."""
 
 
 class SearchScope(Record, frozen=True):
-    """The sessions that may be found."""
+    """The sessions and turns that a search covers."""
 
     standing: Callable[[Name], Standing | None]
-    """None for a session that may not be found."""
+    """Returns the standing of a session, or None if it is excluded."""
     only: AbstractSet[Name] | None = None
-    """The sessions that may be found; None for all."""
+    """Names of the included sessions; None for all."""
     here: AbstractSet[Name] = frozenset()
-    """Those of the folder that the person is in."""
+    """Sessions of the folder that the search was started in."""
     turn_ids: AbstractSet[str] | None = None
-    """Only these turns; None for all."""
+    """Ids of the included turns; None for all."""
 
 
 class BuiltIn:
-    """Answers from the index."""
+    """Search engine on top of the index."""
 
     name = "builtin"
 
     def __init__(
         self, index: SearchIndex, shelf: Callable[[Query], SearchScope], meaning: "Meaning | None"
     ) -> None:
-        """`shelf` tells which sessions a query is about; `meaning` is None without the model."""
+        """Use `shelf` to get the scope of a query; `meaning` is None without the model."""
         self._index = index
         self._shelf = shelf
         self._meaning = meaning
@@ -91,7 +91,7 @@ class BuiltIn:
         if query.live:
             words = self._index.words.completed(words, query.text)
         attempts: list[Attempt] = []
-        found: list[Found] = []
+        results: list[Found] = []
         total = 0
         if words:
             search = _Search(self._index, words, query, self._shelf(query))
@@ -101,15 +101,15 @@ class BuiltIn:
             if len(turns) < _FEW:
                 turns += search.near(self._nearest(query), turns)
             similarity = self._similarity(query, turns, attempts)
-            found, total = search.found(turns, similarity)
-        return Answer(tuple(found), tuple(attempts), total=total)
+            results, total = search.found(turns, similarity)
+        return Answer(tuple(results), tuple(attempts), total=total)
 
     def _nearest(self, query: Query) -> AbstractSet[int]:
-        """Turns that say it in other words, as far as the model has read them."""
+        """Find turns with a similar meaning among those that have vectors."""
         if query.fast or self._meaning is None:
             return frozenset()
         heads = self._index.catalogue.all_heads()
-        # What is wrong with the model is told when the turns are compared.
+        # A failure of the model is reported when the turns are compared.
         with suppress(ProngError):
             near = self._meaning.nearest(query_text(query.text), heads, _NEAR)
             return {key for key, cosine in near.items() if cosine >= _NEARNESS}
@@ -118,18 +118,18 @@ class BuiltIn:
     def _similarity(
         self, query: Query, turns: "Sequence[_Candidate]", attempts: list[Attempt]
     ) -> dict[int, float] | None:
-        """How near each of the best turns is to the query, by its key."""
+        """Compute the similarity of each of the best turns to the query, by turn key."""
         attempt = Attempt(self.name, "meaning")
         if query.fast or self._meaning is None:
             reason = "not requested" if query.fast else "the sentence model is missing"
             attempts.append(replace(attempt, error=reason, skipped=True))
             return None
         started = time.monotonic()
-        best = ranking.best([turn.numbers for turn in turns], ranking.RERANKED)
-        read = [turns[number].place.turn for number in best]
-        heads = self._index.catalogue.heads(turn.key for turn in read)
-        # The best first: they are read first when there are many that the model does not know.
-        texts = {turn.key: heads[turn.key] for turn in read if turn.key in heads}
+        indexes = ranking.best([turn.numbers for turn in turns], ranking.RERANKED)
+        best_turns = [turns[number].place.turn for number in indexes]
+        heads = self._index.catalogue.heads(turn.key for turn in best_turns)
+        # Best first, because only a limited number of new texts is embedded.
+        texts = {turn.key: heads[turn.key] for turn in best_turns if turn.key in heads}
         try:
             similarity = self._meaning.similarities(query_text(query.text), texts)
         except ProngError as error:
@@ -141,7 +141,7 @@ class BuiltIn:
 
 
 class _Candidate(NamedTuple):
-    """A turn that has some of the words, with all of its copies."""
+    """A matching turn, with all of its copies."""
 
     place: TurnPlace
     copies: tuple[TurnPlace, ...]
@@ -149,7 +149,7 @@ class _Candidate(NamedTuple):
 
 
 class _Search:
-    """One query over the index."""
+    """A search for one query in the index."""
 
     def __init__(
         self, index: SearchIndex, words: QueryTerms, query: Query, shelf: SearchScope
@@ -161,53 +161,55 @@ class _Search:
         self._shelf = shelf
         self._per_session = 1 if query.by_session else _PER_SESSION
 
-    # -- who may be it -------------------------------------------------------------------------
+    # -- selecting candidates ------------------------------------------------------------------
 
     def candidates(self) -> list[_Candidate]:
-        """The turns to choose from, each once."""
+        """Collect the turns to rank; copies of a turn form one candidate."""
         since, ids = self._query.since, self._shelf.turn_ids
         scope = Scope(
             self._catalogue.marks_of(self._shelf.only) if self._shelf.only is not None else None,
             int(since.timestamp() * 1000) if since else None,
             tuple(word for name in self._query.files for word in plain_words(name)),
-            # A number may stand for other turns as well: they are left out below.
+            # Id numbers are not unique; `_wanted` removes the false matches.
             None if ids is None else [number_of(id_) for id_ in ids],
         )
-        wanted = min(self._query.limit, _MOST_WANTED)
-        limit = max(_POOL, wanted)
+        needed = min(self._query.limit, _MOST_WANTED)
+        limit = max(_POOL, needed)
         sessions = self._lexical.sessions(self._words, scope, limit)
-        titles = self._lexical.titles(self._words, scope, max(_TITLES, wanted))
+        titles = self._lexical.titles(self._words, scope, max(_TITLES, needed))
         coverage = self._lexical.coverage(self._words, scope, ranking.rarity)
         typed = {turn.key: turn for turn in self._lexical.typed(self._words, scope, limit)}
-        known: dict[int, FoundTurn] = {}
+        matches: dict[int, FoundTurn] = {}
         while True:
             turns = self._lexical.turns(self._words, scope, limit)
-            known |= {turn.key: turn for turn in turns}
-            known |= self._more(scope, known, titles)
-            known |= typed
-            found = self._joined(known.values(), sessions, titles, coverage, typed)
-            counts = Counter([one.place.session for one in found])
-            listed = sum(min(count, self._per_session) for count in counts.values())
-            enough = len(found) >= _POOL // 2 and listed >= wanted
+            matches |= {turn.key: turn for turn in turns}
+            matches |= self._more(scope, matches, titles)
+            matches |= typed
+            hits = self._joined(matches.values(), sessions, titles, coverage, typed)
+            counts = Counter([hit.place.session for hit in hits])
+            shown = sum(min(count, self._per_session) for count in counts.values())
+            enough = len(hits) >= _POOL // 2 and shown >= needed
             if enough or len(turns) < limit or limit > 50 * _POOL:
-                return found
-            # A session with very many such turns must not hide all others.
-            full = {one.place.turn.mark for one in found if counts[one.place.session] >= _PLENTY}
+                return hits
+            # A session with very many matching turns must not crowd out all others.
+            full = {hit.place.turn.mark for hit in hits if counts[hit.place.session] >= _PLENTY}
             scope = scope._replace(without=tuple(full))
             limit *= 4
 
     def near(self, keys: AbstractSet[int], known: Iterable[_Candidate]) -> list[_Candidate]:
-        """Those of these turns that are not known, though they have none of the words."""
-        seen = {one.turn.key for old in known for one in (old.place, *old.copies)}
+        """Turn the keys of semantic matches into candidates, without the known ones."""
+        known_keys = {
+            place.turn.key for candidate in known for place in (candidate.place, *candidate.copies)
+        }
         since = self._query.since
         start = int(since.timestamp() * 1000) if since else 0
-        turns = self._catalogue.turns(keys - seen).values()
-        wanted = [turn for turn in turns if milliseconds(turn.started) >= start]
-        return self._joined(self._without_words(wanted), {}, {}, Coverage({}, 0.0))
+        turns = self._catalogue.turns(keys - known_keys).values()
+        recent = [turn for turn in turns if milliseconds(turn.started) >= start]
+        return self._joined(self._without_words(recent), {}, {}, Coverage({}, 0.0))
 
     @staticmethod
     def _without_words(turns: Iterable[IndexedTurn]) -> list[FoundTurn]:
-        """Turns that were not found by their words."""
+        """Wrap turns that were not found by keyword."""
         return [
             FoundTurn(
                 0.0,
@@ -221,13 +223,13 @@ class _Search:
     def _more(
         self, scope: Scope, known: Mapping[int, FoundTurn], titles: Mapping[int, float]
     ) -> dict[int, FoundTurn]:
-        """Turns of this folder, and of sessions with the words in their title."""
+        """Find more turns: in the current folder, and in sessions with a matching title."""
         more: list[FoundTurn] = []
         here = self._catalogue.marks_of(self._shelf.here)
         if here and scope.marks is None:
             more = self._lexical.turns(self._words, scope._replace(marks=here), _POOL // 2)
         if titles and not scope.files and scope.since is None:
-            # Only the title has the words: the session begins with what it is about.
+            # Only the title matches: a session's first turn usually says what it is about.
             marks = {turn.mark for turn in (*known.values(), *more)}
             firsts = [mark << ORDINAL_BITS for mark in titles if mark not in marks]
             more += self._without_words(self._catalogue.turns(firsts).values())
@@ -242,11 +244,11 @@ class _Search:
         typed: Collection[int] = (),
     ) -> list[_Candidate]:
         alone, groups = together(self._places(turns), self._catalogue)
-        found: list[_Candidate] = []
+        candidates: list[_Candidate] = []
         shares, rest = coverage
-        for one in alone:
-            # There are hundreds: what is done here is done often.
-            (score, key, _, place), _, (_, here, headless, _) = one
+        for turn_place in alone:
+            # This loop runs for hundreds of turns, so it is inlined.
+            (score, key, _, place), _, (_, here, headless, _) = turn_place
             mark = key >> ORDINAL_BITS
             numbers = ranking.Candidate(
                 score,
@@ -258,59 +260,59 @@ class _Search:
                 not place & NUMBERED,
                 key in typed,
             )
-            found.append(_Candidate(one, (), numbers))
+            candidates.append(_Candidate(turn_place, (), numbers))
         for first, *copies in groups:
             group = (first, *copies)
             numbers = ranking.Candidate(
-                turn=max(one.turn.score for one in group),
-                session=max(sessions.get(one.turn.mark, 0.0) for one in group),
-                title=max(titles.get(one.turn.mark, 0.0) for one in group),
-                coverage=max(coverage.of(one.turn.key) for one in group),
-                here=any(one.standing.here for one in group),
+                turn=max(turn_place.turn.score for turn_place in group),
+                session=max(sessions.get(turn_place.turn.mark, 0.0) for turn_place in group),
+                title=max(titles.get(turn_place.turn.mark, 0.0) for turn_place in group),
+                coverage=max(coverage.of(turn_place.turn.key) for turn_place in group),
+                here=any(turn_place.standing.here for turn_place in group),
                 aside=first.turn.is_notification or first.standing.headless,
-                abandoned=all(one.turn.number is None for one in group),
-                typed=any(one.turn.key in typed for one in group),
+                abandoned=all(turn_place.turn.number is None for turn_place in group),
+                typed=any(turn_place.turn.key in typed for turn_place in group),
             )
-            found.append(_Candidate(first, tuple(copies), numbers))
-        return found
+            candidates.append(_Candidate(first, tuple(copies), numbers))
+        return candidates
 
     def _places(self, turns: Collection[FoundTurn]) -> list[TurnPlace]:
-        """The turns that may be found."""
+        """Attach sessions to turns, dropping excluded ones."""
         marks = {turn.key >> ORDINAL_BITS for turn in turns}
         names = self._catalogue.names_of(marks)
         standing = self._shelf.standing
         standings = {mark: standing(names[mark]) for mark in marks if mark in names}
-        wanted = self._wanted(turns)
+        matching = self._wanted(turns)
         places: list[TurnPlace] = []
         for turn in turns:
             mark = turn.key >> ORDINAL_BITS
-            known = standings.get(mark)
-            if known is not None and (wanted is None or turn.key in wanted):
-                places.append(TurnPlace(turn, names[mark], known))
+            session_standing = standings.get(mark)
+            if session_standing is not None and (matching is None or turn.key in matching):
+                places.append(TurnPlace(turn, names[mark], session_standing))
         return places
 
     def _wanted(self, turns: Iterable[FoundTurn]) -> AbstractSet[int] | None:
-        """The keys of the turns that fit the filters; None when all do."""
+        """Return the keys of the turns that match the filters; None without filters."""
         ids = self._shelf.turn_ids
         if ids is None and not self._query.files:
             return None
         keys = [turn.key for turn in turns]
-        wanted: set[int] | None = None
+        matching: set[int] | None = None
         if self._query.files:
             names = [FileNameFilter(name) for name in self._query.files]
             touched = self._catalogue.files_touched(keys)
-            wanted = {key for key, files in touched.items() if all(n.fits(files) for n in names)}
+            matching = {key for key, files in touched.items() if all(n.fits(files) for n in names)}
         if ids is not None:
-            known = self._catalogue.turns(keys if wanted is None else wanted)
-            wanted = {key for key, turn in known.items() if turn.id in ids}
-        return wanted
+            indexed = self._catalogue.turns(keys if matching is None else matching)
+            matching = {key for key, turn in indexed.items() if turn.id in ids}
+        return matching
 
-    # -- which of them ---------------------------------------------------------------------------
+    # -- ranking the candidates ---------------------------------------------------------------
 
     def found(
         self, candidates: Sequence[_Candidate], similarity: Mapping[int, float] | None
     ) -> tuple[list[Found], int]:
-        """The best, as many as are wanted, and how many there would be."""
+        """Return the best candidates up to the limit, and the total."""
         near = (
             None
             if similarity is None
@@ -319,36 +321,36 @@ class _Search:
         ranked = ranking.rank([candidate.numbers for candidate in candidates], near)
         ranked = self._lifted(ranked, candidates)
         marker = Marker(self._words)
-        most = self._per_session
-        least = self._query.min_score or 0
-        if least:
-            ranked = [one for one in ranked if one.score >= least]
-        counts = Counter([candidates[place].place.session for place, _ in ranked])
-        total = sum([min(count, most) for count in counts.values()])
-        kept: list[tuple[_Candidate, float]] = []
-        seen: dict[Name, int] = defaultdict(int)
-        for place, score in ranked:
-            if len(kept) >= self._query.limit:
+        limit_per_session = self._per_session
+        min_score = self._query.min_score or 0
+        if min_score:
+            ranked = [entry for entry in ranked if entry.score >= min_score]
+        counts = Counter([candidates[index].place.session for index, _ in ranked])
+        total = sum([min(count, limit_per_session) for count in counts.values()])
+        selected: list[tuple[_Candidate, float]] = []
+        counts_selected: dict[Name, int] = defaultdict(int)
+        for index, score in ranked:
+            if len(selected) >= self._query.limit:
                 break
-            candidate = candidates[place]
-            seen[candidate.place.session] += 1
-            if seen[candidate.place.session] <= most:
-                kept.append((candidate, score))
-        keys = [candidate.place.turn.key for candidate, _ in kept]
+            candidate = candidates[index]
+            counts_selected[candidate.place.session] += 1
+            if counts_selected[candidate.place.session] <= limit_per_session:
+                selected.append((candidate, score))
+        keys = [candidate.place.turn.key for candidate, _ in selected]
         shown = self._catalogue.shown(keys)
-        # Most lists have no secret in them, and one look at all of it is faster than ten.
+        # Most lists contain no secret, and one check of all texts is faster than ten.
         masked = self._query.masked and may_be_in(
-            "\n".join([text for one in shown.values() for text in one.heads])
+            "\n".join([text for entry in shown.values() for text in entry.heads])
         )
-        found: list[Found] = []
-        for candidate, score in kept:
+        results: list[Found] = []
+        for candidate, score in selected:
             (_, key, _, _), (agent, session), _ = candidate.place
             if key not in shown:
-                continue  # Somebody has just taken it out.
+                continue  # Another process has just removed it.
             turn, heads, path = shown[key]
-            # Before it is cut: half a key is not known for one.
+            # Masked before cutting, because half a key is not recognized.
             texts = map(mask, heads) if masked else heads
-            found.append(
+            results.append(
                 Found(
                     score=score,
                     session_id=session,
@@ -356,17 +358,17 @@ class _Search:
                     turn=_turn(turn, heads.prompt),
                     passage=marker.passage(texts),
                     copies=_once_each(candidate),
-                    more=max(counts[agent, session] - most, 0),
+                    more=max(counts[agent, session] - limit_per_session, 0),
                     date=turn.started,
                     source=path,
                 )
             )
-        return found, total
+        return results, total
 
     def _lifted(
         self, ranked: list[ranking.Ranked], candidates: Sequence[_Candidate]
     ) -> list[ranking.Ranked]:
-        """The same, with those higher that were at work beside the best one."""
+        """Raise the turns of sessions that worked in the same folders as the best one."""
         if not ranked or not candidates[ranked[0].place].place.standing.folders:
             return ranked
         works = [
@@ -384,14 +386,14 @@ class _Search:
 
 
 def _once_each(candidate: _Candidate) -> tuple[tuple[SessionRef, int | None], ...]:
-    """The other sessions that have the turn. A session may be in two files."""
+    """List the other sessions that contain the turn, each once: a session may span two files."""
     copies = ((copy.session, copy.turn.number) for copy in candidate.copies)
     others = dict.fromkeys(copy for copy in copies if copy[0] != candidate.place.session)
     return tuple((SessionRef(*session), number) for session, number in others)
 
 
 def _turn(turn: IndexedTurn, prompt: str) -> Turn:
-    """The turn, as far as the catalogue knows it."""
+    """Build a turn from what the catalogue stores."""
     at = milliseconds(turn.started)
     started = datetime.fromisoformat(turn.started) if at and turn.started else None
     return Turn(turn.number, turn.id, TurnKind(turn.kind), prompt, started)

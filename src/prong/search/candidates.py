@@ -1,4 +1,4 @@
-"""What the index of words tells of a turn besides its words: enough to compare hundreds of them."""
+"""Turn candidates: the word-index fields that allow comparing hundreds of turns."""
 
 import zlib
 from collections import Counter, defaultdict
@@ -9,30 +9,30 @@ from prong.search.catalogue import ORDINAL_BITS, Catalogue, IndexedTurn
 
 _NOTIFICATION = "notification"
 PLACE_BITS = 31
-"""Of a place, those that are not the id's."""
+"""Number of bits of a place below the id."""
 _PLACES = (1 << PLACE_BITS) - 1
 NUMBERED = _PLACES & ~1
-"""Of a place, the bits that are all zero on an abandoned branch."""
+"""Bits of a place that are all zero on an abandoned branch."""
 
 
 class FoundTurn(NamedTuple):
-    """A turn that has some of the words, and what shows that it is a copy of another one."""
+    """A matching turn, with what reveals that it is a copy of another one."""
 
     score: float
     key: int
     fingerprint: int
-    """Of its words: a copy in a fork has the same."""
+    """Hash of its text, identical in the copies that forks contain."""
     place: int
-    """The `place_of` it."""
+    """Its packed `place_of`."""
 
     @property
     def mark(self) -> int:
-        """Of its file."""
+        """Mark of its file."""
         return self.key >> ORDINAL_BITS
 
     @property
     def number(self) -> int | None:
-        """In its session; None on an abandoned branch."""
+        """Number in its session; None on an abandoned branch."""
         return (self.place & _PLACES) >> 1 or None
 
     @property
@@ -46,15 +46,15 @@ class FoundTurn(NamedTuple):
 
 
 def place_of(id_: int, number: int | None, kind: str) -> int:
-    """Of a turn, in one: the `number_of` its id, where it stands, and whether nobody asked for it.
+    """Pack a turn's `number_of` id, its number, and whether it is a notification.
 
-    One number is read in half the time of two.
+    Reading one number takes half the time of reading two.
     """
     return id_ << PLACE_BITS | (number or 0) << 1 & _PLACES | (kind == _NOTIFICATION)
 
 
 def number_of(id_: str) -> int:
-    """A number for a turn's id, much smaller than the id. Others may have the same."""
+    """Hash a turn id to a small number, which is not unique."""
     return zlib.crc32(id_.encode("utf-8", "replace"))
 
 
@@ -63,15 +63,15 @@ Name = tuple[str, str]
 
 
 class Standing(NamedTuple):
-    """What a session is to a query, besides its words."""
+    """How a session relates to a query, besides its words."""
 
     family: Name
     """The session at the root of its lineage."""
     here: bool = False
-    """It was in the folder that the person is in."""
+    """True when it was in the folder that the search was started in."""
     headless: bool = False
     folders: tuple[str, ...] = ()
-    """All that it was in."""
+    """All folders that it was in."""
 
 
 class TurnPlace(NamedTuple):
@@ -85,8 +85,8 @@ class TurnPlace(NamedTuple):
 def together(
     places: Sequence[TurnPlace], catalogue: Catalogue
 ) -> tuple[list[TurnPlace], list[list[TurnPlace]]]:
-    """The turns that have no copy among these, and those that have some, the original first."""
-    # Copies have the same words or the same id. Most turns share neither with any other.
+    """Separate turns without copies from groups of copies, the original first in each."""
+    # Copies share the text or the id. Most turns share neither.
     words = Counter([place.turn.fingerprint for place in places])
     ids = Counter([place.turn.place >> PLACE_BITS for place in places])
     if len(words) == len(ids) == len(places):
@@ -103,9 +103,9 @@ def together(
 
 
 def _by_age(copies: list[TurnPlace], catalogue: Catalogue) -> list[TurnPlace]:
-    """The original first: it is in the session at the root, or in the oldest file.
+    """Sort copies, the original first: in the root session, or in the oldest file.
 
-    The path decides between files of one time, so that the order is always the same.
+    The path breaks ties, so that the order is stable.
     """
     files = catalogue.files_of(place.turn.mark for place in copies)
 
@@ -122,7 +122,7 @@ def _by_age(copies: list[TurnPlace], catalogue: Catalogue) -> list[TurnPlace]:
 
 
 def _groups(places: Sequence[TurnPlace], turns: Mapping[int, IndexedTurn]) -> list[list[TurnPlace]]:
-    """Copies of one turn together; also those that only a third one shows to be copies."""
+    """Group the copies of each turn, also those linked only through a third one."""
     leaders = list(range(len(places)))
 
     def leader(number: int) -> int:
@@ -130,11 +130,11 @@ def _groups(places: Sequence[TurnPlace], turns: Mapping[int, IndexedTurn]) -> li
             leaders[number] = number = leaders[leaders[number]]
         return number
 
-    known: dict[object, int] = {}
+    owners: dict[object, int] = {}
     places = [place for place in places if place.turn.key in turns]
     for number, place in enumerate(places):
         for sign in _signs(place, turns[place.turn.key]):
-            other = known.setdefault(sign, number)
+            other = owners.setdefault(sign, number)
             if other != number:
                 leaders[leader(number)] = leader(other)
     groups: dict[int, list[TurnPlace]] = defaultdict(list)
@@ -144,11 +144,11 @@ def _groups(places: Sequence[TurnPlace], turns: Mapping[int, IndexedTurn]) -> li
 
 
 def _signs(place: TurnPlace, turn: IndexedTurn) -> Iterable[object]:
-    """Turns that share one of these are copies of each other.
+    """Yield keys; turns that share one are copies of each other.
 
-    They have the same id, and the same words or the same origin: some agents number their turns.
-    Where a fork gave new ids, they have the same words, and either the same time or the same place
-    in one lineage. Turns of one session that say the same are not copies.
+    The id alone is not enough, because some agents only number their turns: the text or the origin
+    must match, too. Where a fork assigned new ids, the text must match, and either the time or the
+    number within one lineage. Repeated prompts in one session are not copies.
     """
     _, (agent, _), (family, *_) = place
     yield agent, turn.id, turn.fingerprint

@@ -1,7 +1,7 @@
-"""The catalogue: which files are in the index, and their turns. Words are in the index beside it.
+"""Catalogue of the search index: the indexed files and their turns, in SQLite.
 
-A file has a mark, drawn anew whenever it is read; the documents of the index carry it. So what an
-interrupted writer left in the index belongs to no file, and is not found.
+Each time a file is read it gets a new random mark, which the documents of the word index carry.
+Documents left by an interrupted writer therefore belong to no file and are not found.
 """
 
 import os
@@ -14,11 +14,11 @@ from prong.model.turn_text import Stamp
 from prong.paths import private_file
 
 ORDINAL_BITS = 20
-"""A document's key is the mark of its file and the number of the turn in it."""
+"""A document key is the mark of its file, shifted by these bits, plus the turn's ordinal."""
 _MARK_BYTES = 5
 MOST_TURNS = (1 << ORDINAL_BITS) - 1
 _AT_ONCE = 500
-"""How many values one statement takes."""
+"""Maximum number of parameters in one statement."""
 
 _SCHEMA = """
 CREATE TABLE files (
@@ -54,7 +54,7 @@ _TABLES = ("files", "turns", "unfinished", "facts")
 
 
 class IndexedFile(NamedTuple):
-    """A file as it was when its words were indexed."""
+    """A file as of when it was indexed."""
 
     mark: int
     agent: str
@@ -66,47 +66,47 @@ class IndexedFile(NamedTuple):
 
 
 class IndexedTurn(NamedTuple):
-    """A turn as it was when its words were indexed."""
+    """A turn as of when it was indexed."""
 
     key: int
     id: str
     number: int | None
-    """None on an abandoned branch."""
+    """None for an abandoned turn."""
     kind: str
     started: str | None
     fingerprint: int
-    """Of its words: a copy in a fork has the same."""
+    """Hash of its text, identical in the copies that forks contain."""
 
     @property
     def mark(self) -> int:
-        """Of its file."""
+        """Mark of its file."""
         return self.key >> ORDINAL_BITS
 
 
 class Heads(NamedTuple):
-    """What a turn began with, to be shown and to be read by the sentence model."""
+    """The beginnings of a turn's prompt and answer, for display and for embedding."""
 
     prompt: str
     answer: str
-    """Of the last answer."""
+    """Beginning of the last answer."""
 
 
 class ShownTurn(NamedTuple):
-    """What a list shows of a turn."""
+    """The parts of a turn that a list of hits shows."""
 
     turn: IndexedTurn
     heads: Heads
     path: str
-    """Of its file."""
+    """Path of its session file."""
 
 
 class TurnRow(NamedTuple):
-    """All that the catalogue keeps of a turn."""
+    """All that the catalogue stores about a turn."""
 
     turn: IndexedTurn
     heads: Heads
     files: str
-    """Those that it touched, one on a line."""
+    """Paths of the touched files, one per line."""
 
 
 def new_mark() -> int:
@@ -114,19 +114,19 @@ def new_mark() -> int:
 
 
 class Catalogue:
-    """One sqlite file. Readers never wait for the writer."""
+    """A catalogue in one SQLite file. Readers never wait for the writer."""
 
     def __init__(self, path: Path) -> None:
-        """Open it, or make it. Raises `sqlite3.Error` when it is damaged."""
+        """Open or create it. Raises `sqlite3.Error` when it is damaged."""
         private_file(path)
         self._names: dict[int, tuple[str, str]] | None = None
-        """The session of every file, when that was asked for more than once."""
+        """Cached session names of all files."""
         self._names_of = (0, 0)
-        """The state of the catalogue that they are of."""
+        """Database state that the cached names belong to."""
         self._connection = sqlite3.connect(path, timeout=5, isolation_level=None)
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
-            # What the disk loses, the next refresh reads again.
+            # Whatever a crash loses, the next refresh reads again.
             self._connection.execute("PRAGMA synchronous = OFF")
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
             if not version:
@@ -162,20 +162,20 @@ class Catalogue:
             self._connection.execute("ROLLBACK")
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete all rows."""
         self.begin()
         for table in _TABLES:
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 -- only the names above
         self.commit()
 
     def check(self) -> None:
-        """Raise `sqlite3.Error` when it is damaged. This reads all of it."""
-        for (told,) in self._connection.execute("PRAGMA quick_check(1)"):
-            if told != "ok":
-                raise sqlite3.DatabaseError(told)
+        """Read the whole database and raise `sqlite3.Error` if it is damaged."""
+        for (message,) in self._connection.execute("PRAGMA quick_check(1)"):
+            if message != "ok":
+                raise sqlite3.DatabaseError(message)
 
     def add(self, file: IndexedFile, turns: Iterable[TurnRow]) -> None:
-        """Note a file and its turns, in the place of what was known of it."""
+        """Insert a file and its turns."""
         self._connection.execute(
             "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -215,19 +215,19 @@ class Catalogue:
         values = (_as_text(title), mark)
         self._connection.execute("UPDATE files SET title = ? WHERE mark = ?", values)
 
-    # -- what the index may have that no file has -----------------------------------------------
+    # -- marks of unfinished writes --------------------------------------------------------------
 
     def announce(self, marks: Iterable[int]) -> None:
-        """Say before the index is written which documents it will get, or lose."""
+        """Record the marks whose documents are about to be added or removed."""
         rows = ((mark,) for mark in marks)
         self._connection.executemany("INSERT OR IGNORE INTO unfinished VALUES (?)", rows)
 
     def unfinished(self) -> list[int]:
-        """The marks that were announced by a writer that did not come to its end."""
+        """List the marks that an interrupted writer announced."""
         return [mark for (mark,) in self._connection.execute("SELECT mark FROM unfinished")]
 
     def finished(self) -> None:
-        """The index has what was announced."""
+        """Clear the announced marks after a successful write."""
         self._connection.execute("DELETE FROM unfinished")
 
     # -- facts -------------------------------------------------------------------------------
@@ -237,13 +237,13 @@ class Catalogue:
         return row[0] if row else None
 
     def note(self, facts: Mapping[str, bytes]) -> None:
-        """Remember facts by their names."""
+        """Store facts by name."""
         self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
     # -- reading -----------------------------------------------------------------------------
 
     def files(self, agent: str | None = None) -> Iterator[IndexedFile]:
-        """Every file, or every file of an agent. What a killed writer was at is not among them."""
+        """List the files of an agent, or all; without those of an interrupted writer."""
         query = """
             SELECT * FROM files
             WHERE agent = coalesce(?, agent) AND mark NOT IN (SELECT mark FROM unfinished)
@@ -252,48 +252,48 @@ class Catalogue:
             yield _file(row)
 
     def files_of(self, marks: Iterable[int]) -> dict[int, IndexedFile]:
-        """Files by their marks."""
+        """Get files by mark."""
         rows = self._chunks("SELECT * FROM files WHERE mark IN", list(set(marks)))
         return {row[0]: _file(row) for row in rows}
 
     def names_of(self, marks: Collection[int]) -> Mapping[int, tuple[str, str]]:
-        """The session that each of these files is of, agent and id; also those of others."""
-        (others,) = self._connection.execute("PRAGMA data_version").fetchone()
-        state = (others, self._connection.total_changes)
+        """Map each mark to agent and session id; may include other marks."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        state = (version, self._connection.total_changes)
         select = "SELECT mark, agent, session FROM files"
         if self._names_of != state:
             self._names, self._names_of = None, state
             rows = self._chunks(f"{select} WHERE mark IN", list(marks))
             return {mark: (agent, _as_name(name)) for mark, agent, name in rows}
         if self._names is None:
-            # Who asks again will ask more often.
+            # Asked twice in the same state: cache all names for further calls.
             rows = self._connection.execute(select)
             self._names = {mark: (agent, _as_name(name)) for mark, agent, name in rows}
         return self._names
 
     def marks_of(self, sessions: Collection[tuple[str, str]]) -> list[int]:
-        """The files of sessions, each named by agent and id."""
+        """List the marks of the files of sessions, each given by agent and id."""
         if len(sessions) > _AT_ONCE:
-            wanted = {(agent, _as_bytes(session)) for agent, session in sessions}
+            names_of_sessions = {(agent, _as_bytes(session)) for agent, session in sessions}
             rows = self._connection.execute("SELECT mark, agent, session FROM files")
-            return [mark for mark, agent, session in rows if (agent, session) in wanted]
+            return [mark for mark, agent, session in rows if (agent, session) in names_of_sessions]
         query = "SELECT mark FROM files WHERE agent = ? AND session = ?"
         names = ((agent, _as_bytes(session)) for agent, session in sessions)
         rows = (self._connection.execute(query, name).fetchall() for name in names)
-        return [mark for found in rows for (mark,) in found]
+        return [mark for matches in rows for (mark,) in matches]
 
     def turns(self, keys: Iterable[int]) -> dict[int, IndexedTurn]:
-        """Turns by their keys; those that are not known are left out."""
+        """Get turns by key, skipping unknown keys."""
         select = "SELECT key, id, number, kind, started, fingerprint FROM turns WHERE key IN"
         return {row[0]: IndexedTurn._make(row) for row in self._chunks(select, list(keys))}
 
     def heads(self, keys: Iterable[int]) -> dict[int, Heads]:
-        """The heads of turns by their keys."""
+        """Get the heads of turns by key."""
         select = "SELECT key, prompt, answer FROM turns WHERE key IN"
         return {row[0]: Heads(*row[1:]) for row in self._chunks(select, list(keys))}
 
     def shown(self, keys: Iterable[int]) -> dict[int, ShownTurn]:
-        """All that a list shows of turns, by their keys; without those that are not known."""
+        """Get what a list shows of turns by key, skipping unknown keys."""
         columns = "key, id, number, kind, started, fingerprint, prompt, answer, path"
         tables = f"turns JOIN files ON mark = key >> {ORDINAL_BITS}"
         select = f"SELECT {columns} FROM {tables} WHERE key IN"  # noqa: S608 -- only the names above
@@ -303,18 +303,18 @@ class Catalogue:
         }
 
     def files_touched(self, keys: Iterable[int]) -> dict[int, list[str]]:
-        """The files that turns touched."""
+        """Get the touched files of turns by key."""
         rows = self._chunks("SELECT key, files FROM turns WHERE key IN", list(keys))
         return {row[0]: row[1].split("\n") for row in rows}
 
     def all_heads(self) -> Iterator[tuple[int, Heads]]:
-        """The heads of every turn by its key, in no order."""
+        """Iterate over the heads of all turns, unordered."""
         rows = self._connection.execute("SELECT key, prompt, answer FROM turns")
         yield from ((key, Heads(prompt, answer)) for key, prompt, answer in rows)
 
     def newest_heads(self) -> Iterator[tuple[int, Heads]]:
-        """The same, the newest files first."""
-        # By file, so that memory does not grow with the index.
+        """Iterate over the heads of all turns, newest files first."""
+        # By file, so that memory use does not grow with the index.
         for (mark,) in self._connection.execute(
             "SELECT mark FROM files ORDER BY mtime_ns DESC"
         ).fetchall():
@@ -326,7 +326,7 @@ class Catalogue:
             yield from ((key, Heads(*heads)) for key, *heads in rows)
 
     def counts(self) -> tuple[int, int]:
-        """How many sessions and how many turns there are."""
+        """Count the sessions and turns."""
         query = """
             SELECT count(*), coalesce(sum(turns), 0)
             FROM (SELECT sum(turns) AS turns FROM files WHERE turns > 0 GROUP BY agent, session)
@@ -336,9 +336,9 @@ class Catalogue:
 
     def _chunks(self, select: str, values: Sequence[int]) -> Iterator[Any]:
         for at in range(0, len(values), _AT_ONCE):
-            some = values[at : at + _AT_ONCE]
-            marks = ",".join("?" * len(some))
-            yield from self._connection.execute(f"{select} ({marks})", some)
+            chunk = values[at : at + _AT_ONCE]
+            placeholders = ",".join("?" * len(chunk))
+            yield from self._connection.execute(f"{select} ({placeholders})", chunk)
 
 
 def _file(row: Any) -> IndexedFile:
@@ -348,7 +348,7 @@ def _file(row: Any) -> IndexedFile:
 
 
 def _as_bytes(name: str) -> bytes:
-    """A name that need not be text: that of a file, for example."""
+    """Encode a name that may contain surrogates, such as a file name."""
     return name.encode("utf-8", "surrogatepass")
 
 
@@ -357,6 +357,6 @@ def _as_name(name: bytes) -> str:
 
 
 def _as_text(text: str | None) -> str:
-    """Half a character is no text for a database."""
+    """Replace None and lone surrogates, which SQLite does not accept as text."""
     text = text or ""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Engines one after another, until one has an answer."""
+"""Search engine chain: tries engines in order until one answers."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,11 +7,11 @@ from prong.model.record import replace
 from prong.model.search import Answer, Attempt, Query
 
 FILTERS = "filters"
-"""The mode of an attempt that found something, of which nothing was wanted."""
+"""Mode of an attempt whose hits were all removed by filters."""
 
 
 class Chain:
-    """Asks the next engine only when the one before could not answer. Keeps the whole story."""
+    """Asks the next engine when the previous one cannot answer, and records all attempts."""
 
     def __init__(self, engines: Sequence[SearchEngine]) -> None:
         self.engines = tuple(engines)
@@ -21,10 +21,10 @@ class Chain:
         query: Query,
         is_enough: Callable[[Answer, str], bool] = lambda _answer, _engine: True,
     ) -> tuple[Answer, str | None]:
-        """The first answer there is, with the attempts of all that were asked, and who gave it.
+        """Return the first answer with the attempts of all engines, and the engine's name or None.
 
-        Nobody gave it when none could answer. `is_enough` is asked about what an engine found, for
-        engines that do not know all filters: when nothing of it is wanted, the next one is asked.
+        `is_enough` checks the hits of engines that do not know all filters: if none passes, the
+        next engine is asked.
         """
         attempts: list[Attempt] = []
         best, name = Answer((), (), ok=False), None
@@ -34,9 +34,9 @@ class Chain:
             if not answer.ok:
                 continue
             best, name = answer, engine.name
-            # Nobody is left to ask behind the last one.
+            # No engine comes after the last one.
             if not answer.found or engine is self.engines[-1] or is_enough(answer, engine.name):
                 break
-            why = "no hit matches the filters"
-            attempts.append(Attempt(engine.name, FILTERS, error=why, hits=0))
+            reason = "no hit matches the filters"
+            attempts.append(Attempt(engine.name, FILTERS, error=reason, hits=0))
         return replace(best, attempts=tuple(attempts)), name

@@ -1,4 +1,4 @@
-"""One tantivy index in a folder: documents that hold words and say by a number what they are."""
+"""tantivy wrapper: an index in a folder whose documents hold words and numeric fields."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -11,13 +11,13 @@ import tantivy
 from tantivy import Document, TextAnalyzer
 
 _TOGETHER = 8 << 20
-"""About so many characters are given to tantivy at a time. Its thread goes to sleep when it has
-nothing to do, and to be woken for each document costs both threads more than the document."""
+"""Batch size in characters. tantivy's thread sleeps while idle, and waking it for each document
+costs both threads more than the document itself."""
 
 
 @contextmanager
 def _as_os_error() -> Generator[None]:
-    """An error of tantivy as what it mostly is: it has one kind for all."""
+    """Convert tantivy's only error type to `OSError`, which it mostly is."""
     try:
         yield
     except ValueError as error:
@@ -25,16 +25,16 @@ def _as_os_error() -> Generator[None]:
 
 
 _MOST_KNOWN = 10_000
-"""Words."""
+"""Maximum number of cached word counts."""
 
 
 class Documents:
-    """An index, open to be asked."""
+    """A tantivy index, open for queries."""
 
     def __init__(
         self, folder: Path, schema: tantivy.Schema, analyzers: Mapping[str, TextAnalyzer]
     ) -> None:
-        """Open it, or make it. Raises `ValueError` when it is damaged or of another kind."""
+        """Open or create it. Raises `ValueError` when it is damaged or has another schema."""
         folder.mkdir(mode=0o700, exist_ok=True)
         self.schema = schema
         self._index = tantivy.Index(schema, path=str(folder))
@@ -48,7 +48,7 @@ class Documents:
         return (folder / "meta.json").exists()
 
     def reload(self) -> None:
-        """See what was committed since."""
+        """Make later commits visible."""
         with _as_os_error():
             self._index.reload()
         self.__dict__.pop("searcher", None)
@@ -62,23 +62,23 @@ class Documents:
         return tantivy.Query.term_query(self.schema, name, word)
 
     def having(self, name: str, word: str) -> int:
-        """How many documents have a word in a field."""
-        known = self._having.get((name, word))
-        if known is None:
+        """Count the documents that have a word in a field."""
+        count = self._having.get((name, word))
+        if count is None:
             if len(self._having) > _MOST_KNOWN:
                 self._having.clear()
-            known = self._having[name, word] = self.searcher.doc_freq(name, word)
-        return known
+            count = self._having[name, word] = self.searcher.doc_freq(name, word)
+        return count
 
     def beginning(self, name: str, start: str, most: int) -> list[tuple[str, int]]:
-        """The most frequent words of a field that begin so, and how many documents have each."""
+        """List the most frequent words of a field with a prefix, and their document counts."""
         with _as_os_error():
             return self.searcher.terms_with_prefix(name, start, limit=most)
 
     def found(
         self, query: tantivy.Query, limit: int, fields: Sequence[str]
     ) -> list[tuple[Any, ...]]:
-        """The best documents: their score, and the number that they have in each of the fields."""
+        """Return the best documents: the score, and the value of each numeric field."""
         if not limit or not self.searcher.num_docs:
             return []
         with _as_os_error():
@@ -88,35 +88,35 @@ class Documents:
         return list(zip([score for score, _ in hits], *numbers, strict=True))
 
     def writer(self, heap: int) -> "DocumentWriter":
-        """Raises `ValueError` while another process writes."""
+        """Open the writer. Raises `ValueError` while another process writes."""
         return DocumentWriter(self._index.writer(heap, 1), self.schema)
 
 
 class DocumentWriter:
-    """Adds and removes documents. That is seen after `commit`. Raises `OSError` when it fails."""
+    """Adds and removes documents, visible after `commit`. Raises `OSError` on failure."""
 
     def __init__(self, writer: tantivy.IndexWriter, schema: tantivy.Schema) -> None:
         self._writer = writer
         self._schema = schema
         self._waiting: deque[Document] = deque()
         self._length = 0
-        """Of what is waiting."""
+        """Total characters of the waiting documents."""
 
     def add(self, fields: Mapping[str, object]) -> None:
-        # Its type names no types of keys and values.
+        # The stub leaves the types of keys and values open.
         make = cast(Callable[[Mapping[str, object], tantivy.Schema], Document], Document.from_dict)  # pyright: ignore[reportUnknownMemberType]
-        given = {name: value for name, value in fields.items() if value != ""}
+        values = {name: value for name, value in fields.items() if value != ""}
         try:
-            document = make(given, self._schema)
+            document = make(values, self._schema)
         except UnicodeEncodeError:
-            document = make({n: _whole(value) for n, value in given.items()}, self._schema)
+            document = make({n: _whole(value) for n, value in values.items()}, self._schema)
         self._waiting.append(document)
-        self._length += sum(len(value) for value in given.values() if isinstance(value, str))
+        self._length += sum(len(value) for value in values.values() if isinstance(value, str))
         if self._length > _TOGETHER:
             self._send()
 
     def _send(self) -> None:
-        """Give tantivy what is waiting, in its order. After an interrupt the rest still waits."""
+        """Send the waiting documents to tantivy in order. An interrupt keeps the rest."""
         self._length = 0
         with _as_os_error():
             while self._waiting:
@@ -124,8 +124,8 @@ class DocumentWriter:
                 self._waiting.popleft()
 
     def remove(self, name: str, number: int) -> None:
-        """All documents that have this number in a field."""
-        # By a query: `delete_documents_by_term` takes the number for a signed one, and finds none.
+        """Remove all documents with this number in a field."""
+        # By query: `delete_documents_by_term` treats the number as signed and finds nothing.
         query = tantivy.Query.term_query(self._schema, name, number)
         self._send()
         with _as_os_error():
@@ -144,16 +144,16 @@ class DocumentWriter:
             self._writer.commit()
 
     def close(self) -> None:
-        """Wait for what goes on in the background. Nothing can be added afterwards."""
+        """Wait for background merges. Nothing can be added afterwards."""
         with _as_os_error():
             self._writer.wait_merging_threads()
 
     def let_go(self) -> None:
-        """Let others write, whoever still holds this one; what was not committed is gone."""
-        # An error that is being handled holds all that was at work when it was raised.
+        """Release the write lock, dropping uncommitted changes, even while referenced."""
+        # An exception being handled keeps its frames, and thus the writer, alive.
         self.__dict__.pop("_writer", None)
 
 
 def _whole(value: object) -> object:
-    """A text without half characters, which tantivy does not take."""
+    """Replace lone surrogates, which tantivy rejects."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

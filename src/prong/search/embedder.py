@@ -1,6 +1,6 @@
-"""The sentence model: texts in, vectors out, such that texts of like meaning have near vectors.
+"""Sentence model: maps texts to vectors, so that similar meanings have near vectors.
 
-It lies in the package (docs/adr/0011). Nothing is downloaded and nothing is sent.
+The model is part of the package (docs/adr/0011). Nothing is downloaded or sent.
 """
 
 import json
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _UNKNOWN = "[UNK]"
 _BEGIN = "[CLS]"
 _END = "[SEP]"
-_LONGEST_WORD = 100  # characters; longer ones are not cut but unknown
-_LEFT_OUT = frozenset(("Cc", "Cf", "Co", "Cs", "Mn"))  # controls, halves of pairs, accents
+_LONGEST_WORD = 100  # characters; longer words become unknown
+_LEFT_OUT = frozenset(("Cc", "Cf", "Co", "Cs", "Mn"))  # controls, surrogates, accents
 _ASCII_MARKS = frozenset("$+<=>^`|~")  # Unicode calls these symbols
 
-# Ideographs are words by themselves. As BERT has it: without kana and hangul.
+# Each ideograph is a word. As in BERT: without kana and hangul.
 _IDEOGRAPHS = (
     range(0x3400, 0x4DC0),
     range(0x4E00, 0xA000),
@@ -42,10 +42,10 @@ _IDEOGRAPHS = (
 
 
 class Pieces:
-    """Turns texts into numbers of pieces."""
+    """WordPiece tokenizer."""
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
-        """The vocabulary in the order of the numbers; a piece inside a word begins with `##`."""
+        """Use a vocabulary in id order; pieces inside a word begin with `##`."""
         self._numbers = {piece: number for number, piece in enumerate(vocabulary)}
         self._unknown = self._numbers[_UNKNOWN]
         self._begin = self._numbers[_BEGIN]
@@ -53,7 +53,7 @@ class Pieces:
         self._letters = _Letters()
 
     def numbers(self, text: str, most: int) -> list[int]:
-        """The pieces of a text, as many as fit between the marks of its begin and its end."""
+        """Tokenize a text, cut to `most` ids including the begin and end markers."""
         words = unicodedata.normalize("NFD", text).translate(self._letters).split()
         pieces = (number for word in words for number in self._of_word(word))
         return [self._begin, *islice(pieces, most - 2), self._end]
@@ -63,23 +63,23 @@ class Pieces:
             return [self._numbers[word]]
         if len(word) > _LONGEST_WORD:
             return [self._unknown]
-        found: list[int] = []
+        numbers: list[int] = []
         at = 0
         while at < len(word):
             begin = "##" if at else ""
             for end in range(len(word), at, -1):
                 number = self._numbers.get(begin + word[at:end])
                 if number is not None:
-                    found.append(number)
+                    numbers.append(number)
                     at = end
                     break
             else:
                 return [self._unknown]
-        return found
+        return numbers
 
 
 class _Letters(dict[int, str]):
-    """What becomes of each character, worked out when it first occurs."""
+    """Replacement of each character, computed when it first occurs."""
 
     def __missing__(self, code: int) -> str:
         self[code] = result = _letter(chr(code))
@@ -94,20 +94,20 @@ def _letter(character: str) -> str:
         return ""
     if category[0] == "P" or character in _ASCII_MARKS:
         return f" {character} "
-    if any(ord(character) in some for some in _IDEOGRAPHS):
+    if any(ord(character) in block for block in _IDEOGRAPHS):
         return f" {character} "
     return character.lower()
 
 
 MODEL_FOLDER = Path(__file__).parent / "model"
 MODEL_ID = "all-MiniLM-L6-v2 7972f48a9e48"
-"""Vectors of another id are of another space. The second word is from the model's SHA-256."""
+"""Vectors of different models are not comparable. The suffix is from the model's SHA-256."""
 DIMENSIONS = 384
 
 _PIECES = 256
-_LONGEST = 8 * 1024  # characters: more than 256 pieces of anything that is written in words
+_LONGEST = 8 * 1024  # characters: more than 256 pieces of any text written in words
 _IDLE_SECONDS = 600
-_ONLY_FATAL = 4  # of the levels of its log
+_ONLY_FATAL = 4  # log severity level
 _IMPORTING = Lock()
 _HINT = "Reinstall prong. Until then, search uses keywords only."
 
@@ -115,7 +115,7 @@ _HINT = "Reinstall prong. Until then, search uses keywords only."
 class _Loaded(Record, frozen=True):
     pieces: Pieces
     session: Any
-    """An `onnxruntime.InferenceSession`; that package says nothing of its types."""
+    """An `onnxruntime.InferenceSession`; the package has no types."""
 
     def vector(self, text: str) -> "NDArray[np.float32]":
         import numpy as np
@@ -124,15 +124,15 @@ class _Loaded(Record, frozen=True):
         ids = np.array([numbers], dtype=np.int64)
         try:
             (vectors,) = self.session.run(["vectors"], {"ids": ids})
-        except Exception as error:  # what a session raises is not documented
+        except Exception as error:  # onnxruntime does not document its exceptions
             raise Corrupt(f"the sentence model does not work: {error}", hint=_HINT) from error
         return vectors[0]
 
 
 class Embedder:
-    """Computes vectors. The model is read at the first call and costs about 100 MB until unloaded.
+    """Computes vectors. The model is loaded on first use and takes about 100 MB.
 
-    Safe to be used by several threads at once.
+    Thread-safe.
     """
 
     def __init__(self, *, threads: int = 1, folder: Path = MODEL_FOLDER) -> None:
@@ -143,9 +143,9 @@ class Embedder:
         self._used = 0.0
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        """One row of length 1 for each text; the beginning of a long text stands for all of it.
+        """Embed each text, cut to its beginning, as a row of length 1.
 
-        Raises `Unavailable` or `Corrupt` when there is no model that works.
+        Raises `Unavailable` or `Corrupt` when there is no working model.
         """
         loaded = self._load()
         import numpy as np
@@ -163,13 +163,13 @@ class Embedder:
         return self._loaded is not None
 
     def unload(self) -> None:
-        """Give the memory back. The next call reads the model again."""
+        """Free the memory. The next call loads the model again."""
         if self._loaded is not None:
             self._loaded = None
             _release_memory()
 
     def unload_if_idle(self, now: float | None = None) -> None:
-        """Unload ten minutes after the last call. For what runs long, to be called now and then."""
+        """Unload ten minutes after the last call. Long-running programs call this regularly."""
         if (time.monotonic() if now is None else now) - self._used >= _IDLE_SECONDS:
             self.unload()
 
@@ -177,7 +177,7 @@ class Embedder:
         if self._threads == 1 or len(texts) < 2:
             yield from map(loaded.vector, texts)
             return
-        # A text per thread is faster than threads inside the model, and than several texts at once.
+        # One text per thread is faster than threads inside the model or batches.
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(self._threads, thread_name_prefix="embedder") as pool:
@@ -218,13 +218,13 @@ def _read(folder: Path) -> _Loaded:
         pieces = Pieces((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
         model = folder / "model.onnx"
         session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # same
+    except Exception as error:  # onnxruntime does not document its exceptions
         raise Corrupt(f"the sentence model cannot be read: {error}", hint=_HINT) from error
     return _Loaded(pieces, session)
 
 
 def _release_memory() -> None:
-    """Give what was freed to the system: the C library of Linux would keep half of it."""
+    """Return freed memory to the system; glibc would keep half of it."""
     import ctypes
 
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -233,16 +233,16 @@ def _release_memory() -> None:
 
 
 def _runtime() -> Any:
-    """The module `onnxruntime`, which neither sends nor says anything."""
-    # One at a time: who came second would keep what is silenced, and put that back.
+    """Import `onnxruntime` with its telemetry and log disabled."""
+    # Locked: a second thread would take the silenced stderr for the real one.
     with _IMPORTING:
         return _imported()
 
 
 @cache
 def _imported() -> Any:
-    # From 1.29 it tells its makers of every process that loads it, and keeps an id of the machine
-    # in the user's folders, unless this is set before. Its own switch comes too late.
+    # From 1.29 it reports every process that loads it, and keeps a machine id in the user's
+    # folders, unless this is set before the import. Its own switch comes too late.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     with _silence():
         import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
@@ -254,14 +254,14 @@ def _imported() -> Any:
 
 @contextmanager
 def _silence() -> Generator[None]:
-    """Nothing goes to standard error meanwhile, whoever writes to it.
+    """Discard everything written to standard error.
 
-    While it is imported, onnxruntime warns of graphics cards that it cannot make out (WSL, virtual
-    machines), below Python and before it can be asked not to.
+    On import, onnxruntime warns of unknown graphics cards (WSL, virtual machines) from native code,
+    before its logging can be configured.
     """
     try:
-        kept = os.dup(2)
-    except OSError:  # closed: there is nothing to silence
+        stderr = os.dup(2)
+    except OSError:  # closed: nothing to silence
         yield
         return
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -269,6 +269,6 @@ def _silence() -> Generator[None]:
         os.dup2(nowhere, 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)
         os.close(nowhere)

@@ -1,4 +1,4 @@
-"""From what an engine found to hits: their session, turn, code and passage."""
+"""Search hits: the session, turn, code and passage of each engine result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Lookup:
-    """Turns what an engine found into hits."""
+    """Converts engine results into hits."""
 
     def __init__(
         self,
@@ -45,35 +45,35 @@ class Lookup:
 
     @cached_property
     def _capture(self) -> Capture | None:
-        """What knows the turns whose code was kept; None where none ever was."""
+        """The snapshot capture; None when no snapshot was ever taken."""
         capture = self._app.capture_in_use()
         if capture is not None:
             capture.take_in()  # once, not for each hit
         return capture
 
     def _kept(self, session: Session, turns: Iterable[Turn]) -> set[str]:
-        """Those of these turns whose code was kept. All that there are may be very many."""
+        """Return the ids of those turns that have a snapshot; a store may have very many."""
         ids = [turn.id for turn in turns]
         return self._capture.among(session.agent, ids) if self._capture else set()
 
     def hits(self, answer: Answer) -> Iterator[Hit]:
-        for found in answer.found:
-            session = self._session(found)
+        for result in answer.found:
+            session = self._session(result)
             if session is None and self._query.agent not in (
                 None,
-                found.agent or self._query.agent,
+                result.agent or self._query.agent,
             ):
-                continue  # It is gone, but whose it was is known.
+                continue  # The session is gone, but the result names its agent.
             if session is not None and self._shelf.standing((session.agent, session.id)) is None:
                 continue
-            if found.score < (self._query.min_score or 0):
+            if result.score < (self._query.min_score or 0):
                 continue
-            hit = self._hit(found, session)
+            hit = self._hit(result, session)
             if self._engine == BuiltIn.name or self._is_wanted(hit):
                 yield hit
 
     def _is_wanted(self, hit: Hit) -> bool:
-        """What the built-in engine looks at itself. A session without a turn has those of all."""
+        """Apply filters that qmd does not know; a session hit passes if any of its turns does."""
         query = self._query
         if query.since is not None and (hit.date is None or hit.date < query.since):
             return False
@@ -101,7 +101,7 @@ class Lookup:
     def _hit(self, found: Found, session: Session | None) -> Hit:
         turn = found.turn or self._numbered(session, found)
         turn = self._with_code(session, turn) if session and turn else turn
-        gone = "the session no longer exists" if found.session_id else "its session is unknown"
+        warning = "the session no longer exists" if found.session_id else "its session is unknown"
         ref = session.ref if session else None
         if ref is None and found.session_id and found.agent:
             ref = SessionRef(found.agent, found.session_id)
@@ -117,42 +117,42 @@ class Lookup:
             date=_date(found, session),
             source=found.source,
             more=found.more,
-            warning=None if session else gone,
+            warning=None if session else warning,
             family=SessionRef(*family_of(session, self._sessions)) if session else None,
         )
 
     def _numbered(self, session: Session | None, found: Found) -> Turn | None:
-        """The turn of that number, if it is still the one: a rewind gives the number to another."""
+        """Find a turn by number, unless a rewind has given the number to another turn."""
         time = _date(found, None)
         if found.turn_number is None or time is None:
             return None
-        # What is told of a time has no microseconds.
-        begun = [
+        # Result times have no microseconds.
+        earlier = [
             turn
             for turn in self._turns(session)
             if turn.started and turn.started < time + timedelta(milliseconds=1)
         ]
-        return begun[-1] if begun and begun[-1].index == found.turn_number else None
+        return earlier[-1] if earlier and earlier[-1].index == found.turn_number else None
 
     def _with_code(self, session: Session, turn: Turn) -> Turn:
-        """The turn as the session has it, when there is code to tell of."""
+        """Return the turn with its snapshot details, if it has a snapshot."""
         if not self._kept(session, [turn]):
             return turn
         try:
-            # A hit does not show what its code lacks.
+            # A hit does not show missing LFS files.
             conversation = self._app.with_code(self._app.conversation(session), lfs=False)
         except (ProngError, OSError):
             return turn
         turns = (*conversation.turns, *conversation.abandoned)
-        return next((one for one in turns if one.id == turn.id), turn)
+        return next((candidate for candidate in turns if candidate.id == turn.id), turn)
 
     def _passage(self, session: Session | None, turn: Turn | None) -> Passage:
-        """What of the turn fits, wherever in it that is; its beginning when nothing does."""
+        """Find the best passage anywhere in the turn, or its beginning if nothing matches."""
         if session is None or turn is None:
             return Passage("")
         if self._query.live:
             return Passage(" ".join(turn.prompt.split()))
-        # Most texts of a turn have none of the words; to see that is faster than to mask them.
+        # Most texts contain none of the words, and checking that is faster than masking them.
         texts = (text for text in self._texts(session, turn) if self._marker.is_in(text))
         try:
             passage = self._marker.passage(map(mask, texts) if self._query.masked else texts)
@@ -171,9 +171,9 @@ def _date(found: Found, session: Session | None) -> datetime | None:
     if found.turn and found.turn.started:
         return found.turn.started
     try:
-        told = datetime.fromisoformat(found.date) if found.date else None
+        date = datetime.fromisoformat(found.date) if found.date else None
     except ValueError:
-        told = None
-    if told is not None:
-        return told if told.tzinfo else told.replace(tzinfo=UTC)
+        date = None
+    if date is not None:
+        return date if date.tzinfo else date.replace(tzinfo=UTC)
     return session.updated if session else None

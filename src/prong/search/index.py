@@ -1,9 +1,9 @@
-"""The built-in index: words (tantivy) and catalogue (sqlite) in one folder, with one writer.
+"""Built-in search index: a tantivy word index and an SQLite catalogue in one folder.
 
-Both may be deleted at any time. The order of writing makes every moment a good one to be killed:
-what will change in the words is announced in the catalogue; the words are committed; then the
-catalogue says what they mean. Words that nobody explains are never found, and are taken out by the
-next writer; a file whose old words are gone has still its old stamp, and is read again.
+There is one writer at a time, and both parts may be deleted at any time. A killed writer does no
+harm: the catalogue first announces which marks will change; then the words are committed; then the
+catalogue describes them. Words without a catalogue entry are never found, and the next writer
+removes them. A file whose words were removed still has its old stamp, so it is read again.
 """
 
 import errno
@@ -40,22 +40,22 @@ _SQLITE_NO_ROOM = {
 
 
 def is_damage(error: Exception) -> bool:
-    """True when an index must be made anew; what others hold, or what the disk lacks, will pass."""
+    """Return True when the index must be rebuilt; a lock or a full disk will pass."""
     if isinstance(error, sqlite3.IntegrityError):
-        return False  # what we wrote was wrong, not what is there
+        return False  # our own write was wrong, not the stored data
     if isinstance(error, sqlite3.Error):
         operational = isinstance(error, sqlite3.OperationalError)
         return "no such" in str(error) if operational else isinstance(error, sqlite3.DatabaseError)
     if isinstance(error, ValueError):
-        # All errors of tantivy are of this kind.
+        # tantivy raises only `ValueError`.
         return not any(sign in str(error).lower() for sign in _PASSING)
     return isinstance(error, FileNotFoundError)
 
 
 def has_no_room(error: BaseException | None) -> bool:
-    """True when nothing can be written where the index is."""
+    """Return True when the error means that the index folder cannot be written to."""
     if isinstance(error, sqlite3.Error):
-        # Without a code it did not come from sqlite itself; the lower bits are the kind.
+        # Errors without a code do not come from SQLite itself; the low byte is the error class.
         return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_NO_ROOM
     if isinstance(error, ValueError):
         return any(sign in str(error).lower() for sign in _PASSING[2:])
@@ -63,7 +63,7 @@ def has_no_room(error: BaseException | None) -> bool:
 
 
 def unavailable(error: Exception) -> Exception:
-    """What to say of an index that cannot be opened; an `OSError` is one."""
+    """Convert an error from opening the index into an `OSError` or `Unavailable`."""
     if isinstance(error, OSError):
         return error
     if has_no_room(error):
@@ -72,31 +72,31 @@ def unavailable(error: Exception) -> Exception:
 
 
 VERSION = 3
-"""Raised when the index of another version would answer otherwise; it is then built anew."""
+"""Increase it when an older index would give different results; the index is then rebuilt."""
 PROMPT_HEAD = 500
 ANSWER_HEAD = 700
-"""How much of a turn the sentence model reads, and a list of hits shows."""
+"""Number of characters of a turn that are embedded and shown in a list of hits."""
 _LONGEST_SESSION = 2_000_000
 _CHECKPOINT = 5.0
-"""Seconds after which a long run makes what it has usable."""
+"""Interval in seconds at which a long run commits its changes."""
 _PATIENCE = 10.0
 _FAILURES = (sqlite3.Error, ValueError, OSError)
 
 
 class SearchIndex:
-    """The index in a folder, open to be asked."""
+    """A search index in a folder."""
 
     def __init__(self, folder: Path, *, output: bool = True) -> None:
-        """Open it; it is made when it is not there, and made anew when it is damaged.
+        """Open the index, creating a missing one and rebuilding a damaged one.
 
-        Without `output`, what tools printed is not in it. Raises `OSError` or `Unavailable` when it
-        can be neither opened nor made.
+        Without `output`, tool output is not indexed. Raises `OSError` or `Unavailable` when it can
+        be neither opened nor created.
         """
         self.output = output
         self._folder = private_dir(folder) / f"v{VERSION}{'' if output else '-said'}"
         try:
             if not self._meta.exists():
-                raise FileNotFoundError  # made below, by one process alone
+                raise FileNotFoundError  # created below, under the lock
             self._open()
         except _FAILURES as error:
             if not is_damage(error):
@@ -105,7 +105,7 @@ class SearchIndex:
 
     @property
     def _meta(self) -> Path:
-        """What tantivy writes last when it makes an index."""
+        """File that tantivy writes last when it creates an index."""
         return self._folder / "words" / "meta.json"
 
     def _open(self) -> None:
@@ -120,7 +120,7 @@ class SearchIndex:
             raise
 
     def start_again(self) -> None:
-        """Open it anew; where that shows that it is damaged, make a new one."""
+        """Reopen the index, and replace it if it is damaged."""
         with self._lock(_PATIENCE) as free:
             try:
                 self._open()
@@ -134,14 +134,14 @@ class SearchIndex:
                 self._open()
 
     def _identity(self) -> int | None:
-        """Of the catalogue that is in the folder now."""
+        """Return the inode of the catalogue file that is in the folder now."""
         try:
             return (self._folder / "catalogue.db").stat().st_ino
         except OSError:
             return None
 
     def reload(self) -> None:
-        """See what others have done: more words, or another index in the place of this one."""
+        """Pick up changes by other processes: new words, or a replaced index."""
         if self._identity() != self._opened:
             self.catalogue.close()
             self.start_again()
@@ -152,23 +152,23 @@ class SearchIndex:
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
+        """Size on disk in bytes."""
         total = 0
         for path in self._folder.rglob("*"):
-            # A writer may be at work.
+            # Another process may be deleting files.
             with suppress(OSError):
                 total += path.stat().st_size
         return total
 
     def clear(self) -> None:
-        """Forget everything, in place: others may have it open."""
+        """Delete all contents in place, because other processes may have the index open."""
         with self.writing(_PATIENCE) as update:
             if update is None:
                 raise Busy("another prong is updating the index", hint="try again in a moment")
             update.clear()
 
     def is_busy(self) -> bool:
-        """True while another process writes."""
+        """Return True while another process writes."""
         with self._lock(0) as free:
             return not free
 
@@ -182,10 +182,10 @@ class SearchIndex:
 
     @contextmanager
     def writing(self, patience: float = 0) -> Generator["Update | None"]:
-        """An update, committed at the end, also of an interrupted one; None while others write."""
+        """Yield an update that is committed on exit, even after an exception; None while locked."""
         self.reload()
         with self._lock(patience) as free:
-            # Others may have written while we waited.
+            # Another process may have written while we waited.
             self.words.reload()
             if not free:
                 yield None
@@ -201,7 +201,7 @@ class SearchIndex:
                     self.words.reload()
 
     def _sweep(self) -> None:
-        """Remove what other versions have left."""
+        """Delete the indexes of other versions."""
         for other in self._folder.parent.glob("v[0-9]*"):
             if other.is_dir() and other.name.removesuffix("-said") != f"v{VERSION}":
                 import shutil
@@ -210,15 +210,15 @@ class SearchIndex:
 
     def _make_private(self) -> None:
         for path in (self._folder / "words").rglob("*"):
-            # A file may go while segments are merged.
+            # tantivy deletes files while it merges segments.
             with suppress(OSError):
                 path.chmod(0o700 if path.is_dir() else 0o600)
 
 
 class Update:
-    """Changes to the index. Only `commit` makes them seen; it is called now and then by itself.
+    """Pending changes to the index, visible after `commit`; `add` commits now and then.
 
-    One that failed while it committed does nothing more; the next update heals what it left.
+    After a failed commit an update does nothing more; the next one repairs what it left.
     """
 
     def __init__(self, index: SearchIndex) -> None:
@@ -227,7 +227,7 @@ class Update:
         self._catalogue = index.catalogue
         self._open_writer: LexicalWriter | None = None
         self.wrote = False
-        """Something in the words was changed, or may have been."""
+        """True once the word index has, or may have, changed."""
         self._added: list[tuple[IndexedFile, list[TurnRow]]] = []
         self._removed: list[int] = []
         self._titles: dict[int, str] = {}
@@ -235,29 +235,29 @@ class Update:
         self._next_commit = time.monotonic() + _CHECKPOINT
         self._failed = False
         self.turns = 0
-        """How many were added."""
+        """Number of turns added."""
 
     @property
     def _writer(self) -> LexicalWriter:
-        """Opened when there is something to write: that starts threads."""
+        """The word index writer, opened on first use because it starts threads."""
         if self._open_writer is None:
             self.wrote = True
             self._open_writer = self._index.words.writer()
             for mark in self._catalogue.unfinished():
-                # The catalogue hides such files, so they are read anew, and get other marks.
+                # The catalogue hides these files, so they are read again under new marks.
                 self._open_writer.remove(mark)
                 self._removed.append(mark)
         return self._open_writer
 
     def add(self, agent: str, texts: FileTexts, old: IndexedFile | None) -> IndexedFile:
-        """Index the words of a file, in the place of what the index had of it."""
+        """Index a file, replacing its previous entry."""
         mark = new_mark()
         if old is not None:
             self.remove(old.mark)
         try:
             turns = self._add_words(mark, texts.turns)
         except BaseException:
-            # The rest of the update will be committed.
+            # The other changes of this update will still be committed.
             self._writer.remove(mark)
             raise
         file = IndexedFile(mark, agent, texts.path, texts.stamp, texts.session_id, "", len(turns))
@@ -270,7 +270,7 @@ class Update:
     def _add_words(self, mark: int, texts: Iterable[TurnText]) -> list[TurnRow]:
         writer = self._writer
         turns: list[TurnRow] = []
-        said: list[str] = []
+        session_texts: list[str] = []
         names: list[str] = []
         length = 0
         for ordinal, turn in enumerate(texts):
@@ -281,15 +281,15 @@ class Update:
             writer.add_turn(mark, words)
             turns.append(_indexed(turn, key, words.fingerprint))
             if length < _LONGEST_SESSION:
-                said += (words.prompt, words.result)
+                session_texts += (words.prompt, words.result)
                 names += words.names
                 length += len(words.prompt) + len(words.result)
         if turns:
-            writer.add_session(mark, "\n".join(said), names)
+            writer.add_session(mark, "\n".join(session_texts), names)
         return turns
 
     def remove(self, mark: int) -> None:
-        """Take a file out."""
+        """Remove a file."""
         self._writer.remove(mark)
         self._removed.append(mark)
 
@@ -301,23 +301,23 @@ class Update:
         self._titles[mark] = title
 
     def clear(self) -> None:
-        """Take everything out."""
+        """Remove all files."""
         self._catalogue.clear()
         self._writer.clear()
         self._writer.commit()
 
     def note(self, name: str, value: bytes) -> None:
-        """Remember a fact once all that was changed so far is in the index: with a commit."""
+        """Store a fact together with the next commit."""
         self._facts[name] = value
 
     def commit(self) -> None:
-        """Make all changes seen."""
+        """Make all pending changes visible."""
         try:
             if self._added or self._removed or self._titles:
                 self._commit(self._writer)
             else:
                 self._catalogue.note(self._facts)
-            # Here, so that what was committed is never committed again, whatever interrupts us.
+            # Inside the `try`: an interrupt must not lead to committing the same changes twice.
             self._added, self._removed, self._titles, self._facts = [], [], {}, {}
         except BaseException:
             self._failed = True
@@ -333,7 +333,7 @@ class Update:
         writer.commit()
         catalogue.begin()
         catalogue.remove(self._removed)
-        # In the order of their keys, which are random: so pages are filled one after the other.
+        # Sorted by key: marks are random, and inserting in order fills pages one by one.
         for file, turns in sorted(self._added, key=lambda one: one[0].mark):
             catalogue.add(file, turns)
         for mark, title in self._titles.items():
@@ -355,7 +355,7 @@ class Update:
 
 
 class FileSink:
-    """Takes the words of an agent's files into an update, as long as there is time."""
+    """Adds the texts of an agent's files to an update while there is time."""
 
     def __init__(
         self,
@@ -375,8 +375,8 @@ class FileSink:
         self._took = took
 
     def wants(self, path: str, stamp: Stamp) -> bool:
-        known = self._known.get(path)
-        return (known is None or known.stamp != stamp) and self._in_time(stamp)
+        indexed = self._known.get(path)
+        return (indexed is None or indexed.stamp != stamp) and self._in_time(stamp)
 
     def take(self, texts: FileTexts) -> None:
         old = self.taken.get(texts.path) or self._known.get(texts.path)
@@ -393,7 +393,7 @@ def _indexed(turn: TurnText, key: int, fingerprint: int) -> TurnRow:
 
 
 def outdated(known: Mapping[str, IndexedFile], stamps: Mapping[str, Stamp]) -> Sequence[str]:
-    """The files that the index does not have as they are now, the newest first."""
+    """List files that are missing from the index or changed, newest first."""
     paths = (
         path for path, stamp in stamps.items() if path not in known or known[path].stamp != stamp
     )

@@ -1,4 +1,4 @@
-"""Bringing the search index up to date: what a scan reads anyway goes in at once."""
+"""Index updates: indexes the texts that a session scan reads, then the rest."""
 
 import os
 import time
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 
 _RESULT_END = 2_000
-"""How many characters of a tool result are kept at each of its ends."""
+"""Characters of a tool result that are indexed from each end."""
 
 
 def plain_texts(store: AgentStore, session: Session, *, output: bool = True) -> FileTexts:
-    """All turns of a session, from its messages."""
+    """Read all turns of a session from its messages."""
     stamp = Stamp.of(session.path.stat())
     return FileTexts(session.file, stamp, session.id, _turns(store, session, output=output))
 
 
 def _turns(store: AgentStore, session: Session, *, output: bool) -> Iterator[TurnText]:
-    found = store.conversation(session)
-    turns = {turn.index: turn for turn in found.turns}
+    conversation = store.conversation(session)
+    turns = {turn.index: turn for turn in conversation.turns}
     for number, messages in groupby(store.messages(session), key=lambda message: message.turn):
         if turn := turns.pop(number, None):
             yield _text(turn, list(messages), output=output)
     for turn in turns.values():
         yield _text(turn, [], output=output)
-    for turn in found.abandoned:
+    for turn in conversation.abandoned:
         yield _text(turn, list(store.messages(session, turn=turn.id)), output=output)
 
 
 def _text(turn: Turn, messages: Sequence[Message], *, output: bool) -> TurnText:
-    said = [m.text for m in messages if m.role == "assistant" and m.tool is None and m.text]
+    answers = [m.text for m in messages if m.role == "assistant" and m.tool is None and m.text]
     results = [m.tool.output for m in messages if m.tool and m.tool.output] if output else []
     return TurnText(
         id=turn.id,
@@ -54,8 +54,8 @@ def _text(turn: Turn, messages: Sequence[Message], *, output: bool) -> TurnText:
         kind=turn.kind.value,
         started=turn.started.isoformat() if turn.started else None,
         prompt="\n".join((turn.prompt, *turn.queued)),
-        answer="\n".join(said),
-        last_answer=said[-1] if said else "",
+        answer="\n".join(answers),
+        last_answer=answers[-1] if answers else "",
         files=turn.files,
         commands=tuple(command.command for command in turn.commands),
         output="\n".join(map(_ends, results)),
@@ -74,26 +74,26 @@ _WRITTEN = "written"
 _BEHIND = "behind"
 _PARTIAL = "partial"
 _RATE = 20_000_000
-"""About so many bytes of session files are read and indexed in a second."""
+"""Estimated indexing speed in bytes of session files per second."""
 _MOMENT = 0.05
-"""Somebody may just be asking whether anybody writes."""
+"""Lock wait in seconds: another process may hold it only to check whether it is free."""
 
 
 class _Work(Record):
-    """What a refresh has done so far."""
+    """Deadline and progress of a refresh."""
 
     deadline: float | None
     on_progress: OnProgress
     done: IndexProgress = field(default_factory=lambda: IndexProgress("sessions", 0, 0))
 
     def in_time(self, stamp: Stamp) -> bool:
-        """True when a file can be indexed before the deadline."""
+        """Return True when a file can be indexed before the deadline."""
         return self.deadline is None or time.monotonic() + stamp.size / _RATE < self.deadline
 
     def expect(self, stamps: Mapping[str, Stamp]) -> None:
-        more = sum(stamp.size for stamp in stamps.values())
+        size = sum(stamp.size for stamp in stamps.values())
         self.done = self.done._replace(
-            total=self.done.total + len(stamps), bytes_total=self.done.bytes_total + more
+            total=self.done.total + len(stamps), bytes_total=self.done.bytes_total + size
         )
 
     def took(self, texts: FileTexts) -> None:
@@ -103,25 +103,25 @@ class _Work(Record):
 
 
 class Refreshed(NamedTuple):
-    """What came of a refresh."""
+    """Result of a refresh."""
 
     listing: Listing
-    """The sessions that there are."""
+    """All sessions."""
     busy: bool
-    """Another process was writing, so nothing was indexed."""
+    """True when another process was writing, so nothing was indexed."""
 
 
 class _Seen(NamedTuple):
-    """Sessions that were listed for somebody who types, and when."""
+    """A session listing that is reused while the user types."""
 
     at: float
     written: bytes | None
-    """When something was indexed last, as it was known then."""
+    """Time of the last index write when the sessions were listed."""
     listing: Listing
 
 
 class Indexing:
-    """Keeps an index in step with the sessions of the agents."""
+    """Updates an index from the sessions of the agents."""
 
     def __init__(
         self,
@@ -135,12 +135,12 @@ class Indexing:
         self._seen: _Seen | None = None
 
     def of(self, index: SearchIndex) -> "Indexing":
-        """The same for another index."""
+        """Create an updater for another index."""
         return Indexing(index, self._stores, self._cache)
 
     @property
     def is_new(self) -> bool:
-        """True when it was never brought up to date."""
+        """True until the first complete refresh."""
         return self._index.catalogue.fact(_REFRESHED) is None
 
     @no_collections()
@@ -151,9 +151,9 @@ class Indexing:
         patience: float = _MOMENT,
         on_progress: OnProgress = lambda _: None,
     ) -> Refreshed:
-        """Scan, and index what changed, for about so long.
+        """Scan the sessions and index changes for at most `seconds`.
 
-        Another process that writes is waited for with patience.
+        Waits up to `patience` seconds for another process that writes.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
         work = _Work(deadline, on_progress)
@@ -179,9 +179,9 @@ class Indexing:
         return Refreshed(listing, busy=False)
 
     def seen(self, seconds: float) -> Refreshed:
-        """The sessions as they were at most so long ago; nothing is indexed.
+        """Return a session listing of at most this age, without indexing.
 
-        Where somebody else has indexed something since, they are looked for anew.
+        Sessions are listed again after any process has updated the index.
         """
         self._index.reload()
         now, written = time.monotonic(), self._index.catalogue.fact(_WRITTEN)
@@ -192,7 +192,7 @@ class Indexing:
         return Refreshed(seen.listing, busy=False)
 
     def state(self) -> IndexState:
-        """What the index covers, as of its last refresh."""
+        """Describe the coverage as of the last refresh."""
         catalogue = self._index.catalogue
         sessions, turns = catalogue.counts()
         refreshed = catalogue.fact(_REFRESHED)
@@ -206,7 +206,7 @@ class Indexing:
 
 
 class _AgentRun:
-    """One refresh of the sessions of one agent."""
+    """A refresh of one agent's sessions."""
 
     def __init__(
         self, agent: str, store: AgentStore, update: Update, index: SearchIndex, work: _Work
@@ -226,25 +226,25 @@ class _AgentRun:
         return self._scan is not None and self._scan.complete
 
     def scan(self, cache: ScanCache) -> Scan:
-        """The scan of the store, with the words of what it reads."""
+        """Scan the store, indexing texts as they are read."""
         if isinstance(self._store, HasTexts):
             self._scan = self._store.scan_texts(cache, self)
         else:
             self._scan = self._store.scan(cache)
         return self._scan
 
-    # -- a sink, which asks for what is known only when a scan found something new ----------------
+    # -- text sink for the scan; loads the catalogue only when something is new ------------------
 
     @property
     def output(self) -> bool:
         return self._update.output
 
     def expect(self, files: Mapping[str, Stamp]) -> None:
-        known = self._files
+        indexed = self._files
         new = {
             path: stamp
             for path, stamp in files.items()
-            if path not in known or known[path].stamp != stamp
+            if path not in indexed or indexed[path].stamp != stamp
         }
         self._work.expect(new)
 
@@ -275,32 +275,32 @@ class _AgentRun:
     # -- after the scan ------------------------------------------------------------------------
 
     def finish(self, cache: ScanCache) -> int:
-        """Index what the scan did not read; how many files are left for another time."""
+        """Index what the scan did not read, and return how many files are left over."""
         scan = self._scan
         if scan is None:
-            # A plug-in failed: what is known of its sessions stays.
+            # A plug-in failed: keep its indexed sessions.
             return 0
         catalogue, seal = self._index.catalogue, f"seal {self._agent}"
         taken = self._sink is not None and self._sink.taken
-        done = not taken and not catalogue.unfinished()
-        if scan.seal and catalogue.fact(seal) == scan.seal and done:
+        is_settled = not taken and not catalogue.unfinished()
+        if scan.seal and catalogue.fact(seal) == scan.seal and is_settled:
             return 0
         stamps = self._stamps(scan, cache)
-        left = self._catch_up(scan, stamps)
+        remaining = self._catch_up(scan, stamps)
         if scan.complete:
             self._take_out(stamps)
         self._give_titles(scan)
-        if not left and scan.seal:
+        if not remaining and scan.seal:
             self._update.note(seal, scan.seal)
-        return left
+        return remaining
 
     def _stamps(self, scan: Scan, cache: ScanCache) -> dict[str, Stamp]:
-        """Every file that there is, as the scan saw it."""
-        known = {**cache.known(self._agent), **scan.changed}
-        # The cache may know other roots, too.
+        """Get the stamps of all files as of the scan."""
+        cached = {**cache.known(self._agent), **scan.changed}
+        # The cache may contain other roots, too.
         stamps = {
             path: Stamp(file.size, file.mtime_ns, file.inode)
-            for path, file in known.items()
+            for path, file in cached.items()
             if path not in scan.gone and self._root_of(path) is not None
         }
         for session in scan.sessions:
@@ -312,29 +312,29 @@ class _AgentRun:
         return stamps
 
     def _catch_up(self, scan: Scan, stamps: Mapping[str, Stamp]) -> int:
-        now = {**self._files, **(self._sink.taken if self._sink else {})}
-        paths = outdated(now, stamps)
+        indexed = {**self._files, **(self._sink.taken if self._sink else {})}
+        paths = outdated(indexed, stamps)
         if not paths:
             return 0
         sessions = {session.file: session for session in scan.sessions}
         self._work.expect({path: stamps[path] for path in paths if not self._sink})
-        left = 0
+        remaining = 0
         for path in paths:
             if not self._work.in_time(stamps[path]):
-                left += 1
+                remaining += 1
                 continue
             try:
                 texts = self._read(path, sessions.get(path))
             except Exception as error:
                 if self._agent in BUILT_IN and not isinstance(error, ProngError | OSError):
                     raise
-                # It is looked at again the next time; a plug-in must not hide the other agents.
+                # The next refresh retries it; a plug-in must not hide the other agents.
                 debug(__name__, "the words of %s are not indexed: %s", path, error)
-                left += 1
+                remaining += 1
                 continue
             if texts is not None:
                 self._taker.take(texts._replace(stamp=stamps[path]))
-        return left
+        return remaining
 
     def _read(self, path: str, session: Session | None) -> FileTexts | None:
         if isinstance(self._store, HasTexts):
@@ -345,16 +345,16 @@ class _AgentRun:
         return texts._replace(turns=list(texts.turns))
 
     def _root_of(self, path: str) -> str | None:
-        """The root that a file is below."""
+        """Find the root that contains a file."""
         roots = (f"{root}{os.sep}" for root in self._store.roots)
         return next((root for root in roots if path.startswith(root)), None)
 
     def _take_out(self, stamps: Mapping[str, Stamp]) -> None:
-        seen = {self._root_of(path) for path in stamps}
+        present_roots = {self._root_of(path) for path in stamps}
         for path, file in self._files.items():
             root = self._root_of(path)
-            # A root in which there is nothing may be a disk that is away.
-            if path not in stamps and (root is None or root in seen):
+            # An empty root may be an unmounted disk.
+            if path not in stamps and (root is None or root in present_roots):
                 self._update.remove(file.mark)
 
     def _give_titles(self, scan: Scan) -> None:

@@ -1,7 +1,7 @@
-"""What the last search in this terminal found: `%1` is its first hit.
+"""Hits of the last search in this terminal: `%1` is its first hit.
 
-Each terminal has a file of its own, so that a search in one does not change what `%1` means in
-another. The files may be deleted at any time.
+Each terminal has its own file, so that a search in one does not change what `%1` means in another.
+The files may be deleted at any time.
 """
 
 import json
@@ -26,19 +26,19 @@ _PANES = (
     ("KITTY_WINDOW_ID", "KITTY_PID"),
     ("TERM_SESSION_ID",),
 )
-"""Variables that name a pane: the innermost program first, with what tells two of it apart."""
+"""Environment variables that identify a pane, innermost program first."""
 _KEPT_SECONDS = 30 * 24 * 3600
 _LONGEST_NUMBER = 9
 _HINT = 'prong find "what it was about"'
 
 
 class HitPlace(NamedTuple):
-    """A session, and the turn if the hit has one."""
+    """The session of a hit, and its turn if it has one."""
 
     agent: str
     session: str
     turn: str | None
-    """What to type behind the `@`."""
+    """The text after the `@`."""
 
     def __str__(self) -> str:
         name = f"{self.agent}:{self.session}"
@@ -49,15 +49,15 @@ class LastSearch:
     """The hits of the last search, in order."""
 
     def __init__(self, folder: Path, terminal: str | None = None) -> None:
-        """`terminal` is the one that this process is in, unless another one is named."""
+        """Use the terminal of this process unless another one is given."""
         self._folder = folder
         self._terminal = terminal
 
     def keep(self, hits: Iterable[Hit]) -> bool:
-        """Remember them; False when that is not possible: then no hit has a number."""
+        """Save the hits; on failure return False, and no hit has a number."""
         places = [place_of(hit) for hit in hits]
         path = self._path()
-        # No name that a process with the same number may have left behind.
+        # Random, because a crashed process with the same id may have left a file.
         part = path.with_suffix(f".{os.urandom(8).hex()}")
         try:
             private_dir(self._folder)
@@ -73,7 +73,7 @@ class LastSearch:
         return True
 
     def hit(self, number: int) -> HitPlace:
-        """Where hit N is. Raises `NotFound` when there is no such hit."""
+        """Return the session and turn of hit N. Raises `NotFound` without such a hit."""
         places = self._read()
         if places is None:
             raise NotFound(f"%{number}: no search was made in this terminal yet", hint=_HINT)
@@ -83,12 +83,12 @@ class LastSearch:
             count = "one hit" if len(places) == 1 else f"{len(places)} hits"
             last = f"%1 to %{len(places)}" if len(places) > 1 else "%1"
             raise NotFound(f"%{number}: the last search had {count}", hint=last)
-        place = places[number - 1]
-        if place is None:
+        hit_place = places[number - 1]
+        if hit_place is None:
             raise NotFound(
                 f"%{number}: the session of this hit no longer exists", hint="prong list --all"
             )
-        return place
+        return hit_place
 
     def _path(self) -> Path:
         terminal = self._terminal or terminal_name(os.environ)
@@ -97,26 +97,26 @@ class LastSearch:
 
     def _read(self) -> list[HitPlace | None] | None:
         try:
-            known: Any = json.loads(read_regular(self._path()))
-            return [_kept(hit) for hit in known["hits"]]
+            saved: Any = json.loads(read_regular(self._path()))
+            return [_kept(hit) for hit in saved["hits"]]
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def _sweep(self) -> None:
-        """Forget the searches of terminals that are long closed."""
+        """Delete old files, mostly of closed terminals."""
         oldest = time.time() - _KEPT_SECONDS
         for path in self._folder.iterdir():
-            with suppress(OSError):  # somebody else does the same
+            with suppress(OSError):  # another process may delete the same file
                 if path.stat().st_mtime < oldest:
                     path.unlink()
 
 
 def terminal_name(environment: Mapping[str, str]) -> str:
-    """What tells this terminal from others.
+    """Return a string that identifies this terminal.
 
-    A pane has a name, which also the programs in it know that have no terminal of their own, such
-    as a command that an agent runs. Elsewhere it is the session of processes: that of the shell,
-    or of whatever started this process where there is no terminal.
+    A pane has an id in the environment, which also reaches programs without a terminal of their
+    own, such as commands that an agent runs. Elsewhere it is the process session: that of the
+    shell, or of whatever started this process without a terminal.
     """
     for names in _PANES:
         if environment.get(names[0]):
@@ -126,9 +126,9 @@ def terminal_name(environment: Mapping[str, str]) -> str:
 
 
 def _begun(process: int) -> str:
-    """When a process was started, where the system tells: numbers of processes are used again.
+    """Return the start time of a process on Linux, because process ids are reused.
 
-    Every `prong find` asks this. psutil would take 10 ms to load.
+    Every `prong find` needs this, and psutil would take 10 ms to load.
     """
     try:
         stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
@@ -138,13 +138,13 @@ def _begun(process: int) -> str:
 
 
 def place_of(hit: Hit) -> HitPlace | None:
-    """Where a hit is; None when its session is gone."""
+    """Return the session and turn of a hit; None when its session is gone."""
     if hit.ref is None or hit.session is None:
         return None
     turn = hit.turn
     if turn is None:
         return HitPlace(hit.ref.agent, hit.ref.id, None)
-    # An id stays what it is when the session is rewound; one of few digits would be a number.
+    # An id survives a rewind, but a short one of digits would be taken for a number.
     is_number = turn.id.isdecimal() and len(turn.id) <= _LONGEST_NUMBER
     name = str(turn.index) if is_number and turn.index else turn.id
     return HitPlace(hit.ref.agent, hit.ref.id, name)
@@ -160,11 +160,11 @@ def _kept(value: Any) -> HitPlace | None:
 
 
 def _forget(path: Path) -> None:
-    """The search before must not be taken for this one. A file without content is as none."""
+    """Delete the previous hits, or truncate the file so that they cannot be used."""
     try:
         path.unlink(missing_ok=True)
     except OSError:
-        with suppress(OSError):  # in a folder that cannot be written to, the file may still be
+        with suppress(OSError):  # the folder may be read-only while the file is not
             os.truncate(path, 0)
 
 

@@ -1,9 +1,9 @@
-"""The index of words: tantivy, with a document for each turn, each session and each title.
+"""Word index: tantivy, with a document for each turn, session and title.
 
-Sessions have an index of their own: BM25 asks how long a document is beside the others, and how
-many have a word, and for that turns are not sessions. Turns and titles share no field, so a query
-for one never meets the other. Documents hold no text, only a key and, of a turn, the two numbers
-that show copies of it; what a key means is in the catalogue.
+Sessions have their own index, because BM25 weighs a document's length and a word's frequency
+against other documents, and turns are not comparable to sessions. Turns and titles share no field,
+so a query for one never matches the other. Documents store no text, only a key and, for turns, the
+two numbers that reveal copies; the catalogue maps keys to content.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from prong.search.analyzers import analyzers, names_in, spelled
 from prong.search.candidates import FoundTurn
 from prong.search.documents import Documents, DocumentWriter
 
-# By an alias, so that it counts as a part of this module.
+# The aliases re-export these names.
 # ruff: noqa: PLC0414
 from prong.search.query_terms import QueryTerms as QueryTerms
 from prong.search.query_terms import beginning_in
@@ -34,54 +34,53 @@ TURN_FIELDS: Mapping[str, float] = {
     "aside": 0.3,
     "output": 0.1,
 }
-"""What counts how much in a turn."""
+"""Boosts of the fields of a turn."""
 SESSION_FIELDS: Mapping[str, float] = {"all": 1.0, "names": 0.3}
-"""The same in a session."""
+"""Boosts of the fields of a session."""
 TYPED = 4.0
-"""What it counts in a turn that a command has the whole query, as the one that made a commit has
-its subject."""
+"""Boost of a turn with the whole query in a command, such as the commit whose subject it is."""
 _FEWEST_TYPED = 3
-"""Words; fewer stand in many commands."""
+"""Minimum words of such a query; shorter ones are in many commands."""
 _HEAP = 96 << 20
 _SESSION_HEAP = 32 << 20
 _COVERED = 200
-"""For how many turns it is told how much of a query they have."""
+"""Number of turns whose coverage of the query is computed."""
 _MOST_POSTINGS = 10_000
-"""How many places of words are looked at for that."""
+"""Maximum number of postings read for the coverage."""
 _MOST_PRINTED = 10_000
-"""The same in what tools printed, to find turns."""
+"""Maximum number of postings in tool output read to find turns."""
 
 
 _COMPLETED = (("prompt", "answer"), ("names", "files"))
-"""Where the words are from that an unfinished one may become: prose, and what is not stemmed."""
+"""Fields that complete an unfinished word: stemmed ones, and unstemmed ones."""
 _MOST_COMPLETED = 12
 
 
 class Scope(NamedTuple):
-    """Where to look. None is everywhere."""
+    """Filters of a search; None means no filter."""
 
     marks: Sequence[int] | None = None
     since: int | None = None
     """Milliseconds since 1970."""
     files: tuple[str, ...] = ()
-    """Words that the names of touched files must have."""
+    """Words that the paths of touched files must contain."""
     ids: Sequence[int] | None = None
-    """The numbers of turns' ids."""
+    """The `number_of` each turn id."""
     without: tuple[int, ...] = ()
-    """Marks of files that are left out."""
+    """Marks of excluded files."""
 
 
 class TurnWords(NamedTuple):
-    """What the index gets of a turn."""
+    """The indexed fields of a turn."""
 
     key: int
     id: int
     """The `number_of` its id."""
     time: int
     fingerprint: int
-    """Of its words: a copy in a fork has the same."""
+    """Hash of its text, identical in the copies that forks contain."""
     place: int
-    """The `place_of` it."""
+    """Its packed `place_of`."""
     # The texts are `spelled`.
     prompt: str
     answer: str
@@ -92,50 +91,50 @@ class TurnWords(NamedTuple):
     names: Sequence[str]
     """Its `names_in`."""
     result: str = ""
-    """What came of it, for its session."""
+    """Its result, for the session's document."""
 
 
 _FOUND = FoundTurn._fields[1:]
 
 
 class Coverage(NamedTuple):
-    """How much of a query turns have, in [0, 1]."""
+    """How much of the query each turn contains, in [0, 1]."""
 
     shares: Mapping[int, float]
-    """Of the turns that have most."""
+    """Coverage of the best turns by key."""
     rest: float
-    """Of all others, at most."""
+    """Upper bound for all other turns."""
 
     def of(self, key: int) -> float:
         return self.shares.get(key, self.rest)
 
 
 class Lexical:
-    """The index in a folder."""
+    """A word index in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Open it, or make it. Raises `ValueError` when it is damaged or of another kind."""
+        """Open or create it. Raises `ValueError` when it is damaged or has another schema."""
         sessions = folder / "sessions"
         if Documents.are_in(folder) and not Documents.are_in(sessions):
             raise ValueError("the words of the sessions are gone")
         folder.mkdir(mode=0o700, exist_ok=True)
-        # The turns last: where they are, all is.
+        # Turns last: if their index exists, the index is complete.
         self._sessions = Documents(sessions, _session_schema(), analyzers())
         self._turns = Documents(folder, _turn_schema(), analyzers())
 
     def reload(self) -> None:
-        """See what was committed since."""
+        """Make later commits visible."""
         self._sessions.reload()
         self._turns.reload()
 
     def writer(self) -> "LexicalWriter":
-        """Raises `ValueError` while another process writes."""
+        """Open the writer. Raises `ValueError` while another process writes."""
         return LexicalWriter(self._turns.writer(_HEAP), self._sessions.writer(_SESSION_HEAP))
 
-    # -- asking ------------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------
 
     def completed(self, words: QueryTerms, text: str) -> QueryTerms:
-        """The words, and those that the last one of the text may become, the most frequent ones."""
+        """Add the most frequent completions of the text's last word."""
         start = beginning_in(text)
         if start is None:
             return words
@@ -152,14 +151,15 @@ class Lexical:
         return [word for word, _ in counts.most_common(_MOST_COMPLETED)]
 
     def turns(self, words: QueryTerms, scope: Scope, limit: int) -> list[FoundTurn]:
-        """The turns that have some of the words, the best first."""
-        found = self._search(self._terms(words), scope, limit, _FOUND)
-        return list(map(FoundTurn._make, found))
+        """Find turns that contain any of the words, best first."""
+        hits = self._search(self._terms(words), scope, limit, _FOUND)
+        return list(map(FoundTurn._make, hits))
 
     def _terms(self, words: QueryTerms) -> list[tantivy.Query]:
-        """Any of the words in any field of a turn.
+        """Build the queries for any of the words in any field of a turn.
 
-        What tools printed counts least and has most words: there only the rare ones are looked for.
+        Tool output counts least and has most words, so only the query's rarest words are searched
+        in it.
         """
         terms = _terms(self._turns, TURN_FIELDS, words, without="output")
         boost = TURN_FIELDS.get("output", 0.0)
@@ -174,9 +174,9 @@ class Lexical:
         return terms
 
     def typed(self, words: QueryTerms, scope: Scope, limit: int) -> list[FoundTurn]:
-        """The turns that have the whole query in a command, which counts besides its words.
+        """Find turns with the whole query in a command, which raises their score.
 
-        They are asked for alone: a query of nothing but words takes a quarter less time.
+        This is a separate query, because a query of plain words takes a quarter less time.
         """
         if len(words.sentence) < _FEWEST_TYPED or not TYPED:
             return []
@@ -184,53 +184,53 @@ class Lexical:
         typed = tantivy.Query.phrase_query(self._turns.schema, "commands", sentence)
         if not self._search([typed], scope, 1):
             return []
-        both = [(Occur.Must, _boosted(typed, TYPED)), (Occur.Should, _any(self._terms(words)))]
-        found = self._search([tantivy.Query.boolean_query(both)], scope, limit, _FOUND)
-        return list(map(FoundTurn._make, found))
+        clauses = [(Occur.Must, _boosted(typed, TYPED)), (Occur.Should, _any(self._terms(words)))]
+        hits = self._search([tantivy.Query.boolean_query(clauses)], scope, limit, _FOUND)
+        return list(map(FoundTurn._make, hits))
 
     def sessions(self, words: QueryTerms, scope: Scope, limit: int) -> dict[int, float]:
-        """The marks of session files that have some of the words, and how well they fit."""
-        wanted = _terms(self._sessions, SESSION_FIELDS, words)
-        found = _found(self._sessions, wanted, Scope(scope.marks), limit, ("mark",))
-        return {mark: score for score, mark in found}
+        """Score session files that contain any of the words, by mark."""
+        queries = _terms(self._sessions, SESSION_FIELDS, words)
+        hits = _found(self._sessions, queries, Scope(scope.marks), limit, ("mark",))
+        return {mark: score for score, mark in hits}
 
     def titles(self, words: QueryTerms, scope: Scope, limit: int) -> dict[int, float]:
-        """The same by title."""
-        # A session's files and time are those of its turns.
-        wanted = _terms(self._turns, {"title": 1.0}, words)
-        found = _found(self._turns, wanted, Scope(scope.marks), limit, ("mark",))
-        return {mark: score for score, mark in found}
+        """Score session files whose title contains any of the words, by mark."""
+        # Files and time filters apply to turns, not titles.
+        queries = _terms(self._turns, {"title": 1.0}, words)
+        hits = _found(self._turns, queries, Scope(scope.marks), limit, ("mark",))
+        return {mark: score for score, mark in hits}
 
     def coverage(
         self, words: QueryTerms, scope: Scope, worth: Callable[[int, int], float]
     ) -> "Coverage":
-        """How much of the query turns have: the share of its words, each as much as it is worth.
+        """Compute how much of the query each turn contains: the weighted share of its words.
 
-        `worth` takes in how many turns a word is, and how many turns there are. Words that very
-        many turns have are left out, as long as there are others: they cost most and say least.
+        `worth` maps a word's document frequency and the document count to a weight. The most
+        frequent words are skipped as long as there are others: they cost most and say least.
         """
-        known = [(self._frequencies(pair), pair) for pair in words.telling]
-        known.sort(key=lambda one: sum(one[0].values()))
+        words_by_rarity = [(self._frequencies(pair), pair) for pair in words.telling]
+        words_by_rarity.sort(key=lambda one: sum(one[0].values()))
         counted: list[tantivy.Query] = []
-        whole, postings = 0.0, 0
-        for frequencies, pair in known:
+        total_weight, postings = 0.0, 0
+        for frequencies, pair in words_by_rarity:
             postings += sum(frequencies.values())
             if counted and postings > _MOST_POSTINGS:
                 break
             rarity = worth(max(frequencies.values(), default=0), self.documents)
-            whole += rarity
+            total_weight += rarity
             terms = [
                 self._turns.term(name, word) for name, word in _forms(*pair) if frequencies[name]
             ]
             if terms:
                 counted.append(tantivy.Query.const_score_query(_any(terms), rarity))
-        found = self._search(counted, scope, _COVERED)
-        shares = {key: min(score / whole, 1.0) for score, key in found}
-        full = len(found) == _COVERED
-        return Coverage(shares, found[-1][0] / whole if full else 0.0)
+        hits = self._search(counted, scope, _COVERED)
+        shares = {key: min(score / total_weight, 1.0) for score, key in hits}
+        full = len(hits) == _COVERED
+        return Coverage(shares, hits[-1][0] / total_weight if full else 0.0)
 
     def _frequencies(self, pair: tuple[str, str]) -> dict[str, int]:
-        """In how many turns each field has a word."""
+        """Count the turns that have a word, by field."""
         having = self._turns.having
         return {name: having(name, word) for name, word in _forms(*pair)}
 
@@ -249,7 +249,7 @@ class Lexical:
 
 
 class LexicalWriter:
-    """The one writer. What it adds can be found after `commit`."""
+    """The single writer of the index. Changes are visible after `commit`."""
 
     def __init__(self, turns: DocumentWriter, sessions: DocumentWriter) -> None:
         self._turns = turns
@@ -275,17 +275,17 @@ class LexicalWriter:
         )
 
     def add_session(self, mark: int, text: str, names: Sequence[str]) -> None:
-        """Under the mark of its file: what was asked, what came of it, and the names of turns."""
+        """Add a session's document: its prompts, results and names."""
         self._sessions.add({"mark": mark, "all": text, "names": " ".join(names)})
 
     def add_title(self, mark: int, title: str) -> None:
-        """Under the mark of its file; the old one must have been removed."""
+        """Add a title. The previous one must have been removed."""
         text = spelled(title)
         words = " ".join((text, *names_in(text)))
         self._turns.add({"mark": mark, "named": mark, "title": words})
 
     def remove(self, mark: int) -> None:
-        """All of a file."""
+        """Remove all documents of a file."""
         self._turns.remove("mark", mark)
         self._sessions.remove("mark", mark)
 
@@ -293,7 +293,7 @@ class LexicalWriter:
         self._turns.remove("named", mark)
 
     def clear(self) -> None:
-        """Everything."""
+        """Remove all documents."""
         self._turns.clear()
         self._sessions.clear()
 
@@ -302,12 +302,12 @@ class LexicalWriter:
         self._turns.commit()
 
     def close(self) -> None:
-        """Wait for what goes on in the background. Nothing can be added afterwards."""
+        """Wait for background merges. Nothing can be added afterwards."""
         self._sessions.close()
         self._turns.close()
 
     def let_go(self) -> None:
-        """Let others write, whoever still holds this one; what was not committed is gone."""
+        """Release the write lock, dropping uncommitted changes, even while referenced."""
         self._sessions.let_go()
         self._turns.let_go()
 
@@ -316,7 +316,7 @@ _UNSTEMMED = frozenset({"names", "output", "files", "commands"})
 
 
 def _forms(stem: str, plain: str) -> list[tuple[str, str]]:
-    """The fields of a turn, each with the form in which it has the word."""
+    """List the fields of a turn, each with the form of the word that it indexes."""
     return [(name, plain if name in _UNSTEMMED else stem) for name in TURN_FIELDS]
 
 
@@ -329,16 +329,16 @@ def _turn_schema() -> tantivy.Schema:
     builder.add_unsigned_field("named", indexed=True)
     builder.add_unsigned_field("key", indexed=True, fast=True)
     builder.add_unsigned_field("id", indexed=True)
-    # What a list needs to know of each turn, where hundreds of them are looked at.
+    # Read for hundreds of turns per query, so stored as fast fields.
     builder.add_unsigned_field("fingerprint", fast=True)
     builder.add_unsigned_field("place", fast=True)
     builder.add_integer_field("time", indexed=True, fast=True)
     for name in ("prompt", "answer", "aside", "title"):
         builder.add_text_field(name, tokenizer_name="prose", index_option="freq")
     builder.add_text_field("files", tokenizer_name="plain", index_option="freq")
-    # In their order, so that a command is found by what was typed.
+    # With positions, so that a command is found by the phrase that was typed.
     builder.add_text_field("commands", tokenizer_name="plain", index_option="position")
-    # No more than that the word is there: a log that repeats itself is not more to the point.
+    # Presence only: a log that repeats a word is not more relevant.
     builder.add_text_field("output", tokenizer_name="plain", index_option="basic")
     builder.add_text_field("names", tokenizer_name="spaced", index_option="freq")
     return builder.build()
@@ -355,7 +355,7 @@ def _session_schema() -> tantivy.Schema:
 def _terms(
     documents: Documents, fields: Mapping[str, float], words: QueryTerms, without: str = ""
 ) -> list[tantivy.Query]:
-    """Any of the words in any of the fields, where there is one."""
+    """Build queries for each word in each field that contains it."""
     return [
         _boosted(documents.term(name, word), boost)
         for name, boost in fields.items()
@@ -372,7 +372,7 @@ def _found(
     limit: int,
     fields: Sequence[str],
 ) -> list[tuple[Any, ...]]:
-    """The scores of the best documents, and what they have in the fields."""
+    """Return the scores and field values of the best documents."""
     if not wanted:
         return []
     return documents.found(_within(documents.schema, _any(wanted), scope), limit, fields)
@@ -389,7 +389,7 @@ def _boosted(query: tantivy.Query, boost: float) -> tantivy.Query:
 
 
 def _within(schema: tantivy.Schema, query: tantivy.Query, scope: Scope) -> tantivy.Query:
-    """The query, with conditions that do not count."""
+    """Restrict a query to a scope without changing scores."""
     conditions: list[tantivy.Query] = []
     if scope.marks is not None:
         conditions.append(tantivy.Query.term_set_query(schema, "mark", list(scope.marks)))
@@ -401,7 +401,7 @@ def _within(schema: tantivy.Schema, query: tantivy.Query, scope: Scope) -> tanti
     if scope.ids is not None:
         conditions.append(tantivy.Query.term_set_query(schema, "id", list(scope.ids)))
     conditions += [tantivy.Query.term_query(schema, "files", word) for word in scope.files]
-    clauses = [(Occur.Must, tantivy.Query.const_score_query(one, 0)) for one in conditions]
+    clauses = [(Occur.Must, tantivy.Query.const_score_query(each, 0)) for each in conditions]
     if scope.without:
         without = tantivy.Query.term_set_query(schema, "mark", list(scope.without))
         clauses.append((Occur.MustNot, without))

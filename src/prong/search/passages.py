@@ -1,4 +1,4 @@
-"""The passage of a text that fits a query best, with the words that fit marked."""
+"""Passage extraction: the part of a text that matches a query best, with matches marked."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -13,11 +13,11 @@ from prong.search.query_terms import beginning_in, words_of
 
 WIDTH = 240
 _LONGEST = 400_000
-"""How much of a text is looked at."""
+"""Characters of a text that are searched."""
 _BEFORE = 40
-"""How much stands before the first match."""
+"""Characters of context before the first match."""
 _MOST = 2_000
-"""How many matches of a text are looked at."""
+"""Maximum number of matches considered in a text."""
 _SPACE = re.compile(r"\s+")
 _LETTERS = re.compile(r"[^\W_]*")
 
@@ -35,20 +35,20 @@ class Marker:
 
     @cached_property
     def _in_ascii(self) -> re.Pattern[str]:
-        """For texts in small letters: found and compiled in half the time of any letters."""
+        """Pattern for lowercase ASCII texts, twice as fast as the general one."""
         return re.compile(_any_of(word for word in self._starts if word.isascii()))
 
     @cached_property
     def _in_any(self) -> re.Pattern[str]:
-        """A group has what is written without spaces: that stands anywhere."""
+        """Pattern for any text. Group 1 holds text without spaces, which matches anywhere."""
         unspaced = {word for word in self._starts if unspaced_in(word)}
         pattern = f"({_any_of(unspaced)})|{_any_of(self._starts - unspaced)}"
         return re.compile(pattern, re.IGNORECASE)
 
     def matches(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Where a word of the query stands, and which one.
+        """Yield the start, end and query word of each match.
 
-        At the beginning of a word, or of a part of an identifier; anywhere without spaces.
+        Matches start at a word or a part of an identifier, or anywhere in text without spaces.
         """
         at = 0
         pattern, letters = self._in_ascii, text.lower()
@@ -61,50 +61,50 @@ class Marker:
             if not is_run and match[0].isascii():
                 end = at
             if start and not is_run and text[start - 1].isalnum() and text[start - 1].isascii():
-                # In the middle of a word: only a part of camelCase may begin there.
+                # Inside a word, only a part of camelCase may match.
                 if not (text[start].isupper() and not text[start - 1].isupper()):
                     continue
                 part = re.match(r"[A-Z]?[a-z]+|[A-Z]+|\d+", text[start:end])
                 end = start + part.end() if part else end
-            known = self._known(text[start:end].lower())
-            if known is None and (part := re.match(r"[A-Z]?[a-z]+(?=[A-Z])", text[start:end])):
+            query_word = self._known(text[start:end].lower())
+            if query_word is None and (part := re.match(r"[A-Z]?[a-z]+(?=[A-Z])", text[start:end])):
                 end = start + part.end()
-                known = self._known(part[0].lower())
-            if known is None and not text[start].isascii():
-                known = self._unspaced(text[start:end])
-            if known is not None:
-                yield start, end, known
+                query_word = self._known(part[0].lower())
+            if query_word is None and not text[start].isascii():
+                query_word = self._unspaced(text[start:end])
+            if query_word is not None:
+                yield start, end, query_word
 
     def _known(self, word: str) -> str | None:
         if word in self._plain:
             return _stem(word)
-        found = _stem(word)
-        return found if found in self._stems else None
+        stemmed = _stem(word)
+        return stemmed if stemmed in self._stems else None
 
     def _unspaced(self, run: str) -> str | None:
         return next((word for word in self._plain if word in run), None)
 
     def is_in(self, text: str) -> bool:
-        """True when a text has a word of the query."""
+        """Return True when a text contains a word of the query."""
         return next(self.matches(text), None) is not None
 
     def passage(self, texts: Iterable[str], width: int = WIDTH) -> Passage | None:
-        """The piece of one of these texts with the most different words; None when none has any."""
+        """Find the passage with the most distinct query words; None without a match."""
         best: tuple[int, str, list[tuple[int, int, str]]] | None = None
         for text in texts:
-            found = list(islice(self.matches(text), _MOST))
-            if not found:
+            matches = list(islice(self.matches(text), _MOST))
+            if not matches:
                 continue
-            count, first = _densest(found, width)
+            count, first = _densest(matches, width)
             if best is None or count > best[0]:
-                best = (count, text, found[first:])
+                best = (count, text, matches[first:])
         if best is None:
             return None
         return _cut(best[1], best[2], width)
 
 
 def _end_of_word(text: str, at: int) -> int:
-    """Where the word ends that goes on here."""
+    """Find the end of the word that continues at a position."""
     rest = _LETTERS.match(text, at, _LONGEST)
     return at + len(spaced(rest[0])) if rest else at
 
@@ -115,12 +115,12 @@ def _stem(word: str) -> str:
 
 
 def _any_of(words: Iterable[str]) -> str:
-    """A pattern for these words, the longest first; without any, one that fits nothing."""
+    """Build a pattern for any of the words, longest first; without words it never matches."""
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True)) or r"(?!)"
 
 
 def _start(word: str) -> str:
-    """What all forms of a word begin with."""
+    """Return the common beginning of all forms of a word."""
     lowered = word.lower()
     if not lowered.isascii():
         return lowered
@@ -132,21 +132,21 @@ def _start(word: str) -> str:
 
 
 def _densest(found: list[tuple[int, int, str]], width: int) -> tuple[int, int]:
-    """The most different words within the width, and the match at which that begins."""
+    """Return the largest number of distinct words within the width, and its first match."""
     starts = [start for start, _, _ in found]
-    best = (0, 0)
+    densest = (0, 0)
     for first, start in enumerate(starts):
         last = bisect_right(starts, start + width - _BEFORE)
         count = len({word for _, _, word in found[first : min(last, first + 50)]})
-        if count > best[0]:
-            best = (count, first)
-    return best
+        if count > densest[0]:
+            densest = (count, first)
+    return densest
 
 
 def _cut(text: str, found: list[tuple[int, int, str]], width: int) -> Passage:
     start = max(found[0][0] - _BEFORE, 0)
     if start:
-        # From the beginning of a word.
+        # Start at the beginning of a word.
         space = text.rfind(" ", max(start - 20, 0), start + 1)
         start = space + 1 if space >= 0 else start
     end = min(start + width, len(text))
@@ -169,13 +169,13 @@ def _cut(text: str, found: list[tuple[int, int, str]], width: int) -> Passage:
 
 
 Highlighter = Callable[[str], list[tuple[int, int]]]
-"""Takes a text, gives the beginnings and ends of what matches, in order."""
+"""Returns the start and end of each match in a text, in order."""
 _MOST_WORDS = 200
-"""Matches in one text."""
+"""Maximum number of matches highlighted in one text."""
 
 
 def highlighter(query: str) -> Highlighter:
-    """Finds the words of a query, in any of their forms; the last one may be a beginning."""
+    """Build a function that finds the query's words; the last may be incomplete."""
     words = words_of(query)
     if not words:
         return lambda _: []
@@ -184,14 +184,14 @@ def highlighter(query: str) -> Highlighter:
     begins = re.compile(rf"\b{re.escape(start)}\w*", re.IGNORECASE) if start else None
 
     def matches(text: str) -> list[tuple[int, int]]:
-        found = [(begin, end) for begin, end, _ in islice(marker.matches(text), _MOST_WORDS)]
+        spans = [(begin, end) for begin, end, _ in islice(marker.matches(text), _MOST_WORDS)]
         if begins is not None:
-            found += [match.span() for match in islice(begins.finditer(text), _MOST_WORDS)]
-            found.sort()
-        apart: list[tuple[int, int]] = []
-        for begin, end in found:
-            if not apart or begin >= apart[-1][1]:
-                apart.append((begin, end))
-        return apart
+            spans += [match.span() for match in islice(begins.finditer(text), _MOST_WORDS)]
+            spans.sort()
+        disjoint: list[tuple[int, int]] = []
+        for begin, end in spans:
+            if not disjoint or begin >= disjoint[-1][1]:
+                disjoint.append((begin, end))
+        return disjoint
 
     return matches

@@ -1,9 +1,9 @@
-"""What a person types: words to look for, and among them words that narrow the search.
+"""Search query parser: words to look for, mixed with filters.
 
     agent:codex project:~/shop since:3d file:src/limit.py file:"a b.py" has:snapshot
 
-Whatever is none of these is text: a URL, `std::vector`, `foo:bar`, an agent that does not exist, a
-time that is none. Nothing that was typed gets lost, and nothing that is typed is an error.
+Anything that is not a valid filter is text: a URL, `std::vector`, `foo:bar`, an unknown agent or an
+invalid time. No input is dropped, and no input is an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WHOLE = r"(project|file):(?!//|:|\")(?=\S)"
 
 
 class ParsedQuery(Record):
-    """The text, and the filters that stood in it."""
+    """The text and the filters of a query."""
 
     text: str = ""
     agent: str | None = None
@@ -42,14 +42,13 @@ class ParsedQuery(Record):
     files: list[str] = field(default_factory=list[str])
     has_snapshot: bool = False
     notes: list[str] = field(default_factory=list[str])
-    """Which words look like filters and are none, and why."""
+    """Notes about words that look like filters but are searched as text, and why."""
 
 
 def parse(words: Sequence[str], agents: Collection[str] = ()) -> ParsedQuery:
-    """Take the filters out of what was typed. `agents` are the names that `agent:` knows.
+    """Separate the filters from the text. `agents` are the valid values of `agent:`.
 
-    One word is a text to look into. Of several, `file:a b.py` is one that somebody quoted for
-    their shell, so it stays whole.
+    A single word is a text to scan. Of several, `file:a b.py` was quoted for the shell.
     """
     parser = _Parser(agents)
     texts: list[str] = []
@@ -76,28 +75,28 @@ class _Parser:
         return "" if self.take(match["name"].lower(), value) else match[0]
 
     def take(self, name: str, value: str) -> bool:
-        """Keep a filter; False when it is no more than text."""
-        found = self.found
+        """Store a filter and return True, or return False when it is plain text."""
+        parsed = self.found
         if name == "file":
-            found.files.append(value)
+            parsed.files.append(value)
             return True
         if name == "has":
             return self._take_has(value)
         if name in ("before", "until"):
-            # Only of a time it was meant to be a filter.
+            # Only with a time is it meant as a filter.
             return _is_time(value) and self._text(name, value, "only since: is supported")
-        if getattr(found, name) is not None:
+        if getattr(parsed, name) is not None:
             return self._text(name, value, f"only one {name}: is supported")
         if name == "project":
-            found.project = value
+            parsed.project = value
         elif name == "agent":
             if value.lower() not in self._agents:
-                known = ", ".join(self._agents)
-                return self._text(name, value, f"the agents are {known}" if known else "no agents")
-            found.agent = value.lower()
+                names = ", ".join(self._agents)
+                return self._text(name, value, f"the agents are {names}" if names else "no agents")
+            parsed.agent = value.lower()
         else:
             try:
-                found.since = moment(value)
+                parsed.since = moment(value)
             except ValueError:
                 return self._text(name, value, f"try {EXAMPLES}")
         return True
@@ -125,16 +124,16 @@ _EXAMPLE = 'prong find "add rate limiting to the public API"'
 
 
 class Intent(Record, frozen=True):
-    """A query, and what a person should know about how their words were understood."""
+    """A query, and notes on how its words were understood."""
 
     query: Query
     notes: tuple[str, ...] = ()
 
 
 def understood(app: App, words: Sequence[str], options: Query) -> Intent:
-    """The query of these words. `options` has all but the text; it overrules filters in the words.
+    """Parse words; `options` has everything but the text, and takes precedence.
 
-    Raises `UsageError` when nothing is left to look for, `NotFound` for an unknown agent.
+    Raises `UsageError` when there is nothing to search for, `NotFound` for an unknown agent.
     """
     intent = read(app, words, options)
     query = intent.query
@@ -146,7 +145,7 @@ def understood(app: App, words: Sequence[str], options: Query) -> Intent:
 
 
 def read(app: App, words: Sequence[str], options: Query) -> Intent:
-    """The same, also where only filters were typed, or nothing: the text is empty then."""
+    """Parse words like `understood`, but allow an empty text."""
     if options.agent is not None:
         app.store(options.agent)
     parsed = parse(words, tuple(app.stores))
@@ -166,7 +165,7 @@ def read(app: App, words: Sequence[str], options: Query) -> Intent:
     notes += [
         f"{name} is not a pattern: name a whole file or a folder" for name in files if "*" in name
     ]
-    # Who names only a file looks for the turns that have to do with it.
+    # A query with only a file asks for the turns that touched it.
     text = parsed.text or " ".join(files)
     query = replace(
         options,

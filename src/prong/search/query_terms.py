@@ -1,4 +1,4 @@
-"""The words of a query, in the forms in which the index has them."""
+"""Query terms: the words of a query in the forms in which they are indexed."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
@@ -16,35 +16,35 @@ from prong.search.analyzers import (
 
 _LONGEST_QUERY = 10_000
 _MOST_WORDS = 64
-"""How many words of a query are looked for."""
+"""Maximum number of query words that are searched."""
 _LEAST_BEGINNING = 2
-"""Letters; fewer begin too many words."""
+"""Minimum letters of a prefix; shorter ones match too many words."""
 
 _Any = TypeVar("_Any")
 
 
 class QueryTerms(NamedTuple):
-    """The words of a query, as the fields have them."""
+    """The words of a query in the forms that the index fields use."""
 
     stems: tuple[str, ...]
-    """Of prose, without those that say nothing."""
+    """Stems for the prose fields, without stop words."""
     plain: tuple[str, ...]
-    """The same words as they were typed, and the parts and wholes of identifiers."""
+    """The same words as typed, plus identifiers and their parts."""
     typed: tuple[str, ...]
-    """The same words with their capitals, to be marked in a passage."""
+    """The same words in their original case, for marking passages."""
     telling: tuple[tuple[str, str], ...]
-    """Stem and plain form of each word that a turn can have or lack."""
+    """Stem and plain form of each word, for measuring coverage."""
     sentence: tuple[str, ...] = ()
-    """All words in their order, also those that say nothing."""
+    """All words in order, including stop words."""
 
     def __bool__(self) -> bool:
         return bool(self.stems or self.plain)
 
 
 def words_of(text: str) -> QueryTerms:
-    """The words of a query that say something; all of them when none does.
+    """Extract the words of a query; stop words only if there is nothing else.
 
-    Of a very long text the first ones: each word costs time, and nobody means so many.
+    A very long text is limited to its first words, because each word costs time.
     """
     text = query_text(text)
     typed = words_in(text)
@@ -62,7 +62,7 @@ def words_of(text: str) -> QueryTerms:
 
 
 def beginning_in(text: str) -> str | None:
-    """The last word, while it may still get longer; None when there is none."""
+    """Return the last word if it may be incomplete, else None."""
     words = words_in(query_text(text))
     if not words or not text.endswith(words[-1]) or unspaced_in(words[-1]):
         return None
@@ -70,15 +70,15 @@ def beginning_in(text: str) -> str | None:
 
 
 def query_text(text: str) -> str:
-    """A query as far as it is read. A lone surrogate is no text for a tokenizer."""
+    """Shorten a query, and replace lone surrogates, which a tokenizer rejects."""
     return text[:_LONGEST_QUERY].encode("utf-8", "replace").decode()
 
 
 def _pairs(word: str) -> list[tuple[str, str]]:
-    """The stem and the plain form of a word; of one without spaces, its pairs of characters."""
+    """Return the stem and plain form of a word; for text without spaces, its character pairs."""
     unspaced = unspaced_in(word)
     if unspaced:
-        return [(known, known) for pair in _once(unspaced) for known in plain().analyze(pair)]
+        return [(form, form) for pair in _once(unspaced) for form in plain().analyze(pair)]
     stems, words = stemmer().analyze(word), plain().analyze(word)
     return [(stems[0], words[0])] if stems and words else []
 
@@ -88,17 +88,17 @@ def _once(words: Iterable[_Any]) -> tuple[_Any, ...]:
 
 
 class FileNameFilter:
-    """Fits a file that ends in it, and every file below a folder that does."""
+    """Matches paths that end with the given path, and all paths below it."""
 
     def __init__(self, text: str) -> None:
         parts = (part for part in _plain(text).split("/") if part not in ("", "."))
         self._inside = f"/{'/'.join(parts)}/"
 
     def fits(self, files: Iterable[str]) -> bool:
-        """True when it fits one of these paths."""
+        """Return True when any of the paths matches."""
         return any(self._inside in f"/{_plain(file)}/" for file in files)
 
 
 def _plain(path: str) -> str:
-    """In one case, and parted by `/`: sessions may come from a Windows."""
+    """Normalize case and separators: sessions may come from Windows."""
     return path.lower().replace("\\", "/")

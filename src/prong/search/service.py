@@ -1,4 +1,4 @@
-"""Finding turns: refresh the index a little, ask the engines, look the hits up."""
+"""Turn search: refresh the index, query the engines, look up the hits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def masked(result: SearchResult) -> SearchResult:
-    """The same hits; nothing in their passages, prompts and titles is a secret any more."""
+    """Mask secrets in the passages, prompts and titles of a result."""
     return replace(result, hits=tuple(_masked(hit) for hit in result.hits))
 
 
@@ -49,33 +49,33 @@ def _masked(hit: Hit) -> Hit:
 
 ENGINES = ("auto", "builtin", "qmd")
 _REFRESH_SECONDS = 0.5
-"""So long a search may bring the index up to date; the first one takes what it needs."""
+"""Time limit for the refresh before a search. Building a new index has no limit."""
 _SEEN_SECONDS = 15.0
-"""So long sessions that were listed are taken for all that there are, while somebody types.
+"""How long a session listing is reused while the user types.
 
-What is new is found once it is indexed, and then they are listed anew at once: only one that is
-gone may be found for so long. To list 2,000 takes 20 ms, and a key would wait for that.
+A newly indexed session triggers a new listing at once, so only a deleted session can show up for
+that long. Listing 2,000 sessions takes 20 ms, which every key press would have to wait for.
 """
 _PATIENCE = 60.0
-"""So long `prong index` waits for another one."""
+"""How long `prong index` waits for another process to finish."""
 _TEXTS = 10_000
-"""How many texts are looked at, and held, at a time."""
+"""Maximum number of texts in memory at a time."""
 _RECENT = 5
-"""How many sessions are offered when the engine that was asked for cannot answer."""
+"""Number of sessions to suggest when the requested engine cannot answer."""
 
 
 class Engines(Record, frozen=True, dict=True):
-    """What the engines are made of."""
+    """The resources that engines share: index, sentence model and vectors."""
 
     index: SearchIndex
     indexing: Indexing
     folder: Path
     scratch: Path | None = None
-    """A folder that nobody will look into again."""
+    """Temporary folder to delete on close."""
     problem: str | None = None
-    """Why the index cannot be kept where it should be."""
+    """Why the index cannot be stored in the cache folder."""
 
-    # The model and what it has read are loaded when a search asks for them.
+    # The model and the vectors are loaded by the first search that needs them.
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -95,12 +95,12 @@ class Engines(Record, frozen=True, dict=True):
         return Meaning(self.embedder, self.vectors)
 
     def rest(self) -> None:
-        """Unload the model when it has not been used for a while."""
+        """Unload the model after a period without use."""
         if "embedder" in self.__dict__:
             self.embedder.unload_if_idle()
 
     def elsewhere(self, error: OSError) -> Engines:
-        """The same in a throw-away folder, for a search that cannot write here."""
+        """Create engines in a temporary folder, for a search that cannot write here."""
         folder = _throw_away_folder()
         index = SearchIndex(folder, output=self.index.output)
         problem = _cannot_be_kept(self.folder, error)
@@ -122,7 +122,7 @@ def engines(
     cache: ScanCache,
     settings: SearchSettings,
 ) -> Engines:
-    """Open the index in a folder; in a throw-away one when there is none that can be written to."""
+    """Open the index in a folder, or in a temporary one if the folder is missing or read-only."""
     scratch: Path | None = None
     problem: str | None = None
     try:
@@ -147,7 +147,7 @@ def _throw_away_folder() -> Path:
 
 
 def _check_name(folder: Path) -> None:
-    """The index of the words takes its folder as text."""
+    """Raise `OSError` for a name that is not UTF-8: tantivy takes the path as text."""
     try:
         os.fspath(folder).encode()
     except UnicodeEncodeError:
@@ -159,9 +159,9 @@ def _cannot_be_kept(folder: Path | None, error: OSError) -> str:
 
 
 def index(made: Engines, *, rebuild: bool, vectors: bool, on_progress: OnProgress) -> IndexState:
-    """Bring the index up to date. Raises `Busy` while another process does the same.
+    """Update the index and, optionally, the vectors.
 
-    Raises `Unavailable` when it cannot be kept.
+    Raises `Busy` while another process updates it, `Unavailable` when it cannot be stored.
     """
     if made.problem is not None:
         raise Unavailable(made.problem, hint="XDG_CACHE_HOME=DIR prong index keeps it in DIR")
@@ -179,15 +179,15 @@ def index(made: Engines, *, rebuild: bool, vectors: bool, on_progress: OnProgres
 
 
 def _read_all(made: Engines, on_progress: OnProgress) -> None:
-    """Let the sentence model read what it has not read yet, the newest sessions first."""
+    """Embed every text that has no vector yet, newest sessions first."""
     from prong.search.vectors import fill
 
     heads = made.index.catalogue.newest_heads
     keys = _keys(made)
     made.vectors.keep_only(keys)
     before = made.vectors.count()
-    texts = (text for _, some in heads() for text in some if text)
-    # Some at a time: all texts of a large store are more than memory should hold.
+    texts = (text for _, heads_of_turn in heads() for text in heads_of_turn if text)
+    # In batches: the texts of a large store do not fit in memory.
     while batch := list(islice(texts, _TEXTS)):
         known = made.vectors.count()
 
@@ -198,15 +198,15 @@ def _read_all(made: Engines, on_progress: OnProgress) -> None:
 
 
 def _keys(made: Engines) -> set[bytes]:
-    """Of all that the sentence model should have read."""
+    """Compute the vector keys of all indexed texts."""
     from prong.search.vectors import VectorCache
 
     heads = made.index.catalogue.all_heads()
-    return {VectorCache.key_of(text) for _, some in heads for text in some if text}
+    return {VectorCache.key_of(text) for _, texts in heads for text in texts if text}
 
 
 def state(made: Engines) -> IndexState:
-    """What the index covers."""
+    """Describe the coverage, size and health of the index."""
     return replace(
         _healing(made, made.indexing.state),
         size=made.index.size,
@@ -218,11 +218,11 @@ def state(made: Engines) -> IndexState:
 
 
 def _unread(made: Engines) -> int:
-    """How many texts the sentence model has not read."""
+    """Count the texts without a vector."""
     if not made.vectors.count():
-        # To compare them is faster than to look for each.
+        # Deduplicating the texts is faster than looking up each key.
         heads = made.index.catalogue.all_heads()
-        return len({text for _, some in heads for text in some if text})
+        return len({text for _, texts in heads for text in texts if text})
     keys = _keys(made)
     return len(keys - made.vectors.known(keys))
 
@@ -231,7 +231,7 @@ T = TypeVar("T")
 
 
 def _healing(made: Engines, act: Callable[[], T]) -> T:
-    """Do it; once more when that shows that the index is damaged and must be made anew."""
+    """Run an action; if it reveals a damaged index, rebuild the index and run it again."""
     try:
         return act()
     except OSError as error:
@@ -253,7 +253,7 @@ def _healing(made: Engines, act: Callable[[], T]) -> T:
 def find(
     app: App, made: Engines, query: Query, engine: str | None, on_progress: OnProgress
 ) -> SearchResult:
-    """The turns that fit, best first."""
+    """Find matching turns, best first."""
     if engine not in (None, *ENGINES):
         raise UsageError(f"unknown engine {engine!r}", hint=f"one of {', '.join(ENGINES)}")
     try:
@@ -269,8 +269,8 @@ def find(
 
 
 def _spare(made: Engines, error: Unavailable) -> Engines | None:
-    """Where to search instead, when that is because nothing can be written."""
-    # Not in `find`: a variable of its own would keep the error, and all that was at work then.
+    """Create temporary engines when the search failed because nothing can be written."""
+    # Not inside `find`: a local there would keep the error and its whole traceback alive.
     cause = error.__cause__
     if made.scratch is not None or not has_no_room(cause):
         return None
@@ -289,11 +289,11 @@ def _find(
         refreshed = made.indexing.refresh(seconds=budget, on_progress=on_progress)
     listing = refreshed.listing
     sessions = listing.by_name
-    shelf = _Shelves(app, sessions).of(query)
-    chain = Chain([_engine(name, made, shelf, query) for name in _order(app, engine)])
+    scope = _Shelves(app, sessions).of(query)
+    chain = Chain([_engine(name, made, scope, query) for name in _order(app, engine)])
 
     def hits_of(answer: Answer, engine: str) -> Iterator[Hit]:
-        return Lookup(app, query, engine, sessions, shelf).hits(answer)
+        return Lookup(app, query, engine, sessions, scope).hits(answer)
 
     answer, name = chain.ask(query, lambda found, by: next(hits_of(found, by), None) is not None)
     hits = list(hits_of(answer, name or ""))
@@ -314,12 +314,12 @@ def _find(
 def _notes(made: Engines, failed: Mapping[str, str]) -> Iterator[str]:
     if made.problem is not None:
         yield f"{made.problem}; every search reads all sessions (change XDG_CACHE_HOME)"
-    for agent, why in failed.items():
-        yield f"{agent} cannot be searched: {why}"
+    for agent, reason in failed.items():
+        yield f"{agent} cannot be searched: {reason}"
 
 
 def _order(app: App, engine: str | None) -> tuple[str, ...]:
-    """The engines to ask, one after the other. The built-in one can always answer."""
+    """List the engines to try, in order. The built-in one can always answer."""
     if engine in (None, "auto"):
         return app.settings.search.engines
     return tuple(dict.fromkeys((engine or "", "builtin")))
@@ -349,7 +349,7 @@ def _recent(sessions: tuple[Session, ...]) -> list[Session]:
 
 
 class _Shelves:
-    """Which sessions a query is about."""
+    """Resolves a query to the scope of sessions that it searches."""
 
     def __init__(self, app: App, sessions: Mapping[Name, Session]) -> None:
         self._app = app
@@ -396,5 +396,5 @@ class _Shelves:
 
 
 def _root_of(folder: Path) -> Path:
-    """The repository that a folder is in; else the folder itself."""
-    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+    """Find the repository root of a folder, or return the folder itself."""
+    return next((top for top in (folder, *folder.parents) if (top / ".git").exists()), folder)

@@ -1,4 +1,4 @@
-"""The words of a turn as the index gets them."""
+"""Turn texts in the form in which they are indexed."""
 
 from datetime import UTC, datetime
 
@@ -8,13 +8,13 @@ from prong.search.candidates import number_of, place_of
 from prong.search.lexical import TurnWords
 
 LONGEST_TEXT = 200_000
-"""Of one field of one turn. What is longer was pasted or printed, not said."""
+"""Maximum length of one field of a turn. Longer text was pasted or printed, not said."""
 _RESULT = 1_000
-"""So much of the last answer of a turn stands for the turn in its session."""
+"""Length of the last answer that represents the turn in its session's document."""
 
 
 def words_of_turn(turn: TurnText, key: int) -> TurnWords:
-    """All of them, spelled."""
+    """Convert the texts of a turn to index fields."""
     prompt, files = spelled(turn.prompt[:LONGEST_TEXT]), spelled("\n".join(turn.files))
     last = spelled(turn.last_answer[:LONGEST_TEXT])
     id_ = number_of(turn.id)
@@ -30,45 +30,45 @@ def words_of_turn(turn: TurnText, key: int) -> TurnWords:
         spelled("\n".join(turn.commands)[:LONGEST_TEXT]),
         spelled(turn.output),
         spelled(turn.aside[:LONGEST_TEXT]),
-        # All of the answers would take as long as all the rest.
+        # Scanning all answers would take as long as all other fields together.
         names_in(f"{prompt}\n{last}\n{files}"),
         last[:_RESULT],
     )
 
 
 def _fingerprint(turn: TurnText) -> int:
-    import hashlib  # takes long to load, and a search that finds nothing new needs none
+    import hashlib  # slow to import, and not needed by a search without changes
 
-    said = f"{turn.prompt}\0{turn.answer}".encode("utf-8", "replace")
-    return int.from_bytes(hashlib.blake2b(said, digest_size=8).digest()) >> 1
+    text = f"{turn.prompt}\0{turn.answer}".encode("utf-8", "replace")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) >> 1
 
 
 def milliseconds(started: str | None) -> int:
-    """A time as the index has it; 0 when there is none."""
+    """Convert an ISO time to the index's milliseconds; 0 when it is missing or invalid."""
     try:
-        moment = datetime.fromisoformat(started) if started else None
+        time = datetime.fromisoformat(started) if started else None
     except ValueError:
         return 0
-    if moment is None:
+    if time is None:
         return 0
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 _SEPARATORS = "\"',;(){}[]<>|"
-"""What no key has in it."""
+"""Characters that no secret key contains."""
 
 
 def head(text: str, length: int) -> str:
-    """At most so long. It ends with a word: half a key is not known for one, and would be shown."""
+    """Shorten a text at a word end: a key cut in half is not recognized, and would be shown."""
     text = text.strip()
     if len(text) > length:
         text = text[: _end_of_word(text, length)]
-    # A lone surrogate is no text for a database.
+    # SQLite does not accept lone surrogates.
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _end_of_word(text: str, length: int) -> int:
-    """Where to cut: at a blank, else at what separates; at the beginning of what is all one."""
+    """Find where to cut: at a space, else at a separator, else at 0."""
     for inside in (_is_solid, _may_be_of_key):
         for at in range(length, 0, -1):
             if not (inside(text[at - 1]) and inside(text[at])):

@@ -1,7 +1,7 @@
-"""The vectors that the sentence model has made, kept by the text they were made of.
+"""Vector cache: sentence vectors in SQLite, keyed by text.
 
-It is only a cache. When it cannot be opened or is damaged, prong works without it or starts a new
-one; nothing is lost but time. Several processes may use it at once.
+It can be rebuilt: when it is damaged, prong starts a new one, and without it prong works more
+slowly. Several processes may use it at once.
 """
 
 import heapq
@@ -26,15 +26,15 @@ _KEY_BYTES = 16
 _PERSON = blake2b(MODEL_ID.encode(), digest_size=_KEY_BYTES).digest()
 _LARGEST = 127
 _AT_ONCE = 500
-"""How many values one statement takes."""
+"""Maximum number of parameters in one statement."""
 _BATCH = 32
-"""How many texts are embedded before they are written down: about a second of work."""
+"""Texts to embed before saving: about a second of work."""
 
 _T = TypeVar("_T")
 
 
 class VectorCache:
-    """Vectors in one sqlite file, each number in a byte: nearness is the same to three digits."""
+    """Vectors in one SQLite file, one byte per number; cosines are exact to three digits."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -47,12 +47,12 @@ class VectorCache:
 
     @staticmethod
     def key_of(text: str) -> bytes:
-        """What a text is known by. With another model, it is known by another key."""
+        """Return the key of a text, which depends on the model."""
         written = text.encode(errors="surrogatepass")
         return blake2b(written, digest_size=_KEY_BYTES, person=_PERSON).digest()
 
     def get(self, keys: Iterable[bytes]) -> "dict[bytes, NDArray[np.float32]]":
-        """The vectors of those that are known, each of length 1."""
+        """Get the known vectors by key, normalized to length 1."""
         import numpy as np
 
         rows = [
@@ -66,27 +66,27 @@ class VectorCache:
         return {row[0]: vector for row, vector in zip(rows, vectors, strict=True)}
 
     def nearest(self, vector: "NDArray[np.float32]", count: int) -> dict[bytes, float]:
-        """The keys of the nearest of all vectors, each with its cosine. The vector has length 1."""
+        """Find the nearest vectors to a unit vector; returns cosines by key."""
         import numpy as np
 
-        best: list[tuple[float, bytes]] = []
+        nearest: list[tuple[float, bytes]] = []
         for rows in self._all():
             numbers = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.int8)
             vectors = numbers.reshape(len(rows), DIMENSIONS).astype(np.float32)
             near = vectors @ vector / np.maximum(np.linalg.norm(vectors, axis=1), 1)
-            found = zip(near.tolist(), (row[0] for row in rows), strict=True)
-            best = heapq.nlargest(count, (*best, *found))
-        return {key: cosine for cosine, key in best}
+            candidates = zip(near.tolist(), (row[0] for row in rows), strict=True)
+            nearest = heapq.nlargest(count, (*nearest, *candidates))
+        return {key: cosine for cosine, key in nearest}
 
     def _all(self) -> Iterator[list[Any]]:
-        """All vectors, some thousand at a time."""
+        """Iterate over all vectors in large batches."""
         after = b""
         query = "SELECT key, vector FROM vectors WHERE key > ? ORDER BY key LIMIT 10000"
         while rows := self._rows(query, (after,)):
             after = rows[-1][0]
-            whole = [row for row in rows if len(row[1]) == DIMENSIONS]
-            if whole:
-                yield whole
+            complete = [row for row in rows if len(row[1]) == DIMENSIONS]
+            if complete:
+                yield complete
 
     def known(self, keys: Iterable[bytes]) -> set[bytes]:
         return {key for (key,) in self._select("SELECT key FROM vectors", keys)}
@@ -98,20 +98,20 @@ class VectorCache:
         )
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
-        """Forget all others: those of sessions that are gone, and those of other models."""
-        kept = set(keys)
+        """Delete all other vectors: those of deleted sessions and of other models."""
+        wanted_keys = set(keys)
         stored = [key for (key,) in self._rows("SELECT key FROM vectors")]
-        gone = [(key,) for key in stored if key not in kept]
-        self._write("DELETE FROM vectors WHERE key = ?", gone)
+        stale = [(key,) for key in stored if key not in wanted_keys]
+        self._write("DELETE FROM vectors WHERE key = ?", stale)
 
     def count(self) -> int:
         rows = self._rows("SELECT count(*) FROM vectors")
         return rows[0][0] if rows else 0
 
     def _select(self, select: str, keys: Iterable[bytes]) -> Iterator[Any]:
-        for some in _batches(keys, _AT_ONCE):
-            marks = ", ".join("?" * len(some))
-            yield from self._rows(f"{select} WHERE key IN ({marks})", some)
+        for batch in _batches(keys, _AT_ONCE):
+            placeholders = ", ".join("?" * len(batch))
+            yield from self._rows(f"{select} WHERE key IN ({placeholders})", batch)
 
     def _rows(self, query: str, values: Sequence[bytes] = ()) -> list[Any]:
         if self._connection is None:
@@ -177,28 +177,28 @@ def fill(
     progress: Callable[[int, int], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> int:
-    """Embed the texts that the cache lacks, in the order given; how many were embedded.
+    """Embed texts that the cache lacks, in the given order, and return how many.
 
-    `progress` is told how many are done, of how many. After an interrupt, or when `stop` says so,
-    all that was told is in the cache. Raises `ProngError` when the model does not work.
+    `progress` gets the counts of finished and missing texts. After an interrupt, or when `stop`
+    returns True, all reported texts are in the cache. Raises `ProngError` when the model fails.
     """
     missing = _missing(cache, texts)
-    done = 0
-    for some in _batches(missing.items(), _BATCH):
+    embedded = 0
+    for batch in _batches(missing.items(), _BATCH):
         if stop is not None and stop():
             break
-        vectors = embedder.embed([text for _, text in some])
-        cache.put({key: vector for (key, _), vector in zip(some, vectors, strict=True)})
-        done += len(some)
+        vectors = embedder.embed([text for _, text in batch])
+        cache.put({key: vector for (key, _), vector in zip(batch, vectors, strict=True)})
+        embedded += len(batch)
         if progress is not None:
-            progress(done, len(missing))
-    return done
+            progress(embedded, len(missing))
+    return embedded
 
 
 def _missing(cache: VectorCache, texts: Iterable[str]) -> dict[bytes, str]:
     missing: dict[bytes, str] = {}
-    for some in _batches(texts, _AT_ONCE):
-        keyed = {cache.key_of(text): text for text in some}
+    for batch in _batches(texts, _AT_ONCE):
+        keyed = {cache.key_of(text): text for text in batch}
         known = cache.known(keyed)
         missing.update((key, text) for key, text in keyed.items() if key not in known)
     return missing
@@ -206,21 +206,21 @@ def _missing(cache: VectorCache, texts: Iterable[str]) -> dict[bytes, str]:
 
 def _batches(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
     iterator = iter(things)
-    while some := list(islice(iterator, size)):
-        yield some
+    while batch := list(islice(iterator, size)):
+        yield batch
 
 
 def _as_bytes(vector: "NDArray[np.float32]") -> bytes:
     import numpy as np
 
-    # Only the direction is kept: every vector has length 1.
+    # Only the direction matters: every vector has length 1.
     largest = float(np.abs(vector).max()) or 1.0
     return np.rint(vector * (_LARGEST / largest)).astype(np.int8).tobytes()
 
 
 def _create(connection: sqlite3.Connection) -> None:
     with connection:
-        # Another prong may be doing the same just now.
+        # Another process may be doing the same.
         connection.execute("BEGIN IMMEDIATE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == _VERSION:
@@ -231,18 +231,18 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def _is_damage(error: Exception) -> bool:
-    """True for "not a database", "malformed" and a table that is missing; a lock will pass."""
+    """Return True for "not a database", "malformed" or a missing table; a lock will pass."""
     if isinstance(error, sqlite3.OperationalError):
         return "no such" in str(error)
     return type(error) is sqlite3.DatabaseError
 
 
 UNCACHED = 50
-"""How many texts may be read while somebody waits; `prong index` reads the others."""
+"""Maximum texts to embed during a search; `prong index` embeds the rest."""
 
 
 class Meaning:
-    """Compares a query with the heads of prompts and answers."""
+    """Semantic comparison of a query with the heads of prompts and answers."""
 
     def __init__(self, embedder: Embedder, vectors: VectorCache) -> None:
         self._embedder = embedder
@@ -256,38 +256,38 @@ class Meaning:
         return self._asked[1]
 
     def similarities(self, query: str, units: Mapping[int, tuple[str, ...]]) -> dict[int, float]:
-        """For each key the cosine of the query and the nearest of its texts.
+        """Compute, for each key, the cosine of the query and its nearest text.
 
-        `units` has the best first: of the texts without a vector, only so many are read. A key
-        without any vector is left out. Raises `ProngError` when the model does not work.
+        `units` must be sorted best first, because only `UNCACHED` missing texts are embedded. Keys
+        without any vector are left out. Raises `ProngError` when the model fails.
         """
-        texts = {text: VectorCache.key_of(text) for some in units.values() for text in some if text}
-        known = self._vectors.get(texts.values())
-        missing = [text for text, key in texts.items() if key not in known][:UNCACHED]
-        asked = self._vector(query)
+        keys = {text: VectorCache.key_of(text) for some in units.values() for text in some if text}
+        vectors = self._vectors.get(keys.values())
+        missing = [text for text, key in keys.items() if key not in vectors][:UNCACHED]
+        target = self._vector(query)
         if missing:
             fresh = self._embedder.embed(missing)
-            made = {texts[text]: vector for text, vector in zip(missing, fresh, strict=True)}
-            self._vectors.put(made)
-            known = {**known, **made}
-        found: dict[int, float] = {}
+            embedded = {keys[text]: vector for text, vector in zip(missing, fresh, strict=True)}
+            self._vectors.put(embedded)
+            vectors = {**vectors, **embedded}
+        cosines: dict[int, float] = {}
         for key, some in units.items():
-            near = [known[texts[text]] @ asked for text in some if text and texts[text] in known]
+            near = [vectors[keys[text]] @ target for text in some if text and keys[text] in vectors]
             if near:
-                found[key] = float(max(near))
-        return found
+                cosines[key] = float(max(near))
+        return cosines
 
     def nearest(
         self, query: str, units: Iterable[tuple[int, tuple[str, ...]]], count: int
     ) -> dict[int, float]:
-        """Among all texts that have a vector, those that are nearest to the query.
+        """Find the texts nearest to the query among those with a vector.
 
-        `units` are all keys with their texts. Raises `ProngError` when the model does not work.
+        `units` yields all keys with their texts. Raises `ProngError` when the model fails.
         """
         near = self._vectors.nearest(self._vector(query), count)
-        found: dict[int, float] = {}
+        cosines_by_key: dict[int, float] = {}
         for key, some in units if near else ():
             cosines = [near.get(VectorCache.key_of(text), -1.0) for text in some if text]
             if (best := max(cosines, default=-1.0)) >= 0:
-                found[key] = best
-        return found
+                cosines_by_key[key] = best
+        return cosines_by_key

@@ -1,1 +1,1 @@
-"""Listing, naming, reading and exporting sessions."""
+"""Sessions: listing, lookup, lineage, transcripts and export."""

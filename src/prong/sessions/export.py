@@ -1,4 +1,4 @@
-"""Exporting sessions as Markdown: one file each, read again only when the session changed."""
+"""Markdown export of sessions: one file each, written only when the session has changed."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _FORMAT = "3"
-"""Another one when the Markdown is written in another way: then all is written anew."""
+"""Increase it when the Markdown changes, to write all exports again."""
 _WRITERS = 8
 _SAVED_EVERY = 5.0
-"""Seconds."""
+"""Save interval in seconds."""
 
 
 class ExportState(StrEnum):
-    """What becomes of the export of a session."""
+    """Outcome of exporting a session."""
 
     NEW = "new"
     CHANGED = "changed"
     UNCHANGED = "unchanged"
     REFUSED = "refused"
-    """Something that is not ours is in its place."""
+    """The target is not a file that prong wrote."""
     FAILED = "failed"
     """The session cannot be read."""
 
@@ -52,20 +52,20 @@ class Export(Record, frozen=True):
     path: Path
     state: ExportState
     reason: str | None = None
-    """Why it was refused, or why it failed."""
+    """Why it was refused or failed."""
 
 
 class Stale(Record, frozen=True):
-    """An export of a session that is gone."""
+    """An export whose session no longer exists."""
 
     ref: str
     path: Path
     removable: bool
-    """False when somebody changed it."""
+    """False if the file was changed by someone else."""
 
 
 class ExportPlan(Record, frozen=True):
-    """What an export would do. A pure value: making it wrote nothing, and read no session."""
+    """What an export would do. Planning writes nothing and reads no transcript."""
 
     folder: Path
     exports: tuple[Export, ...]
@@ -73,10 +73,10 @@ class ExportPlan(Record, frozen=True):
     masked: bool = True
     prune: bool = False
     hidden: int = 0
-    """Sessions that would fit but are archived or headless."""
+    """Number of matching sessions that are archived or headless."""
 
     def of(self, *states: ExportState) -> tuple[Export, ...]:
-        return tuple(one for one in self.exports if one.state in states)
+        return tuple(item for item in self.exports if item.state in states)
 
     @property
     def changed(self) -> tuple[Export, ...]:
@@ -84,43 +84,43 @@ class ExportPlan(Record, frozen=True):
 
     @property
     def pruned(self) -> tuple[Stale, ...]:
-        return tuple(one for one in self.stale if self.prune and one.removable)
+        return tuple(item for item in self.stale if self.prune and item.removable)
 
 
 def plan(app: App, folder: Path, wanted: SessionFilter, *, masked: bool, prune: bool) -> ExportPlan:
-    """Look which sessions changed since they were exported."""
+    """Find the sessions that changed since they were exported."""
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 -- links in it stay, `..` goes
     _check(app, folder)
     listing = app.list_sessions(wanted)
-    known = ExportFolder(folder)
-    exports = tuple(_looked_at(known, session, masked=masked) for session in listing.sessions)
-    stale = tuple(_stale(app, known, listing, wanted.agent))
+    exported = ExportFolder(folder)
+    exports = tuple(_looked_at(exported, session, masked=masked) for session in listing.sessions)
+    stale = tuple(_stale(app, exported, listing, wanted.agent))
     return ExportPlan(folder, exports, stale, masked, prune, listing.hidden)
 
 
 def export(
     app: App, planned: ExportPlan, progress: Callable[[IndexProgress], None] = lambda _: None
 ) -> ExportPlan:
-    """Do what a plan says; the plan comes back with what became of it.
+    """Run a planned export, and return the plan with the outcomes.
 
-    May be stopped anywhere: files that are there are whole, and the next time goes on.
+    Can be interrupted at any time: finished files are complete, and the next run continues.
     """
-    # What changed since the plan was made is seen here: everything is looked at once more.
+    # Reopened, to notice changes since planning.
     folder = ExportFolder(planned.folder)
-    work = planned.changed
-    total = sum(one.session.size for one in work)
+    pending = planned.changed
+    total = sum(item.session.size for item in pending)
     read = 0
     saved = time.monotonic()
     writer = _Writer(folder)
     try:
         with folder.writing():
             with writer:
-                for number, one in enumerate(work):
-                    progress(IndexProgress("sessions", number, len(work), read, total))
-                    writer.add(one, *_read(app, folder, one, masked=planned.masked))
-                    read += one.session.size
+                for number, item in enumerate(pending):
+                    progress(IndexProgress("sessions", number, len(pending), read, total))
+                    writer.add(item, *_read(app, folder, item, masked=planned.masked))
+                    read += item.session.size
                     if time.monotonic() - saved > _SAVED_EVERY:
-                        # For a run that is killed: the next one need not read all of it again.
+                        # In case this run is killed, the next one skips what is saved.
                         folder.save()
                         saved = time.monotonic()
             for stale in planned.pruned:
@@ -134,20 +134,20 @@ def export(
             path=str(error.filename or planned.folder),
         ) from error
     return replace(
-        planned, exports=tuple(writer.done.get(one.session.ref, one) for one in planned.exports)
+        planned, exports=tuple(writer.done.get(item.session.ref, item) for item in planned.exports)
     )
 
 
 def _read(
     app: App, folder: ExportFolder, one: Export, *, masked: bool
 ) -> tuple[ExportState | ExportEntry, str]:
-    """Where the export goes and its text, or what is in the way and why."""
+    """Render an export: returns its entry and text, or the failure and its reason."""
     session = one.session
     file = folder.place(session)
     reason = folder.obstacle(file)
     if reason is not None:
         return ExportState.REFUSED, reason
-    # Before it is read: what is appended meanwhile is seen the next time.
+    # Taken before reading, so that lines appended meanwhile show as a change next time.
     stamp = _stamp(session, masked=masked)
     try:
         text = "".join(
@@ -166,7 +166,7 @@ def _read(
 
 
 class _Writer:
-    """Writes files while others are being read: to bring one to the disk takes long."""
+    """Writes files in the background while sessions are read, because syncing to disk is slow."""
 
     def __init__(self, folder: ExportFolder) -> None:
         self.done: dict[SessionRef, Export] = {}
@@ -184,16 +184,16 @@ class _Writer:
             self._settle()
 
     def _settle(self) -> None:
-        one, entry, future = self._waiting.popleft()
+        item, entry, future = self._waiting.popleft()
         try:
             written = future.result()
         except FileExistsError:
             reason = "it was changed just now"
-            self.done[one.session.ref] = replace(one, state=ExportState.REFUSED, reason=reason)
+            self.done[item.session.ref] = replace(item, state=ExportState.REFUSED, reason=reason)
             return
-        self._folder.entries[str(one.session.ref)] = entry
-        state = one.state if written else ExportState.UNCHANGED
-        self.done[one.session.ref] = replace(one, state=state)
+        self._folder.entries[str(item.session.ref)] = entry
+        state = item.state if written else ExportState.UNCHANGED
+        self.done[item.session.ref] = replace(item, state=state)
 
     def __enter__(self) -> Self:
         return self
@@ -219,18 +219,18 @@ def _check(app: App, folder: Path) -> None:
 def _looked_at(folder: ExportFolder, session: Session, *, masked: bool) -> Export:
     file = folder.place(session)
     path = folder.path / file
-    known = folder.entries.get(str(session.ref))
-    there = known is not None and folder.has(file)
-    if known is not None and there and known.stamp == _stamp(session, masked=masked):
+    entry = folder.entries.get(str(session.ref))
+    is_exported = entry is not None and folder.has(file)
+    if entry is not None and is_exported and entry.stamp == _stamp(session, masked=masked):
         return Export(session, path, ExportState.UNCHANGED)
     reason = folder.obstacle(file)
     if reason is not None:
         return Export(session, path, ExportState.REFUSED, reason)
-    return Export(session, path, ExportState.CHANGED if there else ExportState.NEW)
+    return Export(session, path, ExportState.CHANGED if is_exported else ExportState.NEW)
 
 
 def _stamp(session: Session, *, masked: bool) -> str:
-    """Differs when the session's file does, or what is known of it from elsewhere: its title."""
+    """Compute a stamp that changes with the session file, its title or its folder."""
     try:
         status = session.path.stat()
         file = [status.st_size, status.st_mtime_ns, status.st_ino]
@@ -241,14 +241,14 @@ def _stamp(session: Session, *, masked: bool) -> str:
 
 
 def _stale(app: App, folder: ExportFolder, listing: Listing, agent: str | None) -> Iterable[Stale]:
-    """Exports whose sessions are gone. What may just be out of reach is not gone."""
-    there = {str(ref) for ref in listing.refs}
+    """Yield exports of deleted sessions, without those of roots that are just unavailable."""
+    existing = {str(ref) for ref in listing.refs}
     agents = {ref.agent for ref in listing.refs}
     for ref, entry in sorted(folder.entries.items()):
         name = ref.partition(":")[0]
-        if ref in there or name not in agents or agent not in (None, name):
+        if ref in existing or name not in agents or agent not in (None, name):
             continue
-        # A root of which nothing is left is not mounted, perhaps.
+        # An empty root may be an unmounted disk.
         if entry.source and _is_gone(entry.source, [str(root) for root in app.roots(name)]):
             removable = folder.obstacle(entry.file) is None
             if folder.has(entry.file):
@@ -256,7 +256,7 @@ def _stale(app: App, folder: ExportFolder, listing: Listing, agent: str | None) 
 
 
 def _is_gone(source: str, roots: list[str]) -> bool:
-    """True when a session file is not there, and its root is."""
+    """Return True if a session file is missing although its root is there."""
     try:
         os.lstat(source)
     except (FileNotFoundError, NotADirectoryError):
@@ -275,18 +275,17 @@ def _has_something(folder: str) -> bool:
 
 @cache
 def repository_name(cwd: str | None) -> str | None:
-    """The name of the repository that a folder is in, found without git.
+    """Find the name of a folder's repository without git.
 
-    It is that of the folder that has `.git`; for a worktree, that of its main one. Of a folder that
-    is gone only its own name is left.
+    It is the folder with `.git`; for a worktree, the main one. A missing folder gives its own name.
     """
     if not cwd:
         return None
-    here = Path(cwd)
+    path = Path(cwd)
     try:
-        if not here.is_dir():
+        if not path.is_dir():
             return pure_path(cwd).name or None
-        for folder in (here, *here.parents):
+        for folder in (path, *path.parents):
             git = folder / ".git"
             if git.is_dir():
                 return folder.name
@@ -298,26 +297,26 @@ def repository_name(cwd: str | None) -> str | None:
 
 
 def _main_name(pointer: str) -> str | None:
-    """`gitdir: /home/ada/shop/.git/worktrees/fix` is of shop."""
-    main, found, _ = pointer.removeprefix("gitdir:").strip().partition("/.git/worktrees/")
-    return Path(main).name if found else None
+    """Extract the main repository: `gitdir: /home/ada/shop/.git/worktrees/fix` gives `shop`."""
+    main, separator, _ = pointer.removeprefix("gitdir:").strip().partition("/.git/worktrees/")
+    return Path(main).name if separator else None
 
 
 def view(value: ExportPlan, *, dry_run: bool) -> dict[str, Any]:
-    """For `--json`."""
-    pruned = {one.ref for one in value.pruned}
+    """Build the `--json` view of an export."""
+    pruned = {item.ref for item in value.pruned}
     return {
         "folder": str(value.folder),
         "dry_run": dry_run,
         "masked": value.masked,
         "sessions": len(value.exports),
-        "changed": [_view(one) for one in value.changed],
+        "changed": [_view(item) for item in value.changed],
         "unchanged": len(value.of(ExportState.UNCHANGED)),
-        "refused": [_view(one) for one in value.of(ExportState.REFUSED)],
-        "failed": [_view(one) for one in value.of(ExportState.FAILED)],
+        "refused": [_view(item) for item in value.of(ExportState.REFUSED)],
+        "failed": [_view(item) for item in value.of(ExportState.FAILED)],
         "gone": [
-            {"ref": one.ref, "path": str(one.path), "removed": one.ref in pruned and not dry_run}
-            for one in value.stale
+            {"ref": item.ref, "path": str(item.path), "removed": item.ref in pruned and not dry_run}
+            for item in value.stale
         ],
         "hidden": value.hidden,
     }

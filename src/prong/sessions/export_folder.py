@@ -1,9 +1,8 @@
-"""A folder of exports: which file is whose, and files that appear whole or not at all.
+"""Export folder: maps sessions to files, and writes files atomically.
 
-`.prong-export.json` in it says which session each file came from, and what the session was like
-then. It only saves work: every file that prong wrote ends with a line that tells so, with a digest
-of what stands above. By that a file of ours is known, and one that somebody changed since is not
-ours any more.
+`.prong-export.json` maps each session to its file and state, only to save work: every file that
+prong writes ends with a digest of its content, which identifies it. A file that was changed by
+someone else no longer matches, and prong leaves it alone.
 """
 
 import json
@@ -40,18 +39,18 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
 class ExportEntry(Record, frozen=True):
-    """What is known of an export."""
+    """An entry of the export manifest."""
 
     file: str
-    """Below the folder."""
+    """Path relative to the folder."""
     stamp: str
-    """Differs when the session differs, or the way it is written."""
+    """Changes with the session, or with the export format."""
     source: str
-    """The session file."""
+    """Path of the session file."""
 
 
 class ExportFolder:
-    """The folder, as it was found. Entries that are changed are kept by `save`."""
+    """An export folder. Changes to `entries` are stored by `save`."""
 
     def __init__(self, path: Path) -> None:
         if path.exists() and not path.is_dir():
@@ -63,18 +62,18 @@ class ExportFolder:
 
     @contextmanager
     def writing(self) -> Generator[None]:
-        """Make the folder, and be its only writer until the block ends; then save."""
+        """Create and lock the folder for writing, and save the entries at the end."""
         private_dir(self.path)
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             if not locked(descriptor, _PATIENCE):
                 raise Busy(f"another prong is writing into {self.path}", hint="wait until it ends")
-            for left in self.path.glob(f"{_STAGED}*.tmp"):
-                left.unlink(missing_ok=True)  # of a run that was killed
+            for leftover in self.path.glob(f"{_STAGED}*.tmp"):
+                leftover.unlink(missing_ok=True)  # left by a killed run
             try:
                 yield
             finally:
-                # Also when somebody has enough of it: what is written need not be written again.
+                # Also after an interrupt, so that finished files are not written again.
                 for folder in self._touched:
                     sync_folder(folder)
                 self.save()
@@ -82,22 +81,22 @@ class ExportFolder:
             os.close(descriptor)
 
     def place(self, session: Session) -> str:
-        """Where a session goes, below the folder; always to the same place."""
-        known = self.entries.get(str(session.ref))
-        if known is not None:
-            return known.file
-        # A key in a path is known before it is made a name, and not afterwards.
+        """Choose the file of a session, relative to the folder; always the same one."""
+        entry = self.entries.get(str(session.ref))
+        if entry is not None:
+            return entry.file
+        # Secrets must be masked before the slug makes them unrecognizable.
         folder = _slug(safe((session.cwds or (session.cwd or "",))[0].strip("/"))) or "unknown"
         name = session.id if _ID.fullmatch(session.id) else _slug(session.id) or "session"
         file = f"{folder}/{name}.md"
         if self._owners.setdefault(file, str(session.ref)) != str(session.ref):
-            # The same id with two agents.
+            # Two agents have a session with the same id.
             file = f"{folder}/{name}-{_slug(session.agent)}.md"
             self._owners[file] = str(session.ref)
         return file
 
     def obstacle(self, file: str) -> str | None:
-        """Why nothing can be written there; None where nothing is, or a file of ours."""
+        """Explain why a file cannot be written; None if it is free or ours."""
         path = self.path / file
         if path.parent.is_symlink():
             return "its folder is a link"
@@ -115,22 +114,22 @@ class ExportFolder:
         return (self.path / file).is_file()
 
     def write(self, file: str, text: str) -> bool:
-        """Write a file, or leave it when it is the same already; True when it was written."""
+        """Write a file unless its content is already the same; True if it was written."""
         target = self.path / file
         content = text.encode("utf-8", "replace")
         content += b"\n<!-- prong export sha256:" + _digest(content).encode() + b" -->\n"
-        replaced = target.exists()
-        if replaced and target.is_file() and target.read_bytes() == content:
+        exists = target.exists()
+        if exists and target.is_file() and target.read_bytes() == content:
             return False
         private_dir(target.parent)
         staged = self.path / f"{_STAGED}{secrets.token_hex(8)}.tmp"
         descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            with os.fdopen(descriptor, "wb") as writing:
-                writing.write(content)
-                writing.flush()
-                os.fsync(writing.fileno())
-            if replaced:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if exists:
                 staged.replace(target)
             else:
                 _move_to_new(staged, target)
@@ -140,22 +139,22 @@ class ExportFolder:
         return True
 
     def remove(self, ref: str) -> None:
-        """Take an export away that is of no session any more."""
+        """Delete the export of a deleted session."""
         path = self.path / self.entries.pop(ref).file
         path.unlink(missing_ok=True)
         if path.parent != self.path:
-            with suppress(OSError):  # there is more in it
+            with suppress(OSError):  # not empty
                 path.parent.rmdir()
 
     def forget(self, ref: str) -> None:
         self.entries.pop(ref, None)
 
     def save(self) -> None:
-        known = {
+        sessions = {
             ref: {"file": entry.file, "stamp": entry.stamp, "source": entry.source}
             for ref, entry in sorted(self.entries.items())
         }
-        text = json.dumps({"version": _VERSION, "sessions": known}, indent=1)
+        text = json.dumps({"version": _VERSION, "sessions": sessions}, indent=1)
         write_private(self.path / MANIFEST, text.encode())
 
     def _read(self) -> dict[str, ExportEntry]:
@@ -166,17 +165,17 @@ class ExportFolder:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            pass  # damaged: the files themselves tell the rest
+            pass  # damaged: recover from the files themselves
         return dict(self._found())
 
     def _found(self) -> Iterator[tuple[str, ExportEntry]]:
-        """Our files as they lie there; what the sessions were like is not known."""
+        """Recover entries from the exported files, without their stamps."""
         for path in sorted(self.path.glob("*/*.md")):
             with suppress(OSError):
                 if path.is_symlink() or not self._is_ours(path):
                     continue
-                with open_regular(path) as reading:
-                    head = reading.read(_HEAD).decode("utf-8", "replace")
+                with open_regular(path) as file:
+                    head = file.read(_HEAD).decode("utf-8", "replace")
                 fields = dict(_HEADER.findall(head)[:2])
                 if len(fields) == 2:
                     ref = f"{fields['Agent']}:{fields['Session ID']}"
@@ -184,37 +183,37 @@ class ExportFolder:
 
     def _is_ours(self, path: Path) -> bool:
         content = read_regular(path)
-        found = _TRAILER.search(content, max(len(content) - _TRAILER_LENGTH, 0))
-        if found is None:
+        trailer = _TRAILER.search(content, max(len(content) - _TRAILER_LENGTH, 0))
+        if trailer is None:
             return False
-        return _digest(content[: found.start() - 1]).encode() == found[1]
+        return _digest(content[: trailer.start() - 1]).encode() == trailer[1]
 
 
 def _entries(sessions: dict[str, Any]) -> Iterator[tuple[str, ExportEntry]]:
     for ref, value in sessions.items():
         fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
         entry = ExportEntry(*(str(fields.get(name, "")) for name in ("file", "stamp", "source")))
-        # A name that leads out of the folder is none that we wrote down.
+        # A path that leaves the folder was not written by prong.
         parts = entry.file.split("/")
         if len(parts) == 2 and parts[1].endswith(".md") and not {"", ".", ".."} & set(parts):
             yield ref, entry
 
 
 def _move_to_new(staged: Path, target: Path) -> None:
-    """Raises `FileExistsError` when somebody was faster; a rename would replace what is there."""
+    """Move a file, raising `FileExistsError` instead of replacing the target."""
     try:
         os.link(staged, target)
     except FileExistsError:
         raise
     except OSError:
-        # Not every file system has links.
+        # Not every file system supports hard links.
         if target.exists():
             raise FileExistsError(target) from None
         staged.rename(target)
 
 
 def _slug(text: str) -> str:
-    """A name for a file or a folder, of letters and digits; a long one ends with its digest."""
+    """Build a file name of letters and digits; a long one is cut and ends with a digest."""
     slug = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")
     if len(slug) > _LONGEST or (text and not slug):
         slug = f"{slug[: _LONGEST - 9]}-{_digest(os.fsencode(text))[:8]}".lstrip("-")

@@ -1,4 +1,4 @@
-"""Folders as they are named: by a path of this system or of Windows, or by their last part."""
+"""Folder names: Unix paths, Windows paths and bare project names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _DRIVE = (":\\", ":/")
-"""What stands behind the letter of a drive."""
+"""What follows the letter of a Windows drive."""
 
 
 def pure_path(text: str) -> PurePath:
-    """A path to take apart; sessions may come from a Windows, which has other ones."""
+    """Parse a path, which may come from Windows."""
     return PureWindowsPath(text) if is_windows(text) else PurePosixPath(text)
 
 
@@ -25,24 +25,24 @@ def is_windows(text: str) -> bool:
 
 
 def project_folder(app: App, given: Path, notes: list[str]) -> Path:
-    """The folder that is meant: `shop` is also the one of that name that sessions were in."""
+    """Resolve a project: `shop` may also be the name of a folder that sessions ran in."""
     folder = Path(os.path.expanduser(given))  # noqa: PTH111 -- Path's fails on `~nobody`
     is_name = len(folder.parts) == 1 and not folder.is_absolute() and not is_windows(str(folder))
     if not is_name or os.path.isdir(folder):  # noqa: PTH112
         return folder
-    named = list(dict.fromkeys(_folders(app, folder.name)))
-    # As it is written, if there is such a one; else in capitals or not.
-    named = [one for one in named if pure_path(one).name == folder.name] or named
-    if not named:
+    candidates = list(dict.fromkeys(_folders(app, folder.name)))
+    # Prefer an exact match to one that differs in case.
+    candidates = [path for path in candidates if pure_path(path).name == folder.name] or candidates
+    if not candidates:
         return folder
-    if len(named) > 1:
-        others = ", ".join(named[1:])
-        notes.append(f"the project {folder} is {named[0]}; of the same name: {others}")
-    return Path(named[0])
+    if len(candidates) > 1:
+        others = ", ".join(candidates[1:])
+        notes.append(f"the project {folder} is {candidates[0]}; of the same name: {others}")
+    return Path(candidates[0])
 
 
 def _folders(app: App, name: str) -> Iterator[str]:
-    """The folders of this name that sessions were in, or below; the newest first."""
+    """Yield the folders of this name that sessions ran in, newest first."""
     for session in app.sessions():
         for cwd in session.cwds:
             path = pure_path(cwd)

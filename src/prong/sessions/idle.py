@@ -1,4 +1,4 @@
-"""Waiting for an agent that is at work."""
+"""Waiting until an agent is idle."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _LOOK_EVERY = 0.2
 def when_idle(
     app: App, session: Session, act: Callable[[], T], seconds: float, waiting: Callable[[], None]
 ) -> T:
-    """Do what an agent at work is in the way of: when it is done, or `Busy` when it takes longer.
+    """Run an action once the agent is idle; raises `Busy` after `seconds`.
 
-    An agent that has just become idle may still write, or go on with the next prompt. So nobody
-    but `act` knows when the time has come: it is tried again until it no longer says `Busy`.
+    An agent that has just become idle may still write, or start the next prompt. Only `act` can
+    tell: it is retried until it no longer raises `Busy`.
     """
-    end = time.monotonic() + seconds
-    told = False
+    deadline = time.monotonic() + seconds
+    notified = False
     while True:
         try:
             return act()
         except Busy as error:
             if "made" in error.details:
-                raise  # some of several forks are there: they must not be made twice
-        if not told:
+                raise  # some of several forks exist: do not create them twice
+        if not notified:
             waiting()
-            told = True
-        _wait_until_idle(app, session, end)
-        if time.monotonic() >= end:
+            notified = True
+        _wait_until_idle(app, session, deadline)
+        if time.monotonic() >= deadline:
             raise Busy(
                 f"{session.ref} is still busy after {seconds:g} s", hint="--wait alone waits"
             )

@@ -1,8 +1,8 @@
-"""Who was forked from whom, as trees.
+"""Lineage: trees of which session was forked from which.
 
-The session files come first: they are the agents' own word, and they stay when state.db is lost. A
-recorded fork speaks only of a session whose file names no parent, or is gone. So everything that
-prong makes is drawn the same with state.db and without it, as long as the files are there.
+Session files take precedence: they are the agents' own data, and survive the loss of state.db. A
+recorded fork counts only for a session whose file is missing or names no parent. So prong's
+own forks are drawn the same with and without state.db, as long as the files exist.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,19 +17,19 @@ _NOBODY_KNOWS = datetime.fromtimestamp(0, UTC)
 
 
 class LineageNode(Record):
-    """A session in a tree. `session` is None when the agent has deleted it."""
+    """A session in a tree; `session` is None if it was deleted."""
 
     ref: SessionRef
     session: Session | None
     turn: int | None
-    """The turn of its parent that it was forked at; None for a root, or when it has no number."""
+    """The parent's turn it was forked at; None for a root, or without a number."""
     children: list["LineageNode"] = field(default_factory=list["LineageNode"])
 
 
 class Forest(Record):
     roots: list[LineageNode]
     refs: tuple[SessionRef, ...] = ()
-    """All sessions, drawn or not: a short name must fit but one."""
+    """All sessions, shown or not, so that a short id is unique."""
 
 
 def forest(
@@ -39,18 +39,18 @@ def forest(
     everything: bool = False,
     recorded: Iterable[Fork] = (),
 ) -> Forest:
-    """The trees of all forked sessions, or the one that `of` is in.
+    """Build the trees of all forked sessions, or the one that contains `of`.
 
-    Sessions are drawn, and those that they came from. A recorded fork that has no session file is
-    not: it was deleted with all that came of it, or the agent was never started on it.
+    They contain sessions and their ancestors. A recorded fork without a session file is left out:
+    it was deleted, or the agent was never started on it.
     """
-    known = {session.ref: session for session in sessions}
+    by_ref = {session.ref: session for session in sessions}
     if of is not None:
-        known.setdefault(of.ref, of)
+        by_ref.setdefault(of.ref, of)
     recorded = list(recorded)
-    links = _links(known, recorded)
+    links = _links(by_ref, recorded)
     _add_recorded(links, recorded)
-    nodes = {ref: _node(ref, session, links) for ref, session in known.items()}
+    nodes = {ref: _node(ref, session, links) for ref, session in by_ref.items()}
     roots: list[LineageNode] = []
     for node in list(nodes.values()):
         root = _hang(node, nodes, links)
@@ -65,24 +65,23 @@ def forest(
 
 
 def rebuild(sessions: Iterable[Session]) -> list[Fork]:
-    """The forks that session files tell of, for a state.db that was lost.
+    """Reconstruct fork records from session files after state.db was lost.
 
-    Files do not tell the token estimate and the window, the id of the turn, whether the answer to
-    a seed was filtered, and whether a copy was made by prong or by the agent: all of them are
-    copies then. `created` is exact for a seed only; for a copy it is when the session was last
-    written, because its first lines have the times of its parent.
+    Files lack the token estimate, the window, the turn id, whether a seed's reply was filtered, and
+    whether prong or the agent made a copy, so native forks count as copies. `created` is exact only
+    for a seed; for a copy it is the last write, because its first lines have its parent's times.
     """
-    known = {session.ref: session for session in sessions}
+    by_ref = {session.ref: session for session in sessions}
     forks: list[Fork] = []
-    for ref, (parent, turn) in _links(known, ()).items():
-        child = known[ref]
+    for ref, (parent, turn) in _links(by_ref, ()).items():
+        child = by_ref[ref]
         seed = child.forked_at is not None and child.inherited == 0
         times = (child.started, child.updated) if seed else (child.updated, child.started)
         forks.append(
             Fork(
-                id=str(ref),  # the same each time
+                id=str(ref),  # stable across rebuilds
                 parent=ForkPoint(parent, turn),
-                parent_workspace=known[parent].cwd if parent in known else None,
+                parent_workspace=by_ref[parent].cwd if parent in by_ref else None,
                 child=ref,
                 method=Method.SEED if seed else Method.COPY,
                 created=times[0] or times[1] or _NOBODY_KNOWS,
@@ -93,7 +92,7 @@ def rebuild(sessions: Iterable[Session]) -> list[Fork]:
 
 
 class _Link(NamedTuple):
-    """From a session to the one that it came from."""
+    """A link from a session to its parent."""
 
     parent: SessionRef
     turn: int | None
@@ -103,23 +102,23 @@ _Links = dict[SessionRef, _Link]
 
 
 def _links(sessions: Mapping[SessionRef, Session], recorded: Iterable[Fork]) -> _Links:
-    """What the files tell. Loops, which only damaged files can claim, are left out."""
-    there = _Names(sessions)
-    gone = _Names(fork.parent.session for fork in recorded)
+    """Collect the parent links from session files, without the loops of damaged files."""
+    present = _Names(sessions)
+    former = _Names(fork.parent.session for fork in recorded)
     links: _Links = {}
     for ref, session in sessions.items():
         parent = session.parent
         if parent is not None:
-            at = session.inherited if session.forked_at is None else session.forked_at
-            links[ref] = _Link(there.find(parent) or gone.find(parent) or parent, at)
+            turn = session.inherited if session.forked_at is None else session.forked_at
+            links[ref] = _Link(present.find(parent) or former.find(parent) or parent, turn)
     looping = {ref for ref, link in links.items() if _descends(link.parent, ref, links)}
     return {ref: link for ref, link in links.items() if ref not in looping}
 
 
 class _Names:
-    """Finds a session by what a file calls it.
+    """Looks up a session by the name that a file uses.
 
-    A file may name no agent: then the fork of another agent's session seems to be of its own.
+    A file may omit the agent, so that a fork of another agent's session seems to be of its own.
     """
 
     def __init__(self, refs: Iterable[SessionRef]) -> None:
@@ -131,10 +130,10 @@ class _Names:
 
 
 def _add_recorded(links: _Links, recorded: Iterable[Fork]) -> None:
-    """Add what was recorded of sessions that no file tells a parent of."""
+    """Add recorded parents of sessions whose files name none."""
     for fork in recorded:
         parent, turn = fork.parent.session, fork.parent.turn
-        # A fork from before the first turn has nothing of its parent: in the files it is none.
+        # A fork before the first turn shares nothing with its parent; files do not link it.
         if turn == 0 or fork.child in links or _descends(parent, fork.child, links):
             continue
         links[fork.child] = _Link(parent, turn)
@@ -148,7 +147,7 @@ def _node(ref: SessionRef, session: Session | None, links: _Links) -> LineageNod
 def _hang(
     node: LineageNode, nodes: dict[SessionRef, LineageNode], links: _Links
 ) -> LineageNode | None:
-    """Put a node under its parent. Gives a root back: itself, or an ancestor that is gone."""
+    """Attach a node to its parent. Returns a new root: itself, or a deleted ancestor."""
     while (link := links.get(node.ref)) is not None:
         parent = nodes.get(link.parent)
         if parent is not None:
@@ -161,7 +160,7 @@ def _hang(
 
 
 def _descends(ref: SessionRef, ancestor: SessionRef, links: _Links) -> bool:
-    """True when `ancestor` is the session itself or above it."""
+    """Return True if `ancestor` is the session itself or above it."""
     seen: set[SessionRef] = set()
     while ref != ancestor:
         seen.add(ref)
@@ -188,13 +187,13 @@ Name = tuple[str, str]
 
 
 def family_of(session: Session, sessions: Mapping[Name, Session]) -> Name:
-    """The session at the root of the lineage."""
+    """Find the session at the root of the lineage."""
     name = (session.agent, session.id)
     seen = {name}
     while session.parent is not None:
-        above = (session.parent.agent, session.parent.id)
-        if above in seen or above not in sessions:
+        parent = (session.parent.agent, session.parent.id)
+        if parent in seen or parent not in sessions:
             break
-        seen.add(above)
-        name, session = above, sessions[above]
+        seen.add(parent)
+        name, session = parent, sessions[parent]
     return name

@@ -1,4 +1,4 @@
-"""Listing sessions: scan what changed, filter, newest first."""
+"""Session listing: scan for changes, filter, sort newest first."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -18,48 +18,48 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class SessionFilter(Record, frozen=True):
-    """Which sessions are wanted."""
+    """Filter for listing sessions."""
 
     agent: str | None = None
     project: Path | None = None
-    """Sessions that were ever in this folder or below it."""
+    """Sessions that ever ran in this folder or below."""
     since: datetime | None = None
     limit: int | None = None
     everything: bool = False
-    """Also those that are archived or that no person took part in."""
+    """Include archived and headless sessions."""
 
 
 class Listing(Record, frozen=True, dict=True):
-    """Sessions that fit, and what was left out and why."""
+    """Matching sessions, and what was left out and why."""
 
     sessions: tuple[Session, ...]
     skipped: tuple[Skipped, ...]
     total: int
-    """How many sessions there are before any filter."""
+    """Number of sessions before any filter."""
     hidden: int
-    """How many would fit but are archived or headless."""
+    """Number of matching sessions that are archived or headless."""
     more: int
-    """How many fit but are beyond the limit."""
+    """Number of matching sessions beyond the limit."""
     copies: tuple[Skipped, ...] = ()
-    """Older copies of sessions, in other roots."""
+    """Older copies of sessions in other roots."""
     refs: tuple[SessionRef, ...] = ()
-    """All sessions of the agents that were asked, shown or not: a short name must fit but one."""
+    """All sessions of the scanned agents, shown or not, so that a short id is unique."""
     failed: Mapping[str, str] = field(default_factory=dict[str, str])
     """Plug-ins that could not list their sessions, and why."""
 
     @cached_property
     def by_name(self) -> Mapping[tuple[str, str], Session]:
         """The sessions by agent and id."""
-        return {(one.ref.agent, one.ref.id): one for one in self.sessions}
+        return {(session.ref.agent, session.ref.id): session for session in self.sessions}
 
     @property
     def unusable(self) -> tuple[Skipped, ...]:
-        """Files that may hold a session and cannot be used; one without any is no problem."""
-        return tuple(one for one in self.skipped if not one.harmless)
+        """Files that may contain a session but cannot be used."""
+        return tuple(file for file in self.skipped if not file.harmless)
 
 
 class Scanner:
-    """Scans every agent, remembering through the cache."""
+    """Scans the sessions of all agents, using the cache."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Scanner:
         cache: ScanCache,
         scans: Mapping[str, Callable[[ScanCache], Scan]] | None = None,
     ) -> None:
-        """`scans` are other ways to scan, by agent: those that take the words along."""
+        """Replace an agent's scan by one in `scans`, such as one that also indexes texts."""
         self._stores = stores
         self._cache = cache
         self._scans = scans or {}
@@ -75,9 +75,9 @@ class Scanner:
     @no_collections()
     def listing(self, wanted: SessionFilter) -> Listing:
         if wanted.agent is not None and wanted.agent not in self._stores:
-            known = ", ".join(self._stores)
-            raise NotFound(f"unknown agent {wanted.agent!r}", hint=f"one of {known}")
-        found: list[Session] = []
+            names = ", ".join(self._stores)
+            raise NotFound(f"unknown agent {wanted.agent!r}", hint=f"one of {names}")
+        all_sessions: list[Session] = []
         skipped: list[Skipped] = []
         failed: dict[str, str] = {}
         for name in [wanted.agent] if wanted.agent else self._stores:
@@ -86,21 +86,21 @@ class Scanner:
             except Exception as error:
                 if name in BUILT_IN:
                     raise
-                # A plug-in is somebody else's code: its failure must not hide the other agents.
+                # A failing plug-in must not hide the other agents.
                 failed[name] = f"{type(error).__name__}: {error}"
                 continue
-            found.extend(scan.sessions)
+            all_sessions.extend(scan.sessions)
             skipped.extend(scan.skipped)
-        sessions, copies = _without_copies(found)
-        fitting = _fitting(sessions, wanted)
-        shown = fitting if wanted.everything else [s for s in fitting if not _is_hidden(s)]
+        sessions, copies = _without_copies(all_sessions)
+        matching = _fitting(sessions, wanted)
+        shown = matching if wanted.everything else [s for s in matching if not _is_hidden(s)]
         shown.sort(key=_time, reverse=True)
         limited = shown if wanted.limit is None else shown[: wanted.limit]
         return Listing(
             sessions=tuple(limited),
             skipped=tuple(skipped),
             total=len(sessions),
-            hidden=len(fitting) - len(shown),
+            hidden=len(matching) - len(shown),
             more=len(shown) - len(limited),
             copies=tuple(copies),
             refs=tuple([session.ref for session in sessions]),
@@ -121,22 +121,22 @@ def _fitting(sessions: Iterable[Session], wanted: SessionFilter) -> list[Session
     if wanted.since is None and wanted.project is None:
         return list(sessions)
     since = wanted.since or _LONG_AGO
-    here = Project(wanted.project) if wanted.project is not None else None
+    project = Project(wanted.project) if wanted.project is not None else None
     return [
         session
         for session in sessions
-        if (session.updated or _LONG_AGO) >= since and (here is None or here.had(session))
+        if (session.updated or _LONG_AGO) >= since and (project is None or project.had(session))
     ]
 
 
 class Project:
-    """A folder, by the name it was given and by its real one: an agent may have seen either."""
+    """A project folder, known by its given and its real path: agents may record either."""
 
     def __init__(self, folder: Path) -> None:
         self._known: dict[tuple[str, ...], bool] = {}
-        """Most sessions were where others were."""
+        """Cached results by the folders of a session, which many sessions share."""
         if is_windows(str(folder)):
-            # From another system: only its name can be compared.
+            # A path from another system can only be compared as text.
             self.name = str(folder)
             self._folders, self._below = set[str](), ()
             self._windows = PureWindowsPath(str(folder))
@@ -150,12 +150,12 @@ class Project:
         self._below = tuple(f"{name.rstrip(os.sep)}{os.sep}" for name in self._folders)
 
     def had(self, session: Session) -> bool:
-        """True when the session was ever in the folder or below it."""
-        cwds = tuple(session.cwds)  # a plug-in may have made a list of it
-        known = self._known.get(cwds)
-        if known is None:
-            known = self._known[cwds] = any(map(self._has, cwds))
-        return known
+        """Return True if the session ever ran in the folder or below."""
+        cwds = tuple(session.cwds)  # a plug-in may return a list
+        cached = self._known.get(cwds)
+        if cached is None:
+            cached = self._known[cwds] = any(map(self._has, cwds))
+        return cached
 
     def _has(self, cwd: str) -> bool:
         if self._windows is not None:
@@ -164,18 +164,18 @@ class Project:
 
 
 def _without_copies(sessions: Iterable[Session]) -> tuple[list[Session], list[Skipped]]:
-    """One session for each ref: the same file may lie in two roots. The newest copy counts."""
-    best: dict[SessionRef, Session] = {}
+    """Keep the newest copy of each session; a file may exist in two roots."""
+    newest: dict[SessionRef, Session] = {}
     copies: list[Skipped] = []
     for session in sessions:
-        other = best.get(session.ref)
+        other = newest.get(session.ref)
         if other is None:
-            best[session.ref] = session
+            newest[session.ref] = session
             continue
         newer, older = sorted((other, session), key=_freshness, reverse=True)
-        best[session.ref] = newer
+        newest[session.ref] = newer
         copies.append(Skipped(older.path, f"a copy of {newer.path}"))
-    return list(best.values()), copies
+    return list(newest.values()), copies
 
 
 def _freshness(session: Session) -> tuple[datetime, int]:
@@ -183,5 +183,5 @@ def _freshness(session: Session) -> tuple[datetime, int]:
 
 
 def _is_hidden(session: Session) -> bool:
-    """What nobody typed in; a seed is there to be gone on with, though a program typed it."""
+    """Return True for archived and headless sessions, except seeds, which people continue."""
     return session.archived or (session.headless and session.forked_at is None)

@@ -1,4 +1,4 @@
-"""The session that the agent has open which started this process."""
+"""The session of the agent that started this process."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _HIGHEST = 4
-"""So many processes may stand between an agent and us: a shell, a launcher."""
+"""Maximum number of processes between the agent and this one, such as a shell."""
 
 
 def of(app: App, pids: Iterable[int]) -> SessionRef | None:
-    """What the first of these processes has open that has anything open."""
+    """Find the session that the first of these processes with one has open."""
     for pid in dict.fromkeys(pids):
         for agent, store in app.stores.items():
             if not isinstance(store, CanWork):
                 continue
             with suppress(ProngError, OSError):
-                found = store.open_sessions([pid]).get(pid)
-                if found is not None:
-                    return SessionRef(agent, found.session)
+                open_session = store.open_sessions([pid]).get(pid)
+                if open_session is not None:
+                    return SessionRef(agent, open_session.session)
     return None
 
 
 def ancestors(pid: int) -> list[int]:
-    """The processes above one, the nearest first; never the first process of the system."""
-    return [above for above in islice(process.ancestors(pid), _HIGHEST) if above > 1]
+    """List the ancestors of a process, nearest first, without pid 1."""
+    return [ancestor for ancestor in islice(process.ancestors(pid), _HIGHEST) if ancestor > 1]

@@ -1,4 +1,4 @@
-"""A session in pages, each of which fits a number of tokens."""
+"""Transcript pages of a limited number of tokens."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _OF_A_MESSAGE = 12
-"""Tokens for what stands around its text."""
+"""Token overhead of a message."""
 _OF_A_TOOL = 2_000
-"""Characters of what a tool gave back, unless it is wanted in full."""
+"""Maximum characters of a tool call without its output."""
 _LEFT_OUT = "\n[... {} characters left out ...]\n"
 
 
 class PageWish(Record, frozen=True):
-    """Which part of a session is wanted."""
+    """Which part of a session to read."""
 
     first: int | None = None
-    """The first turn; None: from the beginning."""
+    """The first turn; None for the beginning."""
     last: int | None = None
     start: int = 0
-    """How many messages were read already."""
+    """Number of messages to skip."""
     tokens: int = 8_000
     output: bool = False
-    """With what tools gave back."""
+    """Include tool output."""
     thinking: bool = False
 
 
@@ -50,36 +50,36 @@ class SessionPage(Record, frozen=True):
     messages: tuple[PageMessage, ...]
     tokens: int
     next: int | None
-    """How many messages were read with this page; None when it is the last one."""
+    """Number of messages read including this page; None for the last page."""
 
 
 def page(app: App, name: str, wish: PageWish) -> SessionPage:
-    """The messages from a place on, as many as fit. There is always one, cut if it must be."""
-    found = app.resolve(name)
+    """Read as many messages as fit, but at least one, cut if necessary."""
+    resolved = app.resolve(name)
     turn = None
-    if found.turn is not None:
+    if resolved.turn is not None:
         if wish.first is not None or wish.last is not None:
             raise UsageError("the turn is named twice", hint="leave out what is behind the @")
-        turn = app.turn(app.conversation(found.session), found.turn)
+        turn = app.turn(app.conversation(resolved.session), resolved.turn)
         if turn is None:
             raise UsageError("turn 0 is before the first prompt: nothing to read")
-    all_ = paired(app.messages(found.session, turn=turn))
-    taken: list[PageMessage] = []
+    messages = paired(app.messages(resolved.session, turn=turn))
+    shown: list[PageMessage] = []
     used = 0
     number = -1
-    for number, message in enumerate(_wanted(all_, wish)):
+    for number, message in enumerate(_wanted(messages, wish)):
         if number < wish.start:
             continue
         room = wish.tokens - used - _OF_A_MESSAGE
-        one = _shown(message, wish, budget.characters(max(room, 1)) if not taken else None)
-        size = budget.estimate(len(one.text)) + _OF_A_MESSAGE
-        if taken and used + size > wish.tokens:
-            return SessionPage(found.session, tuple(taken), used, number)
-        taken.append(one)
+        page_message = _shown(message, wish, budget.characters(max(room, 1)) if not shown else None)
+        size = budget.estimate(len(page_message.text)) + _OF_A_MESSAGE
+        if shown and used + size > wish.tokens:
+            return SessionPage(resolved.session, tuple(shown), used, number)
+        shown.append(page_message)
         used += size
     if wish.start > number + 1:
         raise NotFound(f"page {wish.start} does not exist", hint="leave page out for the first one")
-    return SessionPage(found.session, tuple(taken), used, None)
+    return SessionPage(resolved.session, tuple(shown), used, None)
 
 
 def _wanted(messages: Iterator[Message], wish: PageWish) -> Iterator[Message]:
@@ -116,7 +116,7 @@ def _shown(message: Message, wish: PageWish, room: int | None) -> PageMessage:
 
 
 def _cut(text: str, room: int) -> str:
-    """Its beginning and its end."""
+    """Shorten a text to its beginning and end."""
     left_out = _LEFT_OUT.format(len(text) - room)
     half = max((room - len(left_out)) // 2, 20)
     return f"{text[:half]}{left_out}{text[-half:]}"

@@ -1,4 +1,4 @@
-"""From what a person types to a session and a turn.
+"""Session names: resolves what a user types to a session and a turn.
 
 Tried in this order: `%N`, `agent:id[@turn]`, a worker's name, a unique id prefix, a path, `last`.
 """
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 _SHOWN = 5
 _WORDS = 60
 _WORKER = re.compile(r"(?![0-9a-f-]+$)(?!last$)[a-z0-9][a-z0-9-]*")
-"""What may be the name of a worker: never what may be the beginning of an id."""
+"""Pattern of worker names, which excludes all id prefixes."""
 
 
 class ResolvedSession(Record, frozen=True):
-    """A session, and the text behind `@` when there was one."""
+    """A session, and the text after `@` if there was one."""
 
     session: Session
     turn: str | None
     worker: WorkerInfo | None = None
-    """Whose name was typed."""
+    """The worker whose name was typed."""
 
 
 class Resolver:
@@ -45,9 +45,9 @@ class Resolver:
         hit: Callable[[int], HitPlace],
         worker: Callable[[str], WorkerInfo | None],
     ) -> None:
-        """`sessions` gives those of one agent, or of all, newest first; `hit` one of a search.
+        """Use `sessions` to list an agent's or all sessions, newest first, and `hit` for `%N`.
 
-        `worker` gives the one of a name, with the session that it has open now.
+        `worker` returns the worker of a name, with the session that it has open now.
         """
         self._stores = stores
         self._sessions = sessions
@@ -57,7 +57,7 @@ class Resolver:
     def find(self, text: str) -> ResolvedSession:
         if not text:
             raise UsageError("a session is missing", hint="prong list")
-        # A path may hold an `@` of its own.
+        # A path may contain an `@`.
         if ("/" in text or "@" in text) and _is_file(text):
             return ResolvedSession(self._at_path(Path(text)), None)
         name, at, turn = text.rpartition("@")
@@ -88,22 +88,20 @@ class Resolver:
         )
 
     def _found_by_search(self, name: str, turn: str | None) -> ResolvedSession:
-        """`%2` is the turn that the second hit is about, `%2@5` another one of its session."""
+        """Resolve a search hit: `%2` is the second hit's turn, `%2@5` turn 5 of its session."""
         number = name[1:]
         if not re.fullmatch(r"[0-9]{1,9}", number):
             raise NotFound(f"{name} is not a search hit", hint="the first hit is %1")
-        place = self._hit(int(number))
-        if place.agent not in self._stores:
-            raise NotFound(
-                f"{name}: agent {place.agent!r} is no longer installed", hint="prong list"
-            )
+        hit = self._hit(int(number))
+        if hit.agent not in self._stores:
+            raise NotFound(f"{name}: agent {hit.agent!r} is no longer installed", hint="prong list")
         try:
-            session = self._by_prefix(place.session, place.agent)
+            session = self._by_prefix(hit.session, hit.agent)
         except NotFound as error:
             raise NotFound(
                 f"{name} is gone since the search: {error.message}", hint=error.hint
             ) from None
-        return ResolvedSession(session, turn or place.turn)
+        return ResolvedSession(session, turn or hit.turn)
 
     def _session(self, name: str) -> Session:
         agent, colon, id_ = name.partition(":")
@@ -121,8 +119,8 @@ class Resolver:
         if "/" in name:
             raise NotFound(f"file {name} does not exist", hint="prong list --all")
         if colon:
-            known = ", ".join(self._stores)
-            raise NotFound(f"unknown agent {agent!r}", hint=f"one of {known}")
+            agents = ", ".join(self._stores)
+            raise NotFound(f"unknown agent {agent!r}", hint=f"one of {agents}")
         raise NotFound(f"no session {name!r}", hint="prong list --all")
 
     def _by_prefix(self, prefix: str, agent: str) -> Session:
@@ -134,8 +132,8 @@ class Resolver:
     def _matches(self, prefix: str, agent: str | None) -> list[Session]:
         if not prefix:
             return []
-        fitting = [session for session in self._sessions(agent) if session.id.startswith(prefix)]
-        return [session for session in fitting if session.id == prefix] or fitting
+        matches = [session for session in self._sessions(agent) if session.id.startswith(prefix)]
+        return [session for session in matches if session.id == prefix] or matches
 
     def _one(self, name: str, matches: list[Session]) -> Session:
         if len(matches) == 1:
@@ -160,25 +158,25 @@ class Resolver:
             except Exception:
                 if store.name in BUILT_IN:
                     raise
-                continue  # a plug-in's failure; `prong doctor` tells of those
+                continue  # a plug-in failed; `prong doctor` reports it
             if session is not None:
                 return session
         if unreadable is not None:
             raise unreadable
-        known = ", ".join(self._stores)
-        hint = f"a session file of {known}"
+        agents = ", ".join(self._stores)
+        hint = f"a session file of {agents}"
         raise Corrupt(f"{path} is not a session file", hint=hint, path=str(path))
 
     def _last(self) -> Session:
-        here = Project(Path())
+        project = Project(Path())
         for session in self._sessions(None):
-            if here.had(session):
+            if project.had(session):
                 return session
-        raise NotFound(f"no sessions in {here.name} yet", hint="prong list")
+        raise NotFound(f"no sessions in {project.name} yet", hint="prong list")
 
 
 def find_turn(conversation: Conversation, text: str) -> Turn | None:
-    """The turn that a number or an id prefix names; None for 0, which is before the first."""
+    """Find a turn by number or id prefix; None for 0, before the first turn."""
     name = conversation.session.ref
     if not text:
         raise UsageError("a turn is missing", hint=f"prong turns {name}")
@@ -190,12 +188,12 @@ def find_turn(conversation: Conversation, text: str) -> Turn | None:
         index = number - 1 if number > 0 else count + number
         if 0 <= index < count:
             return conversation.turns[index]
-        # All digits may be the beginning of an id, too; then it is a long one.
+        # A long number may also be an id prefix.
         if len(text) < 6 or not text.isdigit():
-            have = "1 turn" if count == 1 else f"{count} turns"
-            raise NotFound(f"no turn {text}: {name} has {have}", hint=f"prong turns {name}")
-    everywhere = (*conversation.turns, *conversation.abandoned)
-    matches = [turn for turn in everywhere if turn.id.startswith(text)]
+            count_text = "1 turn" if count == 1 else f"{count} turns"
+            raise NotFound(f"no turn {text}: {name} has {count_text}", hint=f"prong turns {name}")
+    all_turns = (*conversation.turns, *conversation.abandoned)
+    matches = [turn for turn in all_turns if turn.id.startswith(text)]
     matches = [turn for turn in matches if turn.id == text] or matches
     if len(matches) == 1:
         return matches[0]
@@ -209,7 +207,7 @@ def find_turn(conversation: Conversation, text: str) -> Turn | None:
 
 
 def _more_of_the_id(candidates: Sequence[tuple[str, str]]) -> str:
-    """A hint that lists what fits, one on a line."""
+    """Build a hint that lists the candidates, one per line."""
     lines = [f"{id_}  {_first_words(text)}" for id_, text in candidates[:_SHOWN]]
     if len(candidates) > _SHOWN:
         lines.append(f"and {len(candidates) - _SHOWN} more")
@@ -221,5 +219,5 @@ def _first_words(text: str) -> str:
 
 
 def _is_file(text: str) -> bool:
-    # Path.is_file() fails on a name that is too long, and what a person types may be anything.
+    # Path.is_file() fails on a name that is too long, and users may type anything.
     return os.path.isfile(text)  # noqa: PTH113

@@ -1,4 +1,4 @@
-"""Going on with a session itself."""
+"""Resuming a session in its own folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _has_code(app: App, session: Session) -> bool:
-    """Whether the code of its last turn was kept."""
+    """Return True if the code of the last turn was captured."""
     try:
         conversation = app.conversation(session)
         last = conversation.turns[-1] if conversation.turns else None
@@ -26,7 +26,7 @@ def _has_code(app: App, session: Session) -> bool:
 
 
 def launch(app: App, session: Session, prompt: str | None) -> Launch:
-    """The command for the session's own folder, with the right flags and root."""
+    """Build the command that resumes a session in its folder."""
     store = app.store(session.agent)
     launcher = capable(store, CanLaunch, "be started")
     fork = f"prong fork {session.ref}"
@@ -39,7 +39,7 @@ def launch(app: App, session: Session, prompt: str | None) -> Launch:
         hint = f"unarchive it in {session.agent}, or: {fork}"
         raise Unsupported(f"{session.ref} is archived", hint=hint)
     if isinstance(store, HasActivity) and store.activity(session) is not Activity.CLOSED:
-        # Two processes would write into one conversation, or the second one is turned away.
+        # Two processes must not write to one conversation.
         raise Busy(
             f"{session.ref} is open in another process", hint=f"{fork} starts a fork next to it"
         )

@@ -1,4 +1,4 @@
-"""Transcripts as people read them."""
+"""Readable transcripts: tool calls merged with their results."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,7 +7,7 @@ from prong.model.sessions import Message
 
 
 def paired(messages: Iterable[Message]) -> Iterator[Message]:
-    """Tool calls together with their results, as one message; a turn at a time."""
+    """Merge each tool call with its result into one message, turn by turn."""
     waiting: list[Message] = []
     for message in messages:
         if waiting and waiting[-1].turn != message.turn:
@@ -35,5 +35,5 @@ def _pair(turn: list[Message]) -> Iterator[Message]:
                 )
             yield replace(message, role="tool", tool=tool)
         elif tool.id not in called:
-            # A result whose call was lost is still worth showing.
+            # Show a result even if its call was lost.
             yield message

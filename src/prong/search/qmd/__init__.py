@@ -1,1 +1,1 @@
-"""qmd as a search engine."""
+"""qmd search engine."""

@@ -1,4 +1,4 @@
-"""A program that is given so much time and so much room, and is gone afterwards."""
+"""Subprocess with limits on time and output, killed with its whole process group."""
 
 import os
 import selectors
@@ -18,19 +18,19 @@ _SHORT_PAUSE = 0.0005
 
 
 class Ended(NamedTuple):
-    """How a program ended, and what it printed until then."""
+    """How a program ended, and what it printed."""
 
     status: int | None
-    """Negative for a signal, as ever; None when it did not start or was stopped by us."""
+    """Exit status, negative for a signal; None when it did not start or was stopped."""
     output: bytes = b""
     complaints: bytes = b""
-    """The beginning of what came on standard error."""
+    """The beginning of its standard error."""
     stopped: str | None = None
-    """Why there is no status."""
+    """Why it was stopped or did not start."""
 
 
 def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float) -> Ended:
-    """Run a program without input, in a process group of its own. The group never outlives this."""
+    """Run a program without input, in its own process group, which is killed at the end."""
     try:
         with _interrupts_later() as interrupts:
             process = subprocess.Popen(
@@ -44,16 +44,16 @@ def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float
             )
     except OSError as error:
         return Ended(None, stopped=f"does not start: {error.strerror}")
-    except ValueError as error:  # a NUL somewhere
+    except ValueError as error:  # a NUL in an argument
         return Ended(None, stopped=f"does not start: {error}")
-    reading = _Reading(process, time.monotonic() + seconds)
+    reader = _Reading(process, time.monotonic() + seconds)
     try:
         if interrupts:
             raise KeyboardInterrupt
-        stopped = reading.run()
+        stopped = reader.run()
     finally:
-        reading.close()
-    output, complaints = bytes(reading.output), bytes(reading.complaints)
+        reader.close()
+    output, complaints = bytes(reader.output), bytes(reader.complaints)
     if stopped == _LATE:
         stopped = f"{_LATE} within {seconds:g} s"
     return Ended(None if stopped else process.returncode, output, complaints, stopped)
@@ -61,7 +61,7 @@ def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float
 
 @contextmanager
 def _interrupts_later() -> Generator[list[int]]:
-    """Collect what Ctrl-C sends: a program that is just being started would be left alone."""
+    """Defer Ctrl-C while a program is starting, which would otherwise be orphaned."""
     collected: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield collected
@@ -77,9 +77,9 @@ _LATE = "did not end"
 
 
 class _Reading:
-    """Both pipes of a process at once. A pipe is not waited for once the process has ended.
+    """Reads both pipes of a process, until it ends rather than until the pipes close.
 
-    Somebody that it started may hold the pipe open for hours.
+    A child of the process may hold a pipe open for hours.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], deadline: float) -> None:
@@ -90,26 +90,26 @@ class _Reading:
         self._pipes = selectors.DefaultSelector()
         assert process.stdout is not None
         assert process.stderr is not None
-        for pipe, kept in ((process.stdout, self.output), (process.stderr, self.complaints)):
-            self._pipes.register(pipe, selectors.EVENT_READ, kept)
+        for pipe, buffer in ((process.stdout, self.output), (process.stderr, self.complaints)):
+            self._pipes.register(pipe, selectors.EVENT_READ, buffer)
 
     def run(self) -> str | None:
-        """Read until it has ended; why it has to be stopped, if it has."""
+        """Read until the process has ended; returns why it must be stopped, or None."""
         pause = _SHORT_PAUSE
-        while (left := self._deadline - time.monotonic()) > 0:
-            ended = _has_ended(self._process)
+        while (remaining := self._deadline - time.monotonic()) > 0:
+            has_ended = _has_ended(self._process)
             if not self._pipes.get_map():
-                if ended:
+                if has_ended:
                     return None
-                time.sleep(min(pause, left))
+                time.sleep(min(pause, remaining))
                 pause = min(2 * pause, _PAUSE)
                 continue
-            ready = self._pipes.select(0 if ended else min(left, _PAUSE))
+            ready = self._pipes.select(0 if has_ended else min(remaining, _PAUSE))
             for key, _ in ready:
                 self._read(key)
             if len(self.output) > MOST_OUTPUT:
                 return f"printed more than {MOST_OUTPUT >> 20} MB"
-            if ended and not ready:
+            if has_ended and not ready:
                 return None
         return _LATE
 
@@ -118,12 +118,12 @@ class _Reading:
         if not block:
             self._pipes.unregister(key.fileobj)
             return
-        kept: bytearray = key.data
-        if kept is self.output or len(kept) < _MOST_COMPLAINTS:
-            kept += block
+        buffer: bytearray = key.data
+        if buffer is self.output or len(buffer) < _MOST_COMPLAINTS:
+            buffer += block
 
     def close(self) -> None:
-        """End whatever is left of the group."""
+        """Kill what is left of the process group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._pipes.close()
@@ -134,11 +134,11 @@ class _Reading:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Only looks: until it is waited for, its number and its group's belong to nobody else."""
+    """Check without reaping: until the process is reaped, its pid cannot be reused."""
     if not hasattr(os, "waitid"):  # macOS before Python 3.13
         return process.poll() is not None
     try:
         look = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, process.pid, look) is not None
-    except ChildProcessError:  # somebody else waited for it
+    except ChildProcessError:  # already reaped
         return True

@@ -1,11 +1,11 @@
-"""qmd as an engine: Markdown exports of sessions, searched by the program of that name.
+"""qmd search engine: searches Markdown exports of sessions with the qmd program.
 
-It has three ways to search, tried in this order: `query` (words, meaning and a reranker),
-`vsearch` (meaning), `search` (words). Whatever goes wrong with one is written down, and the next
-one is tried. Scores are qmd's own, in [0, 1]; those of one way say nothing about those of another.
+It tries qmd's search modes in this order: `query` (keywords, vectors and a reranker),
+`vsearch` (vectors), `search` (keywords). A failure is recorded, and the next mode is tried. Scores
+are qmd's own, in [0, 1], and not comparable between modes.
 
-A row of qmd names a file, and shows a piece of it that rarely has the header. The file is read
-instead of asking qmd for it, because each start of qmd takes a fifth of a second.
+A qmd row names a file and shows a piece that rarely includes the header. The file is read directly,
+because each start of qmd takes 0.2 seconds.
 """
 
 import os
@@ -34,11 +34,11 @@ from prong.search.qmd.setup import (
 )
 
 _FOLDER = "/"
-"""Where qmd runs: in a project's folder it would read settings that the project brings along."""
+"""Working directory of qmd; in a project it would read the project's settings."""
 _LONGEST_TEXT = 2000
 _LONGEST_EXPORT = 8 << 20
 _ROWS = 50
-"""qmd knows none of our filters: it gives more than is wanted, and the app leaves out."""
+"""Minimum rows to request: qmd knows none of our filters, so prong discards some."""
 _CANNOT_RUN = (126, 127)
 
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
@@ -49,11 +49,11 @@ function get implement improve issue line list make method name need new problem
 run script set support test tests update use using work working write
 """
 _COMMON = frozenset(_EVERYWHERE.split())
-"""Words of nearly every session."""
+"""Words in nearly every session."""
 
 
 class Timeouts(Record, frozen=True):
-    """Seconds for each way to search. The models of the first two have to be loaded every time."""
+    """Timeouts in seconds per mode. The first two load models at every start."""
 
     query: float = 20
     vsearch: float = 10
@@ -61,7 +61,7 @@ class Timeouts(Record, frozen=True):
 
 
 class QmdEngine:
-    """Asks qmd. What it could not do is in the attempts of its answer."""
+    """Search engine that runs qmd and records its failures as attempts."""
 
     name = "qmd"
 
@@ -72,7 +72,7 @@ class QmdEngine:
         env: Mapping[str, str] | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
-        """Without a collection it is the query's; without an environment it is this process's."""
+        """Default to the collection of the query and the environment of this process."""
         self.program = program
         self.collection = collection
         self.env = env
@@ -93,7 +93,7 @@ class QmdEngine:
 
 
 class _Asking:
-    """One search: all that is tried for it."""
+    """One search, with all its attempts."""
 
     def __init__(
         self, engine: QmdEngine, query: Query, program: str, env: Mapping[str, str]
@@ -108,16 +108,16 @@ class _Asking:
         self._hopeless = False
 
     def ask(self, text: str) -> list[QmdRow]:
-        """The rows of the first attempt that has any."""
+        """Return the rows of the first attempt that has any."""
         if has_models(self._env):
             for mode in ("query", "vsearch"):
                 if (rows := self._try(mode, text)) or self._hopeless:
                     return rows or []
         else:
-            why = f"no model (*.gguf) in {models_folder(self._env)}"
-            self.skip("query", f"{why}: it would have to download one")
-            self.skip("vsearch", why)
-        # qmd wants all words in one document.
+            reason = f"no model (*.gguf) in {models_folder(self._env)}"
+            self.skip("query", f"{reason}: it would have to download one")
+            self.skip("vsearch", reason)
+        # qmd requires all words to be in one document.
         for fewer in (text, *shorter(text)):
             rows = self._try("search", fewer)
             if rows or rows is None:
@@ -125,29 +125,29 @@ class _Asking:
         return []
 
     def _try(self, mode: str, text: str) -> list[QmdRow] | None:
-        """Rows, or None when that failed."""
+        """Run one mode; returns None on failure."""
         command = (mode, "--json", "-n", str(self._rows), "-c", self._collection, "--", text)
-        began = time.monotonic()
-        ended = run(
+        started = time.monotonic()
+        result = run(
             (self._program, *command),
             env=self._env,
             cwd=_FOLDER,
             seconds=getattr(self._engine.timeouts, mode),
         )
-        seconds = time.monotonic() - began
+        seconds = time.monotonic() - started
         rows: list[QmdRow] | None = None
-        error = _failure(ended)
+        error = _failure(result)
         if error is None:
             try:
-                rows = rows_in(ended.output)
+                rows = rows_in(result.output)
             except Unreadable as unreadable:
                 error = str(unreadable)
-        if rows == [] and mode != "search" and (wanted := embeddings_wanted(ended.complaints)):
-            rows, error = None, wanted
+        if rows == [] and mode != "search" and (message := embeddings_wanted(result.complaints)):
+            rows, error = None, message
         shown = (self._engine.program, *command)
         hits = None if rows is None else len(rows)
         attempt = Attempt("qmd", mode, shown, error, seconds=seconds, hits=hits)
-        if ended.status in _CANNOT_RUN or (ended.stopped or "").startswith("does not start"):
+        if result.status in _CANNOT_RUN or (result.stopped or "").startswith("does not start"):
             attempt = Attempt("qmd", START, shown, f"cannot run qmd: {error}", seconds=seconds)
             self._hopeless = True
         elif error is not None and unknown_collection(error):
@@ -162,24 +162,24 @@ class _Asking:
         self._attempts.append(Attempt("qmd", START, (self._engine.program,), why))
 
     def answer(self, rows: Sequence[QmdRow]) -> Answer:
-        found: dict[str, Found] = {}
+        results: dict[str, Found] = {}
         if rows:
             folder = collection_folder(self._env, self._collection)
             for row in sorted(rows, key=lambda row: -row.score):
-                one = self._found(row, folder)
-                found.setdefault(one.session_id or row.file, one)
-        return Answer(tuple(found.values()), tuple(self._attempts), ok=bool(found))
+                result = self._found(row, folder)
+                results.setdefault(result.session_id or row.file, result)
+        return Answer(tuple(results.values()), tuple(self._attempts), ok=bool(results))
 
     def _found(self, row: QmdRow, folder: Path | None) -> Found:
         export = _export(row, folder)
         header = header_in(export or (row.text if row.first_line == 1 else ""))
-        said = readable(row.text)
+        passage = readable(row.text)
         turn = _turn(row, export)
         return Found(
             row.score,
             header.session_id or id_in_name(row.address[1]),
             header.agent,
-            passage=self._marker.passage([said]) or Passage(" ".join(said.split())[:WIDTH]),
+            passage=self._marker.passage([passage]) or Passage(" ".join(passage.split())[:WIDTH]),
             cwd=header.cwd,
             date=turn.time if turn else header.date,
             source=row.file,
@@ -188,19 +188,19 @@ class _Asking:
 
 
 def _failure(ended: Ended) -> str | None:
-    """Why there is nothing to read in what it printed."""
+    """Describe why a program failed; None if it succeeded."""
     if ended.status == 0:
         return None
     complaint = complaint_in(ended.complaints)
     if ended.stopped is not None or ended.status is None:
-        how = ended.stopped or ""
+        reason = ended.stopped or ""
     elif ended.status < 0:
-        how = f"killed by {_signal(-ended.status)}"
+        reason = f"killed by {_signal(-ended.status)}"
     elif ended.status > 128 and _signal(ended.status - 128).startswith("SIG"):
-        how = f"killed by {_signal(ended.status - 128)}"
+        reason = f"killed by {_signal(ended.status - 128)}"
     else:
         return complaint or f"ended with status {ended.status}"
-    return f"{how}: {complaint}" if complaint else how
+    return f"{reason}: {complaint}" if complaint else reason
 
 
 def _signal(number: int) -> str:
@@ -211,7 +211,7 @@ def _signal(number: int) -> str:
 
 
 def _export(row: QmdRow, folder: Path | None) -> str | None:
-    """The file that a row is about; None when it is not there any more."""
+    """Read the exported file of a row; None when it no longer exists."""
     collection, path = row.address
     if collection is None:
         file = Path(_FOLDER, path)
@@ -225,12 +225,12 @@ def _export(row: QmdRow, folder: Path | None) -> str | None:
         with open_regular(file) as stream:
             return stream.read(_LONGEST_EXPORT).decode("utf-8", "replace")
     except (OSError, ValueError):
-        pass  # gone, or no name for a file: what qmd printed has to do
+        pass  # missing or invalid: use qmd's output instead
     return None
 
 
 def _turn(row: QmdRow, export: str | None) -> ExportedTurn | None:
-    """The turn that the piece is from, if the export has it where qmd saw it."""
+    """Find the turn of a row's piece, if the export still has it at that line."""
     if export is None or row.first_line is None or row.line is None:
         return None
     lines = row.text.split("\n")
@@ -239,7 +239,7 @@ def _turn(row: QmdRow, export: str | None) -> ExportedTurn | None:
 
 
 def one_line(text: str) -> str:
-    """A query that qmd takes for one: a line, not too long, that does not look like an option."""
+    """Convert a query to one line, not too long, that does not look like an option."""
     line = _UNPRINTABLE.sub(" ", text).strip().lstrip("- ")
     if len(line) > _LONGEST_TEXT:
         line = line[:_LONGEST_TEXT].rpartition(" ")[0] or line[:_LONGEST_TEXT]
@@ -247,24 +247,24 @@ def one_line(text: str) -> str:
 
 
 def content_words(text: str) -> list[str]:
-    """The words that matter, each once; all words when none of them does."""
+    """List the distinct words without stop words, unless there are no others."""
     words = {word.casefold(): word for word in reversed(_WORD.findall(one_line(text)))}
     in_order = [word for word in _WORD.findall(one_line(text)) if words.pop(word.casefold(), None)]
     return [word for word in in_order if word.casefold() not in STOP_WORDS] or in_order
 
 
 def shorter(text: str) -> Iterator[str]:
-    """The same with fewer words: without those that say little, the rarest 3, 2, and each alone.
+    """Yield shorter queries: without stop words, the rarest 3 and 2, and each alone.
 
-    How often a word stands in qmd's index is not known. A name (`parse_json`, `HttpClient`, `utf8`)
-    is rarer than a plain word, a long word is rarer than a short one, and some are everywhere.
-    The rarest of all may stand nowhere: so it is not the only one that is tried alone.
+    Rarity is guessed, because qmd does not tell frequencies. A name (`parse_json`, `HttpClient`,
+    `utf8`) is rarer than a plain word, a long word is rarer than a short one, and some words are
+    everywhere. The rarest may have no match at all, so others are tried alone, too.
     """
     words = content_words(text)
     rarest = sorted(words, key=_commonness)
     tried = {" ".join(text.split()).casefold()}
-    for kept in (words, rarest[:3], rarest[:2], *([word] for word in rarest[:3])):
-        line = " ".join(word for word in words if word in kept)
+    for subset in (words, rarest[:3], rarest[:2], *([word] for word in rarest[:3])):
+        line = " ".join(word for word in words if word in subset)
         if line and line.casefold() not in tried:
             tried.add(line.casefold())
             yield line

@@ -1,4 +1,4 @@
-"""An exported session: who, where, when, which turn. Written by prong or by other converters."""
+"""Parser of exported sessions, written by prong or by other converters."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 
 
 class ExportHeader(NamedTuple):
-    """What a header says; None where it says nothing."""
+    """Fields of an export's header; None when absent."""
 
     session_id: str | None = None
     agent: str | None = None
@@ -35,20 +35,20 @@ class ExportHeader(NamedTuple):
 
 
 class ExportedTurn(NamedTuple):
-    """What the heading of a turn says."""
+    """The number and time in the heading of a turn."""
 
     number: int
-    """In the session as it was when it was exported: a rewind gives it to another turn."""
+    """Number at the time of the export; a rewind can give it to another turn."""
     time: str
 
 
 def header_in(text: str) -> ExportHeader:
-    """The header in the beginning of a file. Text of the session itself is no header."""
+    """Parse the header at the start of a file, ignoring text of the session itself."""
     fields: dict[str, str] = {}
     for line in text.split("\n", _HEAD_LINES)[:_HEAD_LINES]:
-        if found := _FIELD.match(line):
-            name = re.sub(r"[ _-]", "", found["name"].lower())
-            fields.setdefault(_NAMES.get(name, name), found["value"].strip("*`|\"' \t"))
+        if match := _FIELD.match(line):
+            name = re.sub(r"[ _-]", "", match["name"].lower())
+            fields.setdefault(_NAMES.get(name, name), match["value"].strip("*`|\"' \t"))
         elif fields and line.startswith("#"):
             break
     fields = {name: value for name, value in fields.items() if value}
@@ -56,7 +56,7 @@ def header_in(text: str) -> ExportHeader:
         fields.pop("session_id", None)
     elif _UUID.fullmatch(fields["session_id"]):
         fields["session_id"] = fields["session_id"].lower()
-    # "Claude Code" is what some call it; prong's names are one word.
+    # Some write "Claude Code"; prong's names are one word.
     agent = fields.pop("agent", "").lower()
     if agent and not re.search(r"\s", agent):
         fields["agent"] = agent
@@ -64,31 +64,31 @@ def header_in(text: str) -> ExportHeader:
 
 
 def id_in_name(path: str) -> str | None:
-    """The session id in the name of an export: the last thing there that looks like one."""
+    """Find the session id in the file name of an export: the last UUID."""
     ids: Iterable[str] = _UUID.findall(PurePath(path).name)
-    return next((one.lower() for one in reversed(list(ids))), None)
+    return next((uuid.lower() for uuid in reversed(list(ids))), None)
 
 
 def turn_at(text: str, line: int, piece: str) -> ExportedTurn | None:
-    """The turn that a line of an export is in; lines count from 1.
+    """Find the turn that contains a line (counting from 1) of an export.
 
-    None when the line does not have that piece: the file is another one than it was. None also for
-    a turn without a time: nobody could say whether it is the one that has this number today.
+    Returns None when the line does not contain the piece, because the file has changed. Also None
+    for a turn without a time, which cannot be matched to a turn of today.
     """
     lines = text.split("\n", line)
     if len(lines) < line or lines[line - 1].rstrip("\r") != piece.rstrip("\r"):
         return None
     end = sum(map(len, lines[:line])) + line
-    above: re.Match[str] | None = None
-    for found in _TURN.finditer(text):
-        if found.start() >= end:
+    last: re.Match[str] | None = None
+    for heading in _TURN.finditer(text):
+        if heading.start() >= end:
             break
-        above = found
-    return ExportedTurn(int(above[1]), above[2]) if above and above[2] else None
+        last = heading
+    return ExportedTurn(int(last[1]), last[2]) if last and last[2] else None
 
 
 def readable(text: str) -> str:
-    """A piece of an export without what only says where things are: its header, labels, marks."""
+    """Strip headers, labels and markup from a piece of an export."""
     lines = (line.strip() for line in text.split("\n"))
-    said = (line for line in lines if not any(place.match(line) for place in _PLACES))
-    return "\n".join(filter(None, (_MARKS.sub("", line) for line in said)))
+    content = (line for line in lines if not any(pattern.match(line) for pattern in _PLACES))
+    return "\n".join(filter(None, (_MARKS.sub("", line) for line in content)))

@@ -1,4 +1,4 @@
-"""What qmd prints: rows as JSON, in whatever form its versions and its helpers leave it in."""
+"""Parser of qmd's output: JSON rows in the variations of its versions."""
 
 import json
 import math
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, cast
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _NOTHING = re.compile(r"^No results found\b", re.MULTILINE)
 _START = re.compile(r"^(?=\[\s*[{\]]|\{\s*[\"}])", re.MULTILINE)
-"""Where rows may begin: not at `[1/3] loading`."""
+"""Where rows may begin, unlike `[1/3] loading`."""
 _MOST_WORK = 16 << 20
-"""So many characters are read again behind starts that were none: a second's work."""
+"""Maximum characters to parse again after false starts: about a second of work."""
 _A_START = 256
-"""A start takes as long as so many characters, however short what begins there is."""
+"""Minimum cost of a false start, in characters."""
 _PLACE = re.compile(r"@@ -(\d+)(?:,\d+)? @@[^\n]*(?:\n|$)")
 _INDEX = re.compile(r"\?index=[^/]*$")
 _NEED_EMBEDDINGS = re.compile(r"^.*\bneeds? embedding.*$", re.MULTILINE | re.IGNORECASE)
@@ -22,21 +22,21 @@ _LONGEST_PATH = 4096
 
 
 class QmdRow(NamedTuple):
-    """One document that qmd found."""
+    """A document found by qmd."""
 
     file: str
-    """`qmd://collection/path`, or a path: absolute, or from the folder that qmd ran in."""
+    """`qmd://collection/path`, or a path, absolute or relative to qmd's working directory."""
     score: float
     text: str = ""
-    """A piece of it, or all."""
+    """A piece of the document, or all of it."""
     first_line: int | None = None
-    """Where the piece begins; None when qmd does not say."""
+    """First line of the piece; None when unknown."""
     line: int | None = None
-    """Where the best of it stands."""
+    """Line of the best match."""
 
     @property
     def address(self) -> tuple[str | None, str]:
-        """The collection, where it is named, and the path in it or on disk."""
+        """The collection if given, and the path in it or on disk."""
         if not self.file.startswith("qmd://"):
             return None, self.file
         collection, _, path = self.file.removeprefix("qmd://").partition("/")
@@ -44,30 +44,30 @@ class QmdRow(NamedTuple):
 
 
 class Unreadable(ValueError):
-    """There is no answer in what qmd printed."""
+    """qmd's output contains no answer."""
 
 
 def rows_in(output: bytes) -> list[QmdRow]:
-    """The rows in what qmd printed on standard output. Raises `Unreadable`.
+    """Parse the rows in qmd's standard output. Raises `Unreadable`.
 
-    An array is the rule. Also taken: an object a line, text before and after, and the words that
-    older versions print instead of an empty array.
+    Usually a JSON array. Also accepted: one object per line, text before and after, and the message
+    that older versions print instead of an empty array.
     """
     text = _plain(output)
     if not text.strip():
         raise Unreadable("it printed nothing")
-    found = _Values(text)
-    if found.rows is not None:
-        return found.rows
-    if found.error:
-        raise Unreadable(found.error)
+    values = _Values(text)
+    if values.rows is not None:
+        return values.rows
+    if values.error:
+        raise Unreadable(values.error)
     if _NOTHING.search(text):
         return []
     raise Unreadable(f"it did not print JSON: {_shortened(text.strip().splitlines()[0])}")
 
 
 class _Values:
-    """The JSON values that begin at the beginning of a line."""
+    """The JSON values that begin at the start of a line."""
 
     def __init__(self, text: str) -> None:
         self.rows: list[QmdRow] | None = None
@@ -79,29 +79,29 @@ class _Values:
             try:
                 value, at = decoder.raw_decode(text, start.start())
             except (ValueError, RecursionError):
-                # How far it came is not told: it may have been the end.
+                # The error does not say how far it read: possibly to the end.
                 work += len(text)
                 at = start.start() + 1
                 continue
             end = text.find("\n", at)
-            # What goes on in the same line is a piece of something, like an array cut off.
+            # If text follows on the line, this is only a piece, like part of a truncated array.
             if not text[at : end if end >= 0 else None].strip():
                 self._take(value)
 
     def _take(self, value: Any) -> None:
         if isinstance(value, dict):
-            one = cast(dict[str, Any], value)
-            if (row := _row(one)) is not None:
+            fields = cast(dict[str, Any], value)
+            if (row := _row(fields)) is not None:
                 self._add([row])
-            elif isinstance(one.get("results"), list):
-                self._take(one["results"])
-            elif isinstance(one.get("error"), str):
-                self.error = _shortened(one["error"])
+            elif isinstance(fields.get("results"), list):
+                self._take(fields["results"])
+            elif isinstance(fields.get("error"), str):
+                self.error = _shortened(fields["error"])
         elif isinstance(value, list):
             rows = [_row(item) for item in cast(list[Any], value)]
-            good = [row for row in rows if row is not None]
-            if good or not rows:
-                self._add(good)
+            valid = [row for row in rows if row is not None]
+            if valid or not rows:
+                self._add(valid)
 
     def _add(self, rows: list[QmdRow]) -> None:
         self.rows = (self.rows or []) + rows
@@ -116,14 +116,14 @@ def _row(value: Any) -> QmdRow | None:
         return None
     piece = row.get("snippet") or row.get("body") or ""
     text = piece if isinstance(piece, str) else ""
-    place = _PLACE.match(text)
-    whole = "snippet" not in row and bool(text)
+    hunk = _PLACE.match(text)
+    is_complete = "snippet" not in row and bool(text)
     line = row.get("line")
     return QmdRow(
         file.strip(),
         _score(row.get("score")),
-        text[place.end() :] if place else text,
-        int(place[1][:9]) if place else 1 if whole else None,
+        text[hunk.end() :] if hunk else text,
+        int(hunk[1][:9]) if hunk else 1 if is_complete else None,
         line if isinstance(line, int) and line > 0 else None,
     )
 
@@ -137,7 +137,7 @@ def _score(value: Any) -> float:
 
 
 def complaint_in(complaints: bytes) -> str:
-    """The line of standard error that says what went wrong; empty when there is none."""
+    """Find the error message in standard error; empty when there is none."""
     text = _plain(complaints)
     if error := _ERROR.search(text):
         return _shortened(error[0])
@@ -147,9 +147,9 @@ def complaint_in(complaints: bytes) -> str:
 
 
 def embeddings_wanted(complaints: bytes) -> str | None:
-    """The words of qmd when nothing was embedded that could be searched."""
-    found = _NEED_EMBEDDINGS.search(_plain(complaints))
-    return _shortened(found[0]) if found else None
+    """Find qmd's message that embeddings are missing."""
+    match = _NEED_EMBEDDINGS.search(_plain(complaints))
+    return _shortened(match[0]) if match else None
 
 
 def _plain(printed: bytes) -> str:

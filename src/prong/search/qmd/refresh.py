@@ -1,4 +1,4 @@
-"""Telling qmd of new exports: `qmd update`, then `qmd embed`."""
+"""qmd index updates: runs `qmd update` and `qmd embed` after an export."""
 
 import os
 import re
@@ -20,13 +20,13 @@ from prong.search.qmd.setup import (
 )
 
 _SECONDS = {"collection": 20.0, "update": 1800.0, "embed": 7200.0}
-"""A first time may take long; without an end a scheduled run would never be the last one."""
+"""Timeouts. A first run may take long, but a hanging one must not block scheduled runs."""
 
 
 def refresh_qmd(folder: Path, collection: str) -> list[Attempt]:
-    """What was run, and what came of it. Raises when qmd is not there, or has no such collection.
+    """Update qmd and return the attempts. Raises when qmd or the collection is missing.
 
-    Without a model file, `qmd embed` would wait for a download that may never end: it is skipped.
+    `qmd embed` is skipped without a model file, because it would wait for a download.
     """
     program = shutil.which("qmd")
     if program is None:
@@ -38,21 +38,21 @@ def refresh_qmd(folder: Path, collection: str) -> list[Attempt]:
     if has_models(os.environ):
         attempts.append(_run("embed", command, folder, collection))
     else:
-        why = f"no model (*.gguf) in {models_folder(os.environ)}; qmd pull downloads them"
-        attempts.append(Attempt("qmd", "embed", command, error=why, skipped=True))
+        reason = f"no model (*.gguf) in {models_folder(os.environ)}; qmd pull downloads them"
+        attempts.append(Attempt("qmd", "embed", command, error=reason, skipped=True))
     return attempts
 
 
 def _has_collection(program: str, collection: str) -> bool:
-    """As qmd's configuration says, or, where we do not understand that, qmd itself."""
+    """Check for a collection in qmd's configuration, or ask qmd if that is unreadable."""
     if collection_folder(os.environ, collection) is not None:
         return True
-    ended = run(
+    result = run(
         (program, "collection", "list"), env=_env(), cwd="/", seconds=_SECONDS["collection"]
     )
-    names = re.findall(r"[^\s():/]+", ended.output.decode("utf-8", "replace"))
-    # When it does not say, what comes next will fail and tell why.
-    return ended.status != 0 or collection in names
+    names = re.findall(r"[^\s():/]+", result.output.decode("utf-8", "replace"))
+    # If qmd fails here, the next command will fail and say why.
+    return result.status != 0 or collection in names
 
 
 def _env() -> dict[str, str]:
@@ -60,20 +60,20 @@ def _env() -> dict[str, str]:
 
 
 def _run(mode: str, command: tuple[str, ...], folder: Path, collection: str) -> Attempt:
-    began = time.monotonic()
-    ended = run(command, env=_env(), cwd="/", seconds=_SECONDS[mode])
-    seconds = time.monotonic() - began
-    if ended.status == 0:
+    started = time.monotonic()
+    result = run(command, env=_env(), cwd="/", seconds=_SECONDS[mode])
+    seconds = time.monotonic() - started
+    if result.status == 0:
         return Attempt("qmd", mode, command, seconds=seconds)
-    said = complaint_in(ended.complaints)
-    if unknown_collection(said):
+    complaint = complaint_in(result.complaints)
+    if unknown_collection(complaint):
         raise _no_collection(folder, collection)
-    how = ended.stopped or f"ended with status {ended.status}"
+    reason = result.stopped or f"ended with status {result.status}"
     raise External(
-        f"the sessions are exported, but qmd {mode} {how}{': ' if said else ''}{said}",
+        f"the sessions are exported, but qmd {mode} {reason}{': ' if complaint else ''}{complaint}",
         argv=list(command),
-        status=ended.status,
-        stderr=said,
+        status=result.status,
+        stderr=complaint,
     )
 
 

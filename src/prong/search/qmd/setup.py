@@ -1,4 +1,4 @@
-"""What qmd needs: where it keeps its things, and what to type when something is missing."""
+"""qmd setup: its folders, and instructions when something is missing."""
 
 import json
 import re
@@ -18,13 +18,13 @@ INSTALL = "npm install --global @tobilu/qmd@2.8.3"
 _UNKNOWN_COLLECTION = re.compile(r"collection\b.*\b(?:not found|does not exist)", re.IGNORECASE)
 
 START = "start"
-"""The mode of an attempt that did not get as far as a search."""
+"""Mode of an attempt that failed before the search."""
 
 Missing = Literal["program", "collection"]
 
 
 def has_models(env: Mapping[str, str]) -> bool:
-    """True when a model file is there: without one, qmd waits for a download that may never end."""
+    """Return True if a model file exists; without one, qmd waits for a download."""
     named = (env.get(f"QMD_{use}_MODEL", "") for use in ("EMBED", "GENERATE"))
     if any(name.endswith(".gguf") and Path(name).is_file() for name in named):
         return True
@@ -36,23 +36,23 @@ def models_folder(env: Mapping[str, str]) -> Path:
 
 
 def collection_folder(env: Mapping[str, str], collection: str) -> Path | None:
-    """The folder that a collection was made from, as qmd's own configuration says.
+    """Look up the folder of a collection in qmd's configuration.
 
-    Of that file only what qmd itself writes is understood; None for everything else.
+    Understands only the YAML that qmd itself writes; None for anything else.
     """
     folder = Path(env.get("QMD_CONFIG_DIR") or _folder(env, "XDG_CONFIG_HOME", ".config") / "qmd")
     try:
         lines = read_regular(folder / "index.yml").decode("utf-8", "replace").splitlines()
     except OSError:
         return None
-    place: list[str] = []
+    keys: list[str] = []
     for line in lines:
-        found = re.fullmatch(r"( *)(\"[^\"]*\"|'[^']*'|[^\s#][^:]*):(?: +(.*))?", line)
-        if found:
-            depth = len(found[1]) // 2
-            place[depth:] = [_scalar(found[2])]
-            if place == ["collections", collection, "path"] and found[3]:
-                path = Path(_scalar(found[3])).expanduser()
+        entry = re.fullmatch(r"( *)(\"[^\"]*\"|'[^']*'|[^\s#][^:]*):(?: +(.*))?", line)
+        if entry:
+            depth = len(entry[1]) // 2
+            keys[depth:] = [_scalar(entry[2])]
+            if keys == ["collections", collection, "path"] and entry[3]:
+                path = Path(_scalar(entry[3])).expanduser()
                 return path if path.is_absolute() else None
     return None
 
@@ -78,7 +78,7 @@ def unknown_collection(error: str) -> bool:
 
 
 def missing(attempts: Sequence[Attempt]) -> Missing | None:
-    """What qmd lacks, to judge by what was tried last: itself, or the collection."""
+    """Determine from the last attempt whether qmd or the collection is missing."""
     last = _last(attempts)
     error = last.error if last else None
     if error is None:
@@ -87,9 +87,9 @@ def missing(attempts: Sequence[Attempt]) -> Missing | None:
 
 
 def _last(attempts: Sequence[Attempt]) -> Attempt | None:
-    """What was tried last of qmd itself: that nothing of its hits is wanted is not its fault."""
-    qmd = (one for one in reversed(attempts) if one.engine == "qmd")
-    return next((one for one in qmd if not one.skipped and one.mode != FILTERS), None)
+    """Return the last real attempt of qmd, without those whose hits were filtered out."""
+    qmd = (entry for entry in reversed(attempts) if entry.engine == "qmd")
+    return next((entry for entry in qmd if not entry.skipped and entry.mode != FILTERS), None)
 
 
 def guidance(
@@ -99,20 +99,20 @@ def guidance(
     *,
     folder: str = EXPORTS,
 ) -> dict[str, object] | None:
-    """What to do about a qmd that is not there, and sessions to choose from by hand meanwhile.
+    """Build setup instructions for qmd, and sessions to choose from by hand meanwhile.
 
-    None when qmd can search: then there is just nothing that it found.
+    None when qmd works and just found nothing.
     """
-    lack = missing(attempts)
-    if lack is None:
+    missing_part = missing(attempts)
+    if missing_part is None:
         return None
-    if lack == "collection":
-        why = f"qmd has no collection {collection}"
+    if missing_part == "collection":
+        reason = f"qmd has no collection {collection}"
     else:
         last = _last(attempts)
         assert last is not None
-        why = last.error if last.mode == START else f"qmd failed: {last.error}"
-    home = "~/" if folder.startswith("~/") else ""  # which no shell knows between quotes
+        reason = last.error if last.mode == START else f"qmd failed: {last.error}"
+    home = "~/" if folder.startswith("~/") else ""  # no shell expands it inside quotes
     quoted = home + shlex.quote(folder.removeprefix(home))
     name = shlex.quote(collection)
     steps = [
@@ -120,11 +120,11 @@ def guidance(
         f'qmd collection add {quoted} --name {name} --mask "**/*.md"',
         f"qmd embed -c {name}",
     ]
-    if lack == "program":
+    if missing_part == "program":
         steps.insert(0, f"{INSTALL}    # needs Node 22 or newer")
     return {
         "error": "qmd_not_available",
-        "message": f"{why}; prong's own index is always there (--engine builtin)",
+        "message": f"{reason}; prong's own index is always there (--engine builtin)",
         "next_steps": steps,
         "fallback_sessions": [
             {
