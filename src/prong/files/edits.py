@@ -103,7 +103,7 @@ class Backups:
         """Revert changes, all or none, and delete their records."""
         for edit in edits:
             _check(edit)
-        folders = [made for edit in edits for made in self._made_folders(edit)]
+        folders = [path for edit in edits for path in self._made_folders(edit)]
         _write_all(edits)
         for folder in reversed(folders):
             with suppress(OSError):  # in use by now
@@ -180,15 +180,15 @@ def _check(edit: Edit) -> None:
 
 
 def _write_all(edits: Sequence[Edit]) -> None:
-    done: list[Edit] = []
+    applied: list[Edit] = []
     try:
         for edit in edits:
             # Check again: someone may have changed the file since.
             _check(edit)
             _replace(edit)
-            done.append(edit)
+            applied.append(edit)
     except BaseException:
-        for edit in reversed(done):
+        for edit in reversed(applied):
             with suppress(OSError):
                 _replace(Edit(edit.path, edit.after, edit.before))
         raise

@@ -2,8 +2,7 @@
 
 All files are first written to a hidden folder next to their destination. A journal, written before
 them, lists the planned moves. The session file is moved last and must be new: that move creates the
-fork. `undo` cleans up after a killed process; the journal of a running process is locked and left
-alone.
+fork. `undo` cleans up after a killed process, but leaves the locked journal of a running one alone.
 """
 
 import errno
@@ -229,20 +228,19 @@ def undo(leftover: Leftover) -> list[Path]:
 def _undo(entries: list[dict[str, Any]]) -> list[Path]:
     """Revert an unfinished fork; published files stay.
 
-    This can be interrupted and repeated: each item is moved out of sight as a whole before
-    deletion.
+    It can be interrupted and repeated: items are moved out of sight as a whole, then deleted.
     """
     removed: list[Path] = []
     last = next((entry["last"] for entry in entries if "last" in entry), None)
-    done = last is not None and _is_done(Path(last[0]), Path(last[1]))
-    if not done:
+    is_finished = last is not None and _is_done(Path(last[0]), Path(last[1]))
+    if not is_finished:
         moves = [entry for entry in reversed(entries) if "moved" in entry]
         removed += [Path(move["moved"][1]) for move in moves if _took_back(move)]
     for folder in _staging_folders(entries):
         if folder.is_dir():
             _remove(folder)
             removed.append(folder)
-    if not done:
+    if not is_finished:
         for entry in reversed(entries):
             if "folder" in entry:
                 # Only folders that are still empty.
@@ -259,15 +257,15 @@ def _staging_folders(entries: list[dict[str, Any]]) -> list[Path]:
 
 def _took_back(entry: dict[str, Any]) -> bool:
     staged, target = map(Path, entry["moved"])
-    taken = not staged.exists() and _is_ours(target, entry)
-    if taken:
+    is_reverted = not staged.exists() and _is_ours(target, entry)
+    if is_reverted:
         step("move", staged)
         staged.parent.mkdir(mode=0o700, exist_ok=True)
         target.rename(staged)
     if entry.get("replaced") and staged.exists():
         with suppress(OSError):  # restore the empty folder that was replaced
             target.mkdir(mode=0o700)
-    return taken
+    return is_reverted
 
 
 def _is_ours(target: Path, entry: dict[str, Any]) -> bool:

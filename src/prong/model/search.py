@@ -38,10 +38,7 @@ class Query(Record, frozen=True):
     masked: bool = True
     """Mask secrets in passages, including those that a passage cuts off."""
     live: bool = False
-    """Search as you type.
-
-    The last word may be a prefix, the session list a moment old, and no session file is read.
-    """
+    """Search as you type: the last word may be partial, and no session file is read."""
 
 
 class Passage(NamedTuple):

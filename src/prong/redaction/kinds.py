@@ -3,8 +3,7 @@
 There are two tables. A key with a distinctive prefix is recognized anywhere. A key that is just a
 number of letters and digits is recognized by the name before it: `datadog_app: 3f...`.
 
-No pattern looks ahead more than a bounded number of characters, or continues after an unbounded
-run.
+No pattern looks ahead an unbounded number of characters, or continues after an unbounded run.
 """
 
 from typing import NamedTuple

@@ -55,10 +55,10 @@ def _shape(shape: Shape) -> re.Pattern[str]:
     sign, rest = re.escape(shape.sign), shape.rest
     if len(shape.sign) >= 4 and shape.sign[-1] in "_-." and shape.sign not in _WORDLIKE:
         rest = f"(?:{rest}|{_REST_OF_CUT})"
-    begun = f"{shape.before}{sign}"
-    alone = rf"(?:(?<![A-Za-z0-9]{begun})|(?<=\\[nrt]{begun}))"
-    before = f"(?<={begun})" if shape.before else ""
-    return re.compile(f"{sign}{before}{alone}{rest}")
+    prefix = f"{shape.before}{sign}"
+    boundary = rf"(?:(?<![A-Za-z0-9]{prefix})|(?<=\\[nrt]{prefix}))"
+    before = f"(?<={prefix})" if shape.before else ""
+    return re.compile(f"{sign}{before}{boundary}{rest}")
 
 
 def _is_alone(text: str, at: int) -> bool:
@@ -125,20 +125,20 @@ class _Known:
             return "", []
         lower = text.lower()
         if len(lower) != len(text):  # some characters become longer in lower case
-            lower = "".join(one.lower() if one.isascii() else one for one in text)
+            lower = "".join(item.lower() if item.isascii() else item for item in text)
         if self._read < _FEW and len(text) < _FEW:
             words = {word for word in _BY_WORD if word in lower}
         else:
             words = set(_compiled(_any_word()).findall(lower))
         if not words or not _compiled(_LETTER_BESIDE_DIGIT).search(lower):
             return lower, []
-        return lower, [one for word in sorted(words) for one in _BY_WORD[word]]
+        return lower, [item for word in sorted(words) for item in _BY_WORD[word]]
 
     def _said(self, text: str) -> Iterator[_Secret]:
         lower, named = self._named(text)
-        for one in named:
-            name = _compiled(one.name.replace("-", "[._-]{0,2}"))
-            value = _compiled(f"(?:{one.value})(?![A-Za-z0-9_-])")
+        for entry in named:
+            name = _compiled(entry.name.replace("-", "[._-]{0,2}"))
+            value = _compiled(f"(?:{entry.value})(?![A-Za-z0-9_-])")
             for match in name.finditer(lower):
                 start = match.start()
                 if not (_is_alone(text, start) or text[start].isupper()):
@@ -146,14 +146,13 @@ class _Known:
                 separator = _compiled(_NAMED_IS).match(text, match.end())
                 secret = separator and value.match(text, separator.end())
                 if secret and _looks_random(secret[0], 8, 2):
-                    yield _Secret(*secret.span(), one.kind)
+                    yield _Secret(*secret.span(), entry.kind)
 
 
 def _by_first_character(words: Iterable[tuple[str, str]]) -> str:
     """Combine many words, each of a plain beginning and a pattern, into one pattern.
 
-    Grouped by first character, they let the engine skip to possible matches, which is five times as
-    fast.
+    Grouped by first character, they let the engine skip to possible matches: five times as fast.
     """
     branches: dict[str, list[str]] = {}
     for beginning, rest in words:
@@ -181,13 +180,13 @@ _BY_WORD = _by_beginning((max(one.name.split("-"), key=len), one) for one in NAM
 @cache
 def _any_sign(*, escapes: bool) -> str:
     preceded = {sign for sign, shapes in _BY_SIGN.items() if shapes[0].length}
-    alone = _by_first_character((sign, "") for sign in _BY_SIGN if sign not in preceded)
+    standalone = _by_first_character((sign, "") for sign in _BY_SIGN if sign not in preceded)
     inside = _by_first_character((sign, "") for sign in sorted(preceded))
     if not escapes:
-        return rf"(?<![A-Za-z0-9])(?:{alone})|{inside}"
+        return rf"(?<![A-Za-z0-9])(?:{standalone})|{inside}"
     # As a lookahead, because the letter of an escaped line end plus a sign may look like another
     # sign.
-    return rf"(?=((?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{alone})|{inside}))"
+    return rf"(?=((?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{standalone})|{inside}))"
 
 
 @cache

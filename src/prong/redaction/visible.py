@@ -74,8 +74,8 @@ def safe_value(value: Any) -> Any:
 
 def _characters(found: re.Match[str]) -> str:
     """Combine surrogate pairs into characters; replace lone ones."""
-    whole = found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return re.sub(_UNSEEN, "", whole)
+    text = found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return re.sub(_UNSEEN, "", text)
 
 
 def _needed(found: re.Match[str]) -> str:

@@ -49,9 +49,9 @@ def write(registry: Registry, home: Path) -> Demo:
     """Write the samples into an empty folder. Nothing outside it changes."""
     shop = _Shop(home / "shop", datetime.now(UTC) + _AHEAD)
     shop.folder.mkdir(parents=True)
-    own = {name: str(home / folder) for name, folder in _OWN.items()}
+    variables = {name: str(home / folder) for name, folder in _OWN.items()}
     stores = {name: registry.make(name, [home / f".{name}"]) for name in BUILT_IN}
-    with _setting(own | _private(home)):
+    with _setting(variables | _private(home)):
         sessions = [
             store.write_samples(str(shop.folder), shop.now, shop.turn_over)
             for store in stores.values()
@@ -65,7 +65,7 @@ def write(registry: Registry, home: Path) -> Demo:
         for store in stores.values()
         if isinstance(store, HasProgram)
     }
-    return Demo(shop.folder, stores, tuple(sessions), roots | own, has_code=count > 0)
+    return Demo(shop.folder, stores, tuple(sessions), roots | variables, has_code=count > 0)
 
 
 class _Shop(Record):
@@ -98,13 +98,13 @@ class _Shop(Record):
         self._files = set(files)
 
     def _make_repository(self, git: str) -> None:
-        begun = (self.now - _AGE).isoformat()
+        started = (self.now - _AGE).isoformat()
         environment = {
             "PATH": os.environ.get("PATH", ""),
             "HOME": str(self.folder.parent),
             "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_AUTHOR_DATE": begun,
-            "GIT_COMMITTER_DATE": begun,
+            "GIT_AUTHOR_DATE": started,
+            "GIT_COMMITTER_DATE": started,
         }
         for words in (
             ["init", "--quiet", "--initial-branch=main"],

@@ -50,10 +50,8 @@ def examine(app: App) -> Report:
         sessions = [session for session in listing.sessions if session.agent == name]
         findings.extend(_agent(app, name, store, sessions))
     findings.extend(_unknown_agents(app))
-    left_out = (*listing.unusable, *listing.copies)
-    findings.extend(
-        Finding("files", Level.NOTE, f"{skipped.path}: {skipped.reason}") for skipped in left_out
-    )
+    files = (*listing.unusable, *listing.copies)
+    findings.extend(Finding("files", Level.NOTE, f"{file.path}: {file.reason}") for file in files)
     findings.extend(_unfinished(app))
     findings.extend(_state(app))
     findings.extend(doctor_code.examine(app, listing.sessions))
@@ -136,14 +134,14 @@ def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[F
         if not root.is_dir():
             yield Finding(agent, Level.NOTE, f"{root} does not exist")
             continue
-        here = [session for session in sessions if session.path.is_relative_to(root)]
-        size = sum(session.size for session in here)
-        turns = sum(session.turn_count for session in here)
-        counts = f"{counted(len(here), 'session')}, {counted(turns, 'turn')}"
+        local = [session for session in sessions if session.path.is_relative_to(root)]
+        size = sum(session.size for session in local)
+        turns = sum(session.turn_count for session in local)
+        counts = f"{counted(len(local), 'session')}, {counted(turns, 'turn')}"
         message = f"{root}: {counts}, {size_text(size)}"
         yield Finding(agent, Level.OK, message)
         if isinstance(store, HasRetention):
-            yield from _retention(agent, store, root, here)
+            yield from _retention(agent, store, root, local)
 
 
 def _retention(
@@ -157,11 +155,7 @@ def _retention(
     )
     now = datetime.now(UTC)
     threshold = retention.days - _WARN_BEFORE.days
-    expiring = [
-        session
-        for session in sessions
-        if session.updated and (now - session.updated).days >= threshold
-    ]
+    expiring = [s for s in sessions if s.updated and (now - s.updated).days >= threshold]
     if expiring:
         yield Finding(
             agent,

@@ -129,7 +129,7 @@ def _with_files_outside(
     refs = capture.sessions()
     by_turn: dict[TurnKey, IncompleteSnapshot] = {}  # a fork shares the turns of its source
     budget = _READ
-    for session in islice((one for one in sessions if one.ref in refs), _SESSIONS):
+    for session in islice((item for item in sessions if item.ref in refs), _SESSIONS):
         budget -= session.size
         if budget < 0:
             break
@@ -138,8 +138,8 @@ def _with_files_outside(
         except Exception as error:  # noqa: BLE001 -- a plug-in may raise anything
             debug(__name__, "what %s wrote is unknown: %s", session.ref, error)
             continue
-        for one in incomplete:
-            by_turn.setdefault(one.snapshot.key, one)
+        for item in incomplete:
+            by_turn.setdefault(item.snapshot.key, item)
     return [*by_turn.values()]
 
 

@@ -259,11 +259,11 @@ def for_one_run(app: App, agent: str, launch: Launch) -> Launch:
 
 def hook_command() -> tuple[str, ...]:
     """Return the command with which agents call this prong's `prong-hook`."""
-    beside = Path(sys.executable).with_name("prong-hook")
-    if beside.is_file() and os.access(beside, os.X_OK):
-        return (str(beside),)
+    sibling = Path(sys.executable).with_name("prong-hook")
+    if sibling.is_file() and os.access(sibling, os.X_OK):
+        return (str(sibling),)
     on_path = shutil.which("prong-hook")
-    if on_path is not None and os.path.realpath(Path(on_path).parent) == str(beside.parent):
+    if on_path is not None and os.path.realpath(Path(on_path).parent) == str(sibling.parent):
         return (on_path,)
     # -P: do not import modules from the agent's working folder.
     return (sys.executable, "-P", "-m", "prong.hook")

@@ -154,9 +154,9 @@ def change(app: App, plan: SchedulePlan) -> None:
 
 def prong_command() -> tuple[str, ...]:
     """Return a command that calls this prong from any folder."""
-    beside = Path(sys.executable).with_name("prong")
-    if beside.is_file() and os.access(beside, os.X_OK):
-        return (str(beside),)
+    sibling = Path(sys.executable).with_name("prong")
+    if sibling.is_file() and os.access(sibling, os.X_OK):
+        return (str(sibling),)
     # -P: do not import modules from the current folder.
     return (sys.executable, "-P", "-m", "prong")
 
@@ -180,7 +180,7 @@ def _path_of_qmd() -> str:
     if qmd is None:
         raise Unavailable("qmd is not on PATH", hint=INSTALL)
     programs = (qmd, shutil.which("node"))
-    folders = [os.path.dirname(os.path.abspath(program)) for program in programs if program]  # noqa: PTH100
+    folders = [os.path.dirname(os.path.abspath(path)) for path in programs if path]  # noqa: PTH100
     return os.pathsep.join(dict.fromkeys([*folders, "/usr/local/bin", "/usr/bin", "/bin"]))
 
 
@@ -189,10 +189,8 @@ def _notes(app: App) -> list[str]:
     names = [name for name in (*app.root_variables(), *_FOLDERS) if os.environ.get(name)]
     if not names:
         return []
-    warning = (
-        f"{', '.join(names)} may not be set when the job runs: it does not get your environment"
-    )
-    return [f"{warning}; agents.NAME.roots in config.toml names other folders of agents"]
+    text = f"{', '.join(names)} may not be set when the job runs: it does not get your environment"
+    return [f"{text}; agents.NAME.roots in config.toml names other folders of agents"]
 
 
 def _schedulers(app: App) -> list[Scheduler]:

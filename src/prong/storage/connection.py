@@ -75,8 +75,8 @@ def problem_with(path: Path) -> str | None:
     if identity(path) is None:
         if path.is_symlink():
             return f"{path} is a link to nothing"
-        there = next(folder for folder in path.parents if identity(folder) is not None)
-        return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"
+        parent = next(folder for folder in path.parents if identity(folder) is not None)
+        return None if os.access(parent, os.W_OK | os.X_OK) else f"{parent} cannot be written"
     database = _of(path)
     try:
         with explained(path):

@@ -71,10 +71,10 @@ def mend(path: Path) -> None:
         with suppress(FileNotFoundError):
             shutil.copyfile(beside(path, "-wal"), beside(copy, "-wal"))
         salvaged = _salvaged(copy, new)
-        kept = _next_name(path)
+        backup = _next_name(path)
         # The note comes first, so that a new file is never without one.
-        repairs.save(path, repairs.Repair(kept.name, reason, salvaged))
-        _replace(path, new, kept)
+        repairs.save(path, repairs.Repair(backup.name, reason, salvaged))
+        _replace(path, new, backup)
 
 
 def _replace(path: Path, new: Path, kept: Path) -> None:

@@ -21,17 +21,15 @@ from prong.storage.values import as_bytes, as_text
 def keep(folder: Path, row: Mapping[str, Any]) -> None:
     """Write the copy of a record, replacing an older one."""
     # File names need not be valid text.
-    fields = {
-        key: as_text(value) if isinstance(value, bytes) else value for key, value in row.items()
-    }
-    encoded = [key for key, value in row.items() if isinstance(value, bytes)]
+    texts = {key: as_text(item) if isinstance(item, bytes) else item for key, item in row.items()}
+    encoded = [key for key, item in row.items() if isinstance(item, bytes)]
     file = _file(folder, row["name"])
     try:
         private_dir(folder)
         new = file.with_name(f".{file.name}.{os.getpid()}")
         new.unlink(missing_ok=True)
         new.touch(0o600)
-        new.write_text(json.dumps({"row": fields, "bytes": encoded}))
+        new.write_text(json.dumps({"row": texts, "bytes": encoded}))
         sync_file(new)
         new.replace(file)
     except OSError as error:
