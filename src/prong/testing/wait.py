@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 90.0
-"""Seconds to wait for what takes an instant: test machines may be slow, and events end a wait."""
+"""Seconds. Generous, because test machines may be slow; a wait ends as soon as the event comes."""
 POLL = 0.03
 """Seconds between checks."""
 
