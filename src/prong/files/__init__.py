@@ -1,1 +1,1 @@
-"""Files that appear whole or not at all, and files of others read with care."""
+"""Atomic file changes, and careful reading of other programs' files."""

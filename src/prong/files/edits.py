@@ -1,9 +1,8 @@
-"""Changes to files that belong to the user: shown before, backed up, and taken back exactly.
+"""Changes to the user's files: shown in advance, backed up and reverted exactly.
 
-Such files are the settings in which agents keep their hooks, and those in which they note which
-folders they may work in. What a settings file was before prong changed it is kept in the state
-folder; as long as nobody else touched the file since, taking the change back gives the very same
-bytes.
+These are agent settings that contain hooks or list trusted folders. The state folder keeps the
+original content of each changed file. As long as nobody else has changed the file since, reverting
+restores exactly the same bytes.
 """
 
 import json
@@ -23,7 +22,7 @@ from prong.paths import private_dir
 
 @dataclass(frozen=True)
 class Edit:
-    """What becomes of one file. None is a file that is not there."""
+    """A change of one file. None means that the file does not exist."""
 
     path: Path
     before: bytes | None
@@ -38,25 +37,25 @@ class Edit:
         return "delete" if self.after is None else "change"
 
     def diff(self) -> str:
-        """For people to read; a file that is not text shows what can be shown of it."""
+        """Return a diff for display; undecodable bytes are replaced."""
         import difflib
 
         name = str(self.path)
         old, new = _lines(self.before), _lines(self.after)
-        was = name if self.before is not None else "/dev/null"
-        becomes = name if self.after is not None else "/dev/null"
-        found = difflib.unified_diff(old, new, was, becomes, lineterm="")
-        return "\n".join(found)
+        old_name = name if self.before is not None else "/dev/null"
+        new_name = name if self.after is not None else "/dev/null"
+        lines = difflib.unified_diff(old, new, old_name, new_name, lineterm="")
+        return "\n".join(lines)
 
 
 def _lines(content: bytes | None) -> list[str]:
     text = (content or b"").decode("utf-8", "replace")
-    # Not splitlines(): it also splits at what may stand inside a string.
+    # Not splitlines(), which also splits at characters that may be part of a string.
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 
 def read(path: Path) -> bytes | None:
-    """None when there is no such file."""
+    """Return the content, or None if the file does not exist."""
     try:
         return read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -68,9 +67,9 @@ def read(path: Path) -> bytes | None:
 
 
 class Backups:
-    """What the files were before a change, one record for each.
+    """Original contents of changed files, one record each.
 
-    Two changes may meet in one file. Each has an owner, and records of its own.
+    Two changes can affect the same file, so each owner has its own records.
     """
 
     def __init__(self, folder: Path, owner: str) -> None:
@@ -78,45 +77,45 @@ class Backups:
         self._owner = owner
 
     def original(self, path: Path, content: bytes | None, stripped: bytes | None) -> bytes | None:
-        """The file without our change: as it was, or, when others changed it since, `stripped`."""
+        """Return the file without the change: its backup, or `stripped` if others edited it."""
         record = self._record(path)
         if record is None or record.get("after") != _digest(content):
             return stripped
         if not record.get("existed"):
             return None
         saved = read(self._saved(path))
-        # Without the backup, what can be taken out by hand is the next best thing.
+        # Without the backup, the content with the change stripped is the next best.
         return saved if _digest(saved) == record.get("before") else stripped
 
     def where(self, path: Path) -> Path | None:
-        """The backup of a file that was there before us."""
+        """Return the backup of a file that existed before the change."""
         record = self._record(path)
         return self._saved(path) if record and record.get("existed") else None
 
     def install(self, edits: Sequence[Edit], originals: Sequence[bytes | None]) -> None:
-        """Make the changes, all or none, and keep what the files were without them."""
+        """Make the changes, all or none, and keep the originals."""
         for edit, original in zip(edits, originals, strict=True):
             _check(edit)
             self._keep(edit, original)
         _write_all(edits)
 
     def remove(self, edits: Sequence[Edit]) -> None:
-        """Take changes back, all or none, and forget them."""
+        """Revert changes, all or none, and delete their records."""
         for edit in edits:
             _check(edit)
-        folders = [made for edit in edits for made in self._made_folders(edit)]
+        folders = [path for edit in edits for path in self._made_folders(edit)]
         _write_all(edits)
         for folder in reversed(folders):
-            with suppress(OSError):  # somebody uses it by now
+            with suppress(OSError):  # in use by now
                 folder.rmdir()
         for edit in edits:
             self._saved(edit.path).unlink(missing_ok=True)
             self._name(edit.path, "json").unlink(missing_ok=True)
 
     def _keep(self, edit: Edit, original: bytes | None) -> None:
-        missing = [one for one in edit.path.parents if not one.exists()]
-        known = self._record(edit.path) or {}
-        folders = [*map(str, reversed(missing)), *cast(list[str], known.get("folders", []))]
+        missing = [parent for parent in edit.path.parents if not parent.exists()]
+        previous = self._record(edit.path) or {}
+        folders = [*map(str, reversed(missing)), *cast(list[str], previous.get("folders", []))]
         record = {
             "path": str(edit.path),
             "existed": original is not None,
@@ -158,7 +157,7 @@ def _digest(content: bytes | None) -> str | None:
 
 
 def _check(edit: Edit) -> None:
-    """Raise before anything is written when it cannot or must not be."""
+    """Raise before anything is written if the edit is impossible or not allowed."""
     path = edit.path
     try:
         status = path.stat()
@@ -171,7 +170,7 @@ def _check(edit: Edit) -> None:
     else:
         if not stat.S_ISREG(status.st_mode):
             raise Corrupt(f"{path} is not a file", path=str(path))
-        # Even where we could: whoever made it read-only meant it.
+        # Respect a read-only mode even if writing would work: someone set it on purpose.
         if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
             hint = f"chmod u+w {path}"
             raise ConfigError(f"{path} is read-only", hint=hint, path=str(path))
@@ -181,15 +180,15 @@ def _check(edit: Edit) -> None:
 
 
 def _write_all(edits: Sequence[Edit]) -> None:
-    done: list[Edit] = []
+    applied: list[Edit] = []
     try:
         for edit in edits:
-            # Somebody may have been faster.
+            # Check again: someone may have changed the file since.
             _check(edit)
             _replace(edit)
-            done.append(edit)
+            applied.append(edit)
     except BaseException:
-        for edit in reversed(done):
+        for edit in reversed(applied):
             with suppress(OSError):
                 _replace(Edit(edit.path, edit.after, edit.before))
         raise
@@ -198,7 +197,7 @@ def _write_all(edits: Sequence[Edit]) -> None:
 def _replace(edit: Edit) -> None:
     if edit.before == edit.after:
         return
-    # A link stays a link: what it leads to is replaced.
+    # Keep links: replace their target.
     target = Path(os.path.realpath(edit.path))
     try:
         if edit.after is None:
@@ -207,26 +206,26 @@ def _replace(edit: Edit) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             _write(target, edit.after, None)
     except OSError as error:
-        # Not the name of the file that would have taken its place: nobody knows that one.
+        # Do not name the temporary file: the user does not know it.
         message = f"{edit.path} cannot be written: {error.strerror}"
         raise External(message, hint="it is as it was", path=str(target)) from error
     sync_folder(target.parent)
 
 
 def change(edit: Edit) -> None:
-    """Change one file. Raises `Dirty` when it is no longer what it was."""
+    """Change one file. Raises `Dirty` if it has changed since the edit was made."""
     _check(edit)
     _replace(edit)
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """A file of our own, whole or not at all."""
+    """Write a file of prong's own atomically."""
     private_dir(path.parent)
     _write(path, content, 0o600)
 
 
 def _write(path: Path, content: bytes, mode: int | None) -> None:
-    """Whole or not at all; a file that was there keeps its owner and its mode."""
+    """Write a file atomically, keeping owner and mode of an existing one."""
     staged = path.with_name(f".{path.name}.{os.urandom(4).hex()}.prong")
     descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -248,7 +247,7 @@ def _dress(descriptor: int, path: Path, mode: int | None) -> None:
     try:
         old = path.stat()
     except FileNotFoundError:
-        return  # a new one is private
+        return  # new files are private
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
     with suppress(OSError):
         os.fchown(descriptor, old.st_uid, old.st_gid)

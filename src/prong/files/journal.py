@@ -1,6 +1,6 @@
-"""What a fork is about to do, on the disk before it is done, so that it can be undone.
+"""Journal of a fork in progress, written to disk before each step so that it can be undone.
 
-Every step raises the audit event `prong.step`, so that a test can stop the world at each of them.
+Every step raises the audit event `prong.step`, so that a test can interrupt a fork at any of them.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ from prong.paths import private_dir
 
 
 class Journal:
-    """An append-only file of JSON lines, locked while its writer lives."""
+    """An append-only file of JSON lines, locked while its writer runs."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path
@@ -30,25 +30,25 @@ class Journal:
             step("write", path)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             journal = cls(path, os.fdopen(descriptor, "wb", buffering=0))
-            # Where nothing can be locked, nothing is taken for left behind either.
+            # Without locks, no journal is taken for a leftover either.
             with suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             if path.exists():
                 sync_folder(folder)
                 return journal
-            # Somebody cleaned up before it was locked: once more.
+            # Someone cleaned up before it was locked: try again.
             journal.close()
 
     @classmethod
     def open(cls, path: Path) -> "Journal | None":
-        """None while its writer lives, or when it is gone by now."""
+        """Open a leftover journal; None if its writer still runs or the file is gone."""
         try:
             file = path.open("r+b", buffering=0)
         except OSError:
             return None
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Somebody else may have cleaned up before it was locked.
+            # Someone may have cleaned up before it was locked.
             if path.is_file():
                 return cls._read(path, file)
         except OSError:
@@ -60,7 +60,7 @@ class Journal:
     def _read(cls, path: Path, file: BinaryIO) -> "Journal":
         journal = cls(path, file)
         for line in file.read().split(b"\n"):
-            with suppress(ValueError):  # half a line: then what it announces was not done
+            with suppress(ValueError):  # half a line: the step it announces never happened
                 entry: Any = json.loads(line)
                 if isinstance(entry, dict):
                     journal.entries.append(cast(dict[str, Any], entry))
@@ -71,7 +71,7 @@ class Journal:
         self.entries.append(entry)
         data = json.dumps(entry).encode() + b"\n"
         while data:
-            # Less than all is written when the disk gets full; the next try says so.
+            # A write is partial when the disk fills up; the next one raises.
             data = data[self._file.write(data) :]
         os.fsync(self._file.fileno())
 
@@ -80,12 +80,12 @@ class Journal:
 
 
 def step(what: str, path: Path) -> None:
-    """Tell whoever listens what comes next."""
+    """Announce the next step as an audit event."""
     sys.audit("prong.step", what, str(path))
 
 
 def sync_file(path: Path) -> None:
-    """Onto the disk."""
+    """Flush a file to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -94,6 +94,6 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """The names in it, onto the disk."""
-    with suppress(OSError):  # not every file system can
+    """Flush a folder's directory entries to disk."""
+    with suppress(OSError):  # not every file system supports this
         sync_file(path)

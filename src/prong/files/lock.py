@@ -1,7 +1,7 @@
-"""A lock between processes, which nobody waits for without end.
+"""Lock between processes, with a limited wait.
 
-Who holds it may be stopped (Ctrl-Z) for as long as a user likes, so waiting has a limit, and the
-caller says what happens then. The kernel lets go of it when a process ends, however it ends.
+A process can hold it while suspended (Ctrl-Z) for any length of time, so callers wait only for a
+while and decide what to do then. The kernel releases it when the process ends, however it ends.
 """
 
 import fcntl
@@ -11,9 +11,9 @@ _PAUSE = 0.005
 
 
 def locked(descriptor: int, patience: float) -> bool:
-    """Lock an open file or folder until it is closed; False when others kept it too long.
+    """Lock an open file or folder until it is closed; False on timeout.
 
-    True as well where the file system has no locks: there is nothing to wait for.
+    Also True on file systems without locks, where there is nothing to wait for.
     """
     deadline = time.monotonic() + patience
     while True:

@@ -1,9 +1,8 @@
-"""New files that appear together or not at all, also when the machine stops in the middle.
+"""Atomic publication of a fork's files: all or none appear, even after a crash.
 
-Everything is first written into a hidden folder beside its final place. A journal, written before
-anything else, says what is going to be moved where. The session file is moved last, and it must
-be new: from that instant on the fork exists, before it nothing of it does. `undo` takes back what
-a killed process left; a journal that a living process holds is locked and left alone.
+All files are first written to a hidden folder next to their destination. A journal, written before
+them, lists the planned moves. The session file is moved last and must be new: that move creates the
+fork. `undo` cleans up after a killed process, but leaves the locked journal of a running one alone.
 """
 
 import errno
@@ -23,11 +22,11 @@ from prong.files.journal import Journal, step, sync_file, sync_folder
 from prong.files.regular import open_regular
 
 STAGING = ".prong-"
-"""How the names of staging folders begin."""
+"""Prefix of staging folders."""
 _SYNCS = 8
 _BUFFER = 1 << 16
 _IS_THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
-"""Why a folder cannot be moved to a name: something is there already."""
+"""Errors of moving a folder to a name that is taken."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +34,16 @@ class _Move:
     staged: Path
     target: Path
     optional: bool
-    """Left out when something is there already."""
+    """Skip the move if the target exists."""
 
 
 @dataclass
 class Publication:
-    """Stages files, then publishes them. Use it in a `with` statement: leaving it cleans up."""
+    """Staged files and their publication. Use it in a `with` statement, which cleans up."""
 
     journal_dir: Path
     check: Callable[[], None] = lambda: None
-    """Called when all is written, before anything is published: the last chance to say no."""
+    """Called when everything is written and nothing published; may raise to cancel."""
     _token: str = field(default_factory=lambda: secrets.token_hex(8))
     _moves: list[_Move] = field(default_factory=list[_Move])
     _staging: dict[Path, Path] = field(default_factory=dict[Path, Path])
@@ -52,9 +51,9 @@ class Publication:
     _published: bool = False
 
     def stage(self, target: Path, *, optional: bool = False) -> Path:
-        """Where to write what will be at `target`: the session file, or a folder for it.
+        """Return where to write the file or folder that will be published at `target`.
 
-        What is `optional` belongs to others, too: it is left out when they have it already.
+        An `optional` one may be shared with other sessions: it is skipped if it exists.
         """
         folder = self._staging_beside(target.parent)
         staged = folder / f"{len(self._moves)}-{target.name}"
@@ -62,13 +61,13 @@ class Publication:
         return staged
 
     def hurry(self, staged: Path) -> None:
-        """Begin to bring a file to the disk that is written but not yet looked at."""
+        """Start flushing a finished file to disk in the background."""
         Thread(target=_sync_quietly, args=(staged,), daemon=True).start()
 
     def publish(self, session_file: Path) -> None:
-        """Move everything that was staged to its place, `session_file` last.
+        """Move all staged files to their destination, `session_file` last.
 
-        Raises `Taken` when it exists already; then nothing was published.
+        Raises `Taken` if it exists; then nothing was published.
         """
         self.check()
         journal = self._open_journal()
@@ -90,12 +89,12 @@ class Publication:
         journal.write(last=[str(last.staged), str(last.target)])
         step("publish", last.target)
         try:
-            # A link fails when the name is taken; a rename would replace what is there.
+            # Linking fails if the name is taken; renaming would overwrite.
             os.link(last.staged, last.target)
         except FileExistsError:
             raise Taken(f"{last.target} exists already", path=str(last.target)) from None
         except OSError:
-            # Not every file system has links.
+            # Not every file system has hard links.
             if last.target.exists():
                 raise Taken(f"{last.target} exists already", path=str(last.target)) from None
             last.staged.rename(last.target)
@@ -115,22 +114,22 @@ class Publication:
         try:
             clean = self._clean_up()
         except KeyboardInterrupt:
-            # Somebody is impatient, but the little that is left to do is worth it.
+            # Finish despite Ctrl-C: little is left to do.
             self._clean_up()
             raise
         finally:
             if self._journal is not None:
                 self._journal.close()
         if isinstance(error, OSError) and not self._published:
-            where = f": {error.filename}" if error.filename else ""
+            detail = f": {error.filename}" if error.filename else ""
             raise External(
-                f"cannot create the fork: {error.strerror or error}{where}",
+                f"cannot create the fork: {error.strerror or error}{detail}",
                 hint="no files were left behind" if clean else "prong doctor --fix",
                 path=str(error.filename or ""),
             ) from error
 
     def _clean_up(self) -> bool:
-        """Take away what was not published. What cannot be is left to `undo`, with the journal."""
+        """Remove unpublished files. What cannot be removed is left to `undo`, with the journal."""
         path = self.journal_dir / f"{self._token}.jsonl"
         try:
             if self._journal is not None:
@@ -147,18 +146,18 @@ class Publication:
         return self._journal
 
     def _staging_beside(self, folder: Path) -> Path:
-        """The hidden folder for what will be in `folder`; both are made when they are missing."""
-        known = self._staging.get(folder)
-        if known is not None:
-            return known
+        """Return the staging folder inside `folder`, creating both if necessary."""
+        existing = self._staging.get(folder)
+        if existing is not None:
+            return existing
         journal = self._open_journal()
         staging = folder / f"{STAGING}{self._token}"
         try:
             _make(folder, staging, journal)
         except (FileExistsError, NotADirectoryError):
             chain = (folder, *folder.parents)
-            wrong = next((path for path in chain if path.exists() and not path.is_dir()), folder)
-            raise UsageError(f"{wrong} is not a folder", path=str(wrong)) from None
+            blocker = next((path for path in chain if path.exists() and not path.is_dir()), folder)
+            raise UsageError(f"{blocker} is not a folder", path=str(blocker)) from None
         self._staging[folder] = staging
         return staging
 
@@ -172,48 +171,48 @@ def _make(folder: Path, staging: Path, journal: Journal) -> None:
             step("make", path)
             path.mkdir(mode=0o700, exist_ok=True)
         step("make", staging)
-        # Another fork that failed may have removed the folder this very moment: once more.
+        # A failing fork may have just removed the folder: try again.
         with suppress(FileNotFoundError):
             staging.mkdir(mode=0o700)
             return
 
 
 def writer(path: Path) -> BinaryIO:
-    """A new file, readable by its owner only."""
+    """Create a file that only its owner can read."""
     step("write", path)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     return os.fdopen(descriptor, "wb", buffering=_BUFFER)
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """A private copy of the bytes, never a link."""
+    """Copy the bytes to a private file, never as a link."""
     with open_regular(source) as reading, writer(target) as writing:
         shutil.copyfileobj(reading, writing, _BUFFER)
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """A fork that was not finished."""
+    """An unfinished fork."""
 
     journal: Path
     staging: tuple[Path, ...]
 
 
 def leftovers(journal_dir: Path) -> list[Leftover]:
-    """What killed processes left behind."""
-    found: list[Leftover] = []
+    """Return what killed processes left behind."""
+    unfinished: list[Leftover] = []
     for path in sorted(journal_dir.glob("*.jsonl")):
         journal = Journal.open(path)
         if journal is not None:
-            found.append(Leftover(path, tuple(_staging_folders(journal.entries))))
+            unfinished.append(Leftover(path, tuple(_staging_folders(journal.entries))))
             journal.close()
-    return found
+    return unfinished
 
 
 def undo(leftover: Leftover) -> list[Path]:
-    """Clean up after a killed process. Returns what was removed.
+    """Clean up after a killed process and return the removed paths.
 
-    Raises `OSError` when something cannot be removed; then the journal stays.
+    Raises `OSError` if something cannot be removed; then the journal stays.
     """
     journal = Journal.open(leftover.journal)
     if journal is None:
@@ -227,25 +226,24 @@ def undo(leftover: Leftover) -> list[Path]:
 
 
 def _undo(entries: list[dict[str, Any]]) -> list[Path]:
-    """Take back what was not finished; what was published stays.
+    """Revert an unfinished fork; published files stay.
 
-    May be stopped anywhere and begun anew: things are moved out of sight as a whole, before
-    anything is deleted.
+    It can be interrupted and repeated: items are moved out of sight as a whole, then deleted.
     """
     removed: list[Path] = []
     last = next((entry["last"] for entry in entries if "last" in entry), None)
-    done = last is not None and _is_done(Path(last[0]), Path(last[1]))
-    if not done:
+    is_finished = last is not None and _is_done(Path(last[0]), Path(last[1]))
+    if not is_finished:
         moves = [entry for entry in reversed(entries) if "moved" in entry]
         removed += [Path(move["moved"][1]) for move in moves if _took_back(move)]
     for folder in _staging_folders(entries):
         if folder.is_dir():
             _remove(folder)
             removed.append(folder)
-    if not done:
+    if not is_finished:
         for entry in reversed(entries):
             if "folder" in entry:
-                # Only what is still empty.
+                # Only folders that are still empty.
                 with suppress(OSError):
                     Path(entry["folder"]).rmdir()
                     removed.append(Path(entry["folder"]))
@@ -253,31 +251,31 @@ def _undo(entries: list[dict[str, Any]]) -> list[Path]:
 
 
 def _staging_folders(entries: list[dict[str, Any]]) -> list[Path]:
-    found = (Path(entry["staging"]) for entry in entries if "staging" in entry)
-    return [folder for folder in found if folder.name.startswith(STAGING)]
+    folders = (Path(entry["staging"]) for entry in entries if "staging" in entry)
+    return [folder for folder in folders if folder.name.startswith(STAGING)]
 
 
 def _took_back(entry: dict[str, Any]) -> bool:
     staged, target = map(Path, entry["moved"])
-    taken = not staged.exists() and _is_ours(target, entry)
-    if taken:
+    is_reverted = not staged.exists() and _is_ours(target, entry)
+    if is_reverted:
         step("move", staged)
         staged.parent.mkdir(mode=0o700, exist_ok=True)
         target.rename(staged)
     if entry.get("replaced") and staged.exists():
-        with suppress(OSError):  # an empty folder, but it was there
+        with suppress(OSError):  # restore the empty folder that was replaced
             target.mkdir(mode=0o700)
-    return taken
+    return is_reverted
 
 
 def _is_ours(target: Path, entry: dict[str, Any]) -> bool:
-    """Somebody may use by now what we moved there; then it is theirs."""
+    """Whether the target is unchanged and not in use by anyone else."""
     same = _fingerprint(target) == entry["content"]
     return same and not (entry.get("shared") and _is_used(target))
 
 
 def _is_used(folder: Path) -> bool:
-    """True when a file beside it is as new as this folder is there: it may count on the folder."""
+    """Whether a file next to the folder changed after it appeared, and so may rely on it."""
     since = folder.stat().st_ctime_ns
     with os.scandir(folder.parent) as beside:
         return any(file.is_file() and file.stat().st_ctime_ns >= since for file in beside)
@@ -285,17 +283,17 @@ def _is_used(folder: Path) -> bool:
 
 def _is_done(staged: Path, target: Path) -> bool:
     try:
-        there = target.stat()
+        published = target.stat()
     except OSError:
         return False
     try:
-        return staged.stat().st_ino == there.st_ino
+        return staged.stat().st_ino == published.st_ino
     except OSError:
         return True
 
 
 def _moved(staged: Path, target: Path) -> bool:
-    """Move a folder; False when something is there. An empty folder is as good as none."""
+    """Move a folder; False if the target exists. An empty target folder is replaced."""
     assert not staged.is_file(), "a file would replace what is there"
     try:
         staged.rename(target)
@@ -324,25 +322,25 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _fingerprint(path: Path) -> list[list[str | int]] | None:
-    """Names, sizes and times of what is there; None when nothing is."""
-    found: list[list[str | int]] = []
+    """Return names, sizes and times of all files; None if nothing exists."""
+    entries: list[list[str | int]] = []
     try:
         for file in _files(path):
             stat = file.lstat()
-            found.append([str(file.relative_to(path)), stat.st_size, stat.st_mtime_ns])
+            entries.append([str(file.relative_to(path)), stat.st_size, stat.st_mtime_ns])
     except OSError:
         return None
-    return sorted(found)
+    return sorted(entries)
 
 
 def _sync_quietly(path: Path) -> None:
-    # `publish` does it again, and says what went wrong.
+    # `publish` does it again and reports errors.
     with suppress(OSError):
         sync_file(path)
 
 
 def _sync(paths: list[Path]) -> None:
-    """Onto the disk, all at the same time: the disk orders many writes better than we could."""
+    """Flush all files to disk in parallel: the disk orders many writes best itself."""
     from concurrent.futures import ThreadPoolExecutor
 
     files = [file for path in paths for file in _files(path)]

@@ -1,6 +1,6 @@
-"""Reading files that others put there: only regular ones, and never without a limit.
+"""Safe reading of untrusted files: only regular ones, up to a size limit.
 
-A pipe of that name would keep its reader waiting for ever, and a device has no end.
+Reading a pipe could block forever, and a device never ends.
 """
 
 import os
@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import BinaryIO
 
 LIMIT = 64 << 20
-"""Bytes. No settings, and no file that goes with a session, are nearly as large."""
+"""In bytes. Settings and companion files of sessions are much smaller."""
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def open_regular(path: Path | str, buffering: int = -1) -> BinaryIO:
-    """The file, or what a link leads to; raises `OSError` for anything but a regular file."""
-    # A device is not even opened: that alone may do something.
+    """Open a file or the target of a link; raise `OSError` if it is not a regular file."""
+    # Do not even open a device: opening can have side effects.
     _check(os.stat(path), path)  # noqa: PTH116 -- the hook starts no Path for it
     descriptor = os.open(path, _FLAGS)
     try:
-        # Something else may have its name by now.
+        # The file may have been replaced since.
         _check(os.fstat(descriptor), path)
         return os.fdopen(descriptor, "rb", buffering)
     except BaseException:
@@ -28,7 +28,7 @@ def open_regular(path: Path | str, buffering: int = -1) -> BinaryIO:
 
 
 def read_regular(path: Path | str, limit: int = LIMIT) -> bytes:
-    """All of it; raises `OSError` when it is larger than that."""
+    """Read a whole file; raise `OSError` if it exceeds the limit."""
     with open_regular(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
@@ -37,9 +37,9 @@ def read_regular(path: Path | str, limit: int = LIMIT) -> bytes:
 
 
 def refuse_special(folder: Path | str) -> None:
-    """Raise `ValueError` when something below a folder is neither a regular file nor a folder.
+    """Raise `ValueError` if a folder contains anything but regular files and folders.
 
-    For folders that a library reads by itself. What is not there, or not yet, is no matter.
+    For folders that a library reads itself. Missing files and folders are ignored.
     """
     for parent, _, names in os.walk(folder):
         for name in names:

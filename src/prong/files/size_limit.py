@@ -1,4 +1,4 @@
-"""How large a file in a snapshot may be, for those who cannot wait for `prong.config`: hooks."""
+"""Size limit of files in snapshots, for hooks, which have no time to load `prong.config`."""
 
 from prong import paths
 from prong.files.regular import read_regular
@@ -9,14 +9,14 @@ SNAPSHOT_LIMIT = 50 * _MEGABYTE
 
 
 def snapshot_limit() -> int:
-    """What `[snapshots] limit_mb` of the configuration says, in bytes.
+    """Return `[snapshots] limit_mb` of the configuration in bytes.
 
-    A file that says nothing, or nothing that can be understood, means the default: everybody but
-    the hooks loads `prong.config`, which complains.
+    Missing or invalid settings mean the default: everything but the hooks loads `prong.config`,
+    which reports errors.
     """
     try:
         data = read_regular(paths.config_file())
-    except (OSError, RuntimeError):  # there need be neither a file nor a home
+    except (OSError, RuntimeError):  # the file or the home folder may be missing
         return SNAPSHOT_LIMIT
     import tomllib
 
@@ -28,11 +28,11 @@ def snapshot_limit() -> int:
 
 
 def in_bytes(megabytes: object) -> int | None:
-    """None for what is no size, or nothing at all."""
+    """Convert megabytes to bytes; None for an invalid size."""
     if isinstance(megabytes, bool) or not isinstance(megabytes, int | float):
         return None
     try:
         size = int(megabytes * _MEGABYTE)
-    except (ValueError, OverflowError):  # not a number, infinite
+    except (ValueError, OverflowError):  # not a number, or infinite
         return None
     return size if size > 0 else None

@@ -1,1 +1,1 @@
-"""The vocabulary: frozen values that every layer shares. Nothing here reads a file."""
+"""Frozen values that every layer shares. Nothing here reads a file."""

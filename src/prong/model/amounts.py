@@ -1,8 +1,8 @@
-"""Amounts in words: `73.4 MB`, `2 turns`."""
+"""Sizes and counts as text: `73.4 MB`, `2 turns`."""
 
 
 def size_text(size: int | None) -> str:
-    """`73.4 MB`, `12 kB`; `?` for an unknown size."""
+    """Format a number of bytes: `73.4 MB`, `12 kB`, or `?` when unknown."""
     if size is None:
         return "?"
     if size >= 1e9:
@@ -11,5 +11,5 @@ def size_text(size: int | None) -> str:
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """`1 turn`, `2 turns`."""
+    """Format a count with its noun: `1 turn`, `2 turns`."""
     return f"{count} {one if count == 1 else many or one + 's'}"

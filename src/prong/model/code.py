@@ -1,7 +1,7 @@
-"""Snapshots of code, as values.
+"""Code snapshots and diff statistics, as values.
 
-`prong-hook` loads this module inside somebody's turn, so it needs no other of ours, and its
-values are named tuples: data classes take a sixth of the time that the hook has.
+`prong-hook` loads this module while the agent waits, so it imports nothing else of prong and uses
+named tuples: importing data classes takes a sixth of the time that the hook may use.
 """
 
 from datetime import datetime
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class TurnKey(NamedTuple):
-    """Names one turn of one session for good: what a snapshot is kept under."""
+    """The permanent identity of a turn, under which its snapshot is stored."""
 
     agent: str
     session: str
@@ -19,13 +19,13 @@ class TurnKey(NamedTuple):
     BASELINE = "0"
     """The turn id of the code before the first prompt."""
     START = "start"
-    """The turn id of the code that a fork was first asked in: it need not be that of a turn."""
+    """The turn id of the code in which a fork got its first prompt; it may match no turn."""
     NEXT = "next-"
-    """Before the id of a turn: the code at the prompt that came after it."""
+    """Prefix of a turn id: the code at the prompt that followed that turn."""
 
     @property
     def is_turn(self) -> bool:
-        """Whether it is the end of a turn, and not what was there before one."""
+        """Whether this is the end of a turn, not the code before one."""
         return self.turn_id not in (self.BASELINE, self.START) and not self.turn_id.startswith(
             self.NEXT
         )
@@ -34,7 +34,7 @@ class TurnKey(NamedTuple):
 class LeftOut(NamedTuple):
     """A file whose content is not in a snapshot, and why.
 
-    In the tree it is as it was staged, or not at all.
+    The snapshot has its staged version, or nothing.
     """
 
     path: str
@@ -43,28 +43,28 @@ class LeftOut(NamedTuple):
 
 
 class NestedSnapshot(NamedTuple):
-    """The snapshot of a repository inside the repository, kept in the inner one."""
+    """The snapshot of a repository inside the repository, stored in the inner one."""
 
     path: str
-    """From the top of the outer repository. Undecodable bytes are surrogates, as in `os`."""
+    """Relative to the top of the outer repository. Undecodable bytes are surrogates, as in `os`."""
     commit: str
 
 
 class Snapshot(NamedTuple):
-    """The code as it stood at the end of a turn. All of it can be read back from the commit."""
+    """The code at the end of a turn. Every field can be restored from the commit."""
 
     repo: Path
-    """The top of a working tree of its repository: of that it was taken of, when just taken."""
+    """The top of a working tree of the repository; for a new snapshot, the one it was taken of."""
     ref: str
     commit: str
     tree: str
-    """Every file as it lay in the working tree, byte for byte."""
+    """Every file of the working tree, byte for byte."""
     staged_tree: str | None
-    """What was staged; None during a merge conflict, which has no such tree."""
+    """The index as a tree; None during a merge conflict, which has no tree."""
     head: str | None
-    """None where nothing was committed yet."""
+    """None in a repository without commits."""
     branch: str | None
-    """None when the head was detached."""
+    """None when HEAD was detached."""
     agent: str
     session: str
     turn_id: str
@@ -72,13 +72,13 @@ class Snapshot(NamedTuple):
     message_id: str | None
     taken: datetime
     changed: bool
-    """Whether the tree differs from that of the snapshot before it in the session."""
+    """Whether the tree differs from the previous snapshot of the session."""
     degraded: str | None = None
-    """Why it is not the whole truth; None when it is."""
+    """Why the snapshot is incomplete; None when it is complete."""
     left_out: tuple[LeftOut, ...] = ()
     nested: tuple[NestedSnapshot, ...] = ()
     late: bool = False
-    """Taken some time after the turn: what happened in between is in it, too."""
+    """Taken some time after the turn, so it includes changes made in between."""
 
     @property
     def key(self) -> TurnKey:
@@ -86,7 +86,7 @@ class Snapshot(NamedTuple):
 
 
 class DiffStat(NamedTuple):
-    """How much differs between two trees: files, and lines where the files are text."""
+    """The size of the difference between two trees; lines are counted in text files only."""
 
     files: int
     added: int

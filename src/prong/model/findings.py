@@ -1,4 +1,4 @@
-"""What `prong doctor` finds, line by line."""
+"""Findings of `prong doctor`."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -20,4 +20,4 @@ class Finding(Record, frozen=True):
     message: str
     hint: str | None = None
     details: Mapping[str, object] = field(default_factory=dict[str, object])
-    """The same for programs, where a message holds more than words."""
+    """The same facts for programs, where the message holds more than text."""

@@ -1,4 +1,4 @@
-"""Forks as values: the point, the plan, and what was made."""
+"""Forks as values: fork points, plans and finished forks."""
 
 import re
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from prong.model.sessions import CodeGap, Session, SessionRef
 
 
 class ForkPoint(Record, frozen=True):
-    """A place to fork from. The turn is included; number 0 is before the first."""
+    """A turn to fork from. The fork includes it; number 0 is before the first turn."""
 
     session: SessionRef
     turn: int | None
-    """None for a turn on an abandoned branch, which only its id names."""
+    """None for a turn on an abandoned branch, which has only an id."""
     turn_id: str | None = None
     """None before the first turn."""
 
@@ -43,33 +43,33 @@ class Code(StrEnum):
     NOW = "now"
     HEAD = "head"
     NONE = "none"
-    """No code is touched and no workspace is made."""
+    """Leave the code alone and create no workspace."""
 
 
 class Cut(Record, frozen=True):
-    """Which part of a session a fork gets: everything up to and with one turn."""
+    """The part of a session that a fork inherits: everything up to and including one turn."""
 
     turn: str | None
-    """The id of the last turn, also of one on an abandoned branch; None: before the first."""
+    """The id of the last turn, which may be on an abandoned branch; None before the first turn."""
     full: bool = False
-    """Undo compactions: the words that were said instead of the summaries."""
+    """Undo compactions: the original messages instead of the summaries."""
 
 
 class Extent(Record, frozen=True):
-    """How much lies before a cut, as the model would get it."""
+    """The size of a conversation up to a cut, as the model would receive it."""
 
     turns: int
     characters: int
     tokens: int | None = None
-    """The size of the context that the agent itself reported last before the cut."""
+    """The context size that the agent last reported before the cut."""
     window: int | None = None
-    """The size of the model's window, where the session tells."""
+    """The model's context window, if the session records it."""
     warnings: tuple[str, ...] = ()
-    """What a fork here will not have, or will have changed."""
+    """What a fork here would lose or change."""
 
 
 class Child(Record, frozen=True):
-    """The session that a fork is going to be."""
+    """The session that a fork will create."""
 
     id: str | None
     """None when the agent's own program will choose it."""
@@ -77,34 +77,34 @@ class Child(Record, frozen=True):
     parent: ForkPoint
     title: str | None = None
     root: Path | None = None
-    """The configuration folder that it will lie in; None: the agent's first one."""
+    """The agent's root to write it to; None for the first one."""
 
 
 class Launch(Record, frozen=True):
-    """How to start a program: an argument list, never a line for a shell."""
+    """How to start a program: an argument list, never a shell command line."""
 
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What to set in addition to the environment there is."""
+    """Variables to set in addition to the current environment."""
     title: str = ""
 
 
 UNKNOWN_ID = "<new id>"
-"""Stands in the command of a plan while only the agent can know the id."""
+"""Placeholder in a planned command for an id that the agent will choose."""
 
 
 class CodeSince(Record, frozen=True):
-    """What has changed since a turn of which no code was kept."""
+    """Code changes since a turn that has no snapshot."""
 
     age: timedelta
-    """How long ago the turn was over."""
+    """Time since the end of the turn."""
     commits: int
     files: int
 
 
 class WorktreePlan(Record, frozen=True):
-    """The worktree that a fork would get: of which code, and where."""
+    """The worktree that a fork would get: its path, branch and code."""
 
     code: Code
     repo: Path
@@ -112,26 +112,26 @@ class WorktreePlan(Record, frozen=True):
     path: Path
     branch: str
     folder: Path
-    """Where in the worktree the agent runs: as deep as it ran in the repository."""
+    """Where in the worktree the agent runs: the same subfolder as in the source repository."""
     snapshot: "Snapshot | None" = None
-    """None where the code is to be taken now, or is that of a commit."""
+    """None for the current code, or for the code of a commit."""
     commit: str | None = None
     is_exact: bool = True
-    """False for a commit that only comes near to the code of the turn."""
+    """False for a commit that only approximates the code of the turn."""
     late: timedelta | None = None
-    """How long after the turn its code was kept, where that was late."""
+    """How long after the turn its code was captured, if late."""
     since: CodeSince | None = None
-    """What the code of now has that the turn did not, where nobody asked for the code of now."""
+    """Changes since the turn, when its code is unavailable and the current code is used instead."""
     name: str = ""
-    """What folder and branch are named after; a number behind it makes them unique."""
+    """Base name of the folder and branch; a number is appended to make them unique."""
     is_chosen: bool = False
-    """True when a person chose the branch: it is never another one."""
+    """True when the user named the branch: it is never replaced by another."""
     gaps: tuple[CodeGap, ...] = ()
     """What the captured code of the turn lacks."""
 
 
 class ForkPlan(Record, frozen=True):
-    """What a fork would do. A pure value: making it wrote nothing."""
+    """What a fork would do. Planning writes nothing."""
 
     point: ForkPoint
     source: Session
@@ -142,7 +142,7 @@ class ForkPlan(Record, frozen=True):
     """None when the agent's own program will choose it."""
     workspace: Path
     launch: Launch
-    """With `<new id>` in it while the id is not known."""
+    """Contains `<new id>` while the id is unknown."""
     tokens: int
     window: int | None
     code: Code = Code.NONE
@@ -150,22 +150,22 @@ class ForkPlan(Record, frozen=True):
     prompt: str | None = None
     """The first prompt of the fork."""
     is_command: bool = False
-    """True when the prompt repeats a command of the agent that a person gave."""
+    """True when the prompt repeats a slash command that the user typed."""
     before_compaction: bool = False
     trim: bool = False
     root: Path | None = None
     worktree: WorktreePlan | None = None
-    """None when no code is touched and no worktree is made."""
+    """None when no worktree will be created."""
     unopened: str | None = None
-    """Why there is no worktree although there is code: git does not give it."""
+    """Why git cannot provide a worktree for code that exists."""
     missing: str | None = None
-    """Why the agent cannot be started, and what to install. The fork is written all the same."""
+    """Why the agent cannot be started, and what to install. The fork is written anyway."""
     command: str | tuple[str, ...] | None = None
-    """The base command that it is run with, where that is not the configured one."""
+    """The base command to run it with, if not the configured one."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What the source worker was started with: its fork goes the same way to the model."""
+    """The environment of the source worker, so that its fork reaches the model the same way."""
     worker: str | None = None
-    """The name of the worker that has the source open, or had it."""
+    """The name of the worker that has or had the source open."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -178,7 +178,7 @@ class ForkPlan(Record, frozen=True):
 
 
 class Fork(Record, frozen=True):
-    """The fact that a session was forked, and, just after it was made, how to run the fork."""
+    """A recorded fork and, right after its creation, how to run it."""
 
     id: str
     parent: ForkPoint
@@ -191,7 +191,7 @@ class Fork(Record, frozen=True):
     seed_hash: str | None = None
     seed_path: str | None = None
     seed_ack_filtered: bool = False
-    # What is not kept: it can be found again from the child.
+    # Not stored: these can be derived from the child session.
     code: Code = Code.NONE
     path: Path | None = None
     """The new session file; None when the agent writes it with the first prompt."""
@@ -202,9 +202,9 @@ class Fork(Record, frozen=True):
 
 
 class SeedHeader(Record, frozen=True):
-    """The first line of a seed prompt: it says where the transcript came from.
+    """The first line of a seed prompt, which names the source of the transcript.
 
-    It stands in the session file of the fork, so lineage survives the loss of everything else.
+    It is part of the fork's session file, so lineage survives the loss of every other record.
     """
 
     parent: ForkPoint
@@ -218,18 +218,18 @@ class SeedHeader(Record, frozen=True):
 
     @property
     def title(self) -> str:
-        """What to call a session that begins with the seed and has no title of its own."""
+        """Title of a session that starts with the seed and has no title of its own."""
         session, turn = self.parent.session, self.parent.turn
         at = (self.parent.turn_id or "")[:8] if turn is None else turn
         return f"seed of {session.agent}:{session.id[:8]}@{at}"
 
     @classmethod
     def parse(cls, text: str) -> "SeedHeader | None":
-        """The header that a prompt begins with, if it is a seed."""
-        found = text.startswith(_SEED) and re.match(_SEED_HEADER, text)
-        if not found:
+        """Parse the header at the start of a prompt; None if it is not a seed."""
+        match = text.startswith(_SEED) and re.match(_SEED_HEADER, text)
+        if not match:
             return None
-        agent, id_, turn, digest = found.groups()
+        agent, id_, turn, digest = match.groups()
         number = int(turn) if turn.isdigit() and len(turn) < 9 else None
         point = ForkPoint(SessionRef(agent, id_), number, turn if number is None else None)
         return cls(point, digest)

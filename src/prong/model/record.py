@@ -1,11 +1,11 @@
-"""What values are made of: a `Record` is like a dataclass, but made without generated code.
+"""`Record`, the base class of prong's values: like a dataclass, but without generated code.
 
-Every command makes some sixty types before it does anything. A dataclass compiles six functions
-for each, which is a third of the time that a short command takes; a struct compiles none
-(docs/adr/0012). A type says itself whether it is frozen: `class Place(Record, frozen=True)`.
+Every command creates about sixty types before it does anything. A dataclass compiles six functions
+for each, a third of the run time of a short command; a struct compiles none (docs/adr/0012). Each
+type declares whether it is frozen: `class Place(Record, frozen=True)`.
 """
 
-# By an alias, so that it counts as a part of this module.
+# Aliased, so that type checkers treat the names as re-exported.
 # ruff: noqa: PLC0414
 from msgspec import Struct as Record
 from msgspec import field as field

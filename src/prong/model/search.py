@@ -1,4 +1,4 @@
-"""Searching, as values: a query, what an engine found, and the answer with its whole story."""
+"""Search queries, engine hits and results, as values."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,71 +12,70 @@ if TYPE_CHECKING:
 
 
 class Query(Record, frozen=True):
-    """What is looked for. Filters leave out; `here` only lifts what belongs to a folder."""
+    """A search query. Filters exclude turns; `here` only ranks turns of that folder higher."""
 
     text: str
     agent: str | None = None
     project: Path | None = None
-    """Sessions that were ever in this folder or below it."""
+    """Sessions that ever ran in this folder or below it."""
     since: datetime | None = None
-    """Turns that began then or later."""
+    """Turns that started at this time or later."""
     files: tuple[str, ...] = ()
-    """Turns that touched a file of such a name, or below such a folder."""
+    """Turns that touched a file with this name, or below this folder."""
     has_snapshot: bool = False
     limit: int = 10
     min_score: float | None = None
     here: Path | None = None
-    """The folder that the person is in."""
+    """The user's current folder."""
     fast: bool = False
-    """Without the sentence model."""
+    """Keyword search only, without the sentence model."""
     by_session: bool = False
-    """One hit for a session: its best turn."""
+    """One hit per session: its best turn."""
     collection: str = "claude-sessions"
-    """Of qmd."""
+    """The qmd collection."""
     without: "tuple[SessionRef, ...]" = ()
-    """Sessions that are not looked for: the one that asks."""
+    """Sessions to exclude, such as the one that is searching."""
     masked: bool = True
-    """Keys and tokens in passages are masked, also those that a passage has only a part of."""
+    """Mask secrets in passages, including those that a passage cuts off."""
     live: bool = False
-    """Somebody is still typing: the last word may be a beginning, the sessions are those that were
-    seen a moment ago, and no session file is read for a passage."""
+    """Search as you type: the last word may be partial, and no session file is read."""
 
 
 class Passage(NamedTuple):
-    """A piece of text around a match, and where the matching words stand in it."""
+    """Text around a match, and the positions of the matching words in it."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
 
 
 class Found(Record, frozen=True):
-    """What an engine says about one place. An engine need not know more than the session's id."""
+    """One result of an engine. Only the session id is required."""
 
     score: float
     """In [0, 1]."""
     session_id: str | None
     agent: str | None = None
     turn: "Turn | None" = None
-    """As far as the engine knows it."""
+    """As much of it as the engine knows."""
     passage: Passage | None = None
-    """None when the place must be looked at for one."""
+    """None when it must be read from the session file."""
     copies: "tuple[tuple[SessionRef, int | None], ...]" = ()
     """The same turn in other sessions, with its number there."""
     more: int = 0
-    """How many more turns of the session fit and are not given."""
+    """How many more turns of the session match but are not included."""
     cwd: str | None = None
     date: str | None = None
     source: str | None = None
-    """Where the engine has it from, in its own words."""
+    """Where the engine found it, in its own words."""
     turn_number: int | None = None
-    """The turn, where the engine knows no more of it than that.
+    """The turn's number, when the engine knows only that.
 
-    `date` is then a time in that turn: after a rewind, another turn may have the number.
+    `date` is then a time within that turn, because a rewind can give its number to another turn.
     """
 
 
 class Attempt(Record, frozen=True):
-    """One thing that was tried to get an answer."""
+    """One attempt of an engine to answer a query."""
 
     engine: str
     mode: str
@@ -88,36 +87,36 @@ class Attempt(Record, frozen=True):
 
 
 class Answer(Record, frozen=True):
-    """What an engine says to a query. Not `ok` when it could not answer: the next one is asked."""
+    """An engine's answer to a query. When it is not `ok`, the next engine is tried."""
 
     found: tuple[Found, ...]
     attempts: tuple[Attempt, ...]
     ok: bool = True
     total: int | None = None
-    """How many it would give without a limit; None when it does not know."""
+    """Number of results without a limit; None if unknown."""
 
 
 class Hit(Record, frozen=True):
-    """A turn to fork from, or a session where the engine knows no turn."""
+    """A turn to fork from, or a session if the engine knows no turn."""
 
     session: "Session | None"
-    """None when the session is gone."""
+    """None when the session no longer exists."""
     ref: "SessionRef | None"
     turn: "Turn | None"
     score: float
     passage: Passage
     engine: str
     also: "tuple[tuple[SessionRef, int | None], ...]" = ()
-    """The sessions that have a copy of the turn, and its number there."""
+    """Sessions that contain a copy of the turn, with its number there."""
     cwd: str | None = None
     date: datetime | None = None
     source: str | None = None
     more: int = 0
-    """How many more turns of the session fit and are not in the list."""
+    """How many more turns of the session match but are not listed."""
     warning: str | None = None
     """Why it cannot be forked."""
     family: "SessionRef | None" = None
-    """The session at the root of its lineage: forks of one conversation have the same."""
+    """The root session of its lineage, which all forks of one conversation share."""
 
     @property
     def can_fork(self) -> bool:
@@ -125,26 +124,26 @@ class Hit(Record, frozen=True):
 
 
 class IndexState(Record, frozen=True):
-    """What the built-in index covers."""
+    """The coverage of the built-in index."""
 
     sessions: int = 0
     turns: int = 0
     age_s: float | None = None
-    """Since it was last brought up to date; None when it never was."""
+    """Seconds since the last update; None if never updated."""
     behind: int = 0
-    """Sessions that changed and are not in it yet."""
+    """Sessions with changes that are not indexed yet."""
     size: int = 0
     """Bytes on disk."""
     vectors: int = 0
-    """Texts that the sentence model has read."""
+    """Embedded texts."""
     unread: int = 0
-    """Texts that it has not read yet."""
+    """Texts that are not embedded yet."""
     busy: bool = False
     """Another process is writing to it."""
     partial: bool = False
-    """Some sessions could not be listed when it was last brought up to date."""
+    """Some sessions could not be listed during the last update."""
     kept: bool = True
-    """False when it is thrown away at the end: the cache folder cannot be written to."""
+    """False for a temporary index: the cache folder is not writable."""
 
     @property
     def complete(self) -> bool:
@@ -153,41 +152,42 @@ class IndexState(Record, frozen=True):
 
 
 class SearchResult(Record, frozen=True):
-    """The answer to a query, and how it came about."""
+    """The hits of a query, and how they were found."""
 
     query: Query
     hits: tuple[Hit, ...]
     engine: str | None
-    """The engine that answered; None when none could."""
+    """The engine that answered; None if none could."""
     attempts: tuple[Attempt, ...]
     index: IndexState
     total: int = 0
-    """How many turns (or sessions) there are above the limit as well."""
+    """Number of turns (or sessions) without the limit."""
     guidance: Mapping[str, object] | None = None
-    """What to do when the engine that was asked for is not there."""
+    """What to do when the requested engine is unavailable."""
     notes: tuple[str, ...] = field(default=())
     refs: "tuple[SessionRef, ...]" = ()
-    """All sessions that there are: a short name must fit but one."""
+    """Every existing session: a shortened id must match only one."""
 
     @property
     def failures(self) -> tuple[Attempt, ...]:
-        """What could not be done. Without the sentence model is how a fast search is meant."""
+        """Failed attempts, except the sentence model that a fast search skips on purpose."""
         fast = self.query.fast
         return tuple(
-            one
-            for one in self.attempts
-            if one.error is not None and not (fast and one.skipped and one.engine == "builtin")
+            attempt
+            for attempt in self.attempts
+            if attempt.error is not None
+            and not (fast and attempt.skipped and attempt.engine == "builtin")
         )
 
 
 class IndexProgress(NamedTuple):
-    """How far the index is."""
+    """Progress of an index update."""
 
     phase: Literal["sessions", "meaning"]
-    """Reading what changed, then having the sentence model read it."""
+    """First changed sessions are read, then their texts are embedded."""
     done: int
     total: int
-    """Files, then texts."""
+    """Files in the first phase, texts in the second."""
     bytes_done: int = 0
     bytes_total: int = 0
 

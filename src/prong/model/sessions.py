@@ -1,4 +1,4 @@
-"""Sessions, turns and messages, as values. The words are those of docs/concepts.md."""
+"""Sessions, turns and messages, as values. See docs/concepts.md for the terms."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from prong.model.record import Record, field
 
 
 class SessionRef(Record, frozen=True, order=True):
-    """Names one session of one agent. The text form is `claude:60309e1e-...`."""
+    """The identity of a session, written as `claude:60309e1e-...`."""
 
     agent: str
     id: str
@@ -21,14 +21,14 @@ class SessionRef(Record, frozen=True, order=True):
 
 
 class Session(Record, frozen=True):
-    """What is known of a session without its transcript."""
+    """The metadata of a session, without its transcript."""
 
     ref: SessionRef
     file: str
-    """Where it lies. Text, because a list has thousands of them; `path` is the same as a Path."""
+    """The session file, as text: lists hold thousands, and `path` converts it."""
     title: str
     cwd: str | None = None
-    """The folder of the last line; `cwds` has every folder the session was in."""
+    """The folder of the last line; `cwds` has every folder of the session."""
     cwds: tuple[str, ...] = ()
     branch: str | None = None
     model: str | None = None
@@ -40,12 +40,12 @@ class Session(Record, frozen=True):
     size: int = 0
     parent: SessionRef | None = None
     inherited: int = 0
-    """How many of its first turns come from the parent; 0 when there is none."""
+    """How many of its first turns come from the parent."""
     forked_at: int | None = None
-    """The parent's turn it was forked at, where that is not `inherited`: a seed has no copies."""
+    """The parent's turn at the fork, if not `inherited`: a seed copies no turns."""
     archived: bool = False
     headless: bool = False
-    """Made only by programs (`claude -p`, an SDK, `codex exec`), never by a person at a prompt."""
+    """Prompted only by programs (`claude -p`, an SDK, `codex exec`), never by a person."""
 
     @property
     def path(self) -> Path:
@@ -61,7 +61,7 @@ class Session(Record, frozen=True):
 
 
 class TurnKind(StrEnum):
-    """Who opened the turn."""
+    """What started the turn."""
 
     HUMAN = "human"
     COMMAND = "command"
@@ -70,7 +70,7 @@ class TurnKind(StrEnum):
 
 
 class TurnState(StrEnum):
-    """How the turn ended, as far as the file tells."""
+    """How the turn ended, as recorded in the file."""
 
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
@@ -79,7 +79,7 @@ class TurnState(StrEnum):
 
 
 class Command(Record, frozen=True):
-    """A shell command the agent ran; the exit code is None when it was never written."""
+    """A shell command that the agent ran; the exit code is None if it was not recorded."""
 
     command: str
     exit_code: int | None
@@ -89,15 +89,15 @@ class GapKind(StrEnum):
     FAILED = "failed"
     """The code of the turn was not captured at all."""
     PARTIAL = "partial"
-    """The capture ended early, or could not read everything."""
+    """The capture stopped early, or could not read everything."""
     LEFT_OUT = "left_out"
-    """A file is not in it, such as one over the size limit."""
+    """A file was excluded, for example because of its size."""
     OUTSIDE = "outside"
-    """A file that the turn changed is outside of the repository."""
+    """The turn changed a file outside the repository."""
 
 
 class CodeGap(Record, frozen=True):
-    """One thing that the captured code of a turn lacks."""
+    """Something missing from the captured code of a turn."""
 
     kind: GapKind
     reason: str
@@ -112,63 +112,63 @@ class Turn(Record, frozen=True):
     index: int | None
     """Its number in the active conversation, from 1; None on an abandoned branch."""
     id: str
-    """What stored facts are keyed by: it does not move when the session is rewound."""
+    """The key of stored facts: it stays the same when the session is rewound."""
     kind: TurnKind
     prompt: str
     started: datetime | None = None
     ended: datetime | None = None
     state: TurnState = TurnState.FINISHED
     queued: tuple[str, ...] = ()
-    """Prompts typed while the agent was busy that landed in this turn."""
+    """Prompts typed while the agent was busy that belong to this turn."""
     files: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     tools: Mapping[str, int] = field(default_factory=dict[str, int])
     """Tool name -> number of calls."""
     tokens: int | None = None
-    """Size of the context after this turn, as the agent reported it."""
+    """Context size after this turn, as reported by the agent."""
     cwd: str | None = None
-    """The folder that the agent was in at the end of the turn, where the session tells."""
+    """The agent's folder at the end of the turn, if recorded."""
     snapshot: str | None = None
-    """The commit that has the code as it stood at the end of the turn, when it was kept."""
+    """The commit of the code at the end of the turn, if captured."""
     changes: "DiffStat | None" = None
-    """What the turn did to the code, when that of its beginning was kept as well."""
+    """What the turn changed in the code, if its beginning was captured too."""
     since_prompt: bool | None = None
-    """Whether that is since its prompt, or since the end of the turn before; None without any."""
+    """Whether `changes` starts at the prompt, not after the previous turn; None without it."""
     late: bool = False
-    """The code was kept some time after the turn had ended: what was changed since is in it."""
+    """The code was captured some time after the turn, so it includes later changes."""
     gaps: tuple[CodeGap, ...] = ()
-    """What the captured code lacks. Empty for a turn of which no capture was tried."""
+    """What the captured code lacks. Empty if no capture was attempted."""
 
 
 class Skipped(Record, frozen=True):
-    """Something that could not be used, and why; a reader never drops silently."""
+    """Something a reader could not use, and why. Nothing is dropped silently."""
 
     path: Path
     reason: str
     offset: int | None = None
     harmless: bool = False
-    """True when nothing is lost by it: a file that holds no conversation."""
+    """True when nothing is lost, as with a file that holds no conversation."""
 
 
 class SubAgent(Record, frozen=True):
-    """A conversation that a turn started and that has its own file. Never a session."""
+    """A conversation that a turn started, in its own file. Never a session."""
 
     id: str
     path: Path
     kind: str | None = None
-    """The agent type it was launched as, where known."""
+    """The agent type it was launched as, if known."""
     call_id: str | None = None
     """The tool call that launched it."""
 
 
 class Conversation(Record, frozen=True):
-    """The turns of one session: the active ones in order, and those left behind by rewinds."""
+    """The turns of one session: the active ones in order, and those abandoned by rewinds."""
 
     session: Session
     turns: tuple[Turn, ...]
     abandoned: tuple[Turn, ...] = ()
     compactions: tuple[int, ...] = ()
-    """For each compaction, the number of turns that stood before it."""
+    """For each compaction, the number of turns before it."""
     subagents: tuple[SubAgent, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
@@ -187,19 +187,19 @@ class Tool(Record, frozen=True):
     failed: bool = False
     exit_code: int | None = None
     gist: str = ""
-    """What the call is about: the command, the file, the pattern."""
+    """The main argument: the command, the file or the pattern."""
 
 
 class Media(Record, frozen=True, eq=False):
-    """An image or a document in a message. Its content stays in the session file until it is read.
+    """An image or a document in a message, which is loaded from the session file on demand.
 
-    A session may have a hundred megabytes of them.
+    A session may contain a hundred megabytes of them.
     """
 
     type: str
-    """`image/png`; empty when the session has no more than a link to it."""
+    """`image/png`; empty when the session only links to it."""
     size: int
-    """How many characters it has in base64."""
+    """Length of the base64 content."""
     read: Callable[[], str]
     """Returns the content in base64. Works while the source of the message is open."""
 
@@ -218,7 +218,7 @@ _LARGEST_IMAGE = 5 << 20
 
 
 class Message(Record, frozen=True):
-    """One piece of a conversation: a text, a thought, a tool call or a tool's result."""
+    """One item of a conversation: a text, a thought, a tool call or a tool result."""
 
     role: Role
     text: str
@@ -226,14 +226,14 @@ class Message(Record, frozen=True):
     tool: Tool | None = None
     time: datetime | None = None
     media: tuple[Media, ...] = ()
-    """The image that the text stands for, or what the tool returned; given by fork sources only."""
+    """The images of the text or tool result; only fork sources provide them."""
 
 
 class View(StrEnum):
     """Which lines of a session to read."""
 
     HISTORY = "history"
-    """All that the person saw on the active branch, also what came before a compaction."""
+    """Every message of the active branch, including those before a compaction."""
     CONTEXT = "context"
     """What the agent would send to the model if the session were resumed."""
 
@@ -243,12 +243,12 @@ class Activity(StrEnum):
 
     BUSY = "busy"
     IDLE = "idle"
-    """Open in a living process that waits for a prompt."""
+    """Open in a running process that waits for a prompt."""
     CLOSED = "closed"
 
 
 class KnownFile(NamedTuple):
-    """What a scan remembers of one file; the bytes are opaque to everyone but its agent."""
+    """What a scan remembers about one file; only its agent can interpret the bytes."""
 
     size: int
     mtime_ns: int
@@ -256,7 +256,7 @@ class KnownFile(NamedTuple):
     facts: bytes
     """Enough to list the session."""
     state: bytes | None = None
-    """Enough to continue reading a large file. A cache hands it out only when asked."""
+    """Enough to continue reading a large file. A cache returns it only on request."""
 
 
 class Scan(Record, frozen=True):
@@ -265,35 +265,35 @@ class Scan(Record, frozen=True):
     sessions: tuple[Session, ...]
     skipped: tuple[Skipped, ...] = ()
     changed: Mapping[str, KnownFile] = field(default_factory=dict[str, KnownFile])
-    """Files that were read in this scan, by path."""
+    """The files that this scan read, by path."""
     gone: frozenset[str] = frozenset()
-    """Known files that are no longer there. Empty unless the scan was complete."""
+    """Known files that no longer exist. Empty unless the scan was complete."""
     complete: bool = True
-    """False when a folder could not be listed: then nothing may be taken for deleted."""
+    """False when a folder could not be listed, so a missing file may still exist."""
     result: bytes | None = None
-    """All of this scan for the next one, which may find that nothing changed; opaque, too."""
+    """This scan, for a next one that may find nothing changed; opaque, too."""
     seal: bytes = b""
-    """Differs when any file differs; empty when the store has no such thing."""
+    """Differs whenever a file differs; empty if the store does not support it."""
 
 
 class Program(Record, frozen=True):
-    """The agent's own command-line program, for `prong doctor`."""
+    """The agent's own command-line program, as `prong doctor` checks it."""
 
     name: str
     flags: tuple[str, ...]
-    """Flags that prong will use; `--help` must know them."""
+    """Flags that prong uses; `--help` must list them."""
     install: str
-    """What to type to get it."""
+    """The command that installs it."""
     root_variable: str
     """The environment variable that moves its configuration folder."""
     product: str = ""
-    """The name of the agent as people write it."""
+    """The product name of the agent."""
     tested: tuple[str, ...] = ()
     """The versions that prong was tested with, oldest first."""
 
 
 class Retention(Record, frozen=True):
-    """After how many days the agent deletes its own session files, and who says so."""
+    """After how many days the agent deletes its session files, and which setting says so."""
 
     days: int
     source: str

@@ -1,4 +1,4 @@
-"""Points in time as a person types them: `3d`, `12h`, `2w`, `yesterday`, or a date."""
+"""Points in time as people type them: `3d`, `12h`, `2w`, `yesterday`, or a date."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ _UNITS = {
 
 
 def moment(text: str) -> datetime:
-    """When that is, in UTC. Raises `ValueError` for what is no time."""
+    """Parse a point in time to UTC. Raises `ValueError` for anything else."""
     text = text.strip()
     try:
         return _moment(text)
@@ -28,9 +28,9 @@ def moment(text: str) -> datetime:
 
 def _moment(text: str) -> datetime:
     now = datetime.now(UTC)
-    if found := re.fullmatch(_SPAN, text, re.IGNORECASE):
-        return now - int(found[1]) * _UNITS[found[2].lower()]
-    # Days begin at midnight of the person's own clock.
+    if span := re.fullmatch(_SPAN, text, re.IGNORECASE):
+        return now - int(span[1]) * _UNITS[span[2].lower()]
+    # Days start at midnight in the user's time zone.
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     if text.lower() in ("today", "yesterday"):
         return (midnight - timedelta(days=text.lower() == "yesterday")).astimezone(UTC)

@@ -1,4 +1,4 @@
-"""The words of a session, turn by turn, as a search reads them."""
+"""The text of a session turn by turn, for the search index."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from prong.model.record import Record
 
 
 class TurnText(Record, frozen=True):
-    """What was said and done in one turn. Texts as they are, not shortened."""
+    """The texts of one turn, unabridged."""
 
     id: str
     index: int | None
@@ -16,23 +16,23 @@ class TurnText(Record, frozen=True):
     kind: str
     """A `TurnKind`."""
     started: str | None
-    """As the agent wrote it down (RFC 3339)."""
+    """As the agent recorded it (RFC 3339)."""
     prompt: str
-    """What was asked, with what was typed while the agent was at work."""
+    """The prompt, with the prompts typed while the agent was busy."""
     answer: str
-    """All that the agent said, without thoughts and tool calls."""
+    """Everything the agent wrote, without thoughts and tool calls."""
     last_answer: str
-    """The last thing it said."""
+    """The agent's last message."""
     files: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     output: str = ""
-    """What tools gave back, each result cut to its beginning and end."""
+    """Tool results, each cut to its beginning and end."""
     aside: str = ""
-    """What sub-agents were asked in this turn, and said."""
+    """Prompts and answers of the sub-agents of this turn."""
 
 
 class Stamp(NamedTuple):
-    """Differs when a file differs."""
+    """A file's version: it differs when the file differs."""
 
     size: int
     mtime_ns: int
@@ -44,7 +44,7 @@ class Stamp(NamedTuple):
 
 
 class FileTexts(NamedTuple):
-    """The turns that stand in one session file. What it only points to stands in another."""
+    """The turns of one session file. Turns that it only refers to belong to another file."""
 
     path: str
     stamp: Stamp
@@ -53,19 +53,19 @@ class FileTexts(NamedTuple):
 
 
 class TextSink(Protocol):
-    """Somebody who wants the words of files while a scan reads them."""
+    """A consumer of the texts of session files while a scan reads them."""
 
     @property
     def output(self) -> bool:
-        """False when what tools gave back is not wanted: `TurnText.output` may then be empty."""
+        """False when tool output is not needed: `TurnText.output` may then be empty."""
         ...
 
     def expect(self, files: Mapping[str, Stamp]) -> None:
-        """Told before the first one which files a scan will read."""
+        """Announce the files that a scan will read, before the first one."""
         ...
 
     def wants(self, path: str, stamp: Stamp) -> bool:
-        """True when the file is new to it, or another one than it was."""
+        """True when the file is new or changed."""
         ...
 
     def take(self, texts: FileTexts) -> None: ...

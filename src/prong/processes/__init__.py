@@ -1,1 +1,1 @@
-"""Processes: whether one still runs, and which programs are installed."""
+"""Running processes and installed programs."""

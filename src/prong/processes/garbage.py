@@ -1,4 +1,4 @@
-"""When not to look for garbage."""
+"""Suspension of garbage collection."""
 
 import gc
 from collections.abc import Generator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collections() -> Generator[None]:
-    """Reading makes thousands of objects and no cycles; looking for cycles costs a tenth of it."""
+    """Suspend garbage collection: reading creates no cycles, and the search costs 10%."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,7 @@
-"""Processes of this machine: whether one still runs, its relatives, what it has open; ending it.
+"""Processes of this machine: liveness, relatives, locks and termination.
 
-The number of a process is used again by the system, so the time of its start belongs to it. psutil
-asks the system, and is imported in functions: that takes 10 ms, and most commands need none of it.
+The system reuses process ids, so a process is identified by its start time, too. psutil is imported
+inside functions: that takes 10 ms, and most commands do not need it.
 """
 
 import os
@@ -20,36 +20,36 @@ _LOOK_EVERY = 0.02
 
 
 def process_of(pid: int) -> Process:
-    """The process that has this number now."""
+    """Return the process that has this id now."""
     return Process(pid, _start(pid))
 
 
 def is_alive(process: Process) -> bool:
-    """False also for another process that has got the number since, and for a zombie."""
+    """Whether the process still runs; False for zombies, and when the id was reused."""
     start = _start(process.pid)
     if start is None or process.started is None:
         return start is not None
     if "@" in process.started:
         return process.started == start
-    # Claude Code knows the ticks alone, and on macOS something else.
+    # Claude Code records only the ticks, and another format on macOS.
     ticks, _, boot = start.partition("@")
     return not boot or process.started == ticks
 
 
 def _start(pid: int) -> str | None:
-    """When a process began, and in which run of the machine; None when it has ended.
+    """Return a process's start time and boot id; None if it has ended.
 
-    Linux counts ticks since the machine started, which setting the clock does not change. They may
-    be the same after a reboot. macOS remembers the time itself.
+    Linux counts ticks since boot, which changing the clock does not affect but which can repeat
+    after a reboot. macOS stores the time itself.
     """
     import psutil
 
     if pid <= 0:
-        return None  # to `kill` these are groups of processes
-    found = facts(pid, "create_time", "status")
-    if found.get("status") in (None, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+        return None  # `kill` takes these for process groups
+    info = facts(pid, "create_time", "status")
+    if info.get("status") in (None, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
         return None
-    began: float = found["create_time"]
+    began: float = info["create_time"]
     with suppress(OSError):
         boot = _BOOT_ID.read_text().strip()
         return f"{round((began - psutil.boot_time()) * os.sysconf('SC_CLK_TCK'))}@{boot}"
@@ -57,11 +57,11 @@ def _start(pid: int) -> str | None:
 
 
 def end(process: Process, patience: float = 5.0) -> bool:
-    """Ask a process to end, and make it when it does not in time. False when it was not there.
+    """Terminate a process, by force if it does not end in time. False if it was not running.
 
-    One that leads a group of its own is ended with the group.
+    A process group leader is terminated with its group.
     """
-    import signal  # most who look at processes end none
+    import signal  # most callers terminate nothing
 
     if not is_alive(process):
         return False
@@ -71,8 +71,8 @@ def end(process: Process, patience: float = 5.0) -> bool:
                 os.killpg(process.pid, number)
             else:
                 os.kill(process.pid, number)
-        until = time.monotonic() + patience
-        while is_alive(process) and time.monotonic() < until:
+        deadline = time.monotonic() + patience
+        while is_alive(process) and time.monotonic() < deadline:
             time.sleep(_LOOK_EVERY)
         if not is_alive(process):
             return True
@@ -80,7 +80,7 @@ def end(process: Process, patience: float = 5.0) -> bool:
 
 
 def facts(pid: int, *names: str) -> dict[str, Any]:
-    """What psutil tells of a process under these names; nothing when it has ended."""
+    """Return psutil attributes of a process; empty if it has ended."""
     import psutil
 
     with suppress(psutil.Error, ValueError):
@@ -89,7 +89,7 @@ def facts(pid: int, *names: str) -> dict[str, Any]:
 
 
 def running(*names: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What psutil tells of every other process; None stands for what is kept from us."""
+    """Yield psutil attributes of every other process; None where access is denied."""
     import psutil
 
     for process in psutil.process_iter(names):
@@ -98,31 +98,31 @@ def running(*names: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def ancestors(pid: int) -> Iterator[int]:
-    """The processes above one, the nearest first."""
+    """Yield the ancestors of a process, nearest first."""
     while pid := facts(pid, "ppid").get("ppid", 0):
         yield pid
 
 
 def descendants(pids: Iterable[int]) -> dict[int, list[int]]:
-    """The processes below each of these: its children, then theirs."""
+    """Return the descendants of each process, children first."""
     children: dict[int, list[int]] = defaultdict(list)
-    for pid, one in running("ppid"):
-        children[one["ppid"]].append(pid)
-    found = {pid: children[pid].copy() for pid in pids}
-    for below in found.values():
+    for pid, info in running("ppid"):
+        children[info["ppid"]].append(pid)
+    relatives = {pid: children[pid].copy() for pid in pids}
+    for below in relatives.values():
         for pid in below:
             below += [child for child in children[pid] if child not in below]
-    return found
+    return relatives
 
 
 def locks() -> list[tuple[int, int]] | None:
-    """All files that are locked now, by inode, and who holds each; None where no system tells.
+    """Return inode and owner of all locked files; None on systems that do not list them.
 
-    psutil knows of no locks.
+    psutil does not support locks.
     """
     try:
         rows = [line.split() for line in _LOCKS.read_text().splitlines()]
     except OSError:
         return None
-    # One that waits for a lock has `->` before the kind.
+    # A process waiting for a lock has `->` before the kind.
     return [(int(row[5].rpartition(":")[2]), int(row[4])) for row in rows if row[1] == "FLOCK"]

@@ -1,4 +1,4 @@
-"""The agents' own programs: are they there, and do they know the flags that will be used?"""
+"""Checks of agent programs: whether they are installed and support the flags that prong uses."""
 
 import json
 import os
@@ -17,19 +17,19 @@ from prong.paths import private_dir
 
 TIMEOUT = 20.0
 _COLOURS = ("CLICOLOR_FORCE", "FORCE_COLOR")
-"""Settings of a person under which programs colour their help: no flag could be read in it."""
+"""User settings that make programs colour their help, which would hide the flags."""
 
 
 class Programs:
-    """Asks programs what they can do, once for each version of them."""
+    """Checks what programs support, once per version."""
 
     def __init__(self, memory: Path | None = None, *, needed: bool = True) -> None:
-        """`memory` is a file that may be deleted. Without `needed`, nothing is ever asked for."""
+        """`memory` is a cache file. Without `needed`, nothing is ever checked."""
         self._memory = memory
         self._needed = needed
 
     def require(self, program: Program) -> None:
-        """Raise `Unavailable` unless the program is there and can do what is wanted."""
+        """Raise `Unavailable` unless the program is installed and has every required flag."""
         if not self._needed:
             return
         path = shutil.which(program.name)
@@ -50,7 +50,7 @@ class Programs:
             return []
         missing = missing_flags(path, flags)
         if missing == [] and self._memory is not None:
-            # What another version of it knew is of no use any more.
+            # Entries of other versions are obsolete.
             stale = [entry for entry in remembered if entry[0] == path and entry[:3] != version[:3]]
             kept = [entry for entry in remembered if entry not in stale]
             with suppress(OSError):
@@ -62,29 +62,29 @@ class Programs:
         if self._memory is None:
             return []
         try:
-            known: Any = json.loads(read_regular(self._memory))
+            entries: Any = json.loads(read_regular(self._memory))
         except (OSError, ValueError):
             return []
-        return known if isinstance(known, list) else []  # pyright: ignore[reportUnknownVariableType]
+        return entries if isinstance(entries, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def missing_flags(path: str, flags: Sequence[str]) -> list[str] | None:
-    """The flags that `--help` does not list; None when the program does not run."""
-    known = output([path, "--help"])
-    if known is None:
+    """Return the flags that `--help` does not list; None if the program does not run."""
+    help_text = output([path, "--help"])
+    if help_text is None:
         return None
-    # At the beginning of a help line, alone or behind its short form: `  -r, --resume [value]`.
+    # At the start of a help line, alone or after its short form: `  -r, --resume [value]`.
     return [
         flag
         for flag in flags
-        if not re.search(rf"^\s+(?:-\w,\s*)?{re.escape(flag)}(?![\w-])", known, re.MULTILINE)
+        if not re.search(rf"^\s+(?:-\w,\s*)?{re.escape(flag)}(?![\w-])", help_text, re.MULTILINE)
     ]
 
 
 def output(argv: list[str]) -> str | None:
-    """What a program prints about itself; None when it fails or hangs."""
+    """Return what a program prints about itself; None if it fails or hangs."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             argv,
             env={name: value for name, value in os.environ.items() if name not in _COLOURS},
             capture_output=True,
@@ -96,5 +96,5 @@ def output(argv: list[str]) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    text = done.stdout or done.stderr
-    return text if done.returncode == 0 and text.strip() else None
+    text = process.stdout or process.stderr
+    return text if process.returncode == 0 and text.strip() else None

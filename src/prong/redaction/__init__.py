@@ -1,1 +1,1 @@
-"""Text for a model or a file: unseen characters taken out, keys masked."""
+"""Sanitizing of text for a model or a file: invisible characters removed, secrets masked."""

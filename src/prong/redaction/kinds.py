@@ -1,9 +1,9 @@
-"""The kinds of keys and tokens that `prong.redaction.secrets` knows, as vendors document them.
+"""Patterns of the secrets that `prong.redaction.secrets` masks, as documented by their vendors.
 
-Two tables. A key with a beginning of its own is known wherever it stands. A key that is only so
-many letters and digits is known by the name before it: `datadog_app: 3f...`.
+There are two tables. A key with a distinctive prefix is recognized anywhere. A key that is just a
+number of letters and digits is recognized by the name before it: `datadog_app: 3f...`.
 
-No pattern looks further than a bounded number of characters, or goes on behind an unbounded run.
+No pattern looks ahead an unbounded number of characters, or continues after an unbounded run.
 """
 
 from typing import NamedTuple
@@ -17,35 +17,35 @@ _BASE64 = "[A-Za-z0-9+/]"
 _UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 
 CUT = "(?=\u2026|\\Z)"
-"""Where a text was shortened: with an unmistakable beginning, the rest of a key is masked, too."""
+"""Where a text was shortened: after a distinctive prefix, the rest of a key is masked, too."""
 
 
 class Shape(NamedTuple):
-    """A key with a beginning of its own."""
+    """A secret with a distinctive prefix."""
 
     kind: str
     sign: str
-    """Plain text that is in every such key, at its beginning."""
+    """Plain text at the beginning of every such key."""
     rest: str
-    """What follows it."""
+    """Pattern of what follows the sign."""
     before: str = ""
-    """What stands before the sign and belongs to the key: a pattern of a fixed length."""
+    """Pattern, of fixed length, of what belongs to the key before the sign."""
     length: int = 0
-    """Of what stands before."""
+    """Length of the part before the sign."""
 
 
 class Named(NamedTuple):
-    """A key that a name before it tells."""
+    """A secret that is recognized by the name before it."""
 
     kind: str
     name: str
-    """In small letters; `_`, `-` and nothing between its words are the same: `new-relic`."""
+    """In lower case; `_`, `-` or nothing may separate its words: `new-relic`."""
     value: str
 
 
 _PEM = (
-    # With its end, or with as much as there is; no other dashes are crossed. What a look ahead has
-    # found is not given back, as by `{0,20000}+`, which Python gets wrong here before 3.11.5.
+    # Up to its end marker, or as much as there is, never across other dashes. The lookahead
+    # prevents backtracking, like `{0,20000}+`, which Python before 3.11.5 gets wrong here.
     r"[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"
     r"(?=(?:[^-]|-(?!----)){0,400}?[A-Za-z0-9+/=]{40})"
     r"(?:(?=(?P<body>(?:[^-]|-(?!----)){0,20000}))(?P=body)"
@@ -53,15 +53,15 @@ _PEM = (
     r"|(?:[A-Za-z0-9+/=\s:,]|\\[nr]|-(?!----))+)"
 )
 _JWT = (
-    # No hyphen before it either: then only one place in a long run is tried.
+    # No hyphen before it either, so that only one position in a long run is tried.
     rf"(?<!-eyJ){_WORD}{{8,400}}(?:\.eyJ{_WORD}{{8,}}\.{_WORD}*|(?:\.{_WORD}*)?{CUT})"
 )
 
 
 def _of(kind: str, sign: str, alphabet: str, least: int, most: int | None = None) -> Shape:
-    """A key of so many characters, and no more of the same word behind them."""
-    many = f"{{{least},{'' if most is None else most}}}"
-    return Shape(kind, sign, f"{alphabet}{many}" + ("" if most is None else f"(?!{_WORD})"))
+    """Build a key of a given length, not followed by more of the same word."""
+    count = f"{{{least},{'' if most is None else most}}}"
+    return Shape(kind, sign, f"{alphabet}{count}" + ("" if most is None else f"(?!{_WORD})"))
 
 
 def _exactly(kind: str, sign: str, alphabet: str, length: int) -> Shape:
@@ -76,7 +76,7 @@ SHAPES = (
     _of("openai key", "sk-proj-", _WORD, 20),
     _of("openai key", "sk-svcacct-", _WORD, 20),
     _of("openai key", "sk-admin-", _WORD, 20),
-    # A class name of a style sheet may begin like that; it has hyphens, and no digits.
+    # CSS class names may start like this; they have hyphens and no digits.
     Shape("openai key", "sk-", rf"(?=[A-Za-z]{{0,40}}[0-9]){_ALNUM}{{32,}}(?!{_WORD})"),
     _of("hugging face token", "hf_", _ALNUM, 30),
     _of("hugging face token", "api_org_", _ALNUM, 30),
@@ -196,7 +196,7 @@ SHAPES = (
         "A3-",
         r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
     ),
-    # A name and a password on a command line.
+    # A user name and password on a command line.
     *(
         Shape(
             "password",
@@ -216,7 +216,7 @@ SHAPES = (
     Shape("discord webhook", "discord.com/api/webhooks/", r"[0-9]{15,22}/[A-Za-z0-9_-]{40,}"),
     Shape("discord webhook", "discordapp.com/api/webhooks/", r"[0-9]{15,22}/[A-Za-z0-9_-]{40,}"),
     Shape("zapier webhook", "hooks.zapier.com/hooks/catch/", r"[0-9]{4,}/[A-Za-z0-9]{5,}"),
-    # The number of the bot has 8 to 10 digits; in an address `bot` is before it.
+    # The bot number has 8 to 10 digits; in URLs, `bot` precedes it.
     *(
         Shape(
             "telegram token",
@@ -301,7 +301,7 @@ SHAPES = (
 
 
 def _named(kind: str, name: str, alphabet: str, *lengths: int) -> Named:
-    """Of so many characters of an alphabet; without lengths, of a pattern."""
+    """Build a key of any of the lengths; without lengths, `alphabet` is the whole pattern."""
     values = [f"{alphabet}{{{length}}}" for length in lengths] or [alphabet]
     return Named(kind, name, "|".join(reversed(values)))
 

@@ -1,11 +1,11 @@
-"""Keys and tokens of known shapes, masked: `[masked: github token]`. The length is not told.
+"""Masking of secrets: `[masked: github token]`. The length is not revealed.
 
-Two readings. The first knows shapes that are unlikely to be anything else; the second looks at what
-a name, a header or an address says is secret, and takes it for that only when it looks random. No
-pattern looks further than a bounded number of characters, so the time is proportional to the text.
+Two passes. The first finds patterns that are unlikely to be anything else. The second checks values
+that a name, header or URL marks as secret, and masks them only if they look random. No pattern
+looks ahead more than a bounded number of characters, so the time is proportional to the text.
 
-To compile the patterns takes longer than to read a few passages with them. So none is compiled
-before a text has one of the pieces of plain text that such secrets have in them.
+Compiling the patterns takes longer than searching a few passages with them. So each is compiled
+only when a text contains plain text that is part of every such secret.
 """
 
 import re
@@ -20,14 +20,14 @@ _T = TypeVar("_T")
 Marks = tuple[tuple[int, int], ...]
 
 _FEW = 20_000
-"""A process that reads fewer characters is faster without a pattern of all signs: 10 ms."""
+"""Below this many characters, a process is faster without compiling all signs (10 ms)."""
 _SHORT_SIGN = 5
-"""A sign of fewer characters is in many words, so what stands around it is looked at, too."""
+"""Signs shorter than this are part of many words, so their surroundings are checked, too."""
 _NO_KEY = frozenset(" \t\n\"'`<>()[]{},;:\\")
 _WORDLIKE = frozenset(
     ("live_", "test_", "api-", "sdk-", "key-", "API-", "expo_", "access-", "secret_", "sha256~")
 )
-"""What may begin a word that is no key: half of a key is not known by them."""
+"""Signs that may start ordinary words, and so cannot identify a truncated key."""
 _REST_OF_CUT = rf"(?=[A-Za-z_-]{{0,40}}[0-9])[A-Za-z0-9_-]{{4,200}}{CUT}"
 
 
@@ -48,59 +48,59 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @cache
 def _shape(shape: Shape) -> re.Pattern[str]:
-    """It begins with the sign, which is plain text: the engine jumps from one to the next.
+    """Compile a shape into a pattern that starts with plain text, which the engine finds fast.
 
-    What stands before is not of the same word; a line end in JSON may.
+    The text before must not belong to the same word, except for an escaped line end in JSON.
     """
     sign, rest = re.escape(shape.sign), shape.rest
     if len(shape.sign) >= 4 and shape.sign[-1] in "_-." and shape.sign not in _WORDLIKE:
         rest = f"(?:{rest}|{_REST_OF_CUT})"
-    begun = f"{shape.before}{sign}"
-    alone = rf"(?:(?<![A-Za-z0-9]{begun})|(?<=\\[nrt]{begun}))"
-    before = f"(?<={begun})" if shape.before else ""
-    return re.compile(f"{sign}{before}{alone}{rest}")
+    prefix = f"{shape.before}{sign}"
+    boundary = rf"(?:(?<![A-Za-z0-9]{prefix})|(?<=\\[nrt]{prefix}))"
+    before = f"(?<={prefix})" if shape.before else ""
+    return re.compile(f"{sign}{before}{boundary}{rest}")
 
 
 def _is_alone(text: str, at: int) -> bool:
-    """Whether a word begins here: what is before is not of it; a line end in JSON may be."""
-    before = text[at - 1 : at]
-    return not (before.isascii() and before.isalnum()) or (
-        before in "nrt" and text[at - 2 : at - 1] == "\\"
+    """Whether a word starts here, where an escaped line end in JSON may precede it."""
+    previous = text[at - 1 : at]
+    return not (previous.isascii() and previous.isalnum()) or (
+        previous in "nrt" and text[at - 2 : at - 1] == "\\"
     )
 
 
 def _may_begin(text: str, sign: str) -> bool:
-    """Whether one of the short signs in a text may be the beginning of a key."""
-    at = text.find(sign)
-    while at >= 0:
-        end = at + len(sign)
-        if _is_alone(text, at) and not _NO_KEY.intersection(text[end : end + 4]):
+    """Whether a short sign in the text may start a key."""
+    start = text.find(sign)
+    while start >= 0:
+        end = start + len(sign)
+        if _is_alone(text, start) and not _NO_KEY.intersection(text[end : end + 4]):
             return True
-        at = text.find(sign, end)
+        start = text.find(sign, end)
     return False
 
 
 class _Known:
-    """The keys of `secret_kinds`. Patterns are compiled for the first text that needs them."""
+    """Search for the secrets of `redaction.kinds`. Patterns are compiled on demand."""
 
     def __init__(self) -> None:
         self._read = 0
 
     def may_find(self, text: str) -> bool:
-        """False only when it finds nothing."""
+        """False only if `finditer` would find nothing."""
         return bool(self._shapes(text) or self._named(text)[1])
 
     def finditer(self, text: str) -> Iterator[_Secret]:
-        """From the left, none inside another."""
-        found = [
+        """Yield secrets from left to right, without overlaps."""
+        secrets = [
             _Secret(one.start() - shape.length, one.end(), shape.kind)
             for shape in self._shapes(text)
             for one in _shape(shape).finditer(text)
         ]
-        # The longer one counts, and a shape says more than the name before it.
-        found += self._said(text)
+        # The longer match wins, and a shape is more specific than a name.
+        secrets += self._said(text)
         end = 0
-        for one in sorted(found, key=lambda one: (one.start, -one.end)):
+        for one in sorted(secrets, key=lambda one: (one.start, -one.end)):
             if one.start >= end:
                 yield one
                 end = one.end
@@ -120,40 +120,39 @@ class _Known:
         ]
 
     def _named(self, text: str) -> tuple[str, list[Named]]:
-        """The text in small letters, and those that are named in it."""
+        """Return the text in lower case, and the secrets whose names occur in it."""
         if "=" not in text and ":" not in text and "||" not in text:
             return "", []
-        small = text.lower()
-        if len(small) != len(text):  # of a letter or two that small ones have more of
-            small = "".join(one.lower() if one.isascii() else one for one in text)
+        lower = text.lower()
+        if len(lower) != len(text):  # some characters become longer in lower case
+            lower = "".join(item.lower() if item.isascii() else item for item in text)
         if self._read < _FEW and len(text) < _FEW:
-            words = {word for word in _BY_WORD if word in small}
+            words = {word for word in _BY_WORD if word in lower}
         else:
-            words = set(_compiled(_any_word()).findall(small))
-        if not words or not _compiled(_LETTER_BESIDE_DIGIT).search(small):
-            return small, []
-        return small, [one for word in sorted(words) for one in _BY_WORD[word]]
+            words = set(_compiled(_any_word()).findall(lower))
+        if not words or not _compiled(_LETTER_BESIDE_DIGIT).search(lower):
+            return lower, []
+        return lower, [item for word in sorted(words) for item in _BY_WORD[word]]
 
     def _said(self, text: str) -> Iterator[_Secret]:
-        small, named = self._named(text)
-        for one in named:
-            name = _compiled(one.name.replace("-", "[._-]{0,2}"))
-            value = _compiled(f"(?:{one.value})(?![A-Za-z0-9_-])")
-            for told in name.finditer(small):
-                at = told.start()
-                if not (_is_alone(text, at) or text[at].isupper()):
+        lower, named = self._named(text)
+        for entry in named:
+            name = _compiled(entry.name.replace("-", "[._-]{0,2}"))
+            value = _compiled(f"(?:{entry.value})(?![A-Za-z0-9_-])")
+            for match in name.finditer(lower):
+                start = match.start()
+                if not (_is_alone(text, start) or text[start].isupper()):
                     continue
-                begun = _compiled(_NAMED_IS).match(text, told.end())
-                found = begun and value.match(text, begun.end())
-                if found and _looks_random(found[0], 8, 2):
-                    yield _Secret(*found.span(), one.kind)
+                separator = _compiled(_NAMED_IS).match(text, match.end())
+                secret = separator and value.match(text, separator.end())
+                if secret and _looks_random(secret[0], 8, 2):
+                    yield _Secret(*secret.span(), entry.kind)
 
 
 def _by_first_character(words: Iterable[tuple[str, str]]) -> str:
-    """One pattern of many: beginnings that are plain text, and what follows them.
+    """Combine many words, each of a plain beginning and a pattern, into one pattern.
 
-    Alternatives that begin with different plain characters let the engine jump to the places where
-    one of them may begin; that makes it five times as fast.
+    Grouped by first character, they let the engine skip to possible matches: five times as fast.
     """
     branches: dict[str, list[str]] = {}
     for beginning, rest in words:
@@ -162,16 +161,16 @@ def _by_first_character(words: Iterable[tuple[str, str]]) -> str:
 
 
 def _by_beginning(table: Iterable[tuple[str, _T]]) -> dict[str, list[_T]]:
-    """What has such a text in it, below the shortest text that this one begins with.
+    """Group rows under the shortest text of the table that their own text starts with.
 
-    Shortest ones are what one pattern can find: it finds no other text where it found one.
+    One combined pattern finds only the shortest ones, since matches do not overlap.
     """
     rows = list(table)
     texts = sorted({text for text, _ in rows}, key=len)
-    found: dict[str, list[_T]] = {}
+    groups: dict[str, list[_T]] = {}
     for text, row in rows:
-        found.setdefault(next(filter(text.startswith, texts)), []).append(row)
-    return found
+        groups.setdefault(next(filter(text.startswith, texts)), []).append(row)
+    return groups
 
 
 _BY_SIGN = _by_beginning((shape.sign, shape) for shape in SHAPES)
@@ -180,13 +179,14 @@ _BY_WORD = _by_beginning((max(one.name.split("-"), key=len), one) for one in NAM
 
 @cache
 def _any_sign(*, escapes: bool) -> str:
-    behind = {sign for sign, shapes in _BY_SIGN.items() if shapes[0].length}
-    alone = _by_first_character((sign, "") for sign in _BY_SIGN if sign not in behind)
-    inside = _by_first_character((sign, "") for sign in sorted(behind))
+    preceded = {sign for sign, shapes in _BY_SIGN.items() if shapes[0].length}
+    standalone = _by_first_character((sign, "") for sign in _BY_SIGN if sign not in preceded)
+    inside = _by_first_character((sign, "") for sign in sorted(preceded))
     if not escapes:
-        return rf"(?<![A-Za-z0-9])(?:{alone})|{inside}"
-    # Looked at, not taken: the letter of a line end in JSON and a sign may look like another sign.
-    return rf"(?=((?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{alone})|{inside}))"
+        return rf"(?<![A-Za-z0-9])(?:{standalone})|{inside}"
+    # As a lookahead, because the letter of an escaped line end plus a sign may look like another
+    # sign.
+    return rf"(?=((?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:{standalone})|{inside}))"
 
 
 @cache
@@ -198,12 +198,12 @@ KNOWN = _Known()
 
 
 class _Pattern:
-    """Compiled for the first text in which it may find something."""
+    """A pattern that is compiled when a text may match it."""
 
     def __init__(self, pattern: Callable[[], str], may_find: Callable[[str], bool]) -> None:
         self._pattern = pattern
         self.may_find = may_find
-        """False only when it finds nothing."""
+        """False only if `finditer` would find nothing."""
         self._compiled: re.Pattern[str] | None = None
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
@@ -217,17 +217,17 @@ class _Pattern:
 _NAMES = ("token", "secret", "password", "passwd", "passphrase", "credential")
 _TWO_WORDS = (("api", "key"), ("access", "key"), ("auth", "key"), ("private", "key"))
 _SHORT = ("password", "passwd", "passphrase")
-"""People choose them, so they may be short."""
+"""Chosen by people, so they may be short."""
 
 
 def _spellings() -> Iterable[str]:
     for name in _NAMES:
         yield from (name, name.upper(), name.capitalize())
-    for one, two in _TWO_WORDS:
-        for between in ("_", "-", ""):
-            yield from (f"{one}{between}{two}", f"{one}{between}{two}".upper())
-            yield f"{one.capitalize()}{between}{two.capitalize()}"
-        yield f"{one}{two.capitalize()}"
+    for first, second in _TWO_WORDS:
+        for separator in ("_", "-", ""):
+            yield from (f"{first}{separator}{second}", f"{first}{separator}{second}".upper())
+            yield f"{first.capitalize()}{separator}{second.capitalize()}"
+        yield f"{first}{second.capitalize()}"
 
 
 _QUOTE = r"\\{0,3}[\"'`]"
@@ -238,7 +238,7 @@ _NAMED_IS = r"[\w.-]{0,24}\\{0,3}[\"'`]?[ \t]{0,4}(?::=|=>|\?=|\|\||[:=])[ \t]{0
 _IS = rf"(?:{_QUOTE})?[ \t]{{0,8}}(?::=|=>|[:=])[ \t]{{0,8}}"
 _OTHER_WORDS = ("Authorization", "authorization", "Bearer", "bearer", "://")
 _SAYING = (*_NAMES, "key", "authorization", "bearer")
-"""One of them is in every text, in small letters, that says so; or it has an address."""
+"""Every text that announces a secret contains one of these in lower case, or a URL."""
 
 
 def _any_saying() -> str:
@@ -248,15 +248,15 @@ def _any_saying() -> str:
 def _may_say(text: str) -> bool:
     if "://" in text and "@" in text:
         return True
-    small = text.lower()
-    # What follows such a word is a secret only where letters and digits stand in turns.
-    return any(map(small.__contains__, _SAYING)) and bool(
-        _compiled(_LETTER_BESIDE_DIGIT).search(small)
+    lower = text.lower()
+    # The value is a secret only if letters and digits alternate.
+    return any(map(lower.__contains__, _SAYING)) and bool(
+        _compiled(_LETTER_BESIDE_DIGIT).search(lower)
     )
 
 
 SAID = _Pattern(_any_saying, _may_say)
-"""What may say that a secret follows."""
+"""Words that announce a secret."""
 
 
 _VALUE = (
@@ -279,23 +279,23 @@ _LETTER_BESIDE_DIGIT = r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]"
 
 
 def may_be_in(text: str) -> bool:
-    """False only when there is a secret neither in the text nor in any part of it."""
+    """False only if neither the text nor any part of it contains a secret."""
     return KNOWN.may_find(text) or SAID.may_find(text)
 
 
 def mask(text: str) -> str:
-    """The text without its secrets. What is masked already stays as it is."""
-    for look in (_known, _said):
-        text = _replaced(text, look(text))
+    """Mask the secrets in a text. Masks that it already contains stay."""
+    for find in (_known, _said):
+        text = _replaced(text, find(text))
     return text
 
 
 def mask_passage(passage: Passage) -> Passage:
-    """The same with the marks moved along; a mark inside a secret is one on what stands for it."""
+    """Mask a passage and adjust its marks; a mark inside a secret moves to its mask."""
     text, marks = passage
-    for look in (_known, _said):
-        found = look(text)
-        text, marks = _replaced(text, found), _moved(marks, found)
+    for find in (_known, _said):
+        secrets = find(text)
+        text, marks = _replaced(text, secrets), _moved(marks, secrets)
     return Passage(text, marks)
 
 
@@ -305,17 +305,17 @@ def _known(text: str) -> list[_Secret]:
 
 def _said(text: str) -> list[_Secret]:
     secrets: list[_Secret] = []
-    done = 0
-    for found in SAID.finditer(text):
-        secret = _said_by(found) if found.start() >= done else None
+    end = 0
+    for match in SAID.finditer(text):
+        secret = _said_by(match) if match.start() >= end else None
         if secret is not None:
             secrets.append(secret)
-            done = secret.end
+            end = secret.end
     return secrets
 
 
 def _said_by(found: re.Match[str]) -> _Secret | None:
-    """What follows such words, when it looks like a secret."""
+    """Return the value after the announcing words, if it looks like a secret."""
     word = found[0].lower()
     kind, shortest, changes = "bearer token", 12, 2
     if word == "://":
@@ -342,9 +342,9 @@ def _kind(word: str) -> str:
 
 
 def _looks_random(value: str, shortest: int, changes: int) -> bool:
-    """Letters and digits in turns, as nobody would name a thing."""
+    """Whether letters and digits alternate too often for a chosen name."""
     value = value.rstrip(".:=!?")
-    # The cheap questions first: most of what is asked about is prose or code.
+    # Cheap checks first: most candidates are prose or code.
     if len(value) < shortest or len(_compiled(_DIGIT).findall(value)) * 20 < len(value):
         return False
     if "://" in value or value.startswith(("/", "./", "../", "~")) or _compiled(_TIME).match(value):
@@ -352,23 +352,23 @@ def _looks_random(value: str, shortest: int, changes: int) -> bool:
     lower = value.lower()
     if any(word in lower for word in _PLACEHOLDERS):
         return False
-    found = len(_compiled(_LETTER_BESIDE_DIGIT).findall(value))
-    return found >= changes and found * 10 >= len(value)
+    count = len(_compiled(_LETTER_BESIDE_DIGIT).findall(value))
+    return count >= changes and count * 10 >= len(value)
 
 
 def _replaced(text: str, secrets: list[_Secret]) -> str:
     if not secrets:
         return text
     pieces: list[str] = []
-    done = 0
+    end = 0
     for secret in secrets:
-        pieces += (text[done : secret.start], secret.told)
-        done = secret.end
-    return "".join((*pieces, text[done:]))
+        pieces += (text[end : secret.start], secret.told)
+        end = secret.end
+    return "".join((*pieces, text[end:]))
 
 
 def _moved(marks: Marks, secrets: list[_Secret]) -> Marks:
-    """Where the marks are when the secrets are replaced."""
+    """Compute the positions of marks after secrets are replaced."""
     moved: list[tuple[int, int]] = []
     for start, end in marks:
         new_start, new_end, grown = start, end, 0

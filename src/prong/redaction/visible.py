@@ -1,17 +1,17 @@
-"""Text of sessions for a model or a file: what cannot be seen is taken out, and keys are masked.
+"""Removal of invisible characters from session text, before secrets are masked.
 
-`visible` is the one cleaner, `safe` the cleaner and then the masker: in this order, for a character
-without a width in the middle of a key would hide the key. What is taken out:
+`visible` cleans; `safe` cleans and then masks, in this order, because a zero-width character inside
+a key would hide the key. Removed are:
 
-- escape sequences of terminals, control characters of both sets (C0 but line ends and tabs, C1);
-- what turns the direction of text: marks, embeddings, overrides, isolates;
-- what has no width and no use: zero-width spaces, word joiners, soft hyphens, fillers, Unicode tags
-  (the flags of England, Scotland and Wales become black flags), interlinear marks;
-- variation selectors, but for one that asks for the plain or the coloured form of an emoji.
+- terminal escape sequences and control characters (C0 except line ends and tabs, C1);
+- characters that change text direction: marks, embeddings, overrides, isolates;
+- zero-width and useless characters: zero-width spaces, word joiners, soft hyphens, fillers, Unicode
+  tags (the flags of England, Scotland and Wales become black flags), interlinear marks;
+- variation selectors, except one that selects the text or emoji form of an emoji.
 
-Joiners stay where a script needs them, and in emoji: one between letters of Arabic, Persian and the
-scripts of India and their relatives, or between two pictures. A run of joiners, or one in Latin
-text, goes. Half characters become U+FFFD, other line ends a newline.
+Joiners stay in emoji and where a script needs them: between letters of Arabic, Persian, Indian and
+related scripts, or between two pictures. Runs of joiners, and joiners in Latin text, are removed.
+Lone surrogates become U+FFFD, other line ends a newline.
 """
 
 import re
@@ -21,7 +21,7 @@ from prong.redaction.secrets import mask
 
 ESCAPES = "\x1b(?:\\[[0-?]*[ -/]*[@-~]|[\\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\\\)|[ -/]*[0-~])"
 BREAKS = "\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
-"""What some reader or other takes for the end of a line."""
+"""Everything that some reader takes for a line end."""
 _UNSEEN = (
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
@@ -29,13 +29,13 @@ _UNSEEN = (
 )
 _HALVES = "[\ud800-\udfff]+"
 _DEPENDENT = "[\u200c\u200d\ufe0e\ufe0f]+"
-"""What stays only where something beside it needs it."""
+"""Characters that stay only where a neighbour needs them."""
 _JOINED = (
     "\u0600-\u06ff\u0750-\u077f\u0840-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\u1a20-\u1aaf"
     "\u1b00-\u1c4f\ua840-\ua87f\ua8e0-\ua9ff\uaa60-\uaadf\uabc0-\uabff\ufb50-\ufdff\ufe70-\ufefe"
     "\U00010a00-\U00010aff\U00011000-\U00011fff\U0001e900-\U0001e95f"
 )
-"""Scripts whose letters join, or whose vowels do."""
+"""Scripts with joining letters or vowels."""
 _PICTURES = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff"
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
@@ -44,8 +44,8 @@ _SUSPECT = f"[{_UNSEEN[1:-1]}{_DEPENDENT[1:-2]}\ud800-\udfff\r\x0b\x0c\u2028\u20
 
 
 def visible(text: str) -> str:
-    """The text as a reader sees it."""
-    # Most texts have nothing of the kind, and in many a glance shows it.
+    """Remove invisible characters."""
+    # Most texts contain none, and for many of them a quick check shows it.
     if (text.isascii() and text.isprintable()) or not re.search(_SUSPECT, text):
         return text
     if "\x1b" in text:
@@ -56,30 +56,30 @@ def visible(text: str) -> str:
 
 
 def safe(text: str) -> str:
-    """The text as a reader sees it, without its secrets."""
+    """Remove invisible characters, then mask secrets."""
     return mask(visible(text))
 
 
 def safe_value(value: Any) -> Any:
-    """The same for all texts of a value that JSON can hold, names of fields included."""
+    """Apply `safe` to all texts of a JSON value, including field names."""
     if isinstance(value, str):
         return safe(value)
     if isinstance(value, dict):
         fields = cast(dict[Any, Any], value)
-        return {safe_value(name): safe_value(one) for name, one in fields.items()}
+        return {safe_value(name): safe_value(item) for name, item in fields.items()}
     if isinstance(value, list | tuple):
-        return [safe_value(one) for one in cast(list[Any], value)]
+        return [safe_value(item) for item in cast(list[Any], value)]
     return value
 
 
 def _characters(found: re.Match[str]) -> str:
-    """Two surrogates that belong together are a character; one alone is none."""
-    whole = found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return re.sub(_UNSEEN, "", whole)
+    """Combine surrogate pairs into characters; replace lone ones."""
+    text = found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return re.sub(_UNSEEN, "", text)
 
 
 def _needed(found: re.Match[str]) -> str:
-    """Of joiners and selectors in a row, what the characters beside them need."""
+    """Keep those of a run of joiners and selectors that the neighbours need."""
     text, run = found.string, found[0]
     before, after = text[: found.start()][-1:], text[found.end() :][:1]
     kept = ""

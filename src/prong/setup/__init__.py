@@ -1,1 +1,1 @@
-"""The installation: doctor, hooks, MCP, schedules, demo."""
+"""Installation and maintenance: doctor, hooks, MCP, schedules, demo."""

@@ -1,14 +1,14 @@
-"""Every capability once, with its name in each front end.
+"""Table of all capabilities, with the name of each in every front end.
 
-A cell is a name, or the reason why there is none. A test compares the table with the front ends
-as they are, so none of them can grow something that the others do not know of.
+A cell is a name, or the reason why the front end lacks the capability. A test compares the table
+with the actual front ends, so none can gain a feature that the others do not account for.
 """
 
 from prong.model.record import Record
 
 
 class Missing(Record, frozen=True):
-    """Why a front end has no such thing."""
+    """Why a front end lacks a capability."""
 
     reason: str
 
@@ -21,12 +21,12 @@ _TYPED = Missing("it is typed: it wants more words than a key")
 class Capability(Record, frozen=True):
     name: str
     method: str
-    """The method of `App`; `workers.start` is one of `App.workers`."""
+    """The method of `App`; `workers.start` is a method of `App.workers`."""
     command: str | Missing
     tool: str | Missing = _A_PERSON
     route: str | Missing = _NO_WEB
     key: str | Missing = _TYPED
-    """`SCREEN: KEY` in the terminal UI; `any` is every screen."""
+    """`SCREEN: KEY` in the terminal UI; `any` means every screen."""
 
 
 CAPABILITIES = (

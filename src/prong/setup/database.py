@@ -1,4 +1,4 @@
-"""state.db, as applications share it: repaired and rebuilt by whichever finds it damaged."""
+"""Use of state.db by several applications in one process, each of which can repair it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NAME = "state.db"
 _open: WeakSet[App] = WeakSet()
-"""Applications that were not closed: those of one state folder share a connection."""
+"""Open applications: those with the same state folder share a connection."""
 
 
 def opened(app: App) -> None:
@@ -25,12 +25,12 @@ def closed(app: App) -> None:
     """Close state.db, unless another application of this process uses it."""
     _open.discard(app)
     connection = sys.modules.get("prong.storage.connection")
-    if connection is not None and all(one.state_dir != app.state_dir for one in _open):
+    if connection is not None and all(user.state_dir != app.state_dir for user in _open):
         connection.close(app.state_dir / _NAME)
 
 
 def of(state: Path, another: Callable[[], App] | None) -> Path:
-    """The file. What a repair loses is rebuilt by another application, in whichever thread."""
+    """Return the path of state.db. After a repair, an app from `another` rebuilds records."""
     from prong.storage import connection
 
     path = state / _NAME
@@ -40,7 +40,7 @@ def of(state: Path, another: Callable[[], App] | None) -> Path:
 
 
 def notices(state: Path) -> list[str]:
-    """What a person should know of it; nothing as long as this process has not used it."""
+    """Return notices for the user; none unless this process has used the file."""
     connection = sys.modules.get("prong.storage.connection")
     return connection.notices(state / _NAME) if connection is not None else []
 

@@ -1,4 +1,4 @@
-"""A throw-away home with sample sessions and a git repository, to try prong on."""
+"""A temporary home with sample sessions and a git repository, to try prong."""
 
 import os
 import shutil
@@ -19,39 +19,39 @@ from prong.model.sessions import SessionRef
 from prong.plugins import BUILT_IN, Registry
 
 _AHEAD = timedelta(minutes=30)
-"""The samples are of full hours: "4h ago" stays true while somebody looks at them."""
+"""Sample times are on full hours; this keeps "4h ago" true while the demo runs."""
 _AGE = timedelta(days=4)
-"""How long ago the shop was begun: before all sessions."""
+"""Age of the sample repository: older than all sessions."""
 _OWN = {"XDG_STATE_HOME": "state", "XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "cache"}
-"""The folders in which prong keeps forks, worktrees and what it has seen."""
+"""Folders for prong's own data."""
 
 
 class Demo(Record, frozen=True):
-    """What was written."""
+    """The written samples and how to use them."""
 
     repository: Path
     stores: Mapping[str, AgentStore]
     sessions: tuple[SessionRef, ...]
-    """For each agent a session that is worth a look."""
+    """One interesting session per agent."""
     environment: Mapping[str, str]
-    """What to set to use prong on the samples."""
+    """Variables to set to use prong on the samples."""
     has_code: bool
-    """Whether the code of turns was kept; without git it was not."""
+    """Whether the code of turns was captured, which needs git."""
 
     @contextmanager
     def entered(self) -> Generator[None]:
-        """As in a shell with these variables set, and with nothing of the person's own."""
+        """Set these variables, and ignore the user's own settings."""
         with _setting({**self.environment, **_private(self.repository.parent)}):
             yield
 
 
 def write(registry: Registry, home: Path) -> Demo:
-    """Write the samples into an empty folder. Nothing outside of it is touched."""
+    """Write the samples into an empty folder. Nothing outside it changes."""
     shop = _Shop(home / "shop", datetime.now(UTC) + _AHEAD)
     shop.folder.mkdir(parents=True)
-    own = {name: str(home / folder) for name, folder in _OWN.items()}
+    variables = {name: str(home / folder) for name, folder in _OWN.items()}
     stores = {name: registry.make(name, [home / f".{name}"]) for name in BUILT_IN}
-    with _setting(own | _private(home)):
+    with _setting(variables | _private(home)):
         sessions = [
             store.write_samples(str(shop.folder), shop.now, shop.turn_over)
             for store in stores.values()
@@ -65,18 +65,18 @@ def write(registry: Registry, home: Path) -> Demo:
         for store in stores.values()
         if isinstance(store, HasProgram)
     }
-    return Demo(shop.folder, stores, tuple(sessions), roots | own, has_code=count > 0)
+    return Demo(shop.folder, stores, tuple(sessions), roots | variables, has_code=count > 0)
 
 
 class _Shop(Record):
-    """The folder of the samples, in which their turns happen."""
+    """The sample repository, in which the sample turns take place."""
 
     folder: Path
     now: datetime
     _files: set[str] = field(default_factory=set[str])
 
     def turn_over(self, key: TurnKey, when: datetime, files: Mapping[str, str]) -> None:
-        """Change the files as the turn did, and keep them as a hook would."""
+        """Apply the file changes of a turn and capture them like a hook."""
         begins = not self._files
         self._write(files)
         git = shutil.which("git")
@@ -84,7 +84,7 @@ class _Shop(Record):
             return  # sessions can be shown without git; the folder is then no repository
         if begins:
             self._make_repository(git)
-        # With a git that fails it is as without.
+        # A failing git is treated like a missing one.
         with suppress(ProngError):
             snapshot.take(self.folder, key, when=when)
 
@@ -98,13 +98,13 @@ class _Shop(Record):
         self._files = set(files)
 
     def _make_repository(self, git: str) -> None:
-        begun = (self.now - _AGE).isoformat()
+        started = (self.now - _AGE).isoformat()
         environment = {
             "PATH": os.environ.get("PATH", ""),
             "HOME": str(self.folder.parent),
             "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_AUTHOR_DATE": begun,
-            "GIT_COMMITTER_DATE": begun,
+            "GIT_AUTHOR_DATE": started,
+            "GIT_COMMITTER_DATE": started,
         }
         for words in (
             ["init", "--quiet", "--initial-branch=main"],
@@ -122,7 +122,7 @@ class _Shop(Record):
 
 
 def _private(home: Path) -> dict[str, str]:
-    """Variables with which neither prong nor git reads the person's settings."""
+    """Return variables that keep prong and git from reading the user's settings."""
     return {
         "XDG_CONFIG_HOME": str(home / ".config"),
         "GIT_CONFIG_GLOBAL": os.devnull,
@@ -132,7 +132,7 @@ def _private(home: Path) -> dict[str, str]:
 
 @contextmanager
 def _setting(variables: Mapping[str, str]) -> Generator[None]:
-    """Set variables of this process, for a while."""
+    """Set environment variables temporarily."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

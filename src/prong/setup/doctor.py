@@ -1,4 +1,4 @@
-"""What is installed, what is missing, and what to type about it."""
+"""Check of the installation: what is present, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def examine(app: App) -> Report:
         sessions = [session for session in listing.sessions if session.agent == name]
         findings.extend(_agent(app, name, store, sessions))
     findings.extend(_unknown_agents(app))
-    left_out = (*listing.unusable, *listing.copies)
-    findings.extend(Finding("files", Level.NOTE, f"{one.path}: {one.reason}") for one in left_out)
+    files = (*listing.unusable, *listing.copies)
+    findings.extend(Finding("files", Level.NOTE, f"{file.path}: {file.reason}") for file in files)
     findings.extend(_unfinished(app))
     findings.extend(_state(app))
     findings.extend(doctor_code.examine(app, listing.sessions))
@@ -65,7 +65,7 @@ def _pushes(app: App) -> list[Finding]:
     try:
         return list(push.examine(app.workers.records.all()))
     except ProngError:
-        return []  # what is wrong with the records is said above
+        return []  # reported above with the records
 
 
 def _agent(app: App, name: str, store: AgentStore, sessions: list[Session]) -> list[Finding]:
@@ -109,20 +109,20 @@ def _program(agent: str, store: AgentStore) -> Iterable[Finding]:
 
 
 def _version(agent: str, program: Program, path: str, said: str) -> Finding:
-    """Compare a version with the tested ones; one between them is as good."""
+    """Compare a version with the tested range."""
     number = _NUMBER.search(said)
     if number is None or not program.tested:
         return Finding(agent, Level.OK, f"{path}: {said}")
-    found = f"{path}: {program.product} {number[0]}"
+    installed = f"{path}: {program.product} {number[0]}"
     tested = f"tested: {', '.join(program.tested)}"
     details = {"path": path, "version": number[0], "tested": program.tested}
     if _parts(number[0]) > _parts(program.tested[-1]):
-        message = f"{found} is newer than the tested versions ({tested})"
+        message = f"{installed} is newer than the tested versions ({tested})"
         return Finding(agent, Level.NOTE, message, details=details)
     if _parts(number[0]) < _parts(program.tested[0]):
-        message = f"{found} is older than the tested versions ({tested})"
+        message = f"{installed} is older than the tested versions ({tested})"
         return Finding(agent, Level.NOTE, message, f"update it: {program.install}", details)
-    return Finding(agent, Level.OK, f"{found} ({tested})", details=details)
+    return Finding(agent, Level.OK, f"{installed} ({tested})", details=details)
 
 
 def _parts(version: str) -> tuple[int, ...]:
@@ -134,14 +134,14 @@ def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[F
         if not root.is_dir():
             yield Finding(agent, Level.NOTE, f"{root} does not exist")
             continue
-        here = [session for session in sessions if session.path.is_relative_to(root)]
-        size = sum(session.size for session in here)
-        turns = sum(session.turn_count for session in here)
-        counts = f"{counted(len(here), 'session')}, {counted(turns, 'turn')}"
+        local = [session for session in sessions if session.path.is_relative_to(root)]
+        size = sum(session.size for session in local)
+        turns = sum(session.turn_count for session in local)
+        counts = f"{counted(len(local), 'session')}, {counted(turns, 'turn')}"
         message = f"{root}: {counts}, {size_text(size)}"
         yield Finding(agent, Level.OK, message)
         if isinstance(store, HasRetention):
-            yield from _retention(agent, store, root, here)
+            yield from _retention(agent, store, root, local)
 
 
 def _retention(
@@ -154,30 +154,30 @@ def _retention(
         agent, Level.OK, f"deletes sessions after {retention.days} days ({retention.source})"
     )
     now = datetime.now(UTC)
-    left = retention.days - _WARN_BEFORE.days
-    leaving = [one for one in sessions if one.updated and (now - one.updated).days >= left]
-    if leaving:
+    threshold = retention.days - _WARN_BEFORE.days
+    expiring = [s for s in sessions if s.updated and (now - s.updated).days >= threshold]
+    if expiring:
         yield Finding(
             agent,
             Level.WARNING,
-            f"{counted(len(leaving), 'session')} will be deleted within {_WARN_BEFORE.days} days",
+            f"{counted(len(expiring), 'session')} will be deleted within {_WARN_BEFORE.days} days",
             f'raise "cleanupPeriodDays" in {root / "settings.json"}',
         )
 
 
 def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
-    # Where an agent keeps nothing, nobody uses it.
+    # An agent without files is not in use.
     if not isinstance(store, HasHooks) or not any(root.is_dir() for root in store.roots):
         return
-    (found,) = app.hooks(agent=agent)
-    if found.problem:
-        # Hooks that are turned off are so because somebody wanted it.
-        level = Level.WARNING if found.state is HookState.UNKNOWN else Level.NOTE
-        hint = found.hint or "prong hooks status"
-        yield Finding(agent, level, f"hooks: {found.problem}", hint)
-    elif found.state is HookState.INSTALLED:
+    (status,) = app.hooks(agent=agent)
+    if status.problem:
+        # Hooks are turned off on purpose.
+        level = Level.WARNING if status.state is HookState.UNKNOWN else Level.NOTE
+        hint = status.hint or "prong hooks status"
+        yield Finding(agent, level, f"hooks: {status.problem}", hint)
+    elif status.state is HookState.INSTALLED:
         yield Finding(agent, Level.OK, "hooks are installed: code is captured after every turn")
-    elif found.state is HookState.OUTDATED:
+    elif status.state is HookState.OUTDATED:
         message = "hooks are outdated: some are missing or call another prong"
         yield Finding(agent, Level.WARNING, message, "prong hooks install")
     else:
@@ -190,27 +190,27 @@ def _mcp(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
         return
     install = f"prong mcp install --agent {agent}"
     try:
-        found = app.mcp_setup.status(agent)
+        status = app.mcp_setup.status(agent)
     except ProngError as error:
         yield Finding(agent, Level.WARNING, f"MCP: {error.message}", error.hint)
         return
-    scope = found.entry.scope if found.entry else "user"
+    scope = status.entry.scope if status.entry else "user"
     again = f"{install} --scope {scope}" if scope != "user" else install
-    if found.state is McpState.NONE:
+    if status.state is McpState.NONE:
         message = "the MCP server is not registered: the agent cannot search and fork"
         yield Finding(agent, Level.NOTE, message, install)
-    elif found.state is McpState.OUTDATED:
+    elif status.state is McpState.OUTDATED:
         message = "the MCP server is outdated: it runs another prong or lacks environment variables"
         yield Finding(agent, Level.WARNING, message, again)
     else:
-        where = f"by the plug-in {found.plug_in}" if found.plug_in else scope
+        where = f"by the plug-in {status.plug_in}" if status.plug_in else scope
         yield Finding(agent, Level.OK, f"the MCP server is registered ({where})")
 
 
 def _unfinished(app: App) -> Iterable[Finding]:
-    found = publication.leftovers(app.journal_dir)
-    if found:
-        message = f"{counted(len(found), 'fork')} interrupted; files are left over"
+    forks = publication.leftovers(app.journal_dir)
+    if forks:
+        message = f"{counted(len(forks), 'fork')} interrupted; files are left over"
         yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
 
 
@@ -218,34 +218,34 @@ def _state(app: App) -> Iterable[Finding]:
     health = app.state_health()
     if health is None:
         return
-    where = app.database
+    database = app.database
     if health.problem:
-        message = f"{where}: {health.problem}"
+        message = f"{database}: {health.problem}"
         yield Finding("state", Level.WARNING, message, "forks work, but are not recorded")
     else:
-        yield Finding("state", Level.OK, f"{where}: {counted(health.forks, 'recorded fork')}")
+        yield Finding("state", Level.OK, f"{database}: {counted(health.forks, 'recorded fork')}")
     for path in health.damaged:
         message = f"{path} was damaged: a new state.db contains what could be recovered"
         yield Finding("state", Level.NOTE, message, "delete it when nothing is missing")
-    for repair in repairs.found(where):
+    for repair in repairs.found(database):
         yield Finding("state", Level.NOTE, repair.message)
-    repairs.mark_seen(where)
+    repairs.mark_seen(database)
 
 
 def fix(app: App) -> Iterable[Finding]:
-    """Clean up after forks that were killed, and record anew what was lost."""
+    """Clean up after killed forks, and restore lost records."""
     for leftover in publication.leftovers(app.journal_dir):
         try:
             removed = publication.undo(leftover)
         except OSError as error:
-            # What else is left is still cleaned.
+            # Continue with the other leftovers.
             yield Finding("forks", Level.WARNING, f"cannot remove leftovers of a fork: {error}")
             continue
         for path in removed:
             yield Finding("forks", Level.OK, f"removed {path}")
         if not removed:
             yield Finding("forks", Level.OK, f"removed {leftover.journal}")
-    # Afterwards it is known which sessions are there, and which worktrees are theirs.
+    # Only after the cleanup is it clear which sessions exist and which worktrees they use.
     yield from doctor_code.fix(app)
 
 

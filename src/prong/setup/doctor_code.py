@@ -1,4 +1,4 @@
-"""What `prong doctor` says about code: git, worktrees and snapshots, and how they are mended."""
+"""Doctor checks and repairs of git, worktrees and snapshots."""
 
 from __future__ import annotations
 
@@ -32,47 +32,47 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _OLDEST = (2, 31)
-"""The oldest git that knows all the words that prong uses."""
+"""The oldest git with every option that prong uses."""
 _FIX = "prong doctor --fix"
 _RECENT = timedelta(days=7)
-"""A capture that failed within this time is a warning, an older one a note."""
+"""Newer failed captures are warnings, older ones are notes."""
 
 _SESSIONS, _READ = 20, 64 << 20
-"""So many of the newest sessions with code are read for what they wrote, and so many bytes."""
+"""How many of the newest sessions with code to read, and how many bytes, for files they wrote."""
 
 T = TypeVar("T")
 
 
 def git() -> Iterable[Finding]:
-    """Whether there is a git, and one that is new enough."""
+    """Check that git is present and new enough."""
     try:
-        said = Git(Path("/")).run("version").decode(errors="replace").strip()
+        output = Git(Path("/")).run("version").decode(errors="replace").strip()
     except ProngError as error:
         message = f"{error.message}: conversations can be forked, but without code"
         yield Finding("git", Level.WARNING, message, "install git")
         return
-    found = re.search(r"(\d+)\.(\d+)", said)
-    if found and (int(found[1]), int(found[2])) < _OLDEST:
+    version = re.search(r"(\d+)\.(\d+)", output)
+    if version and (int(version[1]), int(version[2])) < _OLDEST:
         needed = ".".join(map(str, _OLDEST))
-        message = f"{said} is too old: prong needs {needed} to keep code"
+        message = f"{output} is too old: prong needs {needed} to keep code"
         yield Finding("git", Level.WARNING, message, f"install git {needed} or newer")
     else:
-        yield Finding("git", Level.OK, said)
+        yield Finding("git", Level.OK, output)
 
 
 def examine(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
-    """Worktrees that are there, half made or lost, and snapshots that were forgotten.
+    """Report existing, half-made and lost worktrees, and missing snapshot records.
 
-    `sessions`: all, the newest first.
+    `sessions`: all of them, newest first.
     """
     for root in status.roots(app):
-        left = leftovers(root)
-        if left:
-            message = f"{counted(len(left), 'worktree')} interrupted, in {root}"
+        unfinished = leftovers(root)
+        if unfinished:
+            message = f"{counted(len(unfinished), 'worktree')} interrupted, in {root}"
             yield Finding("forks", Level.WARNING, message, _FIX)
-        found = adapter.listed(root)
-        if found:
-            message = f"{root}: {counted(len(found), 'worktree')}"
+        worktrees = adapter.listed(root)
+        if worktrees:
+            message = f"{root}: {counted(len(worktrees), 'worktree')}"
             yield Finding("code", Level.OK, message)
         for path in adapter.strays(root):
             message = f"{path}: the repository of this worktree was moved or deleted"
@@ -84,21 +84,21 @@ def examine(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
 
 
 def _snapshots(app: App) -> Iterable[Finding]:
-    known = _recorded(app)
-    if known:
-        message = f"{counted(len(known), 'snapshot')} of code recorded"
+    recorded = _recorded(app)
+    if recorded:
+        message = f"{counted(len(recorded), 'snapshot')} of code recorded"
         yield Finding("code", Level.OK, message)
         return
-    # Nothing, or lost: the repositories know.
-    there = sum(_has_snapshots(common) for common in repositories(app))
-    if there:
-        have = "1 repository has" if there == 1 else f"{there} repositories have"
+    # No snapshots, or lost records: ask the repositories.
+    count = sum(_has_snapshots(common) for common in repositories(app))
+    if count:
+        have = "1 repository has" if count == 1 else f"{count} repositories have"
         message = f"no snapshot is recorded, but {have} some"
         yield Finding("code", Level.WARNING, message, _FIX)
 
 
 def _gaps(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
-    """Captures that failed, and snapshots that are incomplete, by folder."""
+    """Report failed captures and incomplete snapshots, by folder."""
     try:
         app.capture.take_in()
         failed = app.capture.failures()
@@ -106,7 +106,7 @@ def _gaps(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
         without_lfs = app.capture.without_lfs()
         outside = _with_files_outside(app.capture, sessions, app.conversation)
     except ProngError:
-        return  # what is wrong with the file is said elsewhere
+        return  # the problem with the file is reported elsewhere
     recently = datetime.now(UTC) - _RECENT
     for folder, failures in _grouped(failed, lambda one: one.folder).items():
         last = failures[0]
@@ -125,32 +125,32 @@ def _gaps(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
 def _with_files_outside(
     capture: Capture, sessions: Iterable[Session], read: Callable[[Session], Conversation]
 ) -> list[IncompleteSnapshot]:
-    """Those of the newest sessions with code: only a session knows what its turns wrote."""
-    known = capture.sessions()
-    found: dict[TurnKey, IncompleteSnapshot] = {}  # a fork shares the turns of its source
-    left = _READ
-    for session in islice((one for one in sessions if one.ref in known), _SESSIONS):
-        left -= session.size
-        if left < 0:
+    """Find recent turns that wrote outside the repository, which only sessions show."""
+    refs = capture.sessions()
+    by_turn: dict[TurnKey, IncompleteSnapshot] = {}  # a fork shares the turns of its source
+    budget = _READ
+    for session in islice((item for item in sessions if item.ref in refs), _SESSIONS):
+        budget -= session.size
+        if budget < 0:
             break
         try:
-            some = capture.with_files_outside(read(session))
+            incomplete = capture.with_files_outside(read(session))
         except Exception as error:  # noqa: BLE001 -- a plug-in may raise anything
             debug(__name__, "what %s wrote is unknown: %s", session.ref, error)
             continue
-        for one in some:
-            found.setdefault(one.snapshot.key, one)
-    return [*found.values()]
+        for item in incomplete:
+            by_turn.setdefault(item.snapshot.key, item)
+    return [*by_turn.values()]
 
 
 def _incomplete(
     found: Iterable[IncompleteSnapshot], noun: str, what: str, *, is_lfs: bool = False
 ) -> Iterable[Finding]:
-    for repo, some in _grouped(found, lambda one: one.snapshot.repo).items():
-        last = some[0]
+    for repo, snapshots in _grouped(found, lambda one: one.snapshot.repo).items():
+        last = snapshots[0]
         ref = SessionRef(last.snapshot.agent, last.snapshot.session)
-        lacks = gaps.summary(last.gaps)
-        message = f"{repo}: {counted(len(some), noun)} {what}, last of {ref}: {lacks}"
+        summary = gaps.summary(last.gaps)
+        message = f"{repo}: {counted(len(snapshots), noun)} {what}, last of {ref}: {summary}"
         hint = f"git -C {shlex.quote(str(repo))} lfs pull" if is_lfs else f"prong turns {ref}"
         yield Finding("code", Level.NOTE, message, hint)
 
@@ -169,7 +169,7 @@ def _grouped(values: Iterable[T], key: Callable[[T], Path | None]) -> dict[Path 
 
 
 def fix(app: App) -> Iterable[Finding]:
-    """Take back what killed forks left, and record exactly the snapshots that are there."""
+    """Undo what killed forks left, and make the snapshot records match the repositories."""
     for root in status.roots(app):
         try:
             swept = sweep(root, lambda path: status.is_used(app, path))
@@ -204,23 +204,23 @@ def fix(app: App) -> Iterable[Finding]:
 def _recorded(app: App) -> set[str]:
     try:
         records = SnapshotRecords(app.database)
-        return {one.ref for one in records.all()}
+        return {snapshot.ref for snapshot in records.all()}
     except ProngError:
-        return set()  # what is wrong with the file is said elsewhere
+        return set()  # the problem with the file is reported elsewhere
 
 
 def repositories(app: App) -> dict[Path, Path]:
-    """The repositories that sessions ran in, with one of their folders each."""
-    found: dict[Path, Path] = {}
+    """Return the repositories that sessions ran in, each with one of its folders."""
+    folders: dict[Path, Path] = {}
     for session in app.sessions():
         for folder in (session.cwd, *session.cwds):
             if folder and Path(folder).is_dir():
                 common = common_of(Path(folder))
                 if common is not None:
-                    # Rather the repository itself than a worktree, which may go.
+                    # Prefer the main working tree, because a worktree may be removed.
                     main = common.parent if common.name == ".git" else Path(folder)
-                    found.setdefault(common, main)
-    return found
+                    folders.setdefault(common, main)
+    return folders
 
 
 def _has_snapshots(common: Path) -> bool:
@@ -228,4 +228,4 @@ def _has_snapshots(common: Path) -> bool:
         names = Git(common).run("for-each-ref", "--format=%(refname)", REFS)
         return not all(map(is_for_a_worktree, names.decode(errors="replace").splitlines()))
     except ProngError:
-        return False  # a repository that is broken has none that could be used
+        return False  # a broken repository has no usable snapshots

@@ -1,4 +1,4 @@
-"""Hooks in the settings of agents: what would change, changing it, and how things stand."""
+"""Installation, removal and status of hooks in agent settings."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class HookState(StrEnum):
-    """How things stand with the hooks of one agent in one place."""
+    """Installation state of one agent's hooks in one scope."""
 
     INSTALLED = "installed"
     OUTDATED = "outdated"
-    """Some are missing, or they call another program than this prong's."""
+    """Some are missing, or they call another prong."""
     NONE = "none"
     UNKNOWN = "unknown"
     """The settings cannot be read, or the agent cannot be asked."""
@@ -43,25 +43,25 @@ class HookStatus(Record, frozen=True):
     state: HookState
     files: tuple[Path, ...]
     found: Mapping[str, str]
-    """Event -> the command that is called."""
+    """Event -> the command it calls."""
     problem: str | None = None
-    """Why nothing can be said, or why the agent runs no hooks although they may be there."""
+    """Why the state is unknown, or why the agent ignores hooks that may be installed."""
     hint: str | None = None
-    """What to do about the problem."""
+    """How to fix the problem."""
 
 
 class HookPlan(Record, frozen=True):
-    """What installing or removing would do. A pure value: making it wrote nothing."""
+    """What installing or removing would do. Planning writes nothing."""
 
     agent: str
     scope: HookScope
     remove: bool
     edits: tuple[Edit, ...]
     originals: tuple[bytes | None, ...]
-    """What the files are without our hooks."""
+    """The contents of the files without prong's hooks."""
     notes: tuple[str, ...] = ()
     error: ProngError | None = None
-    """Why nothing can be done for this agent; others may go on without it."""
+    """Why this agent must be skipped; others can proceed."""
 
     @property
     def changes(self) -> tuple[Edit, ...]:
@@ -69,7 +69,7 @@ class HookPlan(Record, frozen=True):
 
 
 class _Desk(Record, frozen=True):
-    """The settings files of one agent in one place, and what is known of them."""
+    """The settings files of one agent in one scope, with contents and backups."""
 
     agent: str
     scope: HookScope
@@ -106,7 +106,7 @@ class _Desk(Record, frozen=True):
 
 
 def status(app: App, scope: HookScope, folder: Path, agent: str | None = None) -> list[HookStatus]:
-    """How it stands with each agent that has hooks, or with one."""
+    """Return the hook status of one agent, or of every agent with hooks."""
     return [_status(app, name, scope, folder) for name in _agents(app, agent)]
 
 
@@ -115,23 +115,23 @@ def _status(app: App, agent: str, scope: HookScope, folder: Path) -> HookStatus:
     files = tuple(hooks.files(scope, folder))
     try:
         desk = _Desk.open(app, agent, scope, folder)
-        found = dict(hooks.found(desk.contents))
-        current = bool(found) and found == _wanted(desk)
-        off = _turned_off(hooks, scope, folder)
+        commands = dict(hooks.found(desk.contents))
+        current = bool(commands) and commands == _wanted(desk)
+        disabled = _turned_off(hooks, scope, folder)
     except Unavailable as error:
         problem = f"{error.message}, so its hooks are unknown"
         return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, problem, error.hint)
     except ProngError as error:
         return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, error.message, error.hint)
-    state = HookState.OUTDATED if found else HookState.NONE
+    state = HookState.OUTDATED if commands else HookState.NONE
     return HookStatus(
         agent,
         scope,
         HookState.INSTALLED if current else state,
         files,
-        found,
-        off.message if off else None,
-        off.hint if off else None,
+        commands,
+        disabled.message if disabled else None,
+        disabled.hint if disabled else None,
     )
 
 
@@ -145,24 +145,24 @@ def _wanted(desk: _Desk) -> dict[str, str]:
 
 
 def plan_install(app: App, scope: HookScope, folder: Path, agent: str | None) -> list[HookPlan]:
-    """What would be written for each agent that is there, or for the one that is named."""
+    """Plan installation for every agent in use, or for the named one."""
 
     def plan(name: str) -> HookPlan:
         desk = _Desk.open(app, name, scope, folder)
         new = desk.hooks.added(desk.originals(), hook_command())
-        done = dict(desk.hooks.found(desk.contents)) == dict(desk.hooks.found(new.contents))
-        off = _turned_off(desk.hooks, scope, folder)
-        told = (off.message,) if off else ()
-        if done:
-            return desk.plan(desk.contents, remove=False, notes=told)
-        made = [path for path, content in desk.contents.items() if content is None]
-        shown = _shown_by_git(made, folder) if scope == "project" else []
-        return desk.plan(new.contents, remove=False, notes=(*told, *new.notes, *shown))
+        is_installed = dict(desk.hooks.found(desk.contents)) == dict(desk.hooks.found(new.contents))
+        disabled = _turned_off(desk.hooks, scope, folder)
+        warnings = (disabled.message,) if disabled else ()
+        if is_installed:
+            return desk.plan(desk.contents, remove=False, notes=warnings)
+        created = [path for path, content in desk.contents.items() if content is None]
+        visible = _shown_by_git(created, folder) if scope == "project" else []
+        return desk.plan(new.contents, remove=False, notes=(*warnings, *new.notes, *visible))
 
     plans = [
         _planned(plan, name, scope, named=agent is not None)
         for name in _agents(app, agent)
-        # Where an agent keeps nothing, nobody uses it.
+        # An agent without files is not in use.
         if agent is not None or any(root.is_dir() for root in app.store(name).roots)
     ]
     if not plans:
@@ -171,7 +171,7 @@ def plan_install(app: App, scope: HookScope, folder: Path, agent: str | None) ->
 
 
 def _shown_by_git(made: list[Path], folder: Path) -> list[str]:
-    """What to say of new files in a repository that git does not ignore."""
+    """Return notes about new files that git does not ignore."""
     try:
         repository = Repository.find(folder)
         if repository is None:
@@ -181,7 +181,7 @@ def _shown_by_git(made: list[Path], folder: Path) -> list[str]:
             for path in made
             if path.is_relative_to(repository.top)
         ]
-        shown = set(names) - set(ignored_among(repository.top, names))
+        visible = set(names) - set(ignored_among(repository.top, names))
     except ProngError as error:
         debug(__name__, "git does not say what it ignores: %s", error)
         return []
@@ -189,17 +189,17 @@ def _shown_by_git(made: list[Path], folder: Path) -> list[str]:
     return [
         f"git will show {name} as a new file; to keep it out of git: "
         f"echo '**/{'/'.join(Path(name).parts[-2:])}' >> {exclude}"
-        for name in sorted(shown)
+        for name in sorted(visible)
     ]
 
 
 def plan_remove(app: App, scope: HookScope, folder: Path, agent: str | None) -> list[HookPlan]:
-    """What would be taken back."""
+    """Plan removal for every agent, or for the named one."""
 
     def plan(name: str) -> HookPlan:
         desk = _Desk.open(app, name, scope, folder)
-        there = desk.hooks.found(desk.contents)
-        return desk.plan(desk.originals() if there else desk.contents, remove=True)
+        commands = desk.hooks.found(desk.contents)
+        return desk.plan(desk.originals() if commands else desk.contents, remove=True)
 
     return [_planned(plan, name, scope, named=agent is not None) for name in _agents(app, agent)]
 
@@ -216,7 +216,7 @@ def _planned(
 
 
 def change(app: App, plan: HookPlan) -> None:
-    """Do what a plan says. Raises `Dirty` when a file is no longer what it was then."""
+    """Carry out a plan. Raises `Dirty` if a file has changed since."""
     if not plan.changes:
         return
     for edit in plan.changes:
@@ -229,10 +229,10 @@ def change(app: App, plan: HookPlan) -> None:
 
 
 def _check_folder(path: Path) -> None:
-    """Raise `ConfigError` where no file can be written beside this one."""
+    """Raise `ConfigError` if no file can be created next to this one."""
     target = Path(os.path.realpath(path))
-    folder = next(one for one in target.parents if one.exists())
-    # As with a file: whoever made it read-only meant it, even where we could.
+    folder = next(parent for parent in target.parents if parent.exists())
+    # Respect a read-only mode even if writing would work: someone set it on purpose.
     mode = stat.S_IMODE(folder.stat().st_mode)
     if not mode & 0o222 or not os.access(folder, os.W_OK | os.X_OK):
         message = f"{path} cannot be written: {folder} is read-only"
@@ -240,32 +240,32 @@ def _check_folder(path: Path) -> None:
 
 
 def backup(app: App, plan: HookPlan, edit: Edit) -> Path | None:
-    """Where the bytes are that a file had before."""
+    """Return the backup of a file's previous content."""
     return Backups(app.state_dir / "hooks", str(plan.edits[0].path)).where(edit.path)
 
 
 def for_one_run(app: App, agent: str, launch: Launch) -> Launch:
-    """The launch with our hooks, without any installation; as it is where that cannot be."""
+    """Add hooks to one launch without installing them; unchanged if that is impossible."""
     store = app.store(agent)
     if not isinstance(store, HasHooks):
         return launch
     try:
         return store.hooks.for_one_run(launch, hook_command(), app.state_dir / "hooks")
     except (ProngError, OSError) as error:
-        # Without hooks the agent works as well; and what is wrong with its settings, it says.
+        # The agent works without hooks, and reports problems with its settings itself.
         debug(__name__, "%s is started without hooks: %s", agent, error)
         return launch
 
 
 def hook_command() -> tuple[str, ...]:
-    """How agents call this prong's own `prong-hook`."""
-    beside = Path(sys.executable).with_name("prong-hook")
-    if beside.is_file() and os.access(beside, os.X_OK):
-        return (str(beside),)
+    """Return the command with which agents call this prong's `prong-hook`."""
+    sibling = Path(sys.executable).with_name("prong-hook")
+    if sibling.is_file() and os.access(sibling, os.X_OK):
+        return (str(sibling),)
     on_path = shutil.which("prong-hook")
-    if on_path is not None and os.path.realpath(Path(on_path).parent) == str(beside.parent):
+    if on_path is not None and os.path.realpath(Path(on_path).parent) == str(sibling.parent):
         return (on_path,)
-    # -P: not the modules of the folder that the agent works in.
+    # -P: do not import modules from the agent's working folder.
     return (sys.executable, "-P", "-m", "prong.hook")
 
 

@@ -1,6 +1,6 @@
-"""The MCP server of prong in the settings of agents: what would change, and changing it.
+"""Registration of the prong MCP server with agents.
 
-The agents' own commands do it, so that what they write is what they read.
+Each agent's own commands write the settings, so the agent is sure to understand them.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _HANDED_ON = (
     *("OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
 )
-"""Where things lie, which terminal is around, and what the agents of workers need to log in."""
+"""Variables for folders, terminals and the credentials that workers' agents need."""
 
 
 class McpState(StrEnum):
-    """How things stand with our server in one agent."""
+    """Registration state of the server with one agent."""
 
     INSTALLED = "installed"
     OUTDATED = "outdated"
-    """It is another prong than this one, or one that gets too little of the environment."""
+    """It runs another prong, or gets too few environment variables."""
     NONE = "none"
 
 
@@ -63,19 +63,19 @@ class McpStatus(Record, frozen=True):
     state: McpState
     entry: McpEntry | None = None
     plug_in: str | None = None
-    """The plug-in that has it."""
+    """The plug-in that provides it."""
 
 
 class McpPlan(Record, frozen=True):
-    """What installing or removing would do. A pure value: making it wrote nothing."""
+    """What installing or removing would do. Planning writes nothing."""
 
     agent: str
     change: McpChange | None
     commands: tuple[tuple[str, ...], ...] = ()
-    """What will be run."""
+    """The commands to run."""
     notes: tuple[str, ...] = ()
     error: ProngError | None = None
-    """Why nothing can be done for this agent; others may go on without it."""
+    """Why this agent must be skipped; others can proceed."""
 
     @property
     def needed(self) -> bool:
@@ -90,7 +90,7 @@ class McpPlan(Record, frozen=True):
 
     @property
     def kind(self) -> str:
-        """What becomes of the entry, not of the file that it is in."""
+        """What happens to the entry, not to its file: none, create, change or delete."""
         change = self.change
         if change is None or not self.needed:
             return "none"
@@ -100,17 +100,17 @@ class McpPlan(Record, frozen=True):
 
     @property
     def diff(self) -> str:
-        """The entry before and after, each line with a sign."""
+        """Diff of the entry, without file names and line numbers."""
         if self.change is None:
             return ""
-        old, new = (_lines(one) for one in (self.change.before, self.change.after))
-        # Without the lines that tell where in a file this is.
-        found = list(difflib.unified_diff(old, new, lineterm="", n=len(old)))
-        return "\n".join(found[3:])
+        old, new = (_lines(entry) for entry in (self.change.before, self.change.after))
+        # The first three lines name files and positions.
+        lines = list(difflib.unified_diff(old, new, lineterm="", n=len(old)))
+        return "\n".join(lines[3:])
 
 
 class McpSetup:
-    """Telling agents of our server, and taking it back."""
+    """Registration and removal of the MCP server."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -125,22 +125,22 @@ class McpSetup:
         read_only: bool = False,
         env: Sequence[str] = (),
     ) -> list[McpPlan]:
-        """What would be told to one agent, or to all that are installed here.
+        """Plan registration with one agent, or with all installed ones.
 
-        `env` has `NAME=VALUE` for what the server gets, and `NAME` for what is handed on to it.
+        `env` has `NAME=VALUE` for variables to set, and `NAME` for variables to pass on.
         """
-        place = folder or Path.cwd()
-        wanted = _server(self._app, scope, read_only=read_only, env=env)
+        cwd = folder or Path.cwd()
+        server = _server(self._app, scope, read_only=read_only, env=env)
         _check_name(name)
 
         def plan(agent: str) -> McpPlan:
             servers = _servers(self._app, agent, scope)
-            before = servers.entry(name, scope, place)
+            before = servers.entry(name, scope, cwd)
             if before is not None and not is_ours(before):
                 message = f"{before.path} has another server of the name {name}"
                 raise Taken(message, hint="--name prong-sessions, or any other name")
-            after = servers.planned(name, scope, place, wanted)
-            change = McpChange(name, scope, place, before, after)
+            after = servers.planned(name, scope, cwd, server)
+            change = McpChange(name, scope, cwd, before, after)
             return _plan(agent, servers, change, tuple(_notes(agent, servers, change)))
 
         return _planned(self._app, agent, plan)
@@ -153,56 +153,56 @@ class McpSetup:
         name: str = NAME,
         folder: Path | None = None,
     ) -> list[McpPlan]:
-        """What would be taken out, of one scope or wherever this folder has it."""
-        place = folder or Path.cwd()
+        """Plan removal from one scope, or from every scope that applies to this folder."""
+        cwd = folder or Path.cwd()
         _check_name(name)
 
         def plans(agent: str) -> list[McpPlan]:
             servers = _servers(self._app, agent, scope)
-            some = (scope,) if scope else servers.scopes
-            entries = [entry for one in some if (entry := servers.entry(name, one, place))]
-            ours = [one for one in entries if is_ours(one)]
+            scopes = (scope,) if scope else servers.scopes
+            entries = [entry for item in scopes if (entry := servers.entry(name, item, cwd))]
+            ours = [item for item in entries if is_ours(item)]
             if entries and not ours:
                 message = f"{entries[0].path} has another program's server {name}: left unchanged"
                 raise NotFound(message, hint=f"the agent's own command: {agent} mcp remove {name}")
-            changes = [McpChange(name, one.scope, place, one, None) for one in ours]
-            found = [_plan(agent, servers, change) for change in changes]
-            return found or [McpPlan(agent, None)]
+            changes = [McpChange(name, item.scope, cwd, item, None) for item in ours]
+            planned = [_plan(agent, servers, change) for change in changes]
+            return planned or [McpPlan(agent, None)]
 
         return _planned(self._app, agent, plans)
 
     def change(self, plan: McpPlan) -> None:
-        """Do what a plan says, by the agent's own commands, and see that it is done."""
+        """Carry out a plan with the agent's own commands, and verify the result."""
         if plan.change is None or not plan.needed:
             return
-        wanted = plan.change
-        servers = _servers(self._app, plan.agent, wanted.scope)
+        change = plan.change
+        servers = _servers(self._app, plan.agent, change.scope)
         _require_program(self._app, plan.agent)
-        servers.carry_out(wanted)
-        found = servers.entry(wanted.name, wanted.scope, wanted.folder)
-        if _server_of(found) != _server_of(wanted.after):
+        servers.carry_out(change)
+        entry = servers.entry(change.name, change.scope, change.folder)
+        if _server_of(entry) != _server_of(change.after):
             message = f"{plan.agent} reported success, but its settings did not change"
-            raise External(message, hint=f"{plan.agent} mcp get {wanted.name}")
+            raise External(message, hint=f"{plan.agent} mcp get {change.name}")
 
     def status(self, agent: str, folder: Path | None = None) -> McpStatus:
-        """Whether an agent has our server in a folder. Raises `ConfigError` for a broken file."""
-        place = folder or Path.cwd()
+        """Whether the server is registered for a folder. Raises `ConfigError` for a broken file."""
+        cwd = folder or Path.cwd()
         servers = capable(self._app.store(agent), HasMcp, "have MCP servers").mcp_servers
         for scope in servers.scopes:
-            found = servers.entry(NAME, scope, place)
-            if found is None or found.server is None or not is_ours(found):
+            entry = servers.entry(NAME, scope, cwd)
+            if entry is None or entry.server is None or not is_ours(entry):
                 continue
-            read_only = "--read-only" in found.server.command
-            wanted = _server(self._app, scope, read_only=read_only)
-            after = servers.planned(NAME, scope, place, wanted)
-            current = after.server == found.server
-            return McpStatus(agent, McpState.INSTALLED if current else McpState.OUTDATED, found)
+            read_only = "--read-only" in entry.server.command
+            server = _server(self._app, scope, read_only=read_only)
+            after = servers.planned(NAME, scope, cwd, server)
+            current = after.server == entry.server
+            return McpStatus(agent, McpState.INSTALLED if current else McpState.OUTDATED, entry)
         plug_in = servers.plug_in(NAME)
         return McpStatus(agent, McpState.INSTALLED if plug_in else McpState.NONE, plug_in=plug_in)
 
 
 def is_ours(entry: McpEntry) -> bool:
-    """True for a server that is a prong, whichever one."""
+    """Whether the server is a prong, whichever installation."""
     words = entry.server.command if entry.server is not None else ()
     if words and words[0].rpartition("/")[2] == "prong":
         return words[1:2] == ("mcp",)
@@ -210,7 +210,7 @@ def is_ours(entry: McpEntry) -> bool:
 
 
 def agents(app: App) -> list[str]:
-    """The agents that can ask MCP servers."""
+    """Return the agents that support MCP servers."""
     return [name for name, store in app.stores.items() if isinstance(store, HasMcp)]
 
 
@@ -259,25 +259,25 @@ def _notes(agent: str, servers: AgentMcp, change: McpChange) -> list[str]:
 
 
 def _server(app: App, scope: McpScope, *, read_only: bool, env: Sequence[str] = ()) -> McpServer:
-    # A file for everybody must not have a path of one person's machine in it.
+    # A shared file must not contain a path of one user's machine.
     program = ("prong",) if scope == "project" else prong_command()
-    words = (*program, "mcp", *(["--read-only"] if read_only else []))
-    pairs = dict(one.split("=", 1) for one in env if "=" in one)
-    names = [one for one in env if "=" not in one]
+    command = (*program, "mcp", *(["--read-only"] if read_only else []))
+    pairs = dict(item.split("=", 1) for item in env if "=" in item)
+    names = [item for item in env if "=" not in item]
     for name in (*pairs, *names):
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise UsageError(f"{name!r} is not a variable name", hint="--env NAME or NAME=VALUE")
     return McpServer(
-        words, pairs, tuple(dict.fromkeys([*app.root_variables(), *_HANDED_ON, *names]))
+        command, pairs, tuple(dict.fromkeys([*app.root_variables(), *_HANDED_ON, *names]))
     )
 
 
 def _servers(app: App, agent: str, scope: McpScope | None) -> AgentMcp:
     servers = capable(app.store(agent), HasMcp, "have MCP servers").mcp_servers
     if scope is not None and scope not in servers.scopes:
-        known = ", ".join(servers.scopes)
+        scopes = ", ".join(servers.scopes)
         message = f"{agent} keeps no MCP servers {_SCOPES[scope]}"
-        raise Unsupported(message, hint=f"--scope {known}")
+        raise Unsupported(message, hint=f"--scope {scopes}")
     return servers
 
 
@@ -303,7 +303,7 @@ def _lines(entry: McpEntry | None) -> list[str]:
 
 
 def plan_view(plan: McpPlan, *, done: bool) -> dict[str, Any]:
-    """For `--json`."""
+    """Convert a plan for `--json`."""
     change = plan.change
     return {
         "agent": plan.agent,

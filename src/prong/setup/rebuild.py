@@ -1,9 +1,8 @@
-"""What a repaired state.db lacks, recorded anew from where it is known as well.
+"""Recovery of records that a repair of state.db lost.
 
-Forks are in the session files, snapshots in the repositories that sessions and worktrees belong
-to, and each worker has a copy beside state.db. One that was started before there were copies is
-known by its program, if that still runs: its environment has the name of the worker and the pane.
-The options that it was started with are lost then.
+Forks are recovered from session files, snapshots from the repositories of sessions and worktrees,
+workers from their copies next to state.db. A worker without a copy is found by its running process,
+whose environment names the worker and the pane; its start options are lost.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def rebuild(app: App) -> dict[str, int]:
-    """Record anew what is known elsewhere; how many of what were missing."""
+    """Record what other sources still know, and return the number of recovered records."""
     return {
         "forks": _forks(app),
         "snapshots": _snapshots(app),
@@ -43,8 +42,8 @@ def rebuild(app: App) -> dict[str, int]:
 
 
 def _workers(app: App) -> int:
-    copied = sum(_is_recorded(app, one) for one in app.workers.records.copies())
-    return copied + sum(_is_recorded(app, one) for one in _living(app))
+    copied = sum(_is_recorded(app, worker) for worker in app.workers.records.copies())
+    return copied + sum(_is_recorded(app, worker) for worker in _living(app))
 
 
 def _forks(app: App) -> int:
@@ -59,7 +58,7 @@ def _snapshots(app: App) -> int:
     before = len(records.all())
     capture = Capture(app.state_dir)
     folders = set(doctor_code.repositories(app).values())
-    folders.update(one.repo for one in worktree.listed(app.worktrees_root) if one.repo.is_dir())
+    folders.update(tree.repo for tree in worktree.listed(app.worktrees_root) if tree.repo.is_dir())
     for folder in folders:
         try:
             capture.rebuild([folder])
@@ -77,20 +76,20 @@ def _is_recorded(app: App, worker: WorkerInfo) -> bool:
 
 
 def _living(app: App) -> Iterator[WorkerInfo]:
-    """The workers whose program runs, as far as the system tells."""
+    """Yield workers whose process is running."""
     marked = {
         pid: facts
         for pid, facts in process.running("cmdline", "cwd", "environ", "ppid")
         if NAME in (facts["environ"] or ()) and paths.state_dir(facts["environ"]) == app.state_dir
     }
     for pid, facts in marked.items():
-        # The programs that an agent starts have its marks as well.
+        # Child processes inherit the agent's variables.
         parent = marked.get(facts["ppid"])
         if parent is not None and parent["environ"][NAME] == facts["environ"][NAME]:
             continue
-        found = _worker(app, pid, facts)
-        if found is not None:
-            yield found
+        worker = _worker(app, pid, facts)
+        if worker is not None:
+            yield worker
 
 
 def _worker(app: App, pid: int, facts: Mapping[str, Any]) -> WorkerInfo | None:
@@ -119,7 +118,7 @@ def _worker(app: App, pid: int, facts: Mapping[str, Any]) -> WorkerInfo | None:
 
 
 def _session(store: AgentStore, pid: int) -> str | None:
-    """The session that a process has open."""
+    """Return the session that a process has open."""
     if not isinstance(store, CanWork):
         return None
     opened = store.open_sessions([pid]).get(pid)
@@ -127,16 +126,16 @@ def _session(store: AgentStore, pid: int) -> str | None:
 
 
 def _program(store: AgentStore, words: Sequence[str]) -> str | None:
-    """The agent's program, when it is what the process runs."""
+    """Return the agent's program if the process runs it."""
     if not isinstance(store, HasProgram):
         return None
-    # A script has its interpreter before it.
+    # For a script, the interpreter is the first word.
     names = {os.path.basename(word) for word in words[:2]}
     return store.program.name if store.program.name in names else None
 
 
 def _pane(environ: Mapping[str, str]) -> Pane | None:
-    """Where a program runs, as its terminal told it."""
+    """Return the pane of a process, from the variables of its terminal."""
     if "TMUX_PANE" in environ and "TMUX" in environ:
         return Pane("tmux", environ["TMUX_PANE"], environ["TMUX"].rsplit(",", 2)[0])
     if "KITTY_WINDOW_ID" in environ and "KITTY_LISTEN_ON" in environ:

@@ -1,4 +1,4 @@
-"""Having index and exports brought up to date at intervals, by what the system has for that."""
+"""Scheduled index updates and exports with systemd, launchd or cron."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from prong.app import App
 
 SCHEDULERS = ("launchd", "systemd", "cron")
-"""In the order in which they are tried."""
+"""In order of preference."""
 _FOLDERS = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
 
 
 class ScheduleState(StrEnum):
     INSTALLED = "installed"
     OUTDATED = "outdated"
-    """It calls another prong than this one."""
+    """It calls another prong."""
     OFF = "off"
-    """It is written down, but the scheduler does not run it."""
+    """It exists, but the scheduler does not run it."""
     NONE = "none"
     UNKNOWN = "unknown"
-    """The scheduler does not say."""
+    """The scheduler does not answer."""
 
 
 class ScheduleStatus(Record, frozen=True):
@@ -51,30 +51,30 @@ class ScheduleStatus(Record, frozen=True):
 
 
 class ScheduleArguments(TypedDict, total=False):
-    """How a job is scheduled."""
+    """Options of a scheduled job."""
 
     scheduler: str | None
-    """The one to use; else the first that is there."""
+    """The scheduler to use; by default the first available one."""
     collection: str | None
-    """The collection of qmd that each export refreshes."""
+    """The qmd collection that each export refreshes."""
 
 
 class SchedulePlan(Record, frozen=True):
-    """What would be written. A pure value: making it changed nothing."""
+    """What scheduling would write. Planning changes nothing."""
 
     scheduler: str
     remove: bool
     edits: tuple[Edit, ...]
     every: timedelta | None = None
     commands: tuple[str, ...] = ()
-    """For people to read."""
+    """For display."""
     notes: tuple[str, ...] = ()
     needed: bool = True
-    """False when all is as it should be."""
+    """False when nothing has to change."""
 
 
 def status(app: App) -> list[ScheduleStatus]:
-    """How it stands with each scheduler."""
+    """Return the status of each scheduler."""
     return [_status(scheduler) for scheduler in _schedulers(app)]
 
 
@@ -108,9 +108,9 @@ def plan_install(
     scheduler: str | None = None,
     collection: str | None = None,
 ) -> SchedulePlan:
-    """What would be written, for the scheduler that was chosen or the first that is there.
+    """Plan a job with the chosen scheduler, or with the first available one.
 
-    With `collection`, each export also refreshes this collection of qmd.
+    With `collection`, each export also refreshes this qmd collection.
     """
     if collection is not None and export is None:
         raise UsageError("a collection of qmd is made of exports", hint="--export DIR")
@@ -124,7 +124,7 @@ def plan_install(
     job = Job(tuple(_commands(export, collection)), every)
     edits = chosen.edits(job)
     entry = chosen.entry()
-    needed = entry is None or not entry.active or any(one.before != one.after for one in edits)
+    needed = entry is None or not entry.active or any(edit.before != edit.after for edit in edits)
     return SchedulePlan(
         chosen.name,
         remove=False,
@@ -137,7 +137,7 @@ def plan_install(
 
 
 def plan_remove(app: App, chosen: str | None) -> list[SchedulePlan]:
-    """What would be taken out, wherever there is something of ours."""
+    """Plan removal of prong's jobs from all schedulers, or from the chosen one."""
     plans: list[SchedulePlan] = []
     for scheduler in _schedulers(app):
         if chosen in (None, scheduler.name) and scheduler.entry() is not None:
@@ -147,17 +147,17 @@ def plan_remove(app: App, chosen: str | None) -> list[SchedulePlan]:
 
 
 def change(app: App, plan: SchedulePlan) -> None:
-    """Do what a plan says."""
+    """Carry out a plan."""
     if plan.needed:
         _named(app, plan.scheduler).apply(plan.edits, remove=plan.remove)
 
 
 def prong_command() -> tuple[str, ...]:
-    """How to call this very prong from anywhere."""
-    beside = Path(sys.executable).with_name("prong")
-    if beside.is_file() and os.access(beside, os.X_OK):
-        return (str(beside),)
-    # -P: not the modules of the folder that it is started in.
+    """Return a command that calls this prong from any folder."""
+    sibling = Path(sys.executable).with_name("prong")
+    if sibling.is_file() and os.access(sibling, os.X_OK):
+        return (str(sibling),)
+    # -P: do not import modules from the current folder.
     return (sys.executable, "-P", "-m", "prong")
 
 
@@ -175,22 +175,22 @@ def _commands(export: Path | None, collection: str | None) -> list[tuple[str, ..
 
 
 def _path_of_qmd() -> str:
-    """A PATH with qmd and the program that runs it: a scheduler knows only that of the system."""
+    """Return a PATH that includes qmd and node: schedulers provide only the system's."""
     qmd = shutil.which("qmd")
     if qmd is None:
         raise Unavailable("qmd is not on PATH", hint=INSTALL)
     programs = (qmd, shutil.which("node"))
-    own = [os.path.dirname(os.path.abspath(one)) for one in programs if one]  # noqa: PTH100
-    return os.pathsep.join(dict.fromkeys([*own, "/usr/local/bin", "/usr/bin", "/bin"]))
+    folders = [os.path.dirname(os.path.abspath(path)) for path in programs if path]  # noqa: PTH100
+    return os.pathsep.join(dict.fromkeys([*folders, "/usr/local/bin", "/usr/bin", "/bin"]))
 
 
 def _notes(app: App) -> list[str]:
-    """What is set here and will not be there."""
+    """Warn about variables that will be unset when the job runs."""
     names = [name for name in (*app.root_variables(), *_FOLDERS) if os.environ.get(name)]
     if not names:
         return []
-    told = f"{', '.join(names)} may not be set when the job runs: it does not get your environment"
-    return [f"{told}; agents.NAME.roots in config.toml names other folders of agents"]
+    text = f"{', '.join(names)} may not be set when the job runs: it does not get your environment"
+    return [f"{text}; agents.NAME.roots in config.toml names other folders of agents"]
 
 
 def _schedulers(app: App) -> list[Scheduler]:
@@ -206,9 +206,9 @@ def _named(app: App, name: str) -> Scheduler:
 
 
 def _chosen(app: App, name: str | None) -> Scheduler:
-    some = [_named(app, name)] if name else _schedulers(app)
+    candidates = [_named(app, name)] if name else _schedulers(app)
     reasons: list[str] = []
-    for scheduler in some:
+    for scheduler in candidates:
         reason = scheduler.missing()
         if reason is None:
             return scheduler
@@ -227,7 +227,7 @@ def _entry(scheduler: Scheduler) -> ScheduledJob | None:
 
 
 def status_view(one: ScheduleStatus) -> dict[str, Any]:
-    """For `--json`."""
+    """Convert a status for `--json`."""
     return {
         "with": one.scheduler,
         "state": one.state.value,
@@ -239,7 +239,7 @@ def status_view(one: ScheduleStatus) -> dict[str, Any]:
 
 
 def plan_view(plan: SchedulePlan, *, done: bool) -> dict[str, Any]:
-    """For `--json`."""
+    """Convert a plan for `--json`."""
     return {
         "with": plan.scheduler,
         "changed": done and plan.needed,

@@ -1,1 +1,1 @@
-"""What prong itself keeps: state.db and the scan cache."""
+"""prong's own data: state.db and the scan cache."""

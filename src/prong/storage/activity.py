@@ -1,6 +1,6 @@
-"""What each agent was last heard to do, in state.db: busy, idle, waiting or gone.
+"""Last reported activity of each session in state.db: busy, idle, waiting or gone.
 
-Hooks tell it. One row for each session: what was told last counts, in whatever order it comes.
+Hooks report it. Each session has one row; the newest report wins, in whatever order they arrive.
 """
 
 import json
@@ -32,61 +32,61 @@ _ABOUT = """
 
 
 class RecordedActivity(Record, frozen=True):
-    """What an agent has been doing in a session since a moment."""
+    """What an agent has been doing in a session since `time`."""
 
     session: SessionRef
     state: str
-    """busy, idle, waiting (wants a person) or gone; a newer hook may tell more."""
+    """busy, idle, waiting (for a person) or gone; a newer hook may report others."""
     time: datetime
     detail: str | None = None
-    """Why, as the agent calls it: `permission_prompt`, `prompt_input_exit`."""
+    """The reason, in the agent's own term: `permission_prompt`, `prompt_input_exit`."""
     cwd: str | None = None
-    """Where it was then."""
+    """The agent's folder at that time."""
     worker: str | None = None
-    """The name of the worker that the agent runs as, when it was started as one."""
+    """The name of the worker, if the agent was started as one."""
 
 
 class ActivityRecords:
-    """The last activity of each session. Reading works wherever it can; writing raises."""
+    """The last activity of each session. Reads are best effort; writes raise."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def add(self, *activities: RecordedActivity) -> None:
-        """Record what was heard, all or none. What is older than what is known changes nothing."""
+        """Record activities, all or none. Reports older than the recorded one are ignored."""
         if not activities:
             return
-        rows = [_row(one) for one in activities]
+        rows = [_row(activity) for activity in activities]
         write(self._path, lambda connection: connection.executemany(_ADD, rows))
 
     def all(self) -> dict[SessionRef, RecordedActivity]:
-        """The last activity of each session that was ever heard of, the newest last."""
+        """Return the last activity of every known session, newest last."""
         return self._found(f"{_SELECT} ORDER BY time, rowid")
 
     def about(
         self, sessions: Iterable[str], workers: Iterable[str]
     ) -> dict[SessionRef, RecordedActivity]:
-        """The last activity of these sessions, and of all that these workers ever had."""
-        wanted = (json.dumps(list(sessions)), json.dumps(list(workers)))
-        return self._found(f"{_SELECT} {_ABOUT} ORDER BY time, rowid", wanted)
+        """Return the last activity of these sessions, and of every session of these workers."""
+        ids = (json.dumps(list(sessions)), json.dumps(list(workers)))
+        return self._found(f"{_SELECT} {_ABOUT} ORDER BY time, rowid", ids)
 
     def _found(
         self, query: str, values: tuple[str, ...] = ()
     ) -> dict[SessionRef, RecordedActivity]:
-        found: dict[SessionRef, RecordedActivity] = {}
+        activities: dict[SessionRef, RecordedActivity] = {}
         for row in read(self._path, query, values):
             try:
                 activity = _activity(dict(zip(_COLUMNS, row, strict=True)))
             except (ValueError, TypeError) as error:
                 debug(__name__, "a recorded activity is not readable: %s", error)
             else:
-                found[activity.session] = activity
-        return found
+                activities[activity.session] = activity
+        return activities
 
 
 def told(events: Iterable[dict[str, Any]]) -> list[RecordedActivity]:
-    """What the lines of the spool tell of what agents do."""
-    found: list[RecordedActivity] = []
+    """Extract recorded activities from spool events."""
+    activities: list[RecordedActivity] = []
     for event in events:
         match event:
             case {
@@ -99,10 +99,10 @@ def told(events: Iterable[dict[str, Any]]) -> list[RecordedActivity]:
                 if time is not None and f"{ref} {state}".isprintable():
                     detail, cwd = _word(event.get("detail")), _path(event.get("cwd"))
                     worker = _word(event.get("worker"))
-                    found.append(RecordedActivity(ref, state, time, detail, cwd, worker))
+                    activities.append(RecordedActivity(ref, state, time, detail, cwd, worker))
             case _:
                 pass
-    return found
+    return activities
 
 
 def _word(value: Any) -> str | None:
@@ -110,7 +110,7 @@ def _word(value: Any) -> str | None:
 
 
 def _path(value: Any) -> str | None:
-    """None for what no folder can be called."""
+    """Return the value if it can be a path, else None."""
     try:
         os.fsencode(value)
     except (TypeError, UnicodeEncodeError):
@@ -131,7 +131,7 @@ def _row(activity: RecordedActivity) -> dict[str, Any]:
         "session": activity.session.id,
         "state": activity.state,
         "detail": activity.detail,
-        # All alike, so that sqlite can compare them.
+        # In one format, so that sqlite can compare them.
         "time": activity.time.astimezone(UTC).isoformat(timespec="microseconds"),
         "cwd": as_bytes(activity.cwd),
         "worker": activity.worker,

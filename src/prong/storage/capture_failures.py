@@ -1,4 +1,4 @@
-"""Captures of code that failed, in state.db. The hook reports them through the spool."""
+"""Failed code captures in state.db. The hook reports them through the spool."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
@@ -20,21 +20,21 @@ _ADD = f"""
 """  # noqa: S608 -- only the names above
 _SELECT = f"SELECT {_COLUMNS} FROM capture_failures"  # noqa: S608
 _AT_A_TIME = 500
-"""Sqlite takes a limited number of values in one question."""
+"""Sqlite limits the number of values in one query."""
 
 
 class CaptureFailure(Record, frozen=True):
-    """The code of a turn could not be captured at `time`."""
+    """A turn whose code could not be captured at `time`."""
 
     key: TurnKey
     time: datetime
     reason: str
     folder: Path | None = None
-    """Where the agent ran."""
+    """The agent's folder."""
 
 
 class CaptureFailureRecords:
-    """The last failed capture of each turn. A snapshot taken after it supersedes it."""
+    """The last failed capture of each turn. A later snapshot supersedes it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,21 +46,21 @@ class CaptureFailureRecords:
             write(self._path, lambda connection: connection.executemany(_ADD, rows))
 
     def all(self) -> list[CaptureFailure]:
-        """Every failure, the newest first."""
+        """Return every failure, newest first."""
         return _failures(read(self._path, f"{_SELECT} ORDER BY time DESC"))
 
     def of_turns(self, session: SessionRef, turn_ids: Collection[str]) -> dict[str, CaptureFailure]:
-        """The failures of these turns by their id. A fork shares the turns of its source.
+        """Return the failures of these turns, by turn id. A fork shares the turns of its source.
 
         The code before the first prompt belongs to one session only.
         """
-        wanted = list(turn_ids)
+        ids = list(turn_ids)
         failures: list[CaptureFailure] = []
-        for start in range(0, len(wanted), _AT_A_TIME):
-            some = wanted[start : start + _AT_A_TIME]
-            marks = ", ".join("?" * len(some))
+        for start in range(0, len(ids), _AT_A_TIME):
+            batch = ids[start : start + _AT_A_TIME]
+            marks = ", ".join("?" * len(batch))
             query = f"{_SELECT} WHERE agent = ? AND turn_id IN ({marks}) ORDER BY time"
-            failures += _failures(read(self._path, query, (session.agent, *some)))
+            failures += _failures(read(self._path, query, (session.agent, *batch)))
         return {
             failure.key.turn_id: failure
             for failure in failures
@@ -69,7 +69,7 @@ class CaptureFailureRecords:
 
 
 def from_events(events: Iterable[Mapping[str, Any]]) -> list[CaptureFailure]:
-    """Read the failures from lines of the spool."""
+    """Read failures from spool events."""
     failures: list[CaptureFailure] = []
     for event in events:
         match event:
@@ -96,7 +96,7 @@ def _encoded(folder: object) -> bytes | None:
 
 
 def _row(failure: CaptureFailure) -> tuple[object, ...]:
-    # All alike, so that sqlite can compare them.
+    # In one format, so that sqlite can compare them.
     time = failure.time.astimezone(UTC).isoformat(timespec="microseconds")
     folder = as_bytes(str(failure.folder)) if failure.folder else None
     return (*failure.key, time, failure.reason, folder)

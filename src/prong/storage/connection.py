@@ -1,12 +1,12 @@
-"""state.db: one connection in each process, which all of its threads share.
+"""Connections to state.db: one per process, shared by its threads.
 
-The file is opened by sqlite alone. POSIX locks belong to the process: closing any other descriptor
-of the file would drop those that sqlite holds, and another process would write at the same time.
-Version and tables are looked at when the file is opened; an access costs no more than its
-statements. Reading takes no lock that another process could hold.
+Only sqlite opens the file. POSIX locks belong to the process: closing any other descriptor of the
+file would drop sqlite's locks, and another process could write at the same time. Version and tables
+are checked when the file is opened, so an access costs no more than its statements. Reads take no
+lock that another process could hold.
 
-A process notices at its next access that the file was replaced or deleted, and goes on with what is
-there now. A forked child has connections of its own.
+At its next access, a process notices that the file was replaced or deleted, and continues with the
+current one. A forked child has its own connections.
 """
 
 import atexit
@@ -31,16 +31,16 @@ from prong.storage.problems import busy, damaged, explained, is_busy, is_suspici
 from prong.storage.salvage import examine, mend
 
 PATIENCE = 5.0
-"""For how many seconds another process is waited for."""
+"""Seconds to wait for another process."""
 _PAUSE = (0.001, 0.01)
 
 T = TypeVar("T")
 
 
 def read(path: Path, query: str, values: Sequence[Any] = ()) -> list[Any]:
-    """The rows that a query gives; none when there is no file, or none that can be read.
+    """Run a query and return its rows; none if the file is missing or unreadable.
 
-    Raises `Unsupported` when a newer prong has written it, and `Busy` when it is being replaced.
+    Raises `Unsupported` when a newer prong has written the file, and `Busy` while it is replaced.
     """
     if identity(path) is None:
         return []
@@ -57,9 +57,9 @@ def read(path: Path, query: str, values: Sequence[Any] = ()) -> list[Any]:
 
 
 def write(path: Path, action: Callable[[sqlite3.Connection], T]) -> T:
-    """Do this in a transaction, which is kept when it ends well. It may be called again.
+    """Run an action in a transaction, committed unless it raises. It may run more than once.
 
-    Raises `External` when the file cannot be written, `Busy` when others write all the time, and
+    Raises `External` when the file cannot be written, `Busy` when other processes keep writing, and
     `Unsupported` when a newer prong has written it.
     """
     database = _of(path)
@@ -68,15 +68,15 @@ def write(path: Path, action: Callable[[sqlite3.Connection], T]) -> T:
 
 
 def problem_with(path: Path) -> str | None:
-    """Why nothing can be recorded; None when all is well. Makes nothing that is not there.
+    """Return why nothing can be recorded, or None. Creates no files.
 
-    All of the file is read for that. A damaged one is repaired.
+    This reads the whole file. A damaged file is repaired.
     """
     if identity(path) is None:
         if path.is_symlink():
             return f"{path} is a link to nothing"
-        there = next(folder for folder in path.parents if identity(folder) is not None)
-        return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"
+        parent = next(folder for folder in path.parents if identity(folder) is not None)
+        return None if os.access(parent, os.W_OK | os.X_OK) else f"{parent} cannot be written"
     database = _of(path)
     try:
         with explained(path):
@@ -87,21 +87,21 @@ def problem_with(path: Path) -> str | None:
 
 
 def notices(path: Path) -> list[str]:
-    """What a person should know of the file, when this process has used it."""
+    """Return repairs and problems to report to the user, if this process has used the file."""
     database = _databases.get(os.path.abspath(path))  # noqa: PTH100 -- a link stays one
     if database is None:
         return []
-    found = [repair.message for repair in repairs.found(path) if not repair.seen]
-    return [*found, database.problem] if database.problem else found
+    messages = [repair.message for repair in repairs.found(path) if not repair.seen]
+    return [*messages, database.problem] if database.problem else messages
 
 
 def when_repaired(path: Path, rebuild: Callable[[], dict[str, int]]) -> None:
-    """Have what a repair could not salvage recorded anew; gives how many of what."""
+    """Register a callback that recreates records lost in a repair and returns their counts."""
     _of(path).rebuild = rebuild
 
 
 def close(path: Path) -> None:
-    """Let go of the file. It is opened again when it is needed."""
+    """Close the file. The next access opens it again."""
     database = _databases.get(os.path.abspath(path))  # noqa: PTH100
     if database is not None:
         database.close()
@@ -113,7 +113,7 @@ def close_all() -> None:
 
 
 class _Database:
-    """A file, and the connection of this process to it."""
+    """A database file and this process's connection to it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -121,13 +121,13 @@ class _Database:
         """Why the last access could not use the file."""
         self.rebuild: Callable[[], dict[str, int]] | None = None
         self.is_known = False
-        """Whether earlier repairs were looked for."""
+        """Whether earlier repairs have been looked up."""
         self.connection: sqlite3.Connection | None = None
         self._file: Identity | None = None
         self._use = RLock()
-        """Held while the connection is used; never while another process is waited for."""
+        """Held while the connection is in use, never while waiting for another process."""
         self._turn = RLock()
-        """One thread of a process waits for other processes; the others wait for it."""
+        """Held by the one thread that waits for other processes; other threads wait for it."""
 
     def read(self, query: str, values: Sequence[Any]) -> list[Any]:
         with self._use:
@@ -137,12 +137,12 @@ class _Database:
             return self._opened().execute(query, values).fetchall()
 
     def read_copy(self, query: str, values: Sequence[Any]) -> list[Any]:
-        """In a folder that cannot be written sqlite cannot make the files that it needs to read."""
+        """Read a temporary copy: in a read-only folder, sqlite cannot create the files it needs."""
         import shutil
-        import tempfile  # slow to load
+        import tempfile  # slow to import
 
         with self._use, ExitStack() as stack:
-            self.close()  # of a file that sqlite has open nothing may be opened
+            self.close()  # a file that sqlite has open must not be opened otherwise
             try:
                 refuse_special(self.path)
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="prong-"))
@@ -150,16 +150,16 @@ class _Database:
                 shutil.copyfile(self.path, copy)
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{self.path}-wal", f"{copy}-wal")
-                reading = _Database(copy)
-                with explained(copy), closing(reading):
-                    found = reading.read(query, values)
+                database = _Database(copy)
+                with explained(copy), closing(database):
+                    rows = database.read(query, values)
             except Unsupported:
                 raise
             except (ProngError, OSError) as error:
                 debug(__name__, "nothing can be read: %s", error)
                 return []
         self.problem = None
-        return found
+        return rows
 
     def write(self, action: Callable[[sqlite3.Connection], T]) -> T:
         deadline = time.monotonic() + PATIENCE
@@ -177,7 +177,7 @@ class _Database:
             self._turn.release()
 
     def check(self) -> None:
-        """Raise when the file is damaged, or cannot be written."""
+        """Raise if the file is damaged or not writable."""
         with self._use:
             self._opened()
             with shared(self.path, PATIENCE):
@@ -200,12 +200,12 @@ class _Database:
 
     @contextmanager
     def _begun(self) -> Generator[sqlite3.Connection | None]:
-        """The connection in a transaction; None while another process writes."""
+        """Yield the connection in a transaction, or None while another process writes."""
         connection = self._opened()
         if connection.in_transaction:
             raise RuntimeError("a transaction in a transaction")
         with shared(self.path, PATIENCE):
-            # Nobody can replace it from here on.
+            # The shared lock prevents replacement from here on.
             if identity(self.path) != self._file or not _begin(connection):
                 yield None
                 return
@@ -214,12 +214,12 @@ class _Database:
                 sys.audit("prong.step", "record", str(self.path))
                 connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:  # a full disk has ended it already
+                if connection.in_transaction:  # a full disk has already ended it
                     connection.execute("ROLLBACK")
                 raise
 
     def _opened(self) -> sqlite3.Connection:
-        """The connection to the file that is there now; one is made when there is none."""
+        """Return a connection to the current file, creating the file if necessary."""
         while True:
             if self.connection is not None:
                 is_same = identity(self.path) == self._file
@@ -231,7 +231,7 @@ class _Database:
                 with shared(self.path, PATIENCE):
                     is_ready = self._attach()
             except OSError:
-                # Where nothing can be written, nobody replaces the file either.
+                # In a read-only folder nobody replaces the file either.
                 if not self._attach():
                     raise
                 is_ready = True
@@ -240,7 +240,7 @@ class _Database:
                     self._make()
 
     def _attach(self) -> bool:
-        """Open the file as it is; False when it is to be made or brought up to date first."""
+        """Open the existing file; return False if it must be created or migrated first."""
         file = identity(self.path)
         if file is None:
             return False
@@ -260,7 +260,7 @@ class _Database:
         return True
 
     def _make(self) -> None:
-        """Make the file, or bring it up to date. Nobody else opens or writes it meanwhile."""
+        """Create or migrate the file. The caller holds the exclusive lock."""
         private_file(self.path)
         connection = _connect(self.path)
         try:
@@ -272,7 +272,7 @@ class _Database:
             connection.close()
 
     def _close(self, connection: sqlite3.Connection) -> None:
-        """The last one to close it writes the log back, which must not meet another file."""
+        """Close under the lock: the last one writes the log back, which must not hit a new file."""
         try:
             with shared(self.path, PATIENCE):
                 connection.close()
@@ -283,10 +283,10 @@ class _Database:
 
 
 def _whole(database: _Database, act: Callable[[], T]) -> T:
-    """Do this; once more after a repair when it shows that the file is damaged."""
+    """Run an action, and once more after a repair if it reveals damage."""
     _rebuild(database)
     try:
-        found = act()
+        result = act()
     except (sqlite3.Error, UnicodeDecodeError, Corrupt) as error:
         if not is_suspicious(error):
             raise
@@ -294,13 +294,13 @@ def _whole(database: _Database, act: Callable[[], T]) -> T:
         database.mended()
         database.is_known = False
         _rebuild(database)
-        found = act()
+        result = act()
     database.problem = None
-    return found
+    return result
 
 
 def _rebuild(database: _Database) -> None:
-    """Record anew what repairs have lost: the last one, or one whose process was killed."""
+    """Recreate records lost in repairs, including one whose process was killed."""
     if database.is_known or database.rebuild is None:
         return
     database.is_known = True
@@ -315,7 +315,7 @@ def _rebuild(database: _Database) -> None:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = connect(path, PATIENCE)
     try:
-        # What was recorded stays recorded when the power fails.
+        # Committed records must survive a power failure.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
     except BaseException:
@@ -325,7 +325,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _begin(connection: sqlite3.Connection) -> bool:
-    """Begin to write; False while another process does. The caller waits: others may read then."""
+    """Start writing; False if another process does. The caller waits, so that others can read."""
     connection.execute("PRAGMA busy_timeout = 0")
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -347,21 +347,21 @@ _abandoned: list[sqlite3.Connection] = []
 def _of(path: Path) -> _Database:
     with _registry:
         name = os.path.abspath(path)  # noqa: PTH100 -- a link stays one
-        found = _databases.get(name)
-        if found is None:
-            found = _databases[name] = _Database(path)
-        return found
+        database = _databases.get(name)
+        if database is None:
+            database = _databases[name] = _Database(path)
+        return database
 
 
 def _forget() -> None:
-    """In a forked child: the connections are the parent's, and not even closing is safe."""
+    """Drop connections in a forked child: they belong to the parent, and even closing is unsafe."""
     import ctypes
 
     _registry.release()
-    connections = [one.connection for one in _databases.values() if one.connection is not None]
+    connections = [db.connection for db in _databases.values() if db.connection is not None]
     _databases.clear()
     for connection in connections:
-        # Never freed: Python would close it.
+        # Leak it on purpose: Python would close it.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 

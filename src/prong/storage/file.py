@@ -1,9 +1,9 @@
-"""A database file: opened by sqlite alone, told apart by its name, replaced under a lock.
+"""Access to a database file: opened only by sqlite, identified by inode, replaced under a lock.
 
-`state.lock` is shared by whoever opens or writes state.db; who makes or replaces it has the lock
-alone. Sqlite's own locks are not enough for that: nothing in them keeps a file from being replaced
-while somebody opens it or writes to it. It is a file of its own, so that no descriptor of the
-database is opened beside sqlite. Reading takes no lock at all.
+Processes that open or write state.db share `state.lock`; one that creates or replaces it locks
+exclusively. Sqlite's own locks do not suffice: they cannot keep a file from being replaced while
+another process opens or writes it. The lock is a separate file, so that no descriptor of the
+database is opened outside sqlite. Reads take no lock at all.
 """
 
 import errno
@@ -25,19 +25,19 @@ Identity = tuple[int, int]
 
 
 def connect(path: Path, patience: float = 5.0) -> sqlite3.Connection:
-    """Open a file that is there. For any thread; without transactions of Python's own."""
-    # Sqlite would make a missing one, which everybody could read.
-    place = f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode=rw"  # noqa: PTH100
+    """Open an existing file for use by any thread, in autocommit mode."""
+    # Sqlite would create a missing file, readable by everyone.
+    uri = f"file:{quote(os.fsencode(os.path.abspath(path)))}?mode=rw"  # noqa: PTH100
     connection = sqlite3.connect(
-        place, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
+        uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
     )
-    # One damaged letter must not hide the other facts.
+    # One undecodable character must not hide the rest of the data.
     connection.text_factory = _text
     return connection
 
 
 def identity(path: Path) -> Identity | None:
-    """Which file has this name now; None also where we may not look."""
+    """Return the device and inode of the current file; None also without permission."""
     try:
         status = path.stat()
     except OSError:
@@ -46,34 +46,31 @@ def identity(path: Path) -> Identity | None:
 
 
 def refuse_special(path: Path) -> None:
-    """Raise `OSError` where a device or a pipe has the name of the file or of its log.
-
-    A copy of such a thing may have no end.
-    """
-    for one in (path, beside(path, "-wal"), beside(path, "-shm")):
+    """Raise `OSError` if the file or its log is a device or a pipe, which copying may never end."""
+    for file in (path, beside(path, "-wal"), beside(path, "-shm")):
         try:
-            mode = one.stat().st_mode
+            mode = file.stat().st_mode
         except OSError:
             continue
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, f"{one.name} is not a regular file", str(one))
+            raise OSError(errno.EINVAL, f"{file.name} is not a regular file", str(file))
 
 
 def beside(path: Path, ending: str) -> Path:
-    """Its log, and other files of its name."""
+    """Return the path of a companion file, such as the log."""
     return path.with_name(path.name + ending)
 
 
 @contextmanager
 def shared(path: Path, patience: float) -> Generator[None]:
-    """Keep the file from being replaced. Raises `Busy` when somebody is at it for too long."""
+    """Prevent replacement of the file. Raises `Busy` if a replacement takes too long."""
     with _held(path, fcntl.LOCK_SH, patience):
         yield
 
 
 @contextmanager
 def alone(path: Path, patience: float) -> Generator[None]:
-    """Be the only one to open or write the file. Raises `Busy` when others hold it too long."""
+    """Lock the file exclusively. Raises `Busy` if other processes hold it too long."""
     with _held(path, fcntl.LOCK_EX, patience):
         yield
 
@@ -91,7 +88,7 @@ def _held(path: Path, how: int, patience: float) -> Generator[None]:
                     raise busy(path) from None
                 time.sleep(_PAUSE)
             except OSError:
-                break  # the file system has no locks: there is nothing to wait for
+                break  # the file system has no locks, so there is nothing to wait for
             else:
                 break
         yield

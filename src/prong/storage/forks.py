@@ -1,4 +1,4 @@
-"""Forks that prong made, in state.db: which session came from which turn of which other one."""
+"""Records of forks in state.db: which turn of which session each fork came from."""
 
 import sqlite3
 import sys
@@ -38,17 +38,17 @@ _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM forks"  # noqa: S608 -- only the n
 
 
 class Health(Record, frozen=True):
-    """What `prong doctor` tells of state.db."""
+    """The state of state.db, for `prong doctor`."""
 
     forks: int
     problem: str | None
     """Why nothing can be recorded."""
     damaged: tuple[Path, ...]
-    """Earlier files that were damaged: they were replaced, and are kept."""
+    """Damaged files that were replaced, and kept."""
 
 
 class ForkRecords:
-    """The recorded forks. Reading works wherever it can; writing raises when it cannot."""
+    """The recorded forks. Reads are best effort; writes raise."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -56,8 +56,8 @@ class ForkRecords:
     def add(self, *forks: Fork) -> None:
         """Record forks, all or none.
 
-        A session has one parent: what was recorded of the same child before is replaced, because
-        whoever has just made the fork knows better than a rebuilt record.
+        A session has one parent. An earlier record of the same child is replaced, because the
+        caller that created the fork knows more than a rebuilt record.
         """
         if not forks:
             return
@@ -74,7 +74,7 @@ class ForkRecords:
         write(self._path, add)
 
     def restore(self, forks: Iterable[Fork]) -> None:
-        """Record what the session files tell. A child that is recorded already stays as it is."""
+        """Record forks found in session files. Recorded children stay unchanged."""
         rows = [_row(fork) for fork in forks]
         if not rows:
             return
@@ -82,7 +82,7 @@ class ForkRecords:
         write(self._path, lambda connection: connection.executemany(insert, rows))
 
     def all(self) -> list[Fork]:
-        """Every recorded fork, in the order in which they were recorded."""
+        """Return every fork, in the order of recording."""
         forks: list[Fork] = []
         for row in read(self._path, f"{_SELECT} ORDER BY rowid"):
             try:

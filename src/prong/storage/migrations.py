@@ -1,7 +1,7 @@
-"""The tables of state.db, one numbered step after the other.
+"""Schema migrations of state.db, numbered in order.
 
-A step that was released is never changed; what is new comes as a new step. The number of the last
-step that was applied is the `user_version` of the file.
+A released migration never changes; new tables come as a new one. The `user_version` of the file is
+the number of the last applied migration.
 """
 
 import sqlite3
@@ -9,7 +9,7 @@ import sqlite3
 from prong.errors import Unsupported
 
 MIGRATIONS = (
-    # 1: forks. Texts of a session are not kept here: not a prompt, not a title, not a transcript.
+    # 1: forks. Session content is not stored here: no prompts, titles or transcripts.
     """
     CREATE TABLE forks (
         id TEXT NOT NULL PRIMARY KEY,
@@ -30,8 +30,8 @@ MIGRATIONS = (
         UNIQUE (child_agent, child_session)
     );
     """,
-    # 2: snapshots. All of it can be read back from the commits; lists of files are JSON.
-    # And what each agent was last heard to do, which nobody else keeps.
+    # 2: snapshots, which can be restored from the commits (file lists are JSON); and the last
+    # reported activity of each session, which exists nowhere else.
     """
     CREATE TABLE snapshots (
         agent TEXT NOT NULL,
@@ -65,7 +65,7 @@ MIGRATIONS = (
         PRIMARY KEY (agent, session)
     );
     """,
-    # 3: workers. The environment has no keys and tokens in it; command and environment are JSON.
+    # 3: workers. The environment excludes keys and tokens; command and environment are JSON.
     """
     CREATE TABLE workers (
         name TEXT NOT NULL PRIMARY KEY,
@@ -97,7 +97,7 @@ MIGRATIONS = (
     );
     ALTER TABLE activity ADD COLUMN worker TEXT;
     """,
-    # 4: captures that failed, until a later one succeeds.
+    # 4: failed captures, until a later one succeeds.
     """
     CREATE TABLE capture_failures (
         agent TEXT NOT NULL,
@@ -114,7 +114,7 @@ MIGRATIONS = (
 
 
 _LAST_VERSION = 10_000
-"""No prong will ever write a larger version: such a number is damage."""
+"""No prong will ever use a larger version: a higher number means damage."""
 
 
 def version(connection: sqlite3.Connection) -> int:
@@ -123,41 +123,41 @@ def version(connection: sqlite3.Connection) -> int:
 
 
 def is_current(connection: sqlite3.Connection) -> bool:
-    """True when every step was applied."""
+    """Whether every migration is applied."""
     return version(connection) == len(MIGRATIONS)
 
 
 def refuse_newer(connection: sqlite3.Connection) -> None:
-    """Raise `Unsupported` for a file that a newer prong has written."""
-    found = version(connection)
-    if len(MIGRATIONS) < found <= _LAST_VERSION:
+    """Raise `Unsupported` for a file written by a newer prong."""
+    number = version(connection)
+    if len(MIGRATIONS) < number <= _LAST_VERSION:
         raise Unsupported(
-            f"state.db was written by a newer prong: it has version {found}, "
+            f"state.db was written by a newer prong: it has version {number}, "
             f"this prong knows {len(MIGRATIONS)}",
             hint="update prong",
-            version=found,
+            version=number,
         )
 
 
 def migrate(connection: sqlite3.Connection, last: int | None = None) -> None:
-    """Apply the steps that are missing, each whole or not at all; all of them, or up to `last`."""
+    """Apply missing migrations, all or up to `last`, each in its own transaction."""
     for number in range(version(connection) + 1, (last or len(MIGRATIONS)) + 1):
         connection.execute("BEGIN IMMEDIATE")
         try:
-            # Another process may have done it while we waited.
+            # Another process may have applied it while this one waited.
             if version(connection) < number:
                 for statement in MIGRATIONS[number - 1].split(";"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {number}")
             connection.execute("COMMIT")
         except BaseException:
-            if connection.in_transaction:  # a full disk has ended it already
+            if connection.in_transaction:  # a full disk has already ended it
                 connection.execute("ROLLBACK")
             raise
 
 
 def is_complete(connection: sqlite3.Connection) -> bool:
-    """True when every table and column of its version is there; more than that does no harm.
+    """Whether every table and column of the file's version exists; additional ones do no harm.
 
     A file without a version must be empty.
     """
@@ -175,11 +175,11 @@ def is_complete(connection: sqlite3.Connection) -> bool:
 
 
 def tables(connection: sqlite3.Connection) -> dict[str, list[str]]:
-    """The tables, each with its columns."""
-    found: dict[str, list[str]] = {}
+    """Return the tables, each with its columns."""
+    columns_of: dict[str, list[str]] = {}
     for table, column in sorted(_columns(connection)):
-        found.setdefault(table, []).append(column)
-    return found
+        columns_of.setdefault(table, []).append(column)
+    return columns_of
 
 
 def _columns(connection: sqlite3.Connection) -> set[tuple[str, str]]:

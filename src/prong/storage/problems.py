@@ -1,4 +1,4 @@
-"""What sqlite and the system say about state.db, as errors for people."""
+"""Errors of sqlite and the system about state.db, translated for users."""
 
 import errno
 import sqlite3
@@ -14,33 +14,33 @@ _SUSPICIOUS = {*_DAMAGE, sqlite3.SQLITE_ERROR}
 
 
 def result_code(error: sqlite3.Error) -> int:
-    """The primary result code."""
+    """Return the primary result code."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """True when another process is in the way."""
+    """Whether another process holds a lock."""
     return result_code(error) in _BUSY
 
 
 def is_suspicious(error: Exception) -> bool:
-    """True for an error that a damaged file can cause: then the file must be examined.
+    """Whether a damaged file can cause this error, so that the file must be examined.
 
-    A missing table is one, and so is a mistake in a statement of ours. A lock, a full disk, too
-    little memory or a disk that fails are none.
+    A missing table qualifies, and so does a mistake in prong's own SQL. Locks, a full disk, lack of
+    memory and disk failures do not.
     """
-    # sqlite quotes what it found, whatever it is.
+    # sqlite quotes damaged bytes in its messages, which may not decode.
     is_odd = isinstance(error, UnicodeDecodeError | Corrupt)
     return is_odd or (isinstance(error, sqlite3.Error) and result_code(error) in _SUSPICIOUS)
 
 
 @contextmanager
 def explained(path: Path) -> Generator[None]:
-    """Turn what sqlite and the system say into errors for people."""
+    """Translate errors of sqlite and the system for users."""
     try:
         yield
     except sqlite3.IntegrityError:
-        raise  # a bug of ours
+        raise  # a bug in prong
     except sqlite3.Error as error:
         raise _problem(error, path) from error
     except UnicodeDecodeError as error:

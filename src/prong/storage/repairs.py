@@ -1,4 +1,4 @@
-"""What became of a damaged state.db: a note beside each file that was kept, `damaged-<n>.json`."""
+"""Repair notes of a damaged state.db: one `damaged-<n>.json` next to each damaged file."""
 
 import json
 from collections.abc import Mapping
@@ -16,35 +16,35 @@ class Repair(Record, frozen=True):
     damaged: str
     """The name of the damaged file, which is kept."""
     reason: str
-    """What sqlite said of it."""
+    """What sqlite reported."""
     salvaged: Mapping[str, int]
-    """How many rows were read from each table."""
+    """Number of salvaged rows per table."""
     rebuilt: Mapping[str, int] | None = None
-    """How many records were made again from other sources; None while that was not tried."""
+    """Number of records recreated from other sources; None before the attempt."""
     seen: bool = False
-    """Whether `prong doctor` has told somebody."""
+    """Whether `prong doctor` has reported it."""
 
     @property
     def message(self) -> str:
         rows = ", ".join(f"{count} {table}" for table, count in self.salvaged.items() if count)
-        told = f"state.db was damaged ({self.reason}); salvaged: {rows or 'nothing'}"
+        message = f"state.db was damaged ({self.reason}); salvaged: {rows or 'nothing'}"
         if self.rebuilt is not None:
-            more = ", ".join(f"{count} {what}" for what, count in self.rebuilt.items() if count)
-            told += f"; rebuilt from git, session files and panes: {more or 'nothing more'}"
-        return f"{told}; the damaged file is kept as {self.damaged}: see prong doctor"
+            counts = ", ".join(f"{count} {kind}" for kind, count in self.rebuilt.items() if count)
+            message += f"; rebuilt from git, session files and panes: {counts or 'nothing more'}"
+        return f"{message}; the damaged file is kept as {self.damaged}: see prong doctor"
 
     def after(self, rebuilt: Mapping[str, int]) -> "Repair":
         return replace(self, rebuilt=rebuilt)
 
 
 def kept(path: Path) -> list[Path]:
-    """Damaged files that were replaced, oldest first."""
+    """Return replaced damaged files, oldest first."""
     files = (one for one in path.parent.glob(f"{path.name}.damaged-*") if one.suffix[9:].isdigit())
     return sorted(files, key=lambda one: int(one.suffix[9:]))
 
 
 def found(path: Path) -> list[Repair]:
-    """What is noted of the damaged files of a database, oldest first."""
+    """Return the repairs noted for a database, oldest first."""
     repairs: list[Repair] = []
     for damaged in kept(path):
         with suppress(OSError, ValueError, TypeError, AttributeError):
@@ -55,7 +55,7 @@ def found(path: Path) -> list[Repair]:
 
 
 def save(path: Path, repair: Repair) -> None:
-    """Write the note of a repair, whole or not at all."""
+    """Write a repair note atomically."""
     note = _note(path, repair.damaged)
     new = note.with_name(f"{note.name}.new")
     new.unlink(missing_ok=True)
@@ -68,7 +68,7 @@ def save(path: Path, repair: Repair) -> None:
 
 
 def mark_seen(path: Path) -> None:
-    """Commands need not tell of these repairs any more."""
+    """Mark all repairs as reported, so that commands stop mentioning them."""
     for repair in found(path):
         if not repair.seen:
             save(path, replace(repair, seen=True))

@@ -1,7 +1,7 @@
-"""Repairing a damaged state.db: what can be read of each table goes into a new file.
+"""Repair of a damaged state.db: readable rows of each table are copied to a new file.
 
-All work is done on a copy. The damaged file stays as it was, under another name, with its log. The
-caller holds `state.lock` alone, and has no connection open.
+All work is done on a copy. The damaged file and its log stay unchanged under another name. The
+caller holds `state.lock` exclusively, and has no open connection.
 """
 
 import os
@@ -23,31 +23,31 @@ from prong.storage.migrations import is_complete, migrate, refuse_newer, tables
 from prong.storage.problems import is_suspicious
 
 _HEAD = 100
-"""Bytes of the head of a database, in the first page."""
+"""Size in bytes of the database header, in the first page."""
 _MAGIC = b"SQLite format 3\0"
 _PAGE_SIZE = 4096
 _PAGES_AT, _SCHEMA_AT = 28, 40
-"""Where the head has the number of pages and the cookie of the schema."""
+"""Offsets of the page count and the schema cookie in the header."""
 _PROBES, _STEP = 2000, 8
-"""How often it is tried to read on behind damage, and by how many rows further each time.
+"""How often to resume reading after damage, and how many rows to advance each time.
 
-A page has more rows than that, so that none is skipped.
+A page holds more rows than one step, so no page is skipped.
 """
 _STAGING = ".state-salvage-"
 
 
 def examine(path: Path) -> str | None:
-    """What is damaged, by reading all of the file; None when it is sound.
+    """Read the whole file and return what is damaged; None if it is intact.
 
-    Raises `Unsupported` for a file of a newer prong, and `sqlite3.Error` when something else is in
-    the way: a lock, a disk that fails, too little memory.
+    Raises `Unsupported` for a file of a newer prong, and `sqlite3.Error` for other obstacles: a
+    lock, a failing disk, lack of memory.
     """
     try:
         with closing(connect(path)) as connection:
             refuse_newer(connection)
-            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-            if found != "ok":
-                return " ".join(str(found).split())
+            (result,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if result != "ok":
+                return " ".join(str(result).split())
             return None if is_complete(connection) else "tables are missing"
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if is_suspicious(error):
@@ -56,7 +56,7 @@ def examine(path: Path) -> str | None:
 
 
 def mend(path: Path) -> None:
-    """Replace a damaged file by what can be salvaged from it; a sound one stays as it is."""
+    """Replace a damaged file by what can be salvaged from it; an intact file stays unchanged."""
     try:
         reason = examine(path)
     except Unsupported:
@@ -64,25 +64,25 @@ def mend(path: Path) -> None:
     if reason is None:
         return
     for stale in path.parent.glob(f"{_STAGING}*"):
-        shutil.rmtree(stale, ignore_errors=True)  # of a process that was killed
+        shutil.rmtree(stale, ignore_errors=True)  # left by a killed process
     with tempfile.TemporaryDirectory(prefix=_STAGING, dir=path.parent) as folder:
         copy, new = Path(folder) / "copy.db", Path(folder) / "new.db"
         shutil.copyfile(path, copy)
         with suppress(FileNotFoundError):
             shutil.copyfile(beside(path, "-wal"), beside(copy, "-wal"))
         salvaged = _salvaged(copy, new)
-        kept = _next_name(path)
-        # The note first: with the new file there is always one that tells of it.
-        repairs.save(path, repairs.Repair(kept.name, reason, salvaged))
-        _replace(path, new, kept)
+        backup = _next_name(path)
+        # The note comes first, so that a new file is never without one.
+        repairs.save(path, repairs.Repair(backup.name, reason, salvaged))
+        _replace(path, new, backup)
 
 
 def _replace(path: Path, new: Path, kept: Path) -> None:
-    """Its log goes first: the new file must never meet it."""
+    """Swap in the new file, after moving the old log out of its way."""
     try:
         os.link(path, kept)
     except OSError:
-        path.rename(kept)  # not every file system has links
+        path.rename(kept)  # not every file system has hard links
     with suppress(FileNotFoundError):
         beside(path, "-wal").rename(beside(kept, "-wal"))
     beside(path, "-shm").unlink(missing_ok=True)
@@ -91,7 +91,7 @@ def _replace(path: Path, new: Path, kept: Path) -> None:
 
 
 def _salvaged(copy: Path, new: Path) -> dict[str, int]:
-    """Copy the rows that can be read into a new database; how many of each table."""
+    """Copy readable rows into a new database and return their number per table."""
     private_file(new)
     with closing(connect(new)) as target:
         target.execute("PRAGMA synchronous = FULL")
@@ -99,7 +99,7 @@ def _salvaged(copy: Path, new: Path) -> dict[str, int]:
         migrate(target)
         counts = _copied(copy, target)
         if not any(counts.values()):
-            # The head may be all that is lost, or the list of the tables in the first page.
+            # Perhaps only the header is lost, or the table list in the first page.
             for page in _first_pages(copy):
                 patched = copy.with_name("patched.db")
                 patched.write_bytes(page)
@@ -111,9 +111,9 @@ def _salvaged(copy: Path, new: Path) -> dict[str, int]:
 
 
 def _first_pages(damaged: Path) -> Iterator[bytes]:
-    """The file with the head, or all of the first page, of a sound one.
+    """Yield the file with the header, then with the whole first page, of an intact database.
 
-    Tables are made in the same order everywhere, so they begin at the same pages.
+    Tables are always created in the same order, so they start at the same pages.
     """
     content = damaged.read_bytes()
     model_path = damaged.with_name("model.db")
@@ -142,14 +142,14 @@ def _copied(source_path: Path, target: sqlite3.Connection) -> dict[str, int]:
 
 
 def _fill_up(path: Path) -> None:
-    """Sqlite opens no file that is shorter than its head says. Zeros are no rows."""
+    """Pad a truncated file with zeros: sqlite refuses one that is shorter than its header says."""
     with path.open("r+b") as file:
         head = file.read(_HEAD)
         size = file.seek(0, os.SEEK_END)
         pages = int.from_bytes(head[_PAGES_AT : _PAGES_AT + 4]) if head[:16] == _MAGIC else 0
-        # A torn number is no reason to fill the disk.
-        wanted = max(min(pages * _PAGE_SIZE, size * 2 + (1 << 20)), size)
-        file.truncate(wanted + -wanted % _PAGE_SIZE)
+        # A corrupt page count must not fill the disk.
+        length = max(min(pages * _PAGE_SIZE, size * 2 + (1 << 20)), size)
+        file.truncate(length + -length % _PAGE_SIZE)
 
 
 def _kept(target: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
@@ -167,11 +167,11 @@ def _kept(target: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int
 def _rows(
     source: sqlite3.Connection, table: str, columns: Iterable[str]
 ) -> Iterator[dict[str, Any]]:
-    """The readable rows of a table, from its beginning, from its end, and between the two."""
-    there = _columns_there(source, table, columns)
-    if not there:
+    """Yield the readable rows of a table, from its start, from its end, and between damage."""
+    present = _columns_there(source, table, columns)
+    if not present:
         return
-    names = ("rowid", *there)  # rows keep their order
+    names = ("rowid", *present)  # rowid keeps the order of rows
     select = f"SELECT {', '.join(names)} FROM {table} NOT INDEXED WHERE rowid"  # noqa: S608
     up, down = f"{select} >= ? AND rowid < ? ORDER BY rowid", f"{select} > ? AND rowid < ? "
     down += "ORDER BY rowid DESC"
@@ -187,7 +187,7 @@ def _rows(
     for _ in range(_PROBES):
         if probe >= end:
             return
-        # What is behind the damage, and then what was skipped by coming there in steps.
+        # Rows after the damage, then rows that the steps skipped on the way.
         for direction, start, stop in ((up, probe, end), (down, last, probe)):
             for row in _until_damage(source, direction, (start, stop)):
                 last = max(last, row[0])
@@ -198,10 +198,10 @@ def _rows(
 def _columns_there(
     source: sqlite3.Connection, table: str, columns: Iterable[str]
 ) -> tuple[str, ...]:
-    """The columns that an older file has as well; none when the table is lost."""
+    """Return the columns that this file has too; none if the table is lost."""
     with suppress(sqlite3.Error, UnicodeDecodeError):
-        known = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
-        return tuple(one for one in columns if one in known)
+        present = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
+        return tuple(column for column in columns if column in present)
     return ()
 
 

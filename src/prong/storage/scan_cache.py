@@ -1,7 +1,7 @@
-"""The scan cache: metadata of session files, remembered by path, size, time and inode.
+"""Cache of session file metadata, keyed by path and checked by size, time and inode.
 
-It is only a cache. When it cannot be opened, is damaged or is of another version, prong works
-without it or starts a new one; nobody is told, because nothing is lost but time.
+If it cannot be opened, is damaged or has another version, prong works without it or starts a new
+one. No message is shown, because only time is lost.
 """
 
 import os
@@ -136,7 +136,7 @@ class SqliteScanCache:
         private_file(self._path)
         connection = sqlite3.connect(self._path, timeout=2)
         try:
-            # A lost cache costs one cold scan; waiting for the disk costs every scan.
+            # A lost cache costs one slow scan; waiting for the disk would slow down every scan.
             connection.execute("PRAGMA synchronous = OFF")
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version != _VERSION:
@@ -148,7 +148,7 @@ class SqliteScanCache:
 
     def _create(self, connection: sqlite3.Connection) -> None:
         with connection:
-            # Another prong may be doing the same just now.
+            # Another process may be creating it right now.
             connection.execute("BEGIN IMMEDIATE")
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version == _VERSION:
@@ -161,14 +161,14 @@ class SqliteScanCache:
 
 
 def _is_damage(error: Exception) -> bool:
-    """True for "not a database", "malformed" and a table that is missing; a lock will pass."""
+    """Whether it is damage ("not a database", "malformed", a missing table), not a lock."""
     if isinstance(error, sqlite3.OperationalError):
         return "no such" in str(error)
     return type(error) is sqlite3.DatabaseError
 
 
 class NoCache:
-    """Remembers nothing."""
+    """A scan cache that remembers nothing."""
 
     def close(self) -> None:
         pass
@@ -187,5 +187,5 @@ class NoCache:
 
 
 def _as_key(path: str) -> bytes:
-    # A file name need not be valid text.
+    # File names need not be valid text.
     return os.fsencode(path)

@@ -1,10 +1,10 @@
-"""Values that sqlite does not know."""
+"""Conversion of paths to and from sqlite values."""
 
 import os
 
 
 def as_bytes(path: str | None) -> bytes | None:
-    """A path for a column: a file name need not be valid text."""
+    """Encode a path for a column: file names need not be valid text."""
     return None if path is None else os.fsencode(path)
 
 

@@ -1,8 +1,8 @@
-"""A copy of each recorded worker in a file of its own, from which a damaged state.db is completed.
+"""Backup copies of worker records, one file each, to restore them after damage to state.db.
 
-Nothing else tells how a worker was started: a headless one has no program between two turns, and a
-running program does not say which options prong gave it. The copies are written in the transaction
-that changes the record, so they are as new as that. One that cannot be written is left out.
+How a worker was started is known nowhere else: a headless one has no process between turns, and a
+running process does not reveal the options prong gave it. Copies are written in the transaction
+that changes the record, so they are always as new. Failure to write one is ignored.
 """
 
 import json
@@ -19,17 +19,17 @@ from prong.storage.values import as_bytes, as_text
 
 
 def keep(folder: Path, row: Mapping[str, Any]) -> None:
-    """Write the copy of a record, in place of an older one."""
-    # A file name need not be valid text.
-    fields = {key: as_text(one) if isinstance(one, bytes) else one for key, one in row.items()}
-    kept = [key for key, one in row.items() if isinstance(one, bytes)]
+    """Write the copy of a record, replacing an older one."""
+    # File names need not be valid text.
+    texts = {key: as_text(item) if isinstance(item, bytes) else item for key, item in row.items()}
+    encoded = [key for key, item in row.items() if isinstance(item, bytes)]
     file = _file(folder, row["name"])
     try:
         private_dir(folder)
         new = file.with_name(f".{file.name}.{os.getpid()}")
         new.unlink(missing_ok=True)
         new.touch(0o600)
-        new.write_text(json.dumps({"row": fields, "bytes": kept}))
+        new.write_text(json.dumps({"row": texts, "bytes": encoded}))
         sync_file(new)
         new.replace(file)
     except OSError as error:
@@ -42,7 +42,7 @@ def remove(folder: Path, name: str) -> None:
 
 
 def rows(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """The copies that can be read."""
+    """Yield the readable copies."""
     for file in folder.glob("*.json"):
         try:
             copy: dict[str, Any] = json.loads(file.read_bytes())

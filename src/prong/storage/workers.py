@@ -1,7 +1,7 @@
-"""Workers that prong started, in state.db: under which name, on which session, in which pane.
+"""Records of workers in state.db: name, session, pane and how each was started.
 
-A name is reserved before anything is started, so two processes never start workers of one name.
-Keys, tokens and prompts are not kept here.
+A name is reserved before anything starts, so two processes never start workers with the same name.
+Keys, tokens and prompts are not stored.
 """
 
 import json
@@ -54,7 +54,7 @@ _UPDATE = f"UPDATE workers SET {', '.join(f'{one} = :{one}' for one in _COLUMNS)
 
 
 class WorkerRecords:
-    """The recorded workers. Reading works wherever it can; writing raises when it cannot."""
+    """The recorded workers. Reads are best effort; writes raise."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -64,7 +64,7 @@ class WorkerRecords:
         return self._path
 
     def add(self, worker: WorkerInfo) -> None:
-        """Record a new one. Raises `Taken` when there is another of that name."""
+        """Record a new worker. Raises `Taken` if the name is in use."""
         row = _row(worker)
 
         def add(connection: sqlite3.Connection) -> None:
@@ -75,17 +75,17 @@ class WorkerRecords:
             write(self._path, add)
         except sqlite3.IntegrityError:
             if self.named(worker.name) == replace(worker, warnings=()):
-                return  # this very one came back from its copy when the file was repaired
+                return  # a repair has already restored this record from its copy
             raise Taken(
                 f"a worker named {worker.name} already exists", hint="--name NAME, or: prong ps"
             ) from None
 
     def save(self, worker: WorkerInfo) -> None:
-        """Replace what is known of one. Raises `NotFound` when it was removed meanwhile."""
+        """Replace a record. Raises `NotFound` if it was removed meanwhile."""
         write(self._path, lambda connection: self._save(connection, worker.name, worker))
 
     def change(self, worker: str, /, **fields: Any) -> WorkerInfo:
-        """Change some fields of one, whatever another process changes at the same time."""
+        """Change some fields, regardless of concurrent changes by other processes."""
 
         def change(connection: sqlite3.Connection) -> WorkerInfo:
             changed = replace(_named(connection, worker), **fields)
@@ -101,7 +101,7 @@ class WorkerRecords:
             raise Taken(f"a worker named {new} already exists", hint="prong ps") from None
 
     def remove(self, name: str) -> None:
-        """Forget one; nothing happens when there is none."""
+        """Delete a record, if it exists."""
 
         def remove(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM workers WHERE name = ?", (name,))
@@ -114,11 +114,11 @@ class WorkerRecords:
         return next(iter(_readable(rows)), None)
 
     def all(self) -> list[WorkerInfo]:
-        """Every recorded worker, the oldest first."""
+        """Return every recorded worker, oldest first."""
         return _readable(read(self._path, f"{_SELECT} ORDER BY rowid"))
 
     def copies(self) -> list[WorkerInfo]:
-        """Every worker that has a copy, the oldest first; see `worker_copies`."""
+        """Return every worker that has a copy, oldest first; see `worker_copies`."""
         rows = (tuple(map(row.get, _COLUMNS)) for row in worker_copies.rows(self._copies))
         return sorted(_readable(rows), key=lambda one: one.created)
 
@@ -137,20 +137,20 @@ class WorkerRecords:
 
 
 def _named(connection: sqlite3.Connection, name: str) -> WorkerInfo:
-    found = _readable(connection.execute(f"{_SELECT} WHERE name = ?", (name,)))
-    if not found:
+    workers = _readable(connection.execute(f"{_SELECT} WHERE name = ?", (name,)))
+    if not workers:
         raise NotFound(f"no worker named {name}", hint="prong ps")
-    return found[0]
+    return workers[0]
 
 
 def _readable(rows: Any) -> list[WorkerInfo]:
-    found: list[WorkerInfo] = []
+    workers: list[WorkerInfo] = []
     for row in rows:
         try:
-            found.append(_worker(dict(zip(_COLUMNS, row, strict=True))))
+            workers.append(_worker(dict(zip(_COLUMNS, row, strict=True))))
         except (ValueError, TypeError) as error:
             debug(__name__, "a recorded worker is not readable: %s", error)
-    return found
+    return workers
 
 
 def _row(worker: WorkerInfo) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""What tests of a plug-in need: contract suites, an isolated home, fake model servers.
+"""Test support for plug-ins: contract suites, an isolated home, fake model servers.
 
-The pytest fixtures are in `prong.testing.plugin`; pytest loads it by itself once prong is
-installed. Nothing else of prong imports this.
+The pytest fixtures are in `prong.testing.plugin`, which pytest loads automatically once prong is
+installed. Nothing else in prong imports this package.
 """

@@ -1,4 +1,4 @@
-"""A fake of the Anthropic messages API, as far as Claude Code uses it."""
+"""Fake of the Anthropic messages API, as far as Claude Code uses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMPACT_SIGN = "Your task is to create a detailed summary of"
 
 
 class FakeAnthropic(FakeModelServer):
-    """POST /v1/messages, streamed or not."""
+    """A fake server for POST /v1/messages, streamed or not."""
 
     def accepts(self, method: str, path: str) -> bool:
         return method == "POST" and path.split("?", maxsplit=1)[0] == "/v1/messages"
@@ -28,7 +28,7 @@ class FakeAnthropic(FakeModelServer):
             return RequestKind.COMPACT
         if headers.get("x-claude-code-agent-id"):
             return RequestKind.SUBAGENT
-        # Titles and the like are asked without tools; the conversation always brings its tools.
+        # Titles and the like are requested without tools; the conversation always includes them.
         if not body.get("tools"):
             return RequestKind.TITLE
         return RequestKind.MAIN
@@ -41,18 +41,18 @@ class FakeAnthropic(FakeModelServer):
             if isinstance(block, Hold | Delay):
                 self.pause(block)
                 continue
-            whole = _block(request, index, block)
-            empty, deltas = _pieces(whole)
-            place = {"index": index}
+            content = _block(request, index, block)
+            empty, deltas = _pieces(content)
+            base = {"index": index}
             sink.send(
                 "content_block_start",
-                {"type": "content_block_start", **place, "content_block": empty},
+                {"type": "content_block_start", **base, "content_block": empty},
             )
             for delta in deltas:
                 sink.send(
-                    "content_block_delta", {"type": "content_block_delta", **place, "delta": delta}
+                    "content_block_delta", {"type": "content_block_delta", **base, "delta": delta}
                 )
-            sink.send("content_block_stop", {"type": "content_block_stop", **place})
+            sink.send("content_block_stop", {"type": "content_block_stop", **base})
             index += 1
         sink.send(
             "message_delta",
@@ -79,9 +79,9 @@ class FakeAnthropic(FakeModelServer):
 
 
 def last_prompt(body: Mapping[str, Any]) -> str:
-    """The last user text after the last assistant message, without reminders; "" if there is none.
+    """Return the last user text after the last assistant message, without reminders, or "".
 
-    A queued prompt rides along with tool results; it counts, so that a test can wait for it.
+    A queued prompt that arrives with tool results counts, so that a test can wait for it.
     """
     for message in reversed(list(body.get("messages") or [])):
         if message.get("role") == "assistant":
@@ -124,7 +124,7 @@ def _block(
 
 
 def _pieces(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A block as its empty start and the deltas that fill it."""
+    """Split a block into its empty start and the deltas that fill it."""
     match block["type"]:
         case "text":
             return block | {"text": ""}, [{"type": "text_delta", "text": block["text"]}]

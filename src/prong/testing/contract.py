@@ -1,6 +1,6 @@
-"""The suite that every agent store must pass, built in or from a plug-in.
+"""Contract tests for agent stores, built in or from a plug-in.
 
-An outside plug-in proves itself in a few lines:
+A plug-in tests itself in a few lines:
 
     class TestMyAgent(AgentStoreContract):
         @pytest.fixture
@@ -27,7 +27,7 @@ from prong.search.indexing import plain_texts
 
 
 class MemoryCache:
-    """A scan cache that forgets when it is dropped."""
+    """A scan cache in memory."""
 
     def __init__(self) -> None:
         self.files: dict[str, KnownFile] = {}
@@ -52,7 +52,7 @@ class MemoryCache:
 
 
 def fingerprint(roots: list[Path]) -> dict[str, tuple[int, str]]:
-    """Every file below the roots with its time and content: equal means untouched."""
+    """Return time and digest of every file below the roots, to compare before and after."""
     return {
         str(path): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
         for root in roots
@@ -62,7 +62,7 @@ def fingerprint(roots: list[Path]) -> dict[str, tuple[int, str]]:
 
 
 class AgentStoreContract:
-    """Promises of every `AgentStore`."""
+    """Requirements for every `AgentStore`."""
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> AgentStore:
@@ -82,7 +82,7 @@ class AgentStoreContract:
 
     @pytest.fixture
     def session(self, sessions: tuple[Session, ...]) -> Session:
-        """The one with the most turns."""
+        """Return the session with the most turns."""
         return max(sessions, key=lambda session: session.turn_count)
 
     def test_a_session_is_named_by_its_agent_and_a_unique_id(
@@ -117,7 +117,7 @@ class AgentStoreContract:
         scan = store.scan(cache)
         assert scan.complete
         assert session.file in scan.gone
-        assert session.ref not in {one.ref for one in scan.sessions}
+        assert session.ref not in {other.ref for other in scan.sessions}
 
     def test_a_vanished_root_deletes_nothing(
         self, store: AgentStore, cache: MemoryCache, sessions: tuple[Session, ...]
@@ -150,19 +150,19 @@ class AgentStoreContract:
         numbers = [message.turn for message in messages if message.turn is not None]
         assert numbers == sorted(numbers)
         for turn in store.conversation(session).turns:
-            said = [m.text for m in messages if m.turn == turn.index and m.role == "user"]
-            assert turn.prompt in said
+            prompts = [m.text for m in messages if m.turn == turn.index and m.role == "user"]
+            assert turn.prompt in prompts
 
     def test_one_turn_is_a_part_of_the_whole(self, store: AgentStore, session: Session) -> None:
-        whole = list(store.messages(session))
+        messages = list(store.messages(session))
         for turn in store.conversation(session).turns:
-            part = [message for message in whole if message.turn == turn.index]
+            part = [message for message in messages if message.turn == turn.index]
             assert list(store.messages(session, turn=turn.id)) == part
 
     def test_an_abandoned_turn_can_be_read(self, store: AgentStore, session: Session) -> None:
         for turn in store.conversation(session).abandoned:
-            said = [m.text for m in store.messages(session, turn=turn.id) if m.role == "user"]
-            assert turn.prompt in said
+            prompts = [m.text for m in store.messages(session, turn=turn.id) if m.role == "user"]
+            assert turn.prompt in prompts
 
     def test_the_context_ends_like_the_history(self, store: AgentStore, session: Session) -> None:
         context = list(store.messages(session, view=View.CONTEXT))
@@ -180,9 +180,9 @@ class AgentStoreContract:
         assert set(store.raw(session)) <= lines
 
     def test_a_file_is_known_by_its_path(self, store: AgentStore, session: Session) -> None:
-        found = store.session_at(session.path)
-        assert found is not None
-        assert (found.ref, found.turn_count) == (session.ref, session.turn_count)
+        read = store.session_at(session.path)
+        assert read is not None
+        assert (read.ref, read.turn_count) == (session.ref, session.turn_count)
 
     def test_another_format_is_not_claimed(self, store: AgentStore, tmp_path: Path) -> None:
         other = tmp_path / "other.jsonl"
@@ -228,20 +228,20 @@ class AgentStoreContract:
     def test_the_words_of_a_session_can_be_had_from_its_messages(
         self, store: AgentStore, session: Session
     ) -> None:
-        found = store.conversation(session)
+        parsed = store.conversation(session)
         texts = plain_texts(store, session)
         assert (texts.path, texts.session_id) == (session.file, session.id)
-        asked = [(turn.index, turn.id, turn.prompt) for turn in (*found.turns, *found.abandoned)]
-        given = [(turn.index, turn.id, turn.prompt) for turn in texts.turns]
-        assert [(index, id_) for index, id_, _ in given] == [
-            (index, id_) for index, id_, _ in asked
+        listed = [(turn.index, turn.id, turn.prompt) for turn in (*parsed.turns, *parsed.abandoned)]
+        actual = [(turn.index, turn.id, turn.prompt) for turn in texts.turns]
+        assert [(index, id_) for index, id_, _ in actual] == [
+            (index, id_) for index, id_, _ in listed
         ]
-        for (_, _, words), (_, _, prompt) in zip(given, asked, strict=True):
+        for (_, _, words), (_, _, prompt) in zip(actual, listed, strict=True):
             assert words.startswith(prompt)
 
 
 class TextCollector:
-    """A sink that wants every file it has not seen like this, and keeps all it is given."""
+    """A text sink that accepts every new or changed file and keeps all texts."""
 
     def __init__(self, *, output: bool = True) -> None:
         self.output = output
@@ -249,7 +249,7 @@ class TextCollector:
         self.taken: list[str] = []
 
     def expect(self, files: Mapping[str, Stamp]) -> None:
-        """It takes what comes."""
+        """Do nothing."""
 
     def wants(self, path: str, stamp: Stamp) -> bool:
         return path not in self.files or self.files[path].stamp != stamp
@@ -259,13 +259,13 @@ class TextCollector:
         self.files[texts.path] = texts._replace(turns=tuple(texts.turns))
 
     def turns(self, session: Session) -> dict[str, TurnText]:
-        """What it was given of a session, by the ids of the turns."""
+        """Return the collected turns of a session, by id."""
         files = [file for file in self.files.values() if file.session_id == session.id]
         return {turn.id: turn for file in files for turn in file.turns}
 
 
 class TextsContract:
-    """Promises of every store that fits `HasTexts`."""
+    """Requirements for every store that implements `HasTexts`."""
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> AgentStore:
@@ -299,14 +299,14 @@ class TextsContract:
     ) -> None:
         sink = TextCollector()
         for session in talker.scan_texts(cache, sink).sessions:
-            given = sink.turns(session)
+            actual = sink.turns(session)
             expected = {turn.id: turn for turn in plain_texts(store, session).turns}
-            assert set(given) <= set(expected)
+            assert set(actual) <= set(expected)
             for id_, turn in expected.items():
-                if id_ in given:
-                    check_words(given[id_], turn)
+                if id_ in actual:
+                    check_words(actual[id_], turn)
                 else:
-                    # It stands in the file of the session that this one was forked from.
+                    # It is in the file of the session that this one was forked from.
                     assert turn.index is not None
                     assert turn.index <= session.inherited
 
@@ -351,7 +351,7 @@ class TextsContract:
 
 
 def check_words(turn: TurnText, expected: TurnText) -> None:
-    """A turn says what its messages say."""
+    """Assert that two turns have the same content."""
     assert turn.index == expected.index
     assert turn.kind == expected.kind
     assert turn.prompt == expected.prompt

@@ -1,4 +1,4 @@
-"""The suite that every search engine must pass, built in or from a plug-in.
+"""Contract tests for search engines, built in or from a plug-in.
 
 class TestMyEngine(SearchEngineContract):
     @pytest.fixture
@@ -38,7 +38,7 @@ ODD_TEXTS = [
 
 
 class SearchEngineContract:
-    """Promises of every `SearchEngine`."""
+    """Requirements for every `SearchEngine`."""
 
     @pytest.fixture
     def engine(self) -> SearchEngine:
@@ -62,13 +62,13 @@ class SearchEngineContract:
 
     def test_the_best_comes_first_and_scores_are_between_0_and_1(self, answer: Answer) -> None:
         assert all(0 <= found.score <= 1 for found in answer.found)
-        assert all(one.score >= two.score for one, two in pairwise(answer.found))
+        assert all(better.score >= worse.score for better, worse in pairwise(answer.found))
 
     def test_marks_stand_in_the_passage_one_after_another(self, answer: Answer) -> None:
         for passage in filter(None, (found.passage for found in answer.found)):
-            ends = [0, *(at for mark in passage.marks for at in mark)]
-            assert ends == sorted(ends)
-            assert ends[-1] <= len(passage.text)
+            positions = [0, *(position for mark in passage.marks for position in mark)]
+            assert positions == sorted(positions)
+            assert positions[-1] <= len(passage.text)
             assert all(start < end for start, end in passage.marks)
 
     def test_the_answer_tells_what_was_tried(self, engine: SearchEngine, answer: Answer) -> None:

@@ -1,4 +1,4 @@
-"""What every agent promises that can be forked: the suite for `CanFork` and its companions.
+"""Contract tests for agents that can be forked: `CanFork` and its companions.
 
 class TestMine(ForkContract):
     @pytest.fixture
@@ -31,7 +31,7 @@ Forker = Callable[..., Session]
 
 
 class ForkContract:
-    """Promises of a store whose sessions can be forked."""
+    """Requirements for a store whose sessions can be forked."""
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> AgentStore:
@@ -39,7 +39,7 @@ class ForkContract:
 
     @pytest.fixture
     def forks(self, store: AgentStore, monkeypatch: pytest.MonkeyPatch) -> CanFork:
-        # Without the agent's program: what is promised here must hold on any machine.
+        # Hide the agent's program: the contract must hold on any machine.
         monkeypatch.setenv("PATH", os.devnull)
         assert isinstance(store, CanFork)
         return store
@@ -56,13 +56,13 @@ class ForkContract:
 
     @pytest.fixture
     def fork(self, forks: CanFork, source: ForkSource, session: Session, tmp_path: Path) -> Forker:
-        """Forks at a cut, into a folder of its own."""
-        into = tmp_path / "fork goes_here"
-        into.mkdir()
+        """Return a function that forks at a cut, into a separate folder."""
+        folder = tmp_path / "fork goes_here"
+        folder.mkdir()
 
         def made(cut: Cut, wanted: str | None = None, title: str | None = None) -> Session:
             id_ = forks.fork_id(Method.COPY, source, cut, wanted)
-            child = Child(id_, into, ForkPoint(session.ref, None, cut.turn), title)
+            child = Child(id_, folder, ForkPoint(session.ref, None, cut.turn), title)
             with Publication(tmp_path / "journal") as publication:
                 return forks.copy(source, cut, child, publication)
 
@@ -74,11 +74,11 @@ class ForkContract:
         before = fingerprint(list(store.roots))
         turns = source.conversation.turns
         for number, turn in enumerate(turns, start=1):
-            made = fork(Cut(turn.id))
-            copied = store.conversation(made).turns
-            assert [one.id for one in copied] == [one.id for one in turns[:number]]
-            assert [one.prompt for one in copied] == [one.prompt for one in turns[:number]]
-            assert made.parent == source.conversation.session.ref
+            child = fork(Cut(turn.id))
+            copied = store.conversation(child).turns
+            assert [item.id for item in copied] == [item.id for item in turns[:number]]
+            assert [item.prompt for item in copied] == [item.prompt for item in turns[:number]]
+            assert child.parent == source.conversation.session.ref
         after = fingerprint(list(store.roots))
         assert {path: after[path] for path in before} == before
 
@@ -92,28 +92,28 @@ class ForkContract:
         self, store: AgentStore, source: ForkSource, fork: Forker
     ) -> None:
         turns = source.conversation.turns
-        made = fork(Cut(turns[-1].id, full=True))
-        conversation = store.conversation(made)
+        child = fork(Cut(turns[-1].id, full=True))
+        conversation = store.conversation(child)
         assert [turn.id for turn in conversation.turns] == [turn.id for turn in turns]
         assert conversation.compactions == ()
 
     def test_a_fork_is_listed_with_its_title_and_its_folder(
         self, store: AgentStore, source: ForkSource, fork: Forker
     ) -> None:
-        made = fork(Cut(source.conversation.turns[0].id), title="another way")
-        listed = {one.ref: one for one in store.scan(MemoryCache()).sessions}
-        assert listed[made.ref].title == "another way"
-        assert listed[made.ref].cwd == made.cwd
-        assert made.cwd is not None
-        assert made.cwd.endswith("fork goes_here")
-        assert made.path.stat().st_mode & 0o077 == 0
+        child = fork(Cut(source.conversation.turns[0].id), title="another way")
+        listed = {session.ref: session for session in store.scan(MemoryCache()).sessions}
+        assert listed[child.ref].title == "another way"
+        assert listed[child.ref].cwd == child.cwd
+        assert child.cwd is not None
+        assert child.cwd.endswith("fork goes_here")
+        assert child.path.stat().st_mode & 0o077 == 0
 
     def test_an_id_is_taken_once(self, source: ForkSource, fork: Forker) -> None:
-        wanted = str(uuid4())
+        id_ = str(uuid4())
         cut = Cut(source.conversation.turns[0].id)
-        assert fork(cut, wanted).id == wanted
+        assert fork(cut, id_).id == id_
         with pytest.raises(Taken):
-            fork(cut, wanted)
+            fork(cut, id_)
 
     def test_an_id_that_no_agent_would_take(self, source: ForkSource, fork: Forker) -> None:
         with pytest.raises(UsageError):
@@ -122,9 +122,9 @@ class ForkContract:
     def test_nothing_is_left_beside_the_fork(
         self, source: ForkSource, fork: Forker, tmp_path: Path
     ) -> None:
-        made = fork(Cut(source.conversation.turns[0].id))
+        child = fork(Cut(source.conversation.turns[0].id))
         assert list((tmp_path / "journal").iterdir()) == []
-        assert not [path for path in made.path.parent.iterdir() if path.name.startswith(".")]
+        assert not [path for path in child.path.parent.iterdir() if path.name.startswith(".")]
 
     def test_more_turns_are_more_to_read(self, source: ForkSource) -> None:
         conversation = source.conversation
@@ -139,10 +139,10 @@ class ForkContract:
     def test_the_messages_before_a_cut_hold_its_prompts(self, source: ForkSource) -> None:
         turns = source.conversation.turns
         for number, turn in enumerate(turns, start=1):
-            said = [m.text for m in source.messages(Cut(turn.id, full=True)) if m.role == "user"]
-            for one in turns[:number]:
-                assert one.prompt in said
-            assert not [one for one in turns[number:] if one.prompt in said]
+            prompts = [m.text for m in source.messages(Cut(turn.id, full=True)) if m.role == "user"]
+            for other in turns[:number]:
+                assert other.prompt in prompts
+            assert not [other for other in turns[number:] if other.prompt in prompts]
         assert list(source.messages(Cut(None))) == []
 
     def test_planning_writes_nothing(self, store: AgentStore, source: ForkSource) -> None:
@@ -157,7 +157,7 @@ class ForkContract:
     ) -> None:
         if not isinstance(store, CanConvert) or not isinstance(store, CanFork):
             pytest.skip("this agent takes none")
-        said: list[Message] = [
+        messages: list[Message] = [
             Message("user", "how are you?", 1),
             Message("assistant", "well", 1),
             Message("user", "and now?", 2),
@@ -165,8 +165,8 @@ class ForkContract:
         id_ = store.fork_id(Method.COPY, source, Cut("x"), str(uuid4()))
         child = Child(id_, tmp_path, ForkPoint(session.ref, 2, "x"), "from elsewhere")
         with Publication(tmp_path / "journal") as publication:
-            made = store.convert(said, child, publication)
-        turns = store.conversation(made).turns
+            converted = store.convert(messages, child, publication)
+        turns = store.conversation(converted).turns
         assert [turn.prompt for turn in turns] == ["how are you?", "and now?"]
 
     def test_commands_are_lists_of_words(

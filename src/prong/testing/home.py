@@ -1,4 +1,4 @@
-"""A throw-away home folder, so that no test ever reads or writes the real one."""
+"""Temporary home folder, so that tests never touch the real one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# Variables that would lead an agent, git or prong itself out of the throw-away home, or to a
-# terminal or a worker that the tests run in.
+# Variables that would lead an agent, git or prong out of the temporary home, or to a terminal or
+# worker that runs the tests.
 ESCAPES = (
     "CLAUDE_CONFIG_DIR",
     "CLAUDE_CODE_PROJECT_DIR_NAME",
@@ -50,23 +50,23 @@ MACHINE = {
     "TERM": "xterm-256color",
     "LANG": "C.UTF-8",
     "TZ": "UTC",
-    # The system's settings of git may name filters, as those of git-lfs.
+    # System-wide git settings may define filters, such as git-lfs.
     "GIT_CONFIG_NOSYSTEM": "1",
 }
-"""What may be otherwise on another machine, and is the same in every test."""
+"""Settings that differ between machines, fixed for all tests."""
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True)
 class IsolatedHome:
-    """A home folder at `root`, a real path. Everything an agent stores lands below it."""
+    """A home folder at `root`, a real path. Agents store all their files below it."""
 
     root: Path
 
     @classmethod
     def create(cls, root: Path) -> IsolatedHome:
-        """Make the folders; `root` may exist already."""
+        """Create the folders; `root` may exist."""
         home = cls(root.resolve())
         home.root.mkdir(parents=True, exist_ok=True)
         for folder in (home.claude, home.codex, home.projects, home.tmp, *home.xdg().values()):
@@ -75,26 +75,26 @@ class IsolatedHome:
 
     @property
     def claude(self) -> Path:
-        """The config root of Claude Code (the default one: CLAUDE_CONFIG_DIR stays unset)."""
+        """The root of Claude Code (the default one: CLAUDE_CONFIG_DIR stays unset)."""
         return self.root / ".claude"
 
     @property
     def codex(self) -> Path:
-        """The config root of Codex (CODEX_HOME)."""
+        """The root of Codex (CODEX_HOME)."""
         return self.root / ".codex"
 
     @property
     def projects(self) -> Path:
-        """Where `project()` puts its folders."""
+        """The parent folder of projects."""
         return self.root / "projects"
 
     @property
     def tmp(self) -> Path:
-        """For what a program would leave in the machine's /tmp."""
+        """A replacement for the machine's /tmp."""
         return self.root / "tmp"
 
     def xdg(self) -> dict[str, str]:
-        """The XDG variables, all below the home."""
+        """Return the XDG variables, all below the home."""
         return {
             "XDG_CONFIG_HOME": str(self.root / ".config"),
             "XDG_DATA_HOME": str(self.root / ".local/share"),
@@ -103,20 +103,20 @@ class IsolatedHome:
         }
 
     def variables(self) -> dict[str, str]:
-        """What has to be set so that programs use this home."""
+        """Return variables that make programs use this home."""
         return {
             "HOME": str(self.root),
             "CODEX_HOME": str(self.codex),
-            # Panes go into a tmux of its own, never into that of the person.
+            # Panes open in a separate tmux server, never in the user's.
             "TMUX_TMPDIR": str(self.tmp),
             **self.xdg(),
         }
 
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """A whole environment for a child process: nothing of ours leaks into it (`env -i` style).
+        """Return a whole environment for a child process that inherits nothing (like `env -i`).
 
-        The proxy variables point at a closed port, so a program that ignores the fake server and
-        asks the internet fails at once instead of reaching it.
+        The proxy variables point to a closed port, so that a program that bypasses the fake server
+        fails at once instead of reaching the internet.
         """
         return {
             "PATH": SYSTEM_PATH,
@@ -134,7 +134,7 @@ class IsolatedHome:
         }
 
     def project(self, name: str = "project") -> Path:
-        """A git repository with one commit, inside the home; the same name, the same folder."""
+        """Create a git repository with one commit below the home, or return the existing one."""
         path = self.projects / name
         if (path / ".git").is_dir():
             return path

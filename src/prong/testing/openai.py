@@ -1,4 +1,4 @@
-"""A fake of the OpenAI responses API, as far as Codex uses it."""
+"""Fake of the OpenAI responses API, as far as Codex uses it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMPACT_SIGN = "You are performing a CONTEXT CHECKPOINT COMPACTION"
 
 
 class FakeOpenAI(FakeModelServer):
-    """POST /v1/responses, streamed or not."""
+    """A fake server for POST /v1/responses, streamed or not."""
 
     def accepts(self, method: str, path: str) -> bool:
         return method == "POST" and path.split("?", maxsplit=1)[0] == "/v1/responses"
@@ -43,7 +43,7 @@ class FakeOpenAI(FakeModelServer):
         return RequestKind.MAIN
 
     def default_answer(self, request: Request) -> Answer:
-        # The TUI repeats the title request until the answer fits its schema.
+        # The TUI repeats the title request until the answer matches its schema.
         if request.kind is RequestKind.TITLE:
             return say('{"title": "A test session"}')
         return super().default_answer(request)
@@ -57,11 +57,11 @@ class FakeOpenAI(FakeModelServer):
                 self.pause(block)
                 continue
             item = _item(request, index, block)
-            place = {"output_index": index}
+            base = {"output_index": index}
             added: dict[str, Any] = item | {"content": []} if item["type"] == "message" else item
             sink.send(
                 "response.output_item.added",
-                {"type": "response.output_item.added", **place, "item": added},
+                {"type": "response.output_item.added", **base, "item": added},
             )
             if isinstance(block, Text):
                 sink.send(
@@ -70,13 +70,13 @@ class FakeOpenAI(FakeModelServer):
                         "type": "response.output_text.delta",
                         "item_id": item["id"],
                         "content_index": 0,
-                        **place,
+                        **base,
                         "delta": block.text,
                     },
                 )
             sink.send(
                 "response.output_item.done",
-                {"type": "response.output_item.done", **place, "item": item},
+                {"type": "response.output_item.done", **base, "item": item},
             )
             index += 1
         sink.send(
@@ -103,7 +103,7 @@ class FakeOpenAI(FakeModelServer):
 
 
 def last_prompt(body: Mapping[str, Any]) -> str:
-    """The last user text, "" when an answer or a tool result came after it."""
+    """Return the last user text, or "" if an answer or tool result follows it."""
     items = openai_items(body)
     return items[-1].text if items and items[-1].role == "user" else ""
 
@@ -111,12 +111,12 @@ def last_prompt(body: Mapping[str, Any]) -> str:
 def _item(
     request: Request, index: int, block: Text | Thinking | RedactedThinking | ToolCall
 ) -> dict[str, Any]:
-    place = f"{request.number:06d}_{index}"
+    suffix = f"{request.number:06d}_{index}"
     match block:
         case Text(text):
             return {
                 "type": "message",
-                "id": f"msg_{place}",
+                "id": f"msg_{suffix}",
                 "role": "assistant",
                 "status": "completed",
                 "content": [{"type": "output_text", "text": text, "annotations": []}],
@@ -124,22 +124,22 @@ def _item(
         case Thinking(text):
             return {
                 "type": "reasoning",
-                "id": f"rs_{place}",
+                "id": f"rs_{suffix}",
                 "summary": [{"type": "summary_text", "text": text}],
-                "encrypted_content": base64.b64encode(f"thought {place}".encode()).decode(),
+                "encrypted_content": base64.b64encode(f"thought {suffix}".encode()).decode(),
             }
         case RedactedThinking(data):
             return {
                 "type": "reasoning",
-                "id": f"rs_{place}",
+                "id": f"rs_{suffix}",
                 "summary": [],
                 "encrypted_content": data,
             }
         case ToolCall():
             item: dict[str, Any] = {
                 "type": "function_call",
-                "id": f"fc_{place}",
-                "call_id": block.id or f"call_{place}",
+                "id": f"fc_{suffix}",
+                "call_id": block.id or f"call_{suffix}",
                 "name": block.name,
                 "arguments": json.dumps(block.input),
                 "status": "completed",

@@ -1,7 +1,7 @@
-"""The pytest plug-in: a throw-away home, fake model servers, and no silent skips in CI.
+"""Pytest plug-in: temporary home, fake model servers, and no silent skips in CI.
 
-No fixture is autouse, because pytest loads this in every project that has prong installed. A
-project that wants all of its tests in a throw-away home says so in its conftest.py:
+No fixture is autouse, because pytest loads this in every project that has prong installed. To run
+all tests of a project in a temporary home, add to its conftest.py:
 
     @pytest.fixture(autouse=True)
     def _home(isolated_home: IsolatedHome) -> None: ...
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:  # nothing heavy is imported by a pytest run that does not ask for it
+if TYPE_CHECKING:  # keep imports light for test runs that use none of this
     from prong.testing.anthropic import FakeAnthropic
     from prong.testing.home import IsolatedHome
     from prong.testing.openai import FakeOpenAI
@@ -26,7 +26,7 @@ NO_SKIP = "PRONG_NO_SKIP"
 
 @pytest.fixture
 def isolated_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IsolatedHome:
-    """A throw-away home; this process and its children use it until the test ends."""
+    """A temporary home that this process and its children use until the test ends."""
     from prong.testing.home import ESCAPES, MACHINE, IsolatedHome
 
     home = IsolatedHome.create(tmp_path / "home")
@@ -55,14 +55,14 @@ def fake_openai() -> Iterator[FakeOpenAI]:
         yield server
 
 
-# -- a skip in CI is a failure: what was not run was not tested ------------------------------------
+# -- skips in CI are failures: a test that did not run proves nothing ----------------------------
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn a skipped test into a failed one when PRONG_NO_SKIP is set."""
     report = yield
-    # An expected failure is reported as a skip, too; that one was run.
+    # Expected failures are reported as skips, too, but they did run.
     if report.skipped and not hasattr(report, "wasxfail"):
         _fail(report)
     return report
@@ -70,7 +70,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """The same for a whole module that skips itself."""
+    """Turn a skipped module into a failed one when PRONG_NO_SKIP is set."""
     report = yield
     if report.skipped:
         _fail(report)

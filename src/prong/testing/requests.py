@@ -1,7 +1,7 @@
-"""A request body as a list of plain items, so that two histories can be compared with `==`.
+"""Request bodies as lists of plain items, so that histories can be compared with `==`.
 
-What an agent adds on its own account (system messages, reminders, environment, developer items)
-is left out: it differs between two runs of the same history and is no part of it.
+Content that the agent adds itself (system messages, reminders, environment, developer items) is
+left out, because it differs between two runs of the same history.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Role = Literal["user", "assistant", "thinking", "call", "result"]
 
 REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 
-# Codex puts these into user messages by itself.
+# Codex adds these to user messages itself.
 CODEX_INJECTED = ("<environment_context>", "<user_instructions>", "<skills_instructions>")
 
 
 class Item(Record, frozen=True):
-    """One piece of history. For a call, `text` is the canonical JSON of the input.
+    """One item of history. For a call, `text` is the canonical JSON of the input.
 
-    What has no text (an image, a document) is named in brackets, with a digest of its content.
+    Content without text (an image, a document) becomes its type and digest in brackets.
     """
 
     role: Role
@@ -33,24 +33,24 @@ class Item(Record, frozen=True):
     name: str = ""
     id: str = ""
     signature: str = ""
-    """Of a thought: what the service signed or encrypted it with."""
+    """For thinking: the service's signature or encrypted content."""
 
 
 def strip_reminders(text: str) -> str:
-    """The text without its <system-reminder> blocks; "" when nothing else was in it.
+    """Remove <system-reminder> blocks; "" if nothing else remains.
 
-    Blank space at both ends goes too: Claude Code adds a newline where it joins two user lines.
+    Surrounding whitespace is removed too: Claude Code adds a newline between joined user lines.
     """
     return REMINDER.sub("", text).strip()
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys and no spaces."""
+    """Serialize to JSON with sorted keys and no spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def records(value: Any) -> list[dict[str, Any]]:
-    """The objects of a JSON list; [] when it is no list."""
+    """Return the objects in a JSON list; [] for anything else."""
     if not isinstance(value, list):
         return []
     entries = cast("list[Any]", value)
@@ -58,16 +58,16 @@ def records(value: Any) -> list[dict[str, Any]]:
 
 
 def anthropic_items(body: Mapping[str, Any]) -> list[Item]:
-    """The history in the body of a POST /v1/messages."""
+    """Return the history in the body of a POST /v1/messages."""
     items: list[Item] = []
     for message in records(body.get("messages")):
         content: Any = message.get("content")
-        whole = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         match message.get("role"):
             case "user":
-                items += [item for block in records(whole) for item in _block("user", block)]
+                items += [item for block in records(blocks) for item in _block("user", block)]
             case "assistant":
-                items += [item for block in records(whole) for item in _block("assistant", block)]
+                items += [item for block in records(blocks) for item in _block("assistant", block)]
             case _:
                 pass
     return items
@@ -94,7 +94,7 @@ def _block(role: Role, block: dict[str, Any]) -> Iterator[Item]:
 
 
 def openai_items(body: Mapping[str, Any]) -> list[Item]:
-    """The history in the body of a POST /v1/responses."""
+    """Return the history in the body of a POST /v1/responses."""
     return [item for entry in records(body.get("input")) for item in _entry(entry)]
 
 
@@ -143,7 +143,7 @@ def _arguments(entry: dict[str, Any]) -> str:
 
 
 def plain_text(content: Any) -> str:
-    """The text of a string, or of a list of blocks; what carries no `text` by its digest."""
+    """Return the text of a string or a list of blocks; blocks without `text` become a digest."""
     return content if isinstance(content, str) else "\n".join(map(_part, records(content)))
 
 
@@ -152,7 +152,7 @@ def _part(block: dict[str, Any]) -> str:
 
 
 def _digest(block: dict[str, Any]) -> str:
-    """The kind of a block, and what tells its content from another. Caching is no content."""
+    """Return type and digest of a block. Cache settings are ignored."""
     content = {key: value for key, value in block.items() if key != "cache_control"}
     digest = hashlib.sha256(canonical(content).encode()).hexdigest()
     return f"[{block.get('type')} {digest[:16]}]"

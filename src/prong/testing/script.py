@@ -1,4 +1,4 @@
-"""What a fake model server answers: small frozen values that a test writes down.
+"""Scripted answers of a fake model server, as frozen values.
 
 Reply(Thinking("hm"), ToolCall("Bash", {"command": "ls"}), ToolCall("Bash", {"command": "id"}))
 Reply(Text("part one "), Hold(gate), Text("part two"))
@@ -22,21 +22,21 @@ class Text:
 
 @dataclass(frozen=True)
 class Thinking:
-    """A block of reasoning text. The server signs it; with "" only the signature is sent."""
+    """A block of reasoning, signed by the server; with "" only the signature is sent."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class RedactedThinking:
-    """A block of reasoning that is encrypted as a whole."""
+    """A block of encrypted reasoning."""
 
     data: str
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """The model asks for a tool. The server makes up the call's id unless one is given."""
+    """A tool call of the model. The server generates the id if none is given."""
 
     name: str
     input: Mapping[str, Any]
@@ -46,21 +46,21 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Hold:
-    """The reply stops here until the test sets `release` (or the server is closed)."""
+    """A pause until the test sets `release` (or the server is closed)."""
 
     release: threading.Event
 
 
 @dataclass(frozen=True)
 class Delay:
-    """The reply stops here for this long."""
+    """A pause for a fixed time."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Usage:
-    """The token numbers that the reply reports."""
+    """Token counts that the reply reports."""
 
     input_tokens: int = 10
     output_tokens: int = 5
@@ -71,7 +71,7 @@ Block = Text | Thinking | RedactedThinking | ToolCall | Hold | Delay
 
 @dataclass(frozen=True, init=False)
 class Reply:
-    """One answer of the model: blocks in order, tool calls in one reply run in parallel."""
+    """One answer of the model: blocks in order; tool calls in one reply run in parallel."""
 
     blocks: tuple[Block, ...]
     usage: Usage
@@ -82,13 +82,13 @@ class Reply:
 
     @property
     def calls_tools(self) -> bool:
-        """Whether the agent is expected to come back with tool results."""
+        """Whether the agent is expected to send tool results."""
         return any(isinstance(block, ToolCall) for block in self.blocks)
 
 
 @dataclass(frozen=True)
 class Fail:
-    """An HTTP error instead of an answer. 400 is not retried by the agents, 5xx may be."""
+    """An HTTP error instead of an answer. Agents do not retry 400, but may retry 5xx."""
 
     status: int = 400
     message: str = "fake error"
@@ -98,10 +98,10 @@ Answer = Reply | Fail
 
 
 def say(text: str) -> Reply:
-    """A reply of one text block."""
+    """Make a reply of one text block."""
     return Reply(Text(text))
 
 
 def call(name: str, **arguments: Any) -> Reply:
-    """A reply of one tool call."""
+    """Make a reply of one tool call."""
     return Reply(ToolCall(name, arguments))

@@ -1,4 +1,4 @@
-"""The base of the fake model servers: HTTP on 127.0.0.1, a log, a script."""
+"""Base of the fake model servers: HTTP on 127.0.0.1, a request log and scripted answers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from typing import Any, Protocol, Self, cast
 from prong.testing.script import Answer, Delay, Fail, Hold, Reply, say
 from prong.testing.wait import PATIENCE
 
-# What a compaction is answered with unless the script says otherwise.
+# The default answer to a compaction request.
 SUMMARY = "SUMMARY: the story so far."
 
 
 class RequestKind(StrEnum):
-    """Who asked. Only MAIN requests belong to the conversation that a person sees."""
+    """Purpose of a request. Only MAIN requests belong to the user's conversation."""
 
     MAIN = "main"
     SUBAGENT = "subagent"
@@ -32,7 +32,7 @@ class RequestKind(StrEnum):
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it arrived. `number` counts all requests of the server from 1."""
+    """A received request. `number` counts all requests of the server from 1."""
 
     number: int
     kind: RequestKind
@@ -41,15 +41,15 @@ class Request:
     headers: Mapping[str, str]
     body: dict[str, Any]
     prompt: str = field(default="")
-    """The text of the last user message, "" when the last message carries tool results."""
+    """The text of the last user message; "" if the last message carries tool results."""
 
 
 Responder = Callable[[Request], Answer | None]
-"""Answers a request, or gives None to leave it to the queue and then to the default."""
+"""Answers a request, or returns None to fall back to the queue and then to the default."""
 
 
 class Sink(Protocol):
-    """Where a reply is written, event by event."""
+    """A writer of server-sent events."""
 
     def send(self, event: str, data: Mapping[str, Any]) -> None:
         """Write one server-sent event."""
@@ -57,11 +57,11 @@ class Sink(Protocol):
 
 
 class FakeModelServer:
-    """Listens while the `with` block runs.
+    """A fake model server that listens inside its `with` block.
 
-    An answer is looked for in this order: `respond` (a function), the queue of the request's kind
-    (`enqueue`), `default_answer`. Every request is logged in order of arrival, before it is
-    answered, so `wait_for_requests` returns while a held reply is still on its way.
+    The answer comes from the first of these that has one: `respond` (a function), the queue of the
+    request's kind (`enqueue`), `default_answer`. Requests are logged in order of arrival, before
+    they are answered, so `wait_for` returns while a reply is still held.
     """
 
     def __init__(self) -> None:
@@ -73,8 +73,8 @@ class FakeModelServer:
         handler = type("Handler", (_Handler,), {"model": self})
         self._httpd = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._httpd.daemon_threads = True
-        # serve_forever looks for the stop signal this often; the default (0.5 s) would be paid by
-        # every test that closes a server.
+        # How often serve_forever checks for shutdown; the default (0.5 s) would delay every test
+        # that closes a server.
         self._thread = threading.Thread(
             target=self._httpd.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         )
@@ -94,7 +94,7 @@ class FakeModelServer:
         self.close()
 
     def close(self) -> None:
-        """Stop listening and let go of every held reply."""
+        """Stop listening and release every held reply."""
         self._closing.set()
         self._httpd.shutdown()
         self._httpd.server_close()
@@ -112,16 +112,16 @@ class FakeModelServer:
     # -- script -------------------------------------------------------------------------------
 
     def enqueue(self, *answers: Answer, kind: RequestKind = RequestKind.MAIN) -> None:
-        """Give these answers, in this order, to the next requests of this kind."""
+        """Queue answers for the next requests of this kind, in order."""
         self._queues[kind].extend(answers)
 
     def clear_queue(self) -> None:
-        """Forget the answers that nobody asked for."""
+        """Drop unused answers."""
         for queue in self._queues.values():
             queue.clear()
 
     def answer(self, request: Request) -> Answer:
-        """The scripted answer, else the default one."""
+        """Return the scripted answer, or the default one."""
         answer = self.respond(request) if self.respond is not None else None
         if answer is not None:
             return answer
@@ -129,7 +129,7 @@ class FakeModelServer:
         return queue.popleft() if queue else self.default_answer(request)
 
     def default_answer(self, request: Request) -> Answer:
-        """Echo the prompt; after tool results, say that the work is done."""
+        """Echo the prompt; after tool results, report completion."""
         if request.kind is RequestKind.COMPACT:
             return say(SUMMARY)
         return say(f"ECHO: {request.prompt}" if request.prompt else f"DONE {request.number}")
@@ -137,16 +137,16 @@ class FakeModelServer:
     # -- log ----------------------------------------------------------------------------------
 
     def requests(self, kind: RequestKind | None = None) -> list[Request]:
-        """The logged requests, all or of one kind, in order of arrival."""
+        """Return logged requests, all or of one kind, in order of arrival."""
         with self._arrived:
             return [item for item in self._log if kind is None or item.kind is kind]
 
     def conversation_requests(self) -> list[Request]:
-        """The requests of the main conversation only: no titles, summaries or sub-agents."""
+        """Return requests of the main conversation: no titles, summaries or sub-agents."""
         return self.requests(RequestKind.MAIN)
 
     def last_prompted(self, prompt: str) -> Request:
-        """The newest main request whose last user message contains `prompt`."""
+        """Return the newest main request whose last user message contains `prompt`."""
         for request in reversed(self.conversation_requests()):
             if prompt in request.prompt:
                 return request
@@ -155,21 +155,21 @@ class FakeModelServer:
     def wait_for(
         self, wanted: Callable[[Request], bool], *, since: int = 0, timeout: float = PATIENCE
     ) -> Request:
-        """The first request with `number > since` that is `wanted`; waits until it arrives."""
+        """Wait for a request with `number > since` that satisfies `wanted`, and return it."""
         deadline = time.monotonic() + timeout
         with self._arrived:
             while True:
                 for request in self._log[since:]:
                     if wanted(request):
                         return request
-                left = deadline - time.monotonic()
-                if left <= 0:
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
                     seen = [(item.kind.value, item.prompt[:60]) for item in self._log]
                     raise TimeoutError(f"the request did not arrive in {timeout} s; seen: {seen}")
-                self._arrived.wait(left)
+                self._arrived.wait(remaining)
 
     def wait_for_prompt(self, prompt: str, *, since: int = 0, timeout: float = PATIENCE) -> Request:
-        """Wait until a main request ends with a user message that contains `prompt`."""
+        """Wait for a main request whose last user message contains `prompt`, and return it."""
         return self.wait_for(
             lambda request: request.kind is RequestKind.MAIN and prompt in request.prompt,
             since=since,
@@ -179,15 +179,15 @@ class FakeModelServer:
     # -- for the protocols ----------------------------------------------------------------------
 
     def classify(self, headers: Mapping[str, str], body: dict[str, Any]) -> RequestKind:
-        """Who asked. Each protocol knows its own signs."""
+        """Return the purpose of a request, which each protocol marks in its own way."""
         raise NotImplementedError
 
     def prompt_of(self, body: dict[str, Any]) -> str:
-        """The text of the last user message."""
+        """Return the text of the last user message."""
         raise NotImplementedError
 
     def accepts(self, method: str, path: str) -> bool:
-        """Whether this is a request for the model at all."""
+        """Whether this is a model request at all."""
         raise NotImplementedError
 
     def stream(self, sink: Sink, request: Request, reply: Reply) -> None:
@@ -195,15 +195,15 @@ class FakeModelServer:
         raise NotImplementedError
 
     def document(self, request: Request, reply: Reply) -> dict[str, Any]:
-        """The same reply as one JSON document."""
+        """Return the same reply as one JSON document."""
         raise NotImplementedError
 
     def error(self, fail: Fail) -> dict[str, Any]:
-        """The body of an HTTP error."""
+        """Return the body of an HTTP error."""
         return {"type": "error", "error": {"type": "fake_error", "message": fail.message}}
 
     def pause(self, block: Hold | Delay) -> None:
-        """Wait as the script says; a server that closes ends every wait."""
+        """Wait as scripted, or until the server closes."""
         if isinstance(block, Delay):
             self._closing.wait(block.seconds)
             return
@@ -213,9 +213,9 @@ class FakeModelServer:
     def log(
         self, method: str, path: str, headers: Mapping[str, str], body: dict[str, Any]
     ) -> Request:
-        """Note a request and wake up who waits for it."""
-        wanted = self.accepts(method, path)
-        kind = self.classify(headers, body) if wanted else RequestKind.OTHER
+        """Log a request and wake up waiting tests."""
+        is_accepted = self.accepts(method, path)
+        kind = self.classify(headers, body) if is_accepted else RequestKind.OTHER
         with self._arrived:
             request = Request(
                 number=len(self._log) + 1,
@@ -224,7 +224,7 @@ class FakeModelServer:
                 path=path,
                 headers=headers,
                 body=body,
-                prompt=self.prompt_of(body) if wanted else "",
+                prompt=self.prompt_of(body) if is_accepted else "",
             )
             self._log.append(request)
             self._arrived.notify_all()
@@ -232,12 +232,12 @@ class FakeModelServer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers for `model`. HTTP/1.0: the end of the connection ends a stream, no chunks needed."""
+    """The request handler. HTTP/1.0 ends a stream by closing the connection, without chunks."""
 
     model: FakeModelServer
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base
-        """Say nothing on stderr; the log is in memory."""
+        """Print nothing on stderr; requests are logged in memory."""
 
     def do_HEAD(self) -> None:
         self._handle()
@@ -252,7 +252,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._answer()
         except (BrokenPipeError, ConnectionResetError):
-            # The agent hung up: that is what an interrupt looks like from here.
+            # The agent closed the connection: an interrupt looks like this.
             self.close_connection = True
 
     def _answer(self) -> None:

@@ -1,14 +1,14 @@
-"""The suite that every terminal must pass, built in or from a plug-in.
+"""Contract tests for terminals, built in or from a plug-in.
 
-class TestMyTerminal(TerminalContract):
-    capabilities = frozenset({CanSend, CanCapture})
+    class TestMyTerminal(TerminalContract):
+        capabilities = frozenset({CanSend, CanCapture})
 
-    @pytest.fixture
-    def terminal(self):
-        return MyTerminal(os.environ)
+        @pytest.fixture
+        def terminal(self):
+            return MyTerminal(os.environ)
 
-What a terminal cannot do by its nature is told by the attributes of the class, and tested: none
-of the tests is skipped. `LaunchContract` alone is for those that open no panes.
+Class attributes declare what a terminal cannot do; that is tested too, so no test is skipped. Use
+`LaunchContract` for terminals that open no panes.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ ODD_VALUES = {
 }
 FOREIGN = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID")
 LONGEST = 131_071
-"""How many bytes Linux takes in one word."""
+"""The longest argument in bytes that Linux accepts."""
 _PROBE = Path(__file__).with_name("terminal_probe.py")
 
 
 class Probe:
-    """A program in a pane that tells what it was given."""
+    """A program in a pane that reports its arguments, environment and input."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / f"probe-{uuid.uuid4().hex}"
@@ -84,41 +84,41 @@ class Probe:
 
     def launch(self, mode: str, words: tuple[str, ...] = (), **more: Any) -> Launch:
         argv = (sys.executable, "-I", "-S", str(_PROBE), str(self.file), mode, *words)
-        given: dict[str, Any] = {"cwd": self.file.parent, "title": "a probe", **more}
-        return Launch(argv, **given)
+        fields: dict[str, Any] = {"cwd": self.file.parent, "title": "a probe", **more}
+        return Launch(argv, **fields)
 
     def told(self) -> Mapping[str, Any]:
-        """What it was given, once it runs."""
+        """Wait until the program runs, and return its report."""
         wait_until(self.file.exists, what="the program in the pane")
         return json.loads(self.file.read_text(encoding="ascii"))
 
     def read(self) -> bytes:
-        """What came from the terminal so far."""
+        """Return the input received so far."""
         return self.file.with_name(f"{self.file.name}.read").read_bytes()
 
     def wait_read(self, wanted: bytes) -> None:
-        """Wait until exactly this has come."""
-        with suppress(TimeoutError):  # the assertion tells more
+        """Wait until exactly this input has arrived."""
+        with suppress(TimeoutError):  # the assertion has more detail
             wait_until(lambda: len(self.read()) >= len(wanted), what=f"{len(wanted)} bytes")
-        got = self.read()
-        assert len(got) == len(wanted)
-        assert got == wanted
+        received = self.read()
+        assert len(received) == len(wanted)
+        assert received == wanted
 
 
 class LaunchContract:
-    """What holds for whatever starts programs: they get what they were meant to get."""
+    """Requirements for starting programs: arguments and environment arrive unchanged."""
 
     @pytest.fixture
     def terminal(self) -> Terminal:
         raise NotImplementedError("give the terminal")
 
     def start(self, terminal: Terminal, launch: Launch) -> Pane:
-        """Start the program, in whichever way."""
+        """Start the program; override this for another way to start it."""
         return terminal.open(launch, Placement.TAB)
 
     @pytest.fixture
     def run(self, terminal: Terminal, tmp_path: Path) -> Iterator[Callable[..., Probe]]:
-        """Start a probe; at the end of the test its pane is closed."""
+        """Start a probe, and close its pane at the end of the test."""
         probes: list[Probe] = []
 
         def run(mode: str, *words: str, **more: Any) -> Probe:
@@ -156,9 +156,9 @@ class LaunchContract:
         assert {name: env.get(name) for name in ODD_VALUES} == ODD_VALUES
 
     def test_nothing_of_an_agent_around_it_arrives(self, run: Callable[..., Probe]) -> None:
-        told = run("end0", env={"CLAUDECODE": "1", "CLAUDE_CONFIG_DIR": "/x"}).told()["env"]
-        assert not [name for name in FOREIGN if name in told]
-        assert told["CLAUDE_CONFIG_DIR"] == "/x"
+        received = run("end0", env={"CLAUDECODE": "1", "CLAUDE_CONFIG_DIR": "/x"}).told()["env"]
+        assert not [name for name in FOREIGN if name in received]
+        assert received["CLAUDE_CONFIG_DIR"] == "/x"
 
     def test_no_panes_no_question(self, terminal: Terminal) -> None:
         assert terminal.alive([]) == {}
@@ -169,16 +169,16 @@ class LaunchContract:
 
 
 class TerminalContract(LaunchContract):
-    """What holds for all that open panes."""
+    """Requirements for terminals that open panes."""
 
     capabilities: ClassVar[frozenset[type]] = frozenset()
-    """Which of `ALL` it has."""
+    """The members of `ALL` that it has."""
     tells_pids: ClassVar[bool] = True
     brackets: ClassVar[bool] = True
-    """It marks what is pasted, for programs that ask for it."""
+    """It marks pasted text for programs that request it."""
 
     def test_it_has_the_capabilities_that_are_told(self, terminal: Terminal) -> None:
-        assert {one for one in ALL if isinstance(terminal, one)} == self.capabilities
+        assert {kind for kind in ALL if isinstance(terminal, kind)} == self.capabilities
 
     @pytest.mark.parametrize("place", list(Placement))
     @pytest.mark.parametrize("title", ["a.b:c #(touch pwned) 'x';", "", "\x1b]0;x\x07 \n 会話"])
@@ -199,12 +199,12 @@ class TerminalContract(LaunchContract):
     def test_what_lives_and_what_does_not(
         self, terminal: Terminal, run: Callable[..., Probe]
     ) -> None:
-        one, two, over = run("stay"), run("stay"), run("end0")
-        assert len({probe.pane for probe in (one, two, over)}) == 3
-        pids = {probe.pane: LivePane(probe.told()["pid"]) for probe in (one, two)}
-        over.told()
-        wait_until(lambda: over.pane not in terminal.alive([over.pane]), what="the end of it")
-        living = terminal.alive([one.pane, two.pane, over.pane])
+        first, second, ended = run("stay"), run("stay"), run("end0")
+        assert len({probe.pane for probe in (first, second, ended)}) == 3
+        pids = {probe.pane: LivePane(probe.told()["pid"]) for probe in (first, second)}
+        ended.told()
+        wait_until(lambda: ended.pane not in terminal.alive([ended.pane]), what="the end of it")
+        living = terminal.alive([first.pane, second.pane, ended.pane])
         if self.tells_pids:
             assert living == pids
         else:
@@ -213,13 +213,13 @@ class TerminalContract(LaunchContract):
     def test_closing_takes_one_pane_away(
         self, terminal: Terminal, run: Callable[..., Probe]
     ) -> None:
-        one, two = run("stay"), run("stay")
-        one.told()
-        two.told()
-        terminal.close(one.pane)
-        wait_until(lambda: one.pane not in terminal.alive([one.pane]), what="the end of it")
-        assert two.pane in terminal.alive([one.pane, two.pane])
-        terminal.close(one.pane)  # nothing happens
+        first, second = run("stay"), run("stay")
+        first.told()
+        second.told()
+        terminal.close(first.pane)
+        wait_until(lambda: first.pane not in terminal.alive([first.pane]), what="the end of it")
+        assert second.pane in terminal.alive([first.pane, second.pane])
+        terminal.close(first.pane)  # closing it again is harmless
 
     def test_a_program_that_is_not_there(
         self, terminal: Terminal, tmp_path: Path, run: Callable[..., Probe]
@@ -241,7 +241,7 @@ class TerminalContract(LaunchContract):
         with pytest.raises(UsageError):
             terminal.open(Launch(("a\0b",), tmp_path), Placement.TAB)
 
-    # -- what only some can do ------------------------------------------------------------------
+    # -- optional capabilities -------------------------------------------------------------------
 
     @pytest.mark.parametrize(
         "text",
@@ -300,13 +300,13 @@ class TerminalContract(LaunchContract):
         self, status: int, terminal: Terminal, run: Callable[..., Probe]
     ) -> None:
         if isinstance(terminal, HasExitCodes):
-            living, over = run("stay"), run(f"end{status}")
+            living, ended = run("stay"), run(f"end{status}")
             living.told()
-            wait_until(lambda: terminal.exit_code(over.pane) == status, what="its status")
-            assert over.pane not in terminal.alive([over.pane])
+            wait_until(lambda: terminal.exit_code(ended.pane) == status, what="its status")
+            assert ended.pane not in terminal.alive([ended.pane])
             assert terminal.exit_code(living.pane) is None
-            terminal.close(over.pane)
-            assert terminal.exit_code(over.pane) is None
+            terminal.close(ended.pane)
+            assert terminal.exit_code(ended.pane) is None
 
     def test_a_pane_can_be_brought_forward(
         self, terminal: Terminal, run: Callable[..., Probe]

@@ -1,10 +1,10 @@
-"""The program that the terminal suite runs in panes: it tells what it was given.
+"""Program that the terminal tests run in panes; it reports its arguments and environment.
 
     python terminal_probe.py FILE MODE WORD...
 
-It writes the words, its folder, environment and pid to FILE. Then, by MODE: `stay` until it is
-ended; `end7` with that status; `read` what comes from the terminal, byte by byte as it is, into
-FILE.read; `paste` the same after asking for bracketed pastes; `print` the words, and stay.
+It writes its arguments, folder, environment and pid to FILE. MODE says what comes next: `stay` runs
+until killed; `end7` exits with that status; `read` copies terminal input unchanged to FILE.read;
+`paste` does the same with bracketed paste; `print` prints the words and stays.
 """
 
 import json
@@ -24,14 +24,14 @@ def main(path: str, mode: str, *words: str) -> None:
     if mode == "print":
         for word in words:
             os.write(1, os.fsencode(word) + b"\n")
-    told = {
+    report = {
         "argv": words,
         "cwd": os.getcwd(),  # noqa: PTH109
         "env": dict(os.environ),
         "pid": os.getpid(),
     }
     with open(f"{path}.new", "w", encoding="ascii") as file:  # noqa: PTH123
-        json.dump(told, file)
+        json.dump(report, file)
     os.rename(f"{path}.new", path)  # noqa: PTH104 -- it is there whole or not at all
     if mode.startswith("end"):
         sys.exit(int(mode[3:]))

@@ -1,4 +1,4 @@
-"""Waiting for what another process or thread does."""
+"""Waiting for other processes and threads."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 90.0
-"""Seconds for anything that a program does in an instant. Machines that run tests may be slow and
-busy, and a wait that ends with an event costs nothing when it is short."""
+"""Seconds. Generous, because test machines may be slow; a wait ends as soon as the event comes."""
 POLL = 0.03
-"""Seconds between two looks."""
+"""Seconds between checks."""
 
 
 def wait_until(wanted: Callable[[], bool], timeout: float = PATIENCE, what: str = "it") -> None:
-    """Look until `wanted()` is true."""
+    """Poll until `wanted()` is true."""
     deadline = time.monotonic() + timeout
     while not wanted():
         if time.monotonic() > deadline:

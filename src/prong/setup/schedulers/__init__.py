@@ -1,1 +1,1 @@
-"""What runs programs at intervals: systemd, launchd, cron."""
+"""Schedulers that run jobs periodically: systemd, launchd, cron."""

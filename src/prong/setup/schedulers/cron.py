@@ -1,4 +1,4 @@
-"""A line in the user's crontab. All other lines stay, byte for byte."""
+"""A prong job in the user's crontab. Other lines stay unchanged, byte for byte."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _MINUTE = 17
-"""Not the full hour, at which everybody else begins."""
+"""Not on the full hour, when most other jobs start."""
 _HOUR = 3
 _DAY = timedelta(days=1)
 
@@ -35,10 +35,10 @@ class Cron:
     def entry(self) -> ScheduledJob | None:
         if self.missing() is not None:
             return None
-        found = _BLOCK.search(_table())
-        if found is None:
+        block = _BLOCK.search(_table())
+        if block is None:
             return None
-        line = found[1].decode("utf-8", "replace").strip()
+        line = block[1].decode("utf-8", "replace").strip()
         fields = line.split(None, 5)
         if len(fields) < 6:
             return ScheduledJob(None, (), active=True)
@@ -56,8 +56,8 @@ class Cron:
             )
         after = rest
         if job is not None:
-            # In front: what the user sets for later lines is not meant for ours, and nothing of
-            # theirs has to be changed to make room.
+            # At the top: variables that the user sets for later lines must not affect this job, and
+            # none of their lines has to move.
             line = f"{_times(job.every)} {self._line(job)}"
             after = f"{_BEGIN}\n{line}\n{_END}\n".encode() + rest
         return (Edit(Path("crontab"), table or None, after or None),)
@@ -72,24 +72,24 @@ class Cron:
         else:
             demand("crontab", "-", given=edit.after)
         table = _table()
-        # Some put a line of their own in front.
+        # Some versions of crontab add a header line.
         if not table.endswith(edit.after or b"") or bool(_BLOCK.search(table)) == remove:
             raise External("the crontab is not what was written", hint="look at it: crontab -l")
 
     def written(self, command: Sequence[str]) -> str:
-        # A bare % would end the command.
+        # An unescaped % would end the command.
         return shlex.join(command).replace("%", r"\%")
 
     def _line(self, job: Job) -> str:
-        # Whatever is printed is sent by mail: so only errors are.
+        # Cron mails all output, so only errors are printed.
         commands = (f"{self.written(_in_json(command))} >/dev/null" for command in job.commands)
         return " && ".join(commands)
 
 
 def _in_json(command: tuple[str, ...]) -> tuple[str, ...]:
-    """With the option before `--`: behind that, no word is one."""
-    at = command.index("--") if "--" in command else len(command)
-    return (*command[:at], "--json", *command[at:])
+    """Insert `--json` before `--`, after which nothing is an option."""
+    position = command.index("--") if "--" in command else len(command)
+    return (*command[:position], "--json", *command[position:])
 
 
 def _table() -> bytes:
@@ -98,12 +98,12 @@ def _table() -> bytes:
         return answer.output
     if "no crontab" in answer.complaint.lower():
         return b""
-    # Not to be taken for empty: it would be overwritten.
+    # Not the same as empty: the crontab would be overwritten.
     raise failed(("crontab", "-l"), answer)
 
 
 def _times(every: timedelta) -> str:
-    """The five fields. Only what divides an hour or a day comes back at even intervals."""
+    """Return the five time fields. Cron supports only even divisions of an hour or a day."""
     minutes = round(every.total_seconds()) // 60
     if minutes < 60 and 60 % minutes == 0:
         return f"*/{minutes} * * * *"
@@ -124,7 +124,7 @@ def _spans() -> list[timedelta]:
 
 
 def _next_run(every: timedelta | None) -> datetime | None:
-    """The next time that fits, by the clock on the wall, which cron goes by."""
+    """Compute the next run in local time, which cron uses."""
     if every is None:
         return None
     now = datetime.now().astimezone()
@@ -133,5 +133,5 @@ def _next_run(every: timedelta | None) -> datetime | None:
         start += timedelta(hours=_HOUR)
     if every >= timedelta(hours=1):
         start += timedelta(minutes=_MINUTE)
-    tries = (start + number * every for number in range(24 * 60))
-    return next(time for time in tries if time > now)
+    times = (start + number * every for number in range(24 * 60))
+    return next(time for time in times if time > now)

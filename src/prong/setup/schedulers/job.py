@@ -1,4 +1,4 @@
-"""What is to be run, how often, and what a scheduler must be able to do with it."""
+"""A scheduled job, and the interface of schedulers."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from prong.errors import External, Unavailable, UsageError
 from prong.files.edits import Edit
 
 MARKER = "Written by prong schedule; prong schedule remove takes it away."
-"""By this our own entries are known."""
+"""Identifies prong's own entries."""
 _TIMEOUT = 30.0
 _LAST_LINES = 5
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -21,7 +21,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class Job:
-    """Commands, run one after the other until one fails."""
+    """Commands to run one after another until one fails."""
 
     commands: tuple[tuple[str, ...], ...]
     every: timedelta
@@ -37,45 +37,45 @@ class Job:
 
 
 class ScheduledJob(NamedTuple):
-    """A job of ours, as it was found with a scheduler."""
+    """A prong job, as read from a scheduler."""
 
     every: timedelta | None
     commands: tuple[str, ...]
-    """As they are written there."""
+    """As the scheduler stores them."""
     active: bool
-    """False when the scheduler does not run it, though it is written down."""
+    """False when the job exists, but the scheduler does not run it."""
     next_run: datetime | None = None
-    """None when it cannot be known cheaply."""
+    """None when it is expensive to determine."""
 
 
 class Scheduler(Protocol):
-    """One way to have a job run. Asking changes nothing."""
+    """A system service that runs jobs. Queries change nothing."""
 
     @property
     def name(self) -> str: ...
 
     def missing(self) -> str | None:
-        """Why it cannot be used here; None when it can."""
+        """Return why it cannot be used here, or None."""
         ...
 
     def entry(self) -> ScheduledJob | None:
-        """Our job, if there is one."""
+        """Return prong's job, if any."""
         ...
 
     def edits(self, job: Job | None) -> tuple[Edit, ...]:
-        """What would be written to have the job run, and no other of ours; None: no job at all.
+        """Return the edits that make this prong's only job; None removes it.
 
-        Raises `Taken` when what has our name is not ours, and `UsageError` for an interval that
-        the scheduler does not know.
+        Raises `Taken` when prong's file name is used by someone else, and `UsageError` for an
+        interval that the scheduler does not support.
         """
         ...
 
     def apply(self, edits: Sequence[Edit], *, remove: bool) -> None:
-        """Write it, and turn it on or off. Raises `Dirty` when somebody wrote there meanwhile."""
+        """Write the edits and enable or disable the job. Raises `Dirty` if files have changed."""
         ...
 
     def written(self, command: Sequence[str]) -> str:
-        """A command as it is written there."""
+        """Return a command in the scheduler's own syntax."""
         ...
 
 
@@ -91,7 +91,7 @@ def ask(*argv: str, given: bytes | None = None) -> CommandResult:
     if program is None:
         raise Unavailable(f"{argv[0]} is not on PATH")
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [program, *argv[1:]],
             input=given,
             stdin=subprocess.DEVNULL if given is None else None,
@@ -102,12 +102,12 @@ def ask(*argv: str, given: bytes | None = None) -> CommandResult:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise External(f"{argv[0]} does not answer: {error}", argv=list(argv)) from None
-    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return CommandResult(done.returncode, done.stdout, "\n".join(lines[-_LAST_LINES:]))
+    lines = process.stderr.decode("utf-8", "replace").strip().splitlines()
+    return CommandResult(process.returncode, process.stdout, "\n".join(lines[-_LAST_LINES:]))
 
 
 def demand(*argv: str, given: bytes | None = None) -> CommandResult:
-    """The same; raise `External` unless it works."""
+    """Run the scheduler's own program; raise `External` if it fails."""
     answer = ask(*argv, given=given)
     if answer.status != 0:
         raise failed(argv, answer)
@@ -115,9 +115,9 @@ def demand(*argv: str, given: bytes | None = None) -> CommandResult:
 
 
 def failed(argv: Sequence[str], answer: CommandResult) -> External:
-    said = f": {answer.complaint.splitlines()[-1]}" if answer.complaint else ""
+    detail = f": {answer.complaint.splitlines()[-1]}" if answer.complaint else ""
     return External(
-        f"{' '.join(argv)} ended with status {answer.status}{said}",
+        f"{' '.join(argv)} ended with status {answer.status}{detail}",
         argv=list(argv),
         status=answer.status,
         stderr=answer.complaint,

@@ -1,4 +1,4 @@
-"""An agent of launchd, on a Mac: a property list in the user's library."""
+"""A prong job as a launchd agent on macOS: a property list in the user's library."""
 
 import os
 import plistlib
@@ -62,7 +62,7 @@ class Launchd:
         if replaced:
             self._turn_off()
         self._backups.install(edits, [None for _ in edits])
-        # `load` is the older name of it, and the only one that old systems know.
+        # Older systems know only `load`.
         modern = ("launchctl", "bootstrap", self._domain, str(self._file))
         answer = ask(*modern)
         if answer.status and ask("launchctl", "load", "-w", str(self._file)).status:
@@ -71,7 +71,7 @@ class Launchd:
             raise failed(modern, answer)
 
     def _turn_off(self) -> None:
-        """It may be off already."""
+        """Unload the job, if it is loaded."""
         with suppress(ProngError):
             if ask("launchctl", "bootout", f"{self._domain}/{_LABEL}").status:
                 ask("launchctl", "unload", "-w", str(self._file))
@@ -83,7 +83,7 @@ class Launchd:
 def _content(job: Job) -> bytes:
     words = list(job.commands[0])
     if len(job.commands) > 1:
-        # It knows of one program only.
+        # A launchd job runs a single program.
         words = ["/bin/sh", "-c", " && ".join(map(shlex.join, job.commands))]
     table = {
         "Label": _LABEL,

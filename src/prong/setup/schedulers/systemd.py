@@ -1,4 +1,4 @@
-"""A timer of the user's own systemd: a service that runs the commands, and a timer for it."""
+"""A prong job as a systemd user service with a timer."""
 
 import json
 import re
@@ -68,22 +68,22 @@ class Systemd:
         return ScheduledJob(every, commands, active, _next_run() if active else None)
 
     def edits(self, job: Job | None) -> tuple[Edit, ...]:
-        wanted: list[bytes | None] = [None, None]
+        contents: list[bytes | None] = [None, None]
         if job is not None:
             lines = "".join(f"ExecStart={self.written(command)}\n" for command in job.commands)
             times = f"OnUnitActiveSec={job.seconds}s\n\n[Install]\nWantedBy=timers.target\n"
-            wanted = [(_SERVICE + lines).encode(), (_TIMES + times).encode()]
-        found: list[Edit] = []
-        for path, content in zip(self._files, wanted, strict=True):
+            contents = [(_SERVICE + lines).encode(), (_TIMES + times).encode()]
+        planned: list[Edit] = []
+        for path, content in zip(self._files, contents, strict=True):
             before = edits.read(path)
             if before is not None and not _is_ours(before):
                 raise Taken(f"prong did not write {path}", hint="rename it", path=str(path))
-            found.append(Edit(path, before, content))
-        return tuple(found)
+            planned.append(Edit(path, before, content))
+        return tuple(planned)
 
     def apply(self, edits: Sequence[Edit], *, remove: bool) -> None:
         if remove:
-            # It may be off already, or systemd may be gone: the files go all the same.
+            # The timer may be off already, or systemd gone; remove the files anyway.
             with suppress(ProngError):
                 ask("systemctl", "--user", "disable", "--now", _TIMER)
             self._backups.remove(edits)
@@ -95,7 +95,7 @@ class Systemd:
             demand("systemctl", "--user", "daemon-reload")
             demand("systemctl", "--user", "enable", "--now", _TIMER)
             if any(edit.before is not None for edit in edits):
-                # One that runs already goes by the times that it was started with.
+                # A running timer keeps its old interval until restarted.
                 demand("systemctl", "--user", "restart", _TIMER)
         except BaseException:
             if all(edit.before is None for edit in edits):
@@ -104,9 +104,9 @@ class Systemd:
 
     def written(self, command: Sequence[str]) -> str:
         if _UNSAFE.search(command[0]):
-            # It takes no program of such a name, but any argument.
+            # systemd rejects such program names, but accepts any argument.
             command = ("/usr/bin/env", *command)
-        # The colon says that no word has a variable in it; older systemd does not know it.
+        # The colon disables variable expansion; older versions do not support it.
         prefix = ":" if any("$" in word for word in command) else ""
         return prefix + " ".join(map(_word, command))
 
@@ -123,7 +123,7 @@ def _is_ours(content: bytes | None) -> bool:
 
 
 def _next_run() -> datetime | None:
-    """As `list-timers` says; versions that cannot say it in JSON are not asked further."""
+    """Ask `list-timers`; None for versions that cannot print JSON."""
     try:
         answer = ask("systemctl", "--user", "list-timers", "--output=json", _TIMER)
         rows: Any = json.loads(answer.output)
