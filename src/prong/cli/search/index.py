@@ -54,7 +54,7 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
 
 
 def _yielding(report: "Callable[[IndexProgress], None]") -> "Callable[[IndexProgress], None]":
-    """Report; once the model reads, be in nobody's way: searches need not wait for it."""
+    """Report progress, and lower the priority while embedding: searches do not wait for it."""
     reading = False
 
     def told(progress: "IndexProgress") -> None:
