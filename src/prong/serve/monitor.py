@@ -153,7 +153,7 @@ class Monitor:
         if is_gone():
             raise ClientDisconnect
 
-    # -- polling ------------------------------------------------------------------------------
+    # -- polling -------------------------------------------------------------------------------
 
     def _run(self) -> None:
         with self._opened() as app:

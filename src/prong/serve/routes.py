@@ -66,7 +66,7 @@ class Routes:
             Route("/stop", in_thread(self.stop), methods=["POST"]),
         ]
 
-    # -- queries ------------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------------
 
     async def events(self, request: Request) -> Response:
         """Stream events as JSON lines until the client or the daemon ends."""
@@ -142,7 +142,7 @@ class Routes:
             ]
         }
 
-    # -- actions ------------------------------------------------------------------------------
+    # -- actions -------------------------------------------------------------------------------
 
     def create(self, request: JsonRequest) -> Json:
         type_, name = request.text("type"), request.text("name")
@@ -233,7 +233,7 @@ class Routes:
             self._monitor.wake()
         return {"worker": name, "state": WorkerState.GONE.value}
 
-    # -- helpers -----------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------
 
     def _finished(self, steps: Steps[T], request: JsonRequest) -> T:
         """Run all steps and return their result. Stop if the client disconnects."""
