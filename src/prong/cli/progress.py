@@ -118,7 +118,7 @@ def progress(
 ) -> Generator[Callable[["IndexProgress"], None]]:
     """Yield a progress callback that draws a bar. Silent without a terminal.
 
-    Show `text` if there is no progress for a second.
+    Show `text` if nothing has been drawn after a second.
     """
     stderr: Any = sys.stderr  # None if it was closed before prong started
     if stderr is None or not stderr.isatty():

@@ -192,11 +192,11 @@ def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
     project = project_folder(app, folder, notes) if folder else None
     filters = SessionFilter(given.agent, project, names.time(given.since), given.limit + 1)
     listing = app.list_sessions(filters)
-    others = [session for session in listing.sessions if given.include_self or session.ref != own]
+    chosen = [session for session in listing.sessions if given.include_self or session.ref != own]
     return FoundSessions(
         query=None,
-        sessions=tuple([session_facts(json.session(session)) for session in others[: given.limit]]),
-        total=len(others) + listing.more,
+        sessions=tuple([session_facts(json.session(session)) for session in chosen[: given.limit]]),
+        total=len(chosen) + listing.more,
         notes=tuple(notes),
         own_session=str(own) if own else None,
     )

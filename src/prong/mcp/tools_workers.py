@@ -102,13 +102,13 @@ async def worker_status(call: Call, given: WorkerStatusOf) -> OneWorker:
 async def wait_workers(call: Call, given: WaitWorkers) -> Waited:
     unique = list(dict.fromkeys(given.names))
     _refuse_own(unique)
-    ended = await _waited(call, unique, given.timeout, any_=given.any)
-    if ended is not None:
+    done = await _waited(call, unique, given.timeout, any_=given.any)
+    if done is not None:
         return Waited(
             done=True,
             timed_out=False,
-            workers=[worker(status) for status in ended],
-            hint=what_to_do(ended),
+            workers=[worker(status) for status in done],
+            hint=what_to_do(done),
         )
     statuses = await call.do(lambda app: [app.workers.status(name) for name in unique])
     return Waited(

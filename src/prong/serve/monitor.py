@@ -203,7 +203,7 @@ class Monitor:
             self._known.notify_all()
 
     def _tidy_up(self, app: App) -> None:
-        """Take in reports of hooks, which listing workers does: nobody else may list them."""
+        """List workers now and then, which takes in hook reports if nobody else lists them."""
         now = time.monotonic()
         if now - self._tidied > _TIDY_UP and self._statuses:
             self._tidied = now
@@ -225,15 +225,15 @@ class Monitor:
         return {name: before[name] if name in held else status for name, status in found.items()}
 
     def _new_forks(self, app: App) -> list[Fork]:
-        """Return forks recorded since the last poll. The database is read only if it changed."""
+        """Return forks recorded since the last poll. Reads the database only after a change."""
         stamp = _stamp(app.state_dir / "state.db")
         if stamp == self._stamp:
             return []
         forks = app.recorded_forks()
-        known, self._forks = self._forks, {fork.id for fork in forks}
+        previous, self._forks = self._forks, {fork.id for fork in forks}
         self._inherited = {fork.child.id: _inherited(fork) for fork in forks}
         self._stamp = stamp
-        return [fork for fork in forks if fork.id not in known] if known is not None else []
+        return [fork for fork in forks if fork.id not in previous] if previous is not None else []
 
 
 def _patience(status: WorkerStatus) -> float:

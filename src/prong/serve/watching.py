@@ -48,12 +48,12 @@ class Watch:
     def _run(self) -> None:
         while not self._over:
             self._again.clear()
-            there = self._there()
+            existing = self._there()
             try:
-                self._watch(there)
+                self._watch(existing)
             except Exception as error:  # noqa: BLE001 -- too many watchers, a folder that went away
                 _log.warning("changes are not seen at once: %s", error)
-                while not self._over and self._there() == there:
+                while not self._over and self._there() == existing:
                     self._again.wait(_BLIND)
                     self._changed()
 

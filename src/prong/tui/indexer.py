@@ -23,13 +23,13 @@ def main() -> None:
 
     with suppress(OSError):
         os.nice(_NICE)
-    told = 0.0
+    printed_at = 0.0
     phase = ""
 
     def progress(now: IndexProgress) -> None:
-        nonlocal told, phase
-        if time.monotonic() - told > _TOLD_EVERY or now.phase != phase:
-            told, phase = time.monotonic(), now.phase
+        nonlocal printed_at, phase
+        if time.monotonic() - printed_at > _TOLD_EVERY or now.phase != phase:
+            printed_at, phase = time.monotonic(), now.phase
             _print(now._asdict())
 
     try:

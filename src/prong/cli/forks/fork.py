@@ -1,4 +1,4 @@
-"""`prong fork`."""
+"""`prong fork`: fork a session at a turn."""
 
 import re
 from collections.abc import Callable

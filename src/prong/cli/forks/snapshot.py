@@ -1,4 +1,4 @@
-"""`prong snapshot`."""
+"""`prong snapshot`: capture the current code as that of the last turn."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING

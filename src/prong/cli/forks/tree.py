@@ -1,4 +1,4 @@
-"""`prong tree`."""
+"""`prong tree`: show which sessions were forked from which."""
 
 from typing import TYPE_CHECKING
 

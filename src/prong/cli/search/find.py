@@ -1,4 +1,4 @@
-"""`prong find`."""
+"""`prong find`: search past turns."""
 
 import os
 import sys

@@ -93,7 +93,7 @@ class FoundTable:
             yield styled(rest if columns is None else cut(rest, columns), dim=True)
 
     def _title(self, hit: "Hit") -> str:
-        """Return the session title if the hit stands for a session and its prompt differs."""
+        """Return the title of a hit that represents a session, unless its prompt repeats it."""
         if hit.session is None or not (self._by_session or hit.turn is None):
             return ""
         title = clean(hit.session.title)

@@ -1,4 +1,4 @@
-"""`prong index`."""
+"""`prong index`: update the search index."""
 
 import os
 from typing import TYPE_CHECKING
@@ -54,7 +54,7 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
 
 
 def _yielding(report: "Callable[[IndexProgress], None]") -> "Callable[[IndexProgress], None]":
-    """Report progress, and lower the priority while embedding: searches do not wait for it."""
+    """Report progress. Lower the priority once embedding starts: searches do not wait for it."""
     reading = False
 
     def told(progress: "IndexProgress") -> None:

@@ -1,4 +1,4 @@
-"""`prong ui`."""
+"""`prong ui`: open the terminal UI."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""`prong diff`."""
+"""`prong diff`: show code changes."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -100,7 +100,7 @@ def _show(found: "CodeDiff", lines: Iterable[str], *, paged: bool) -> None:
 
 
 def _title(found: "CodeDiff") -> Iterator[str]:
-    """Yield a heading that names what is compared."""
+    """Yield a heading that names the compared points."""
     old, new = found.old, found.new
     room = width() or _PIPE_WIDTH
     end = new.name if old.session.ref == new.session.ref else str(new)

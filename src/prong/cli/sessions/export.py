@@ -1,4 +1,4 @@
-"""`prong export`."""
+"""`prong export`: export sessions as Markdown."""
 
 from datetime import datetime
 from pathlib import Path

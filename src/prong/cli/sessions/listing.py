@@ -1,4 +1,4 @@
-"""`prong list`."""
+"""`prong list`: list sessions of all projects, newest first."""
 
 import sys
 from datetime import datetime

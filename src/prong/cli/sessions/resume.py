@@ -1,4 +1,4 @@
-"""`prong resume`."""
+"""`prong resume`: resume a session."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""`prong show`."""
+"""`prong show`: show the transcript of a session or of one turn."""
 
 import sys
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""`prong turns`."""
+"""`prong turns`: list the turns of a session."""
 
 from typing import TYPE_CHECKING
 

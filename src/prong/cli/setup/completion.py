@@ -1,4 +1,4 @@
-"""`prong completion`."""
+"""`prong completion`: print a script for shell completion."""
 
 import click
 from click.shell_completion import get_completion_class

@@ -1,4 +1,4 @@
-"""`prong demo`."""
+"""`prong demo`: try prong on sample sessions, in a temporary folder."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""`prong doctor`."""
+"""`prong doctor`: check the installation, and show how to fix what is missing."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`prong mcp`."""
+"""`prong mcp`: run the MCP server."""
 
 import sys
 from importlib import import_module

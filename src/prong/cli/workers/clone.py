@@ -1,4 +1,4 @@
-"""`prong clone`."""
+"""`prong clone`: clone a worker."""
 
 from math import inf
 from typing import Any

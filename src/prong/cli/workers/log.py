@@ -1,4 +1,4 @@
-"""`prong log`."""
+"""`prong log`: show a worker's transcript."""
 
 import sys
 from typing import TYPE_CHECKING

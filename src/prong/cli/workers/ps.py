@@ -1,4 +1,4 @@
-"""`prong ps`."""
+"""`prong ps`: list workers and their state."""
 
 from typing import TYPE_CHECKING
 

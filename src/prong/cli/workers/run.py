@@ -1,4 +1,4 @@
-"""`prong run`."""
+"""`prong run`: start a worker."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

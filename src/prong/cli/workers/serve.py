@@ -1,4 +1,4 @@
-"""`prong serve`."""
+"""`prong serve`: serve workers to other programs over a unix socket."""
 
 import sys
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""`prong status`."""
+"""`prong status`: show worker status and its evidence."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`prong stop`."""
+"""`prong stop`: stop workers."""
 
 from typing import TYPE_CHECKING
 

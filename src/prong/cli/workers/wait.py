@@ -1,4 +1,4 @@
-"""`prong wait`."""
+"""`prong wait`: wait until workers are idle."""
 
 from math import inf
 from typing import TYPE_CHECKING

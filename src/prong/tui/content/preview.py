@@ -100,8 +100,8 @@ def of_turn(
     lines = [*prompt(overview.prompt or "(no prompt)"), Line(_effort(turn), "dim"), Line()]
     lines += [*_code(overview.code, overview.lack), Line()]
     messages = paired(app.messages(conversation.session, turn=turn))
-    answer = _said(messages, None, without_answer=without_answer)
-    return Preview(list(parted([*lines, *answer])))
+    body = _said(messages, None, without_answer=without_answer)
+    return Preview(list(parted([*lines, *body])))
 
 
 def _effort(turn: Turn) -> str:
@@ -124,8 +124,8 @@ def header(session: Session, conversation: Conversation) -> Iterator[Line]:
     ]
     yield Line(" · ".join(fact for fact in facts if fact), "dim")
     if session.parent is not None:
-        at = session.inherited if session.forked_at is None else session.forked_at
-        yield Line(f"forked from {session.parent.agent}:{session.parent.id[:8]}@{at}", "dim")
+        number = session.inherited if session.forked_at is None else session.forked_at
+        yield Line(f"forked from {session.parent.agent}:{session.parent.id[:8]}@{number}", "dim")
 
 
 def _turn(

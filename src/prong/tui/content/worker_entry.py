@@ -107,5 +107,5 @@ def entries_of(found: Sequence[WorkerStatus], awaited: Iterable[str] = ()) -> li
 
 def counts(found: Iterable[WorkerStatus]) -> str:
     """Count workers by state: `1 busy, 2 idle`."""
-    states = [one.state for one in found]
-    return ", ".join(f"{states.count(one)} {one.value}" for one in WorkerState if one in states)
+    states = [item.state for item in found]
+    return ", ".join(f"{states.count(item)} {item.value}" for item in WorkerState if item in states)

@@ -228,12 +228,12 @@ class SessionsScreen(MainScreen):
         self._say()
 
     def _search_again(self) -> None:
-        asked = self._asked()
+        query = self._asked()
 
         async def again() -> None:
-            found = await self._look_up(self._words, asked, fast=True)
-            if found is not None and asked == self._asked() and self._is_news(found):
-                await self._show_words(asked, found)
+            results = await self._look_up(self._words, query, fast=True)
+            if results is not None and query == self._asked() and self._is_news(results):
+                await self._show_words(query, results)
 
         self.run_worker(again, group="search", exit_on_error=False)
 

@@ -95,20 +95,20 @@ class TurnsScreen(MainScreen):
         self.run_worker(self._read, group="read", exclusive=True, exit_on_error=False)
 
     async def _read(self) -> None:
-        known = await self.told(self._lanes.reading.do(partial(_known, session=self._session)))
-        if known is not None:
+        loaded = await self.told(self._lanes.reading.do(partial(_known, session=self._session)))
+        if loaded is not None:
             # If the requested turn is abandoned, show abandoned turns.
-            abandoned_ids = {turn.id for turn in known.conversation.abandoned}
+            abandoned_ids = {turn.id for turn in loaded.conversation.abandoned}
             self._abandoned = self._abandoned or self._turn_id in abandoned_ids
-            self._known = known
+            self._known = loaded
             self._show()
 
     def _show(self) -> None:
-        known = self._known
-        if known is None:
+        loaded = self._known
+        if loaded is None:
             return
-        conversation = known.conversation
-        entries = known.all if self._abandoned else known.active
+        conversation = loaded.conversation
+        entries = loaded.all if self._abandoned else loaded.active
         rows = self.query_one("#turns", Rows)
         rows.fill(entries)
         if self._turn_id is not None:
@@ -137,14 +137,14 @@ class TurnsScreen(MainScreen):
         self.run_worker(self._preview, group="preview", exclusive=True, exit_on_error=False)
 
     async def _preview(self) -> None:
-        entry, known = self._entry, self._known
-        if entry is None or known is None:
+        entry, loaded = self._entry, self._known
+        if entry is None or loaded is None:
             return
         self._turn_id = entry.turn.id
         content = await self._looking.at(
             partial(
                 preview.of_turn,
-                conversation=known.conversation,
+                conversation=loaded.conversation,
                 turn=entry.turn,
                 without_answer=self._without_answer and entry.turn.index == 1,
             )

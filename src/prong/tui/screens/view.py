@@ -74,7 +74,7 @@ class MainScreen(Screen[None]):
 
     @property
     def highlight(self) -> Highlighter | None:
-        """Search matches to highlight in what is opened from here."""
+        """Search matches to highlight in screens opened from here."""
         return None
 
     @property

@@ -172,15 +172,15 @@ class Rows(Drawing, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         columns = self.scrollable_content_region.width
-        at, part = divmod(y + self.scroll_offset.y, self._height)
+        index, part = divmod(y + self.scroll_offset.y, self._height)
         base = self.rich_style
-        if at >= len(self._entries):
+        if index >= len(self._entries):
             return strip_of([], columns, base)
-        is_here = at == self._at
+        is_here = index == self._at
         if is_here:
             base += self.styled("cursor")
-        key = (at, part, is_here, columns, base)
-        return self.kept(key, lambda: self._drawn(at, part, columns, base))
+        key = (index, part, is_here, columns, base)
+        return self.kept(key, lambda: self._drawn(index, part, columns, base))
 
     def _drawn(self, at: int, part: int, columns: int, base: Style) -> Strip:
         is_here = at == self._at
