@@ -187,8 +187,8 @@ class Monitor:
             status for status in current if self._glance.get(status.worker.name) != _gist(status)
         ]
         details = {status.worker.name: status for status in described(app, new)}
-        known = {**self._seen, **details}
-        self._seen = {name: known[name] for name in states}
+        merged = {**self._seen, **details}
+        self._seen = {name: merged[name] for name in states}
         statuses = self._believed(self._seen)
         forks = self._new_forks(app)
         self._watch.watch(_folders(app, statuses.values()))

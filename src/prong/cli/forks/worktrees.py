@@ -170,8 +170,8 @@ def _view(plan: "PrunePlan", branches: dict[str, str | None], *, dry_run: bool) 
     return {
         "dry_run": dry_run,
         "removed": [
-            {**json.worktree(one), "kept_branch": branches.get(str(one.worktree.path))}
-            for one in plan.removed
+            {**json.worktree(row), "kept_branch": branches.get(str(row.worktree.path))}
+            for row in plan.removed
         ],
-        "kept": [{**json.worktree(one.worktree), "reason": one.error.message} for one in plan.kept],
+        "kept": [{**json.worktree(row.worktree), "reason": row.error.message} for row in plan.kept],
     }

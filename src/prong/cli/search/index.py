@@ -40,8 +40,8 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
     else:
         try:
             with progress() as report:
-                told = _yielding(report)
-                state = app.index(rebuild=rebuild, vectors=not no_vectors, on_progress=told)
+                callback = _yielding(report)
+                state = app.index(rebuild=rebuild, vectors=not no_vectors, on_progress=callback)
         except KeyboardInterrupt:
             note("stopped; what was read can be searched, and prong index continues from there")
             raise
