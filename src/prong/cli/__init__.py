@@ -1,8 +1,8 @@
-"""The command line: parses words, asks `prong.app`, prints."""
+"""The command line: parses arguments, calls `prong.app`, prints results."""
 
 import gc
 
-# A command is over soon, and loading modules makes nothing that would have to be collected.
+# Commands are short, and importing modules creates no garbage: collect rarely.
 gc.set_threshold(50_000, 20, 100)
 
 from prong.cli.main import main  # noqa: E402 -- that was before

@@ -1,4 +1,4 @@
-"""Arguments that several commands take."""
+"""Argument types that several commands share, with shell completion."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ _HELP_COLUMNS = 60
 
 
 class SessionArgument(click.ParamType[str]):
-    """A SESSION; shells complete it from the sessions there are."""
+    """A SESSION argument; completes session ids, `%N` and worker names."""
 
     name = "session"
 
@@ -36,7 +36,7 @@ class SessionArgument(click.ParamType[str]):
             app = open_app()
             sessions = app.sessions()
         except ProngError:
-            return []  # a shell is no place to complain; the command itself will
+            return []  # errors have no place in completion; the command itself reports them
         if incomplete.startswith("%"):
             titles = {(session.agent, session.id): session.title for session in sessions}
             return [
@@ -44,35 +44,35 @@ class SessionArgument(click.ParamType[str]):
                 for number, title in _hits(app, titles)
                 if f"%{number}".startswith(incomplete)
             ]
-        fitting = [
+        matches = [
             session
             for session in sessions
             if str(session.ref).startswith(incomplete) or session.id.startswith(incomplete)
         ]
-        # A worker's name is the name of its session as well.
+        # A worker's name also selects its session.
         workers = _workers(app, incomplete) if incomplete else []
-        if not (fitting or workers):
+        if not (matches or workers):
             return [CompletionItem(incomplete, type="file")]
-        named = [
+        completions = [
             CompletionItem(clean(str(session.ref)), help=cut(clean(session.title), _HELP_COLUMNS))
-            for session in fitting[:_MOST_COMPLETIONS]
+            for session in matches[:_MOST_COMPLETIONS]
         ]
-        return [*workers, *named]
+        return [*workers, *completions]
 
 
 def _hits(app: "App", titles: Mapping[tuple[str, str], str]) -> Iterator[tuple[int, str]]:
-    """The hits of the last search whose sessions are there, with the titles of these."""
+    """Yield the numbers and titles of the last search's hits whose sessions still exist."""
     for number in range(1, _MOST_COMPLETIONS + 1):
         try:
-            place = app.last_search.hit(number)
+            hit = app.last_search.hit(number)
         except NotFound:
             continue
-        if (place.agent, place.session) in titles:
-            yield number, titles[place.agent, place.session]
+        if (hit.agent, hit.session) in titles:
+            yield number, titles[hit.agent, hit.session]
 
 
 class WorkerArgument(click.ParamType[str]):
-    """The name of a worker; shells complete it from those that are recorded."""
+    """A worker name; completes recorded workers."""
 
     name = "name"
 
@@ -88,7 +88,7 @@ class WorkerArgument(click.ParamType[str]):
 
 
 def _workers(app: "App", incomplete: str) -> "list[CompletionItem]":
-    """Where no worker was ever started, there is nothing to load."""
+    """Complete worker names. Without a database there are no workers to load."""
     from click.shell_completion import CompletionItem
 
     from prong.views.text import clean, cut, short_path
@@ -97,16 +97,16 @@ def _workers(app: "App", incomplete: str) -> "list[CompletionItem]":
         return []
     return [
         CompletionItem(
-            clean(one.name),
-            help=cut(f"{one.agent} in {short_path(str(one.workspace))}", _HELP_COLUMNS),
+            clean(worker.name),
+            help=cut(f"{worker.agent} in {short_path(str(worker.workspace))}", _HELP_COLUMNS),
         )
-        for one in app.workers.records.all()
-        if one.name.startswith(incomplete)
+        for worker in app.workers.records.all()
+        if worker.name.startswith(incomplete)
     ]
 
 
 class TerminalArgument(click.ParamType[str]):
-    """The name of a terminal."""
+    """A terminal name."""
 
     name = "name"
 
@@ -125,7 +125,7 @@ class TerminalArgument(click.ParamType[str]):
 
 
 class AgentArgument(click.ParamType[str]):
-    """The name of an agent."""
+    """An agent name."""
 
     name = "name"
 
@@ -160,13 +160,13 @@ class SinceArgument(click.ParamType[datetime]):
 
 
 class OptionalNumbers(click.Command):
-    """A command with options that may stand alone: `--wait` then means for ever.
+    """Command with options whose number is optional: `--wait` alone means without limit.
 
-    click would take the word behind them for the number, whatever it is.
+    click would take the next word for the number, whatever it is.
     """
 
     ALONE: ClassVar = {"--wait": "inf", "--fork": "1"}
-    """What they mean without a number."""
+    """Values of these options without a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = [param for param in self.params if isinstance(param, click.Option)]
@@ -180,7 +180,7 @@ class OptionalNumbers(click.Command):
 
 
 def _is_number(word: str) -> bool:
-    # A longer one is the beginning of a session's id.
+    # More digits are the beginning of a session id.
     return re.fullmatch(r"\d{1,6}(\.\d*)?", word) is not None
 
 

@@ -1,4 +1,4 @@
-"""Programs that run in place of prong."""
+"""Replacing the prong process with another program."""
 
 from typing import TYPE_CHECKING, NoReturn
 
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
 
 
 def become(app: "App", agent: str, launch: "Launch") -> NoReturn:
-    """Replace this process with the agent. It gets our hooks for this run."""
+    """Replace this process with the agent, with prong's hooks enabled for this run."""
     run_here(app.hooked(agent, launch))
 
 
 def run_here(launch: "Launch") -> NoReturn:
-    """Replace this process with the program."""
+    """Replace this process with a program."""
     import os
     import sys
 
     from prong.agents.run import environment
 
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # `prong >&-`
+        if stream is not None:  # closed with `prong >&-`
             stream.flush()
     try:
         os.chdir(launch.cwd)

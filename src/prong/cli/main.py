@@ -1,4 +1,4 @@
-"""The `prong` command and how it ends: with an exit status that scripts may rely on."""
+"""The `prong` command: loads subcommands and turns errors into exit statuses."""
 
 import io
 import os
@@ -25,12 +25,12 @@ SECTIONS = {
     ),
     "Setup": ("hooks", "mcp", "schedule", "doctor", "demo", "completion"),
 }
-"""The commands as `prong --help` groups them. Each group is a package here."""
+"""Commands as `prong --help` groups them. Each group is a package here."""
 COMMANDS = {
     name: f"{title.lower()}.{name}.{name}" for title, names in SECTIONS.items() for name in names
 }
 COMMANDS["list"] = "sessions.listing.list_sessions"
-"""Module and function of each; it is loaded when it is asked for."""
+"""Module and function of each command, imported on first use."""
 _OTHER_NAMES = {
     **dict.fromkeys(("search", "grep", "query"), "find"),
     **dict.fromkeys(("ls", "sessions"), "list"),
@@ -47,13 +47,13 @@ _OTHER_NAMES = {
     **dict.fromkeys(("mv", "name"), "rename"),
     **dict.fromkeys(("daemon", "server"), "serve"),
 }
-"""What people may try, and what they mean."""
+"""Names that people may try, and the commands that they mean."""
 _SHORT_HELP = 80
-"""Characters: no first line of a command's help is longer, so none is cut."""
+"""Maximum length of a command's short help, so that none is cut."""
 
 
 class _ClosedPipe(Exception):
-    """The reader, `head` perhaps, has seen enough. click would make an exit status 1 of it."""
+    """The reader, such as `head`, closed the pipe. click would exit with status 1."""
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def _pipe() -> Generator[None]:
 
 
 class _Main(click.Group):
-    """A group whose errors look alike, whoever raised them."""
+    """Command group that reports all errors in the same way."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -76,10 +76,10 @@ class _Main(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         longest = max(map(len, COMMANDS))
         for title, names in SECTIONS.items():
-            lines = [command_named(name).get_short_help_str(_SHORT_HELP) for name in names]
+            summaries = [command_named(name).get_short_help_str(_SHORT_HELP) for name in names]
             padded = [name.ljust(longest) for name in names]
             with formatter.section(title):
-                formatter.write_dl(list(zip(padded, lines, strict=True)))
+                formatter.write_dl(list(zip(padded, summaries, strict=True)))
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
         with _pipe():
@@ -88,7 +88,7 @@ class _Main(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         with _pipe():
             super().invoke(ctx)
-            # A closed pipe shows when the last words are written, not before.
+            # A closed pipe may only show when the last output is flushed.
             stdout: Any = sys.stdout
             if stdout is not None:
                 stdout.flush()
@@ -104,8 +104,8 @@ class _Main(click.Group):
         _never_choke(sys.stdout)
         try:
             status = super().main(words, "prong", **extra)
-        except click.exceptions.Exit as exit_:
-            status = exit_.exit_code
+        except click.exceptions.Exit as exit_error:
+            status = exit_error.exit_code
         except (click.Abort, KeyboardInterrupt):
             status = 130
         except _ClosedPipe:
@@ -120,7 +120,7 @@ class _Main(click.Group):
         except MemoryError:
             status = fail(out_of_memory(), words)
         except OSError as error:
-            # A full disk, a terminal that is gone: not a bug of ours.
+            # A full disk or a closed terminal is not a bug in prong.
             _abandon(sys.stdout)
             status = fail(ProngError(str(error)), words)
         except Exception as error:  # noqa: BLE001 -- the last place that can report it
@@ -129,13 +129,13 @@ class _Main(click.Group):
 
 
 def command_named(name: str) -> click.Command:
-    """The command, loaded."""
+    """Import a command."""
     module, _, attribute = COMMANDS[name].rpartition(".")
     return cast(click.Command, getattr(import_module(f"prong.cli.{module}"), attribute))
 
 
 def _usage_hint(error: click.UsageError, words: list[str]) -> str:
-    """What to type instead of words that no command takes."""
+    """Suggest what to type instead of unknown words."""
     is_prompt = any(word.startswith("-") and len(word.split()) > 1 for word in words)
     if isinstance(error, click.NoSuchOption) and is_prompt and words[0] in ("run", "send"):
         return f"pass a prompt that starts with a dash on stdin: prong {words[0]} ... -"
@@ -143,24 +143,24 @@ def _usage_hint(error: click.UsageError, words: list[str]) -> str:
 
 
 def _nearest(words: Sequence[str]) -> list[str]:
-    """The command that is meant by a word; none when it is like none."""
+    """Return the commands closest to the words; empty if none is close."""
     from difflib import get_close_matches
 
-    meant = [_OTHER_NAMES.get(word, word) for word in words]
-    return [name for word in meant for name in get_close_matches(word, COMMANDS, 1)]
+    candidates = [_OTHER_NAMES.get(word, word) for word in words]
+    return [name for word in candidates for name in get_close_matches(word, COMMANDS, 1)]
 
 
 def _never_choke(stream: TextIO) -> None:
-    """Print a `?` for what the terminal's encoding lacks."""
+    """Print `?` for characters that the terminal's encoding lacks."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="replace")
 
 
 def _abandon(stream: TextIO) -> None:
-    """Python would complain once more at exit about what it cannot write."""
+    """Redirect the stream to /dev/null: Python would report another write error at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    except OSError:  # not a real file: a test, a notebook
+    except OSError:  # not a real file, as in a test or notebook
         return
 
 

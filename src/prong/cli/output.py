@@ -25,19 +25,19 @@ _PATIENCE_SECONDS = 1.0
 
 
 def open_app() -> "App":
-    """The application, imported when a command runs: `prong --help` does without it."""
+    """Create the application. Imported here, because `prong --help` does not need it."""
     app = _factory.get()()
     if context := click.get_current_context(silent=True):
         context.find_root().meta[_APP] = app
         context.call_on_close(app.close)
-        # Before that. With --json, standard error has nothing but a problem, and answers have them.
+        # Runs before app.close. With --json, the notices are in the result instead.
         if not context.params.get("as_json"):
             context.call_on_close(lambda: _tell(app))
     return app
 
 
 def _tell(app: "App") -> None:
-    """Say what is wrong with the records, or was."""
+    """Print notices about damaged or repaired records."""
     from prong.setup.database import notices
 
     for notice in notices(app.state_dir):
@@ -51,8 +51,8 @@ def _with_notices(value: Any) -> Any:
         return value
     from prong.setup.database import notices
 
-    answer, told = cast(dict[str, Any], value), notices(app.state_dir)
-    return {**answer, "warnings": [*answer.get("warnings", ()), *told]} if told else answer
+    answer, warnings = cast(dict[str, Any], value), notices(app.state_dir)
+    return {**answer, "warnings": [*answer.get("warnings", ()), *warnings]} if warnings else answer
 
 
 def _make_app() -> "App":
@@ -66,7 +66,7 @@ _factory: ContextVar[Callable[[], "App"]] = ContextVar("factory", default=_make_
 
 @contextmanager
 def using(factory: Callable[[], "App"]) -> Generator[None]:
-    """Let the commands inside work with another application, as `prong demo` does."""
+    """Make commands use another application, as `prong demo` does."""
     token = _factory.set(factory)
     try:
         yield
@@ -75,7 +75,7 @@ def using(factory: Callable[[], "App"]) -> Generator[None]:
 
 
 def is_on_samples() -> bool:
-    """True inside of `prong demo`, where nothing is started."""
+    """Return whether this is `prong demo`, where nothing is started."""
     return _factory.get() is not _make_app
 
 
@@ -86,7 +86,7 @@ def json_option(command: C) -> C:
 
 
 def print_json(value: Any) -> None:
-    """One JSON value on stdout, with nothing in it that a terminal would obey."""
+    """Print a JSON value to stdout, without control characters."""
     plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     indent = 2 if sys.stdout.isatty() else None
     text = json.dumps(_with_notices(value), ensure_ascii=plain, indent=indent)
@@ -94,36 +94,36 @@ def print_json(value: Any) -> None:
 
 
 def styled(text: str, **style: Any) -> str:
-    """Coloured text, unless the user wants none; click drops colours when there is no terminal."""
+    """Colour text, unless NO_COLOR is set; click drops colours when there is no terminal."""
     return text if os.environ.get("NO_COLOR") or not text else click.style(text, **style)
 
 
 def width() -> int | None:
-    """The columns of the terminal; None when the output goes elsewhere and must not be cut.
+    """Return the terminal's columns; None if the output is not a terminal and must not be cut.
 
-    COLUMNS overrules both. A terminal that does not know its size says 0.
+    COLUMNS overrides both. A terminal that does not know its size reports 0.
     """
-    wanted = os.environ.get("COLUMNS", "")
-    if wanted.isdecimal() and int(wanted):
-        return max(int(wanted), _LEAST_WIDTH)
+    override = os.environ.get("COLUMNS", "")
+    if override.isdecimal() and int(override):
+        return max(int(override), _LEAST_WIDTH)
     if not sys.stdout.isatty():
         return None
-    known = os.get_terminal_size(sys.stdout.fileno()).columns
-    return max(known or _UNKNOWN_WIDTH, _LEAST_WIDTH)
+    columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    return max(columns or _UNKNOWN_WIDTH, _LEAST_WIDTH)
 
 
 @contextmanager
 def patience(text: str = "reading sessions ...") -> Generator[None]:
-    """Say what takes so long, on a terminal, if it does; the words go away when it is done."""
+    """On a terminal, show what takes so long after a second; erase it when done."""
     if not _is_terminal(sys.stderr):
         yield
         return
     from threading import Event, Timer
 
-    said = Event()
+    printed = Event()
 
     def say() -> None:
-        said.set()
+        printed.set()
         click.echo(styled(text, dim=True), err=True, nl=False)
 
     timer = Timer(_PATIENCE_SECONDS, say)
@@ -134,27 +134,27 @@ def patience(text: str = "reading sessions ...") -> Generator[None]:
     finally:
         timer.cancel()
         timer.join()
-        if said.is_set():
+        if printed.is_set():
             click.echo(f"\r{' ' * len(text)}\r", err=True, nl=False)
 
 
 def can_ask() -> bool:
-    """True when somebody sits there."""
+    """Return whether a person can answer a question."""
     return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 
 def is_shown() -> bool:
-    """True when the answer goes to a terminal."""
+    """Return whether stdout is a terminal."""
     return _is_terminal(sys.stdout)
 
 
 def _is_terminal(stream: Any) -> bool:
-    # A stream that was closed before we began is None.
+    # A stream that was closed before prong started is None.
     return stream is not None and stream.isatty()
 
 
 def read_prompt(given: str | None, hint: str = "--prompt TEXT") -> str | None:
-    """A prompt as it was typed, or from standard input where `-` asks for that."""
+    """Return the prompt, read from stdin if it is `-`."""
     if given == "-":
         stdin: Any = sys.stdin
         given = stdin.read() if stdin is not None else ""
@@ -164,12 +164,12 @@ def read_prompt(given: str | None, hint: str = "--prompt TEXT") -> str | None:
 
 
 def note(text: str) -> None:
-    """Something beside the answer: to stderr, so that stdout holds the answer only."""
+    """Print a note to stderr; stdout is for results only."""
     click.echo(styled(clean(text), dim=True), err=True)
 
 
 def fail(error: ProngError, words: Sequence[str]) -> int:
-    """Say what went wrong and what to type next; the exit status comes back."""
+    """Print an error and its hint; return the exit status."""
     if "--json" in words:
         text = json.dumps(error.problem(), ensure_ascii=True, default=str)
         click.echo(escaped(text), err=True)

@@ -1,4 +1,4 @@
-"""How far a long job is: one line on stderr, when that is a terminal, gone when the job is done."""
+"""Progress line on stderr for long jobs, erased when done. Silent without a terminal."""
 
 import os
 import sys
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 _BAR = 20
 _MEGABYTE = 1_000_000
 _PAUSE = 0.1
-"""Seconds between two pictures: more often nobody reads it."""
+"""Seconds between updates."""
 _SETTLED = 1.0
-"""Seconds before a rate is told: the first numbers are wild."""
+"""Seconds before a rate is shown: early rates are unreliable."""
 _NAMES = {"sessions": "reading sessions", "meaning": "embedding"}
 _MORE = "more sessions"
-"""Those of another agent: how many there are is not known before it is their turn."""
+"""Label for another agent's sessions: their number is unknown until the first agent is done."""
 _UNKNOWN_WIDTH = 80
 _PATIENCE_SECONDS = 1.0
 
 
 class ProgressBar:
-    """Draws a bar with the rate and the time left."""
+    """A bar with rate and time left."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class ProgressBar:
         delay: float = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`draw` puts a text in the place of the one before; nothing is drawn before `delay`."""
+        """Call `draw` to replace the line; draw nothing during the first `delay` seconds."""
         self._draw = draw
         self._clock = clock
         self._next = clock() + delay
@@ -47,14 +47,14 @@ class ProgressBar:
         self._begun = 0.0
         self._first = 0
         self._before = 0
-        """How much was done when the last of it became known: a bar begins anew there."""
+        """Amount done when the total last grew; the bar starts over there."""
         self._last = (0, 0)
         self.drawn = False
 
     def __call__(self, now: "IndexProgress") -> None:
         clock = self._clock()
         if now.phase != self._phase:
-            # What the cache knew already was not read at this rate.
+            # Cached entries do not count for the rate.
             self._phase, self._begun, self._first = now.phase, clock, _amount(now)[0]
             self._before, self._last = 0, (0, 0)
         done, total = _amount(now)
@@ -77,8 +77,8 @@ class ProgressBar:
         done, total = done - self._before, total - self._before
         parts = [name]
         if total >= done and total:
-            full = int(done / total * _BAR)
-            parts = [f"{name} [{'#' * full}{'.' * (_BAR - full)}] {done / total:4.0%}"]
+            filled = int(done / total * _BAR)
+            parts = [f"{name} [{'#' * filled}{'.' * (_BAR - filled)}] {done / total:4.0%}"]
         parts.append(_told(done, total, in_bytes=in_bytes))
         if rate > 0:
             speed = rate / _MEGABYTE if in_bytes else rate
@@ -90,7 +90,7 @@ class ProgressBar:
 
 
 def _told(done: int, total: int, *, in_bytes: bool) -> str:
-    """`25 of 100 MB`; without the total where that is not known yet."""
+    """Format `25 of 100 MB`, without the total while it is unknown."""
     if in_bytes:
         done, total = done // _MEGABYTE, total // _MEGABYTE
     of = f" of {total:,}" if total >= done and total else ""
@@ -98,14 +98,14 @@ def _told(done: int, total: int, *, in_bytes: bool) -> str:
 
 
 def _amount(now: "IndexProgress") -> tuple[int, int]:
-    """Bytes where they are known: files differ in size."""
+    """Return what is done and the total; in bytes if known, because files differ in size."""
     if now.bytes_done or now.bytes_total:
         return now.bytes_done, now.bytes_total
     return now.done, now.total
 
 
 def duration(seconds: float) -> str:
-    """`8 s`, `3 min`, `2 h`, `5 d`."""
+    """Format as `8 s`, `3 min`, `2 h` or `5 d`."""
     for unit, size, up_to in (("s", 1, 100), ("min", 60, 100), ("h", 3600, 48)):
         if seconds < size * up_to:
             return f"{round(seconds / size)} {unit}"
@@ -116,11 +116,11 @@ def duration(seconds: float) -> str:
 def progress(
     delay: float = 0, text: str = "reading sessions ..."
 ) -> Generator[Callable[["IndexProgress"], None]]:
-    """What to tell how far the job is, while it runs. Silent where nobody looks.
+    """Yield a progress callback that draws a bar. Silent without a terminal.
 
-    The text stands there while there is nothing to tell, if that takes longer than a second.
+    Show `text` if nothing has been drawn after a second.
     """
-    stderr: Any = sys.stderr  # None when it was closed before we began
+    stderr: Any = sys.stderr  # None if it was closed before prong started
     if stderr is None or not stderr.isatty():
         yield lambda _: None
         return
@@ -137,19 +137,19 @@ def progress(
 
 
 class StatusLine:
-    """The line of a terminal that the cursor is in."""
+    """The terminal line at the cursor."""
 
     def __init__(self) -> None:
         self._shown = 0
         self._lock = Lock()
 
     def begin(self, text: str) -> None:
-        """Draw it if nothing was drawn yet."""
+        """Draw the text if the line is still empty."""
         if not self._shown:
             self.draw(text)
 
     def draw(self, text: str) -> None:
-        # The last column stays free: a cursor behind it would be in the next line.
+        # Keep the last column free: the cursor would move to the next line.
         text = cut(text, self._columns() - 1)
         with self._lock:
             padding = " " * max(self._shown - cells(text), 0)
@@ -158,7 +158,7 @@ class StatusLine:
 
     def clear(self) -> None:
         if self._shown:
-            # With what the terminal shows for a Ctrl-C.
+            # Also erase the `^C` that the terminal shows.
             columns = min(self._shown + len("^C"), self._columns())
             click.echo(f"\r{' ' * columns}\r", err=True, nl=False)
 

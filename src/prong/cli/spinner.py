@@ -1,4 +1,4 @@
-"""Waiting for an agent, visibly: one line on stderr with the seconds, gone when it is over."""
+"""Spinner on stderr with elapsed seconds, erased when the wait is over."""
 
 import itertools
 import sys
@@ -12,16 +12,16 @@ from prong.cli.output import note
 _FRAMES = r"-\|/"
 _PAUSE = 0.1
 _DELAY = 0.4
-"""Seconds before anything is shown: what is over at once needs no word."""
+"""Seconds before anything is shown, so that short waits show nothing."""
 
 
 @contextmanager
 def spinner(text: str) -> Generator[Callable[[str], None]]:
-    """Say what is waited for while somebody looks; what comes back says something else instead.
+    """Show a spinner; yield a function that changes its text.
 
-    Where stderr is no terminal, only that is said, once.
+    Without a terminal, that function prints each text once.
     """
-    stderr: Any = sys.stderr  # None when it was closed before we began
+    stderr: Any = sys.stderr  # None if it was closed before prong started
     if stderr is None or not stderr.isatty():
         yield note
         return
@@ -30,7 +30,7 @@ def spinner(text: str) -> Generator[Callable[[str], None]]:
     from prong.cli.progress import StatusLine
 
     line, over = StatusLine(), Event()
-    begun = time.monotonic()
+    start = time.monotonic()
 
     def say(other: str) -> None:
         nonlocal text
@@ -40,7 +40,7 @@ def spinner(text: str) -> Generator[Callable[[str], None]]:
         if over.wait(_DELAY):
             return
         for frame in itertools.cycle(_FRAMES):
-            line.draw(f"{frame} {text} {time.monotonic() - begun:.0f} s")
+            line.draw(f"{frame} {text} {time.monotonic() - start:.0f} s")
             if over.wait(_PAUSE):
                 return
 

@@ -1,1 +1,1 @@
-"""The MCP server: an agent finds and forks for itself. docs/internals/mcp.md tells how it works."""
+"""MCP server that lets agents search and fork sessions (docs/internals/mcp.md)."""

@@ -1,7 +1,7 @@
-"""Who calls: the session of the agent that this server works for, where that can be known.
+"""Detection of the session that calls a tool.
 
-Codex says it with each call. Claude Code has it in the environment, as it was when the server was
-started, and, for each of its processes, in a file, which is right also after `/clear` or `/resume`.
+Codex sends it with each call. Claude Code sets it in the environment when the server starts, and
+writes it to a file per process, which stays correct after `/clear` or `/resume`.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ _IN_CLAUDE = "CLAUDECODE"
 
 
 class Caller(Record, frozen=True):
-    """What a call tells of who makes it."""
+    """The caller of a tool, from the metadata of the call."""
 
     meta: Mapping[str, Any]
 
     def session(self, app: App) -> SessionRef | None:
-        """The session that calls; None when nobody knows."""
+        """Return the calling session; None if it is unknown."""
         return self._of_codex() or self._of_process(app) or _of_environment()
 
     def _of_codex(self) -> SessionRef | None:
-        told: Any = self.meta.get(_CODEX)
-        if not isinstance(told, dict):
+        metadata: Any = self.meta.get(_CODEX)
+        if not isinstance(metadata, dict):
             return None
-        facts = cast(dict[str, Any], told)
+        facts = cast(dict[str, Any], metadata)
         # A thread is what is stored; a session may have several.
         id_: Any = facts.get("thread_id") or facts.get("session_id")
         return SessionRef("codex", id_) if isinstance(id_, str) and id_ else None
 
     def _of_process(self, app: App) -> SessionRef | None:
         pid = os.environ.get(_CLAUDE_PID, "")
-        named = [int(pid)] if pid.isdecimal() else []
-        above = own_session.ancestors(os.getpid())
-        # Outside of an agent, a process further up may be a shell with other agents below it.
-        return own_session.of(app, [*named, *(above if _IN_CLAUDE in os.environ else above[:1])])
+        pids = [int(pid)] if pid.isdecimal() else []
+        chain = own_session.ancestors(os.getpid())
+        # Outside an agent, an ancestor may be a shell that runs other agents too.
+        return own_session.of(app, [*pids, *(chain if _IN_CLAUDE in os.environ else chain[:1])])
 
 
 def _of_environment() -> SessionRef | None:

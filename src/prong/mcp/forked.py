@@ -1,4 +1,4 @@
-"""Forks as tools answer them."""
+"""Forks as MCP tool results."""
 
 from __future__ import annotations
 

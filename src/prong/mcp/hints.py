@@ -1,8 +1,7 @@
-"""Hints for agents: tools and arguments, where the layers below name commands and options.
+"""Rewriting of messages for agents: commands and options become tools and arguments.
 
-These speak of what a person types. An agent knows no `prong turns` and no `--into`; it has
-list_turns and project_path. What no tool does, such as repairing an installation, is left to the
-user, and the hint says so.
+An agent does not know `prong turns` or `--into`; it has list_turns and project_path. What no tool
+does, such as repairing an installation, is left to the user, and the hint says so.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from typing import Any, cast
 BY_USER = "the user types:"
 
 _Rewrite = Callable[[re.Match[str], str], str]
-"""What a match becomes for the agent that called this tool."""
+"""Function from a match and the called tool to its replacement."""
 _PRONG = r"(?<!['\"`\w-])prong "
 _PROSE = (
     "a|alone|and|captures|continues|for|goes|keeps|lists|or|resumes|runs|shows|starts|to|uses|waits|"
     "when|writes"
 )
-"""How a sentence goes on behind a command; anything else there belongs to the command."""
+"""Words that continue the sentence after a command; anything else belongs to the command."""
 _NAME = rf"(?: (?!(?:{_PROSE})\b)([\w@~%/'][\w@:./~%+'-]*))?"
 _VALUE = r"(?!out\b)(?:[A-Z]+(?:=[A-Z]+)?\b|(?:turn|now|head|none)\b|[\w@.~/-]*[:@/\d][\w@:./~-]*)"
 _BY_HAND = "attach|diff|doctor|export|hooks|index|key|mcp|restart|schedule|serve|snapshot|worktrees"
-"""Commands that are no tools."""
+"""Commands without a tool."""
 _WORDS = rf"(?: (?!(?:{_PROSE})\b)[\w@~%./'-][\w@:./~%+'-]*)*"
 
 _ARGUMENTS = {
@@ -51,35 +50,35 @@ _ARGUMENTS_OF: Mapping[str, Mapping[str, str]] = {
     },
     "clone_worker": {"name": "new_name"},
 }
-"""The argument that an option is, where it has another name."""
+"""Arguments whose name differs from the option."""
 _FIELDS = frozenset({"hint", "warning", "warnings", "notes", "next_steps"})
-"""What prong itself says in an answer, beside what it quotes."""
+"""Fields with prong's own messages, as opposed to quoted text."""
 
 
 def for_agent(text: str, tool: str) -> str:
-    """A message or a hint for the agent that called this tool."""
+    """Rewrite a message or hint for the agent that called a tool."""
 
     def rewritten(found: re.Match[str]) -> str:
         pattern, rewrite = _RULES[int(cast(str, found.lastgroup)[1:])]
-        again = re.fullmatch(pattern, found[0])
-        assert again is not None
-        return rewrite(again, tool) if callable(rewrite) else rewrite
+        match = re.fullmatch(pattern, found[0])
+        assert match is not None
+        return rewrite(match, tool) if callable(rewrite) else rewrite
 
     return _any_rule().sub(rewritten, text).strip()
 
 
 def in_answer(value: Any, tool: str) -> Any:
-    """An answer in which everything that prong says is said for agents."""
+    """Rewrite all of prong's own messages in a result."""
     if isinstance(value, list):
-        return [in_answer(one, tool) for one in cast(list[Any], value)]
+        return [in_answer(item, tool) for item in cast(list[Any], value)]
     if not isinstance(value, dict):
         return value
     fields = cast(dict[str, Any], value)
-    # The problem of one worker of several has a message as well.
-    said = _FIELDS | ({"message"} if "code" in fields else frozenset[str]())
+    # A worker's problem also has a message.
+    messages = _FIELDS | ({"message"} if "code" in fields else frozenset[str]())
     return {
-        name: _said(one, tool) if name in said else in_answer(one, tool)
-        for name, one in fields.items()
+        name: _said(item, tool) if name in messages else in_answer(item, tool)
+        for name, item in fields.items()
     }
 
 
@@ -87,16 +86,16 @@ def _said(value: Any, tool: str) -> Any:
     if isinstance(value, str):
         return for_agent(value, tool)
     if isinstance(value, list):
-        return [_said(one, tool) for one in cast(list[Any], value)]
+        return [_said(item, tool) for item in cast(list[Any], value)]
     return value
 
 
 def _call(tool: str, argument: str, form: str = "{}") -> _Rewrite:
-    """`list_turns with session: claude:60309e1e`."""
+    """Build a rewrite to a tool call, such as `list_turns with session: claude:60309e1e`."""
 
     def rewrite(found: re.Match[str], _: str) -> str:
-        which = found[1]
-        words = [f"{argument}: {form.format(which)}"] if which else []
+        argument_value = found[1]
+        words = [f"{argument}: {form.format(argument_value)}"] if argument_value else []
         words += ["project_path: DIR"] if "--into" in found[0] else []
         words += ["force: true"] if "--force" in found[0] else []
         words += ["prompt: TEXT"] if "--prompt" in found[0] else []
@@ -128,12 +127,12 @@ def _argument(found: re.Match[str], tool: str) -> str:
 
 _RULES: tuple[tuple[str, str | _Rewrite], ...] = (
     (rf"{BY_USER} prong [^,;]*", _kept),
-    # What was asked for, as a message quotes it.
+    # Quoted input.
     (r"(?<!\w)'[^'\n]*'(?!\w)", _kept),
-    # Commands of other programs, which a person installs and sets up.
+    # Commands of other programs, for the user to run.
     (r"\b(?:git|npm|qmd|pip|claude|codex|wezterm) (?:(?!prong )[^,;:])*", _kept),
     (rf"{_PRONG}(?:stop --forget{_NAME}|run \.\.\. -- [^,]*, or -- -c KEY=VALUE)", _by_user),
-    # What an agent does by calling.
+    # Commands with an equivalent tool.
     (rf"{_PRONG}turns\b{_NAME}(?: --all)?", _call("list_turns", "session")),
     (rf"{_PRONG}(?:show|log(?: -f)?)\b{_NAME}", _call("read_session", "session")),
     (rf"{_PRONG}fork\b{_NAME}(?: --into DIR)?", _call("fork_session", "session")),
@@ -155,7 +154,7 @@ _RULES: tuple[tuple[str, str | _Rewrite], ...] = (
     (rf'{_PRONG}find\b(?: ("[^"]*"))?', _call("find_sessions", "intent")),
     (rf"{_PRONG}doctor\b(?! --fix)", "prong_doctor"),
     (rf"(?:[A-Z_]+=\w+ )?{_PRONG}(?:{_BY_HAND})\b{_WORDS}", _by_user),
-    # What no tool has, or does without being asked.
+    # Options without an argument, or not needed in tools.
     (r", or choose (?:another )?--terminal(?: tmux)?", ""),
     (r", --terminal exec \(in this window\) or --terminal print", ""),
     (r"; --before-compaction gives it their words", ""),
@@ -172,4 +171,4 @@ _RULES: tuple[tuple[str, str | _Rewrite], ...] = (
 
 @cache
 def _any_rule() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?P<r{at}>{one})" for at, (one, _) in enumerate(_RULES)))
+    return re.compile("|".join(f"(?P<r{i}>{pattern})" for i, (pattern, _) in enumerate(_RULES)))

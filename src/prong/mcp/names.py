@@ -1,4 +1,4 @@
-"""Names that an agent gives: of sessions, folders and times."""
+"""Validation of session names, folders, times and prompts from agents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from prong.model.times import EXAMPLES, moment
 from prong.redaction.visible import safe
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:@-]{0,199}")
-"""No path: an agent may not be allowed to read the files that a path leads to."""
+"""Excludes paths: an agent may not be allowed to read the file."""
 Model = Annotated[str, Meta(pattern="^[^-]")]
-"""Not what a program would take for an option."""
+"""Excludes values that a program would take for an option."""
 SkipPermissions = Annotated[
     bool, Meta(description="Bypass permission checks. Refused unless the user allowed it.")
 ]
@@ -26,7 +26,7 @@ _LONGEST_PATH = 4096
 
 
 def session(text: str, turn: int | None = None) -> str:
-    """A session, and the turn if there is one, as `App.resolve` takes it."""
+    """Return the session and turn as `App.resolve` takes them."""
     if not _SESSION.fullmatch(text):
         raise UsageError(f"{safe(text)[:100]!r} is not a session name", hint=_HINT)
     if turn is None:
@@ -37,7 +37,7 @@ def session(text: str, turn: int | None = None) -> str:
 
 
 def folder(text: str | None) -> Path | None:
-    """A folder; None for `auto` and for nothing, which is where the server runs."""
+    """Return a folder; None for `auto` or nothing, which mean the server's folder."""
     if text is None or text in ("", "auto"):
         return None
     if "\0" in text or len(text) > _LONGEST_PATH:
@@ -46,7 +46,7 @@ def folder(text: str | None) -> Path | None:
 
 
 def prompt(text: str | None) -> str | None:
-    """A prompt; None for a blank: an agent that has nothing to say may write one."""
+    """Return a prompt; None if blank, as some agents send when they have none."""
     return text if text is not None and text.strip() else None
 
 
@@ -60,7 +60,7 @@ def time(text: str | None) -> datetime | None:
 
 
 def here() -> Path | None:
-    """The folder that the agent was started in; None when it is gone."""
+    """Return the folder that the agent was started in; None if it was deleted."""
     try:
         return Path.cwd()
     except OSError:

@@ -1,4 +1,4 @@
-"""Errors as an agent gets them: the same problem that the command line prints, never a trace."""
+"""Errors as tool results: the same problem as on the command line, never a traceback."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from prong.redaction.visible import safe_value
 log = logging.getLogger(__name__)
 
 _LIFTED = ("error", "next_steps", "fallback_sessions")
-"""What stands beside the message when no engine can search, as clients of other servers know it."""
+"""Details to put next to the message if no search engine works, as other servers do."""
 _LONGEST_TEXT = 2_000
-"""A name of five megabytes is not sent back."""
+"""Maximum length of a text: a megabyte of input must not be sent back."""
 
 
 def problem_of(error: Exception, tool: str) -> CallToolResult:
-    """An answer of a tool that says what was wrong."""
+    """Convert an exception to a tool result."""
     if isinstance(error, MemoryError):
         error = out_of_memory()
     if not isinstance(error, ProngError):
@@ -30,25 +30,25 @@ def problem_of(error: Exception, tool: str) -> CallToolResult:
         error = ProngError(
             f"{type(error).__name__}: {error}", hint="this is a bug in prong; see its log"
         )
-    told = in_answer(error.problem(), tool)
-    told["hint"] = told["hint"] or None
-    lifted = {name: told["details"][name] for name in _LIFTED if name in told["details"]}
-    details = {name: one for name, one in told["details"].items() if name not in lifted}
-    # Masked before it is cut: half a key is not known to be one.
-    found = _short(safe_value(writable(_plain({**lifted, **told, "details": details}))))
-    found = {"notice": NOTICE, **found}
-    text = f"prong: {error.code}\n{fenced(found)}"
+    problem = in_answer(error.problem(), tool)
+    problem["hint"] = problem["hint"] or None
+    lifted = {name: problem["details"][name] for name in _LIFTED if name in problem["details"]}
+    details = {name: value for name, value in problem["details"].items() if name not in lifted}
+    # Masked before it is cut: half a key would not be recognized.
+    result = _short(safe_value(writable(_plain({**lifted, **problem, "details": details}))))
+    result = {"notice": NOTICE, **result}
+    text = f"prong: {error.code}\n{fenced(result)}"
     return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=found, is_error=True
+        content=[TextContent(type="text", text=text)], structured_content=result, is_error=True
     )
 
 
 def _plain(value: Any) -> Any:
-    """A value of the details as JSON knows it."""
+    """Convert a value of the details to JSON data."""
     if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in cast(dict[Any, Any], value).items()}
+        return {str(name): _plain(item) for name, item in cast(dict[Any, Any], value).items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(one) for one in cast(list[Any], value)]
+        return [_plain(item) for item in cast(list[Any], value)]
     return value if value is None or isinstance(value, str | bool | int | float) else str(value)
 
 
@@ -56,5 +56,5 @@ def _short(value: Any) -> Any:
     if isinstance(value, str):
         return value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]} ..."
     if isinstance(value, dict):
-        return {_short(name): _short(one) for name, one in cast(dict[Any, Any], value).items()}
-    return [_short(one) for one in cast(list[Any], value)] if isinstance(value, list) else value
+        return {_short(name): _short(item) for name, item in cast(dict[Any, Any], value).items()}
+    return [_short(item) for item in cast(list[Any], value)] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""What a client is told while it waits."""
+"""Progress reports to an MCP client."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from prong.redaction.visible import safe
 T = TypeVar("T")
 
 _TOLD_EVERY = 0.5
-"""Seconds."""
+"""Seconds between reports."""
 
 
 class CanTell(Protocol):
-    """A client that wants to know how far a call is."""
+    """A client that accepts progress reports."""
 
     async def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
@@ -24,7 +24,7 @@ class CanTell(Protocol):
 
 
 class Progress:
-    """What a client is told while it waits. The number is that of seconds: it always grows."""
+    """Reports to a client during a call. Progress is elapsed seconds, because it must grow."""
 
     def __init__(self, client: CanTell) -> None:
         self._client = client
@@ -33,18 +33,18 @@ class Progress:
         self._told: str | None = None
 
     def say(self, message: str) -> None:
-        """From any thread; what is said in between is left out."""
+        """Set the message, from any thread. Only the latest is sent."""
         self._message = safe(message)
 
     async def during(self, work: Awaitable[T]) -> T:
-        """Do it, and tell the client meanwhile."""
+        """Await the work and report progress meanwhile."""
         task = asyncio.ensure_future(work)
         try:
             while not (await asyncio.wait({task}, timeout=_TOLD_EVERY))[0]:
                 await self._tell()
             return task.result()
         finally:
-            task.cancel()  # of a call that the client gave up
+            task.cancel()  # if the client cancelled the call
 
     async def _tell(self) -> None:
         if self._message != self._told:

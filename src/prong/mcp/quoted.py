@@ -1,7 +1,7 @@
-"""What was said in sessions is data, and an agent that reads it must see that it is.
+"""Fencing of results, so that agents can tell quoted session text from instructions.
 
-An answer goes to the agent as JSON, in a fence. In the JSON every `<` is escaped, which is the same
-to who decodes it, so nothing that was said in a session can look like the end of the fence.
+A result is sent as JSON in a fence. Every `<` in the JSON is escaped, which decodes to the same, so
+no text from a session can look like the end of the fence.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ _CLOSE = "</quoted-data>"
 
 
 def fenced(answer: Mapping[str, Any]) -> str:
-    """An answer as JSON, in a fence that it cannot close."""
-    # The notice stands before the fence, where it is no data.
+    """Format a result as JSON in a fence that its text cannot close."""
+    # The notice precedes the fence, because it is not data.
     json = as_text({name: value for name, value in answer.items() if name != "notice"})
     safe = json.replace("<", "\\u003c").replace(">", "\\u003e")
     return f"{NOTICE}\n{_OPEN}\n{safe}\n{_CLOSE}"

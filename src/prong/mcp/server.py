@@ -1,7 +1,6 @@
-"""`prong mcp`: the server, on standard input and output.
+"""MCP server on stdin and stdout.
 
-Output belongs to the protocol: while it serves, the SDK points everything else that is printed to
-standard error.
+stdout belongs to the protocol: while the server runs, the SDK redirects everything else to stderr.
 """
 
 from __future__ import annotations
@@ -53,19 +52,19 @@ _READING = (
 
 
 def build(opened: Callable[[], App] = App, *, read_only: bool = False) -> Server[Any]:
-    """The server. Without `read_only`, it has tools that write as well."""
+    """Create the server. With `read_only`, it has no tools that write."""
     tools = {tool.name: tool for tool in TOOLS if not (read_only and tool.writes)}
     desk = Desk(opened)
 
     @asynccontextmanager
     async def life(_: Server[Any]) -> AsyncGenerator[None]:
-        resting = asyncio.create_task(desk.rest())
+        cleanup = asyncio.create_task(desk.rest())
         try:
             yield
         finally:
-            resting.cancel()
+            cleanup.cancel()
             with suppress(asyncio.CancelledError):
-                await resting
+                await cleanup
             desk.close()
 
     async def listed(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -93,15 +92,15 @@ async def _answer(
     try:
         tool = _named(tools, params.name)
         arguments = checked(tool.arguments, params.arguments, tool.name)
-        found = safe_value(plain(await tool.run(call, arguments)))
+        result = safe_value(plain(await tool.run(call, arguments)))
         if not tool.for_user:
-            found = in_answer(found, tool.name)
+            result = in_answer(result, tool.name)
     except Exception as error:  # noqa: BLE001 -- whatever it is, the agent gets an answer
         return problem_of(error, params.name)
-    noted = [for_agent(one, tool.name) for one in notices(state_dir())]
-    texts = [fenced(found), *(f"prong: {one}" for one in noted)]
+    notes = [for_agent(note, tool.name) for note in notices(state_dir())]
+    texts = [fenced(result), *(f"prong: {note}" for note in notes)]
     content: list[Any] = [TextContent(type="text", text=text) for text in texts]
-    return CallToolResult(content=content, structured_content=found)
+    return CallToolResult(content=content, structured_content=result)
 
 
 def _named(tools: Mapping[str, McpTool], name: str) -> McpTool:
@@ -111,9 +110,9 @@ def _named(tools: Mapping[str, McpTool], name: str) -> McpTool:
 
 
 def run(*, read_only: bool = False) -> None:
-    """Serve until the client closes its end."""
-    logging.basicConfig(level=logging.WARNING)  # to standard error
-    # A thread waits for the next line, and nothing wakes it: Python would wait for that as well.
+    """Serve until the client closes stdin."""
+    logging.basicConfig(level=logging.WARNING)  # to stderr
+    # A thread blocks on stdin and cannot be woken, and Python would wait for it at exit.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     server = build(read_only=read_only)
 

@@ -1,4 +1,4 @@
-"""What tools answer. Fields are added, never renamed (docs/reference/mcp.md)."""
+"""Result types of MCP tools. Fields are added, never renamed (docs/reference/mcp.md)."""
 
 from __future__ import annotations
 

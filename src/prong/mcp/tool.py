@@ -1,4 +1,4 @@
-"""A tool: what a client is told of it, and what is done when it is called."""
+"""MCP tool definitions, and the context of a call."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _ALWAYS_LOAD = "anthropic/alwaysLoad"
 
 
 class Effect(StrEnum):
-    """What a tool does to the world."""
+    """The effect of a tool."""
 
     READS = "reads"
     WRITES = "writes"
-    """It makes something new, and changes nothing that was there."""
+    """Creates something new and changes nothing that exists."""
     ENDS = "ends"
 
 
 class Call:
-    """One call of a tool: who calls, and where the work is done."""
+    """A tool call: who calls, and where the work runs."""
 
     def __init__(self, desk: Desk, caller: Caller, progress: Progress) -> None:
         self._desk = desk
@@ -46,7 +46,7 @@ class Call:
         return await self.progress.during(self._desk.call(act))
 
     def own(self, app: App) -> SessionRef | None:
-        """The session that calls; None when nobody knows."""
+        """Return the calling session; None if it is unknown."""
         return self._caller.session(app)
 
 
@@ -60,9 +60,9 @@ class McpTool(Record, frozen=True, dict=True):
     run: Callable[[Call, Any], Awaitable[Record]]
     idempotent: bool = False
     for_user: bool = False
-    """What it answers is for the user to type: commands stay commands."""
+    """The result is for the user to type, so command names are not rewritten."""
     shown: bool = False
-    """From the start, to the model of Claude Code, which must search for the other tools."""
+    """Load it at once: Claude Code's model has to search for other tools."""
 
     @property
     def writes(self) -> bool:
@@ -70,10 +70,10 @@ class McpTool(Record, frozen=True, dict=True):
 
     @cached_property
     def described(self) -> Description:
-        """For the list of tools; made when that is asked for.
+        """Describe the tool for `tools/list`.
 
-        Without the schema of its answers: all clients take them without it, and an agent pays for
-        every word of it in every session. `docs/reference/mcp.md` has the fields.
+        The schema of results is left out: every client works without it, and agents would pay for
+        its tokens in every session. `docs/reference/mcp.md` lists the fields.
         """
         return Description(
             name=self.name,
@@ -85,7 +85,7 @@ class McpTool(Record, frozen=True, dict=True):
                 read_only_hint=not self.writes,
                 destructive_hint=self.effect is Effect.ENDS,
                 idempotent_hint=self.idempotent or not self.writes,
-                # What a worker is asked to do, it does out there.
+                # A worker's task may have effects anywhere.
                 open_world_hint=self.writes,
             ),
             _meta={_ALWAYS_LOAD: True} if self.shown else None,

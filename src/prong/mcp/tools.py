@@ -1,4 +1,4 @@
-"""All tools, in the order in which a client lists them."""
+"""All MCP tools, in the order in which clients list them."""
 
 from prong.mcp import tools_doctor, tools_fork, tools_read, tools_search, tools_spawn, tools_workers
 

@@ -1,4 +1,4 @@
-"""prong_doctor."""
+"""MCP tool to check the installation: prong_doctor."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ async def prong_doctor(call: Call, _: Doctor) -> Diagnosis:
             version=__version__,
             warnings=report.warnings,
             findings=[
-                DoctorFinding(one.topic, one.level.value, one.message, one.hint)
-                for one in report.findings
+                DoctorFinding(finding.topic, finding.level.value, finding.message, finding.hint)
+                for finding in report.findings
             ],
             own_session=str(own) if own else None,
         )

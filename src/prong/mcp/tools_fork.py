@@ -1,4 +1,4 @@
-"""fork_session."""
+"""MCP tool to fork a session: fork_session."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class ForkSession(Arguments, frozen=True):
 async def fork_session(call: Call, given: ForkSession) -> SessionFork:
     from prong.api import smart_fork
 
-    named = names.session(given.session, given.turn) if given.session is not None else None
+    session = names.session(given.session, given.turn) if given.session is not None else None
     wish = _wish(given)
 
     def fork(app: App) -> SessionFork:
-        point, notes = named, tuple[str, ...]()
+        point, notes = session, tuple[str, ...]()
         if point is None:
             own = call.own(app)
             if given.turn is None:

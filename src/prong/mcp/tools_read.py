@@ -1,4 +1,4 @@
-"""read_session and list_turns."""
+"""MCP tools to read sessions: read_session and list_turns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Session = Annotated[
 ]
 Turn = Annotated[int, Meta(ge=1)]
 _PROMPT = 500
-"""Characters of a prompt in a list of turns."""
+"""Maximum characters of a prompt in a list of turns."""
 _FILES = 50
 
 
@@ -68,7 +68,7 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
         page = pages.page(app, name, wish)
         return SessionText(
             session=session_facts(json.session(page.session)),
-            messages=[shaped(MessageText, asdict(one)) for one in page.messages],
+            messages=[shaped(MessageText, asdict(message)) for message in page.messages],
             tokens=page.tokens,
             next=str(page.next) if page.next is not None else None,
         )
@@ -90,18 +90,18 @@ async def list_turns(call: Call, given: ListTurns) -> TurnList:
         after = given.from_turn + len(shown)
         facts: list[TurnFacts] = []
         for turn in shown:
-            one = json.turn(turn)
-            # Masked before it is cut: half a key is not known to be one.
-            prompt = safe(one["prompt"])
+            view = json.turn(turn)
+            # Masked before it is cut: half a key would not be recognized.
+            prompt = safe(view["prompt"])
             prompt = prompt if len(prompt) <= _PROMPT else f"{prompt[:_PROMPT]} ..."
             gaps = code_gaps.summary(turn.gaps)
-            told = {
-                **one,
+            fields = {
+                **view,
                 "prompt": prompt,
-                "files": one["files"][:_FILES],
+                "files": view["files"][:_FILES],
                 "code_gaps": safe(gaps) if gaps else None,
             }
-            facts.append(shaped(TurnFacts, told))
+            facts.append(shaped(TurnFacts, fields))
         return TurnList(
             session=session_facts(json.session(conversation.session)),
             turns=facts,

@@ -1,4 +1,4 @@
-"""smart_fork and find_sessions."""
+"""MCP tools for search: smart_fork and find_sessions."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from prong.model.sessions import SessionRef
 
 _LONGEST = 72
-"""Bytes of a prompt or a title in a list: a Chinese character costs as much as a short word."""
+"""Maximum bytes of a prompt or title in a list. Bytes approximate tokens in any language."""
 _SNIPPET = 140
-"""Bytes around the first word that matches; read_session has the rest."""
+"""Bytes around the first match; read_session returns the rest."""
 _ALSO = 2
-"""Sessions that have a copy of the turn; find_sessions gives each a result."""
+"""Maximum number of sessions listed that have a copy of the turn."""
 _COMMIT = 12
-"""Characters of a commit that git knows it by."""
+"""Length of an abbreviated commit."""
 
 Limit = Annotated[int, Meta(ge=1, le=50, description="Maximum number.")]
 Score = Annotated[float, Meta(ge=0, le=1)]
@@ -116,8 +116,8 @@ async def smart_fork(call: Call, given: SmartFork) -> SmartForkResult:
     def search(app: App) -> tuple[SearchResult, SessionRef | None]:
         own = call.own(app)
         query = _query(given, own)
-        told = _told(call.progress.say)
-        return smart_forking.search(app, query, given.engine, told), own
+        report = _told(call.progress.say)
+        return smart_forking.search(app, query, given.engine, report), own
 
     result, own = await call.search(search)
     answer = _answer(result, own, given)
@@ -126,8 +126,8 @@ async def smart_fork(call: Call, given: SmartFork) -> SmartForkResult:
     wish = _wish(given)
 
     def fork(app: App) -> dict[str, Any]:
-        plan, why = smart_forking.plan_of(app, result, given.fork_index, wish)
-        notes = [*answer["notes"], *why]
+        plan, reasons = smart_forking.plan_of(app, result, given.fork_index, wish)
+        notes = [*answer["notes"], *reasons]
         if given.dry_run:
             return {"plan": planned_fork(plan), "notes": notes}
         running = smart_forking.start(app, plan, wish, call.progress.say)
@@ -142,8 +142,8 @@ def _check(given: SmartFork) -> None:
     if given.auto_fork and given.fork_index is not None:
         raise UsageError("auto_fork and fork_index exclude each other", hint="leave auto_fork out")
     forks = given.auto_fork or given.fork_index is not None
-    said = ("prompt", "name", "code", "headless", "skip_permissions", "trust", "dry_run")
-    extra = [name for name in said if getattr(given, name)]
+    options = ("prompt", "name", "code", "headless", "skip_permissions", "trust", "dry_run")
+    extra = [name for name in options if getattr(given, name)]
     if extra and not forks:
         raise UsageError(f"{extra[0]} needs a fork", hint="fork_index or auto_fork as well")
 
@@ -171,8 +171,8 @@ async def find_sessions(call: Call, given: FindSessions) -> FoundSessions:
     def search(app: App) -> FoundSessions:
         own = call.own(app)
         query = _query(given, own)
-        told = _told(call.progress.say)
-        result = smart_forking.search(app, query, given.engine, told)
+        report = _told(call.progress.say)
+        result = smart_forking.search(app, query, given.engine, report)
         return shaped(FoundSessions, _answer(result, own, given))
 
     return await call.search(search)
@@ -190,13 +190,13 @@ def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
     notes: list[str] = []
     folder = names.folder(given.project_path)
     project = project_folder(app, folder, notes) if folder else None
-    wanted = SessionFilter(given.agent, project, names.time(given.since), given.limit + 1)
-    listing = app.list_sessions(wanted)
-    found = [one for one in listing.sessions if given.include_self or one.ref != own]
+    filters = SessionFilter(given.agent, project, names.time(given.since), given.limit + 1)
+    listing = app.list_sessions(filters)
+    chosen = [session for session in listing.sessions if given.include_self or session.ref != own]
     return FoundSessions(
         query=None,
-        sessions=tuple([session_facts(json.session(one)) for one in found[: given.limit]]),
-        total=len(found) + listing.more,
+        sessions=tuple([session_facts(json.session(session)) for session in chosen[: given.limit]]),
+        total=len(chosen) + listing.more,
         notes=tuple(notes),
         own_session=str(own) if own else None,
     )
@@ -227,8 +227,8 @@ def _query(given: SmartFork | FindSessions, own: SessionRef | None) -> Query:
 
 def _told(say: Callable[[str], None]) -> Callable[[IndexProgress], None]:
     def told(now: IndexProgress) -> None:
-        what = "reading sessions" if now.phase == "sessions" else "embedding"
-        say(f"{what}: {now.done} of {now.total}")
+        phase = "reading sessions" if now.phase == "sessions" else "embedding"
+        say(f"{phase}: {now.done} of {now.total}")
 
     return told
 
@@ -242,9 +242,9 @@ def _answer(
     guidance: dict[str, Any] = view["guidance"] or {}
     return {
         **view,
-        "results": [_found(one) for one in view["hits"]],
-        # How it went is of interest when something did not.
-        "attempts": [shaped(EngineAttempt, one) for one in view["attempts"] if result.failures],
+        "results": [_found(item) for item in view["hits"]],
+        # Attempts matter only if one failed.
+        "attempts": [shaped(EngineAttempt, item) for item in view["attempts"] if result.failures],
         "index_complete": view["index"]["complete"],
         "next_steps": guidance.get("next_steps", []),
         "own_session": str(own) if own else None,
@@ -257,16 +257,16 @@ def _found(hit: dict[str, Any]) -> SessionMatch:
         {
             **hit,
             "title": _cut(hit["title"]),
-            # A passage tells more than how the prompt begins.
+            # A passage says more than the beginning of the prompt.
             "prompt": None if hit["snippet"] else _cut(hit["prompt"]),
             "snippet": _around(hit["snippet"], hit["marks"]),
             "also": hit["also"][:_ALSO],
             "date": f"{hit['date'][:16]}Z" if hit["date"] else None,
-            # The number says it already.
+            # The turn number is enough.
             "turn_id": hit["turn_id"] if hit["turn"] is None else None,
             "snapshot": hit["snapshot"][:_COMMIT] if hit["snapshot"] else None,
             "working_directory": hit["cwd"],
-            # Where there is a session, `ref` reads it, and a path says nothing more.
+            # If there is a session, `ref` reads it and the path adds nothing.
             "jsonl_path": None if hit["ref"] else hit["path"],
             "source_path": None if hit["ref"] else hit["source_path"] or hit["path"],
         },
@@ -274,7 +274,7 @@ def _found(hit: dict[str, Any]) -> SessionMatch:
 
 
 def _around(text: str | None, marks: list[list[int]]) -> str | None:
-    """So much of a passage, masked already, that the first mark is in it."""
+    """Cut a masked passage around its first mark."""
     if text is None or _fitting(text, _SNIPPET) == len(text):
         return text
     first = marks[0][0] if marks else 0
@@ -285,7 +285,7 @@ def _around(text: str | None, marks: list[list[int]]) -> str | None:
 
 
 def _cut(text: str | None) -> str | None:
-    """Masked before it is cut: half a key is not known to be one."""
+    """Cut a text after masking it: half a key would not be recognized."""
     if text is None:
         return None
     from prong.redaction.visible import safe
@@ -296,7 +296,7 @@ def _cut(text: str | None) -> str | None:
 
 
 def _fitting(text: str, room: int) -> int:
-    """How many characters of the text have room in so many bytes."""
+    """Count the leading characters that fit in so many bytes."""
     for count, character in enumerate(text):
         room -= len(character.encode(errors="replace"))
         if room < 0:

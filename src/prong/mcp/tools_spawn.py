@@ -1,4 +1,4 @@
-"""spawn_workers."""
+"""MCP tool to start workers: spawn_workers."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ class SpawnWorkers(Arguments, frozen=True):
 async def spawn_workers(call: Call, given: SpawnWorkers) -> SpawnedWorkers:
     from prong.api import spawn as worker_spawning
 
-    wishes = [_wish(one) for one in given.workers]
+    wishes = [_wish(row) for row in given.workers]
     place = _place(given.layout)
 
     def spawn(app: App) -> SpawnedWorkers:
-        made = worker_spawning.spawn(
+        results = worker_spawning.spawn(
             app,
             wishes,
             place,
@@ -94,15 +94,15 @@ async def spawn_workers(call: Call, given: SpawnWorkers) -> SpawnedWorkers:
             dry_run=given.dry_run,
             told=call.progress.say,
         )
-        told = [_spawned(number, one) for number, one in enumerate(made, start=1)]
-        awaiting = [one.name for one in told if one.started and one.awaiting_task and one.name]
+        spawned = [_spawned(number, row) for number, row in enumerate(results, start=1)]
+        awaiting = [row.name for row in spawned if row.started and row.awaiting_task and row.name]
         return SpawnedWorkers(
-            workers=told,
-            count=sum(one.started for one in told),
-            failed=sum(one.problem is not None for one in told),
+            workers=spawned,
+            count=sum(row.started for row in spawned),
+            failed=sum(row.problem is not None for row in spawned),
             layout=given.layout,
             workers_awaiting_task=awaiting,
-            hint=_hint(given, told, awaiting),
+            hint=_hint(given, spawned, awaiting),
         )
 
     return await call.do(spawn)
@@ -113,7 +113,7 @@ def _hint(given: SpawnWorkers, told: list[Spawned], awaiting: list[str]) -> str 
         return "nothing was started; call again without dry_run"
     if awaiting:
         return f"call send_to_worker to give {awaiting[0]} a task"
-    return "call wait_workers to wait for them" if any(one.started for one in told) else None
+    return "call wait_workers to wait for them" if any(item.started for item in told) else None
 
 
 def _spawned(number: int, one: SpawnedWorker) -> Spawned:
@@ -127,7 +127,7 @@ def _spawned(number: int, one: SpawnedWorker) -> Spawned:
     name = one.worker.name if one.worker else None
     return Spawned(
         number=number,
-        # One that ended at once was started, and that is what its problem says.
+        # A worker that ended at once counts as started; its problem says the rest.
         started=one.worker is not None and error is None,
         name=name or (plan.name if plan and error is None else one.wish.name),
         worker=worker(status) if status is not None else None,
@@ -151,7 +151,7 @@ def _wish(given: WorkerConfig) -> WorkerWish:
 
     folders = given.plugin_dir or []
     worktree = given.worktree
-    asked = worktree is not None and bool(worktree.branch or worktree.base)
+    has_options = worktree is not None and bool(worktree.branch or worktree.base)
     return WorkerWish(
         project=names.folder(given.project_path),
         agent=given.agent_type,
@@ -162,11 +162,11 @@ def _wish(given: WorkerConfig) -> WorkerWish:
         model=given.model,
         skip_permissions=given.skip_permissions,
         trust=given.trust,
-        worktree=True if asked and given.use_worktree is None else given.use_worktree,
+        worktree=True if has_options and given.use_worktree is None else given.use_worktree,
         branch=worktree.branch if worktree else None,
         base=worktree.base if worktree else None,
         plugin_dirs=tuple(
-            Path(one) for one in ([folders] if isinstance(folders, str) else folders)
+            Path(path) for path in ([folders] if isinstance(folders, str) else folders)
         ),
         headless=given.headless,
         resume=names.session(given.resume_session_id) if given.resume_session_id else None,

@@ -1,4 +1,4 @@
-"""list_workers, worker_status, wait_workers, send_to_worker, clone_worker, stop_worker."""
+"""MCP tools for workers: list, status, wait, send, clone and stop."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SLICE = 2.0
-"""Waiting comes in pieces of so many seconds: in between, the client is told, and can give up."""
+"""Seconds per step of a wait; between steps, the client gets progress and can cancel."""
 _READY = 30.0
 Name = Annotated[str, Meta(description="Worker name.", max_length=200)]
 Seconds = Annotated[
@@ -86,8 +86,10 @@ async def list_workers(call: Call, given: ListWorkers) -> WorkerList:
     def listed(app: App) -> WorkerList:
         from prong.workers.stop import recent
 
-        found = app.workers.all()
-        return WorkerList(workers=[worker(one) for one in (found if given.all else recent(found))])
+        statuses = app.workers.all()
+        return WorkerList(
+            workers=[worker(status) for status in (statuses if given.all else recent(statuses))]
+        )
 
     return await call.do(listed)
 
@@ -98,27 +100,27 @@ async def worker_status(call: Call, given: WorkerStatusOf) -> OneWorker:
 
 
 async def wait_workers(call: Call, given: WaitWorkers) -> Waited:
-    wanted = list(dict.fromkeys(given.names))
-    _refuse_own(wanted)
-    found = await _waited(call, wanted, given.timeout, any_=given.any)
-    if found is not None:
+    unique = list(dict.fromkeys(given.names))
+    _refuse_own(unique)
+    done = await _waited(call, unique, given.timeout, any_=given.any)
+    if done is not None:
         return Waited(
             done=True,
             timed_out=False,
-            workers=[worker(one) for one in found],
-            hint=what_to_do(found),
+            workers=[worker(status) for status in done],
+            hint=what_to_do(done),
         )
-    statuses = await call.do(lambda app: [app.workers.status(name) for name in wanted])
+    statuses = await call.do(lambda app: [app.workers.status(name) for name in unique])
     return Waited(
         done=False,
         timed_out=True,
-        workers=[worker(one) for one in statuses],
+        workers=[worker(status) for status in statuses],
         hint="call wait_workers again to keep waiting",
     )
 
 
 def _refuse_own(wanted: list[str]) -> None:
-    """Who waits for itself waits for ever."""
+    """Refuse to wait for the calling worker: it would wait forever."""
     from prong.errors import UsageError
     from prong.workers.launch import environment
 
@@ -130,7 +132,7 @@ def _refuse_own(wanted: list[str]) -> None:
 async def _waited(
     call: Call, wanted: list[str], seconds: float, *, any_: bool = False
 ) -> list[WorkerStatus] | None:
-    """What they do when they are done; None when the time is up."""
+    """Wait for workers; return None on timeout."""
 
     def wait(app: App, timeout: float) -> list[WorkerStatus]:
         return app.workers.wait(wanted, any_=any_, timeout=timeout)
@@ -139,19 +141,19 @@ async def _waited(
 
 
 async def _in_pieces(call: Call, seconds: float, wait: Callable[[App, float], T]) -> T | None:
-    """What is waited for; None when the time is up."""
+    """Wait in steps of `_SLICE` seconds; return None on timeout."""
     from prong.errors import Busy
 
-    end = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     while True:
-        left = end - time.monotonic()
-        piece = min(max(left, 0.0), _SLICE)
+        remaining = deadline - time.monotonic()
+        piece = min(max(remaining, 0.0), _SLICE)
         try:
             return await call.do(lambda app, piece=piece: wait(app, piece))
         except Busy as busy:
-            if left <= _SLICE:
+            if remaining <= _SLICE:
                 return None
-            call.progress.say(f"{busy.message.rpartition(' after ')[0]} ({left:.0f} s left)")
+            call.progress.say(f"{busy.message.rpartition(' after ')[0]} ({remaining:.0f} s left)")
 
 
 async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
@@ -163,8 +165,8 @@ async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
         await call.do(lambda app: permissions.refuse_unallowed(app, commands=True))
     before = await call.do(lambda app: app.workers.status(given.name))
     if given.dry_run:
-        doing = f"it is {before.state.value}; nothing was sent"
-        return Sent(worker=worker(before), sent=False, reply=None, hint=doing)
+        state = f"it is {before.state.value}; nothing was sent"
+        return Sent(worker=worker(before), sent=False, reply=None, hint=state)
     if not given.wait:
         await call.do(
             lambda app: app.workers.send(given.name, given.text, as_command=given.as_command)
@@ -172,25 +174,25 @@ async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
         status = await call.do(lambda app: app.workers.status(given.name))
         hint = "call wait_workers to wait for it"
         return Sent(worker=worker(status), sent=True, reply=None, hint=hint)
-    end = time.monotonic() + given.timeout
+    deadline = time.monotonic() + given.timeout
     prompt: SentPrompt | None = None
-    found: list[WorkerStatus] | None = []
-    while prompt is None and found is not None:
+    statuses: list[WorkerStatus] | None = []
+    while prompt is None and statuses is not None:
         prompt = await call.do(
             lambda app: app.workers.ask(given.name, given.text, as_command=given.as_command)
         )
         if prompt is None:
-            found = await _waited(call, [given.name], max(end - time.monotonic(), 0.0))
-    answered = None
+            statuses = await _waited(call, [given.name], max(deadline - time.monotonic(), 0.0))
+    answer = None
     if prompt is not None:
-        sent, left = prompt, max(end - time.monotonic(), 0.0)
-        answered = await _in_pieces(call, left, lambda app, piece: app.workers.answer(sent, piece))
-    if answered is None or answered[1] is None:
+        sent, left = prompt, max(deadline - time.monotonic(), 0.0)
+        answer = await _in_pieces(call, left, lambda app, piece: app.workers.answer(sent, piece))
+    if answer is None or answer[1] is None:
         status = await call.do(lambda app: app.workers.status(given.name))
-        later = "wait_workers, then read_session" if prompt else "nothing was sent; call again"
-        hint = what_to_do([status]) or f"it is still busy: {later}"
+        next_step = "wait_workers, then read_session" if prompt else "nothing was sent; call again"
+        hint = what_to_do([status]) or f"it is still busy: {next_step}"
         return Sent(worker=worker(status), sent=prompt is not None, reply=None, hint=hint)
-    status, reply = answered
+    status, reply = answer
     return Sent(worker=worker(status), sent=True, reply=reply, hint=None)
 
 
@@ -209,48 +211,48 @@ async def clone_worker(call: Call, given: CloneWorker) -> Cloned:
             workspace=str(plan.workspace),
             warnings=list(plan.warnings),
         )
-    end = time.monotonic() + given.timeout
-    await _rested(call, source, end, given.timeout)
+    deadline = time.monotonic() + given.timeout
+    await _rested(call, source, deadline, given.timeout)
 
     def clone(app: App) -> Cloned:
-        made = app.workers.clone(
+        created = app.workers.clone(
             source,
             given.new_name,
             ignored=given.ignored,
-            # It may have got a prompt meanwhile.
-            timeout=max(end - time.monotonic(), 0.0),
+            # It may have received a prompt meanwhile.
+            timeout=max(deadline - time.monotonic(), 0.0),
             trust=given.trust,
             terminal=plan.terminal,
         )
-        call.progress.say(f"waiting until {made.name} has started")
-        ready = app.workers.ready(made.name, _READY) if not made.headless else None
-        ready = ready or app.workers.status(made.name)
+        call.progress.say(f"waiting until {created.name} has started")
+        ready = app.workers.ready(created.name, _READY) if not created.headless else None
+        ready = ready or app.workers.status(created.name)
         return Cloned(
             source=before,
             clone=worker(ready),
             workspace=str(ready.worker.workspace),
-            warnings=list(made.warnings),
+            warnings=list(created.warnings),
         )
 
     return await call.do(clone)
 
 
 async def _rested(call: Call, source: str, end: float, seconds: float) -> None:
-    """Wait until the source is idle, in pieces: a clone that nobody wants any more is not made."""
+    """Wait in steps until the source is idle, so that a cancelled call makes no clone."""
     from prong.api import permissions
     from prong.errors import Busy
 
     while True:
-        left = end - time.monotonic()
-        piece = min(max(left, 0.0), _SLICE)
+        remaining = end - time.monotonic()
+        piece = min(max(remaining, 0.0), _SLICE)
         try:
             return await call.do(partial(permissions.wait, source=source, timeout=piece))
         except Busy as busy:
             reason = busy.details.get("reason", f"{source} is busy")
-            if left <= _SLICE:
+            if remaining <= _SLICE:
                 busy.message = f"{reason}, still after {seconds:g} s"
                 raise
-            call.progress.say(f"waiting until it is idle: {reason} ({left:.0f} s left)")
+            call.progress.say(f"waiting until it is idle: {reason} ({remaining:.0f} s left)")
 
 
 async def stop_worker(call: Call, given: StopWorker) -> Stopped:

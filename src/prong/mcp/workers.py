@@ -1,4 +1,4 @@
-"""Workers as tools answer them."""
+"""Workers as MCP tool results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def worker(status: WorkerStatus) -> WorkerRow:
 
 
 def what_to_do(found: list[WorkerStatus]) -> str | None:
-    """What comes next for the first of them that does not go on by itself."""
+    """Say what to do about the first worker that needs the user."""
     for status in found:
         name = status.worker.name
         if status.state.value == "waiting":

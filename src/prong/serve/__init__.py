@@ -1,1 +1,1 @@
-"""`prong serve`: workers behind a unix socket, and the stream of what happens to them."""
+"""`prong serve`: control workers and stream their events over a unix socket."""

@@ -1,4 +1,4 @@
-"""What is new between two looks at the workers, as events."""
+"""Events from the differences between two polls of the workers."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from prong.model.workers import WorkerState, WorkerStatus
 from prong.views import json
 
 Change = tuple[str, dict[str, Any]]
-"""The name of an event and its fields."""
+"""Name of an event and its fields."""
 
 NOTHING: Mapping[str, int] = {}
 _AT_WORK = (WorkerState.BUSY, WorkerState.WAITING)
@@ -18,9 +18,9 @@ def changes(
     now: Mapping[str, WorkerStatus],
     inherited: Mapping[str, int] = NOTHING,
 ) -> Iterator[Change]:
-    """In the order in which they matter: first who came, then what they do, then who left.
+    """Yield events in order: new workers, changes of existing ones, then workers that ended.
 
-    `inherited` has the number of turns that a session got from another one: they ended there.
+    `inherited` maps sessions to the number of their turns that finished in another session.
     """
     renamed = _renamed(before, now)
     for old, new in renamed.items():
@@ -41,12 +41,12 @@ def changes(
 
 
 def _renamed(before: Mapping[str, WorkerStatus], now: Mapping[str, WorkerStatus]) -> dict[str, str]:
-    """Old name -> new name. When it was made says which one it is."""
-    lost = {one.worker.created: name for name, one in before.items() if name not in now}
+    """Map old to new names. A worker is recognized by its creation time."""
+    lost = {status.worker.created: name for name, status in before.items() if name not in now}
     return {
-        lost[one.worker.created]: name
-        for name, one in now.items()
-        if name not in before and one.worker.created in lost
+        lost[status.worker.created]: name
+        for name, status in now.items()
+        if name not in before and status.worker.created in lost
     }
 
 
@@ -64,14 +64,14 @@ def _has_finished(before: WorkerStatus, now: WorkerStatus) -> bool:
     if now.state is WorkerState.IDLE and before.state in _AT_WORK:
         return True
     if before.state is WorkerState.STARTING and not now.worker.forked_from:
-        # The turn was over before anybody looked.
+        # The turn had finished before the first poll.
         return now.state is WorkerState.IDLE and now.turn == 1
-    done, earlier = _last_finished(now), _last_finished(before)
-    return done is not None and earlier is not None and done > earlier
+    finished, earlier = _last_finished(now), _last_finished(before)
+    return finished is not None and earlier is not None and finished > earlier
 
 
 def _last_finished(status: WorkerStatus) -> int | None:
-    """The number of the last turn that is over; None when that cannot be told."""
+    """Return the number of the last finished turn; None if it is unknown."""
     if status.turn is None:
         return None
     if status.state in _AT_WORK:

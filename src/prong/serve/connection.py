@@ -1,4 +1,4 @@
-"""Limits for each client that uvicorn itself does not have."""
+"""Client limits that uvicorn does not have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_CLIENTS = 256
 
 
 class ClientConnection(H11Protocol):
-    """Disconnects idle clients, and sets `hung_up` in the state of a request whose client left."""
+    """Connection that drops idle clients and sets `hung_up` on a request whose client left."""
 
     _timeout: TimerHandle | None = None
 
@@ -40,7 +40,7 @@ class ClientConnection(H11Protocol):
         self._set_timeout(is_waiting=False)
 
     def eof_received(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride] -- asyncio allows it
-        """Keep the connection for the answer: the client may have closed its sending side only."""
+        """Keep the connection for the answer: the client may only have finished sending."""
         cycle = self.cycle
         if not cycle or cycle.more_body or cycle.response_complete:
             return False
@@ -53,7 +53,7 @@ class ClientConnection(H11Protocol):
         self._hung_up()
 
     def shutdown(self) -> None:
-        """Wait for answers in the making, but for no client that sends or reads nothing."""
+        """Wait for answers in progress, but not for a client that neither sends nor reads."""
         if self.flow.write_paused or (self.cycle and self.cycle.more_body):
             self.transport.abort()
         else:

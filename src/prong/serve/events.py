@@ -1,4 +1,4 @@
-"""Events of workers, sent to every listener."""
+"""Worker events, sent to all listeners."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from prong.views import json
 Event = dict[str, Any]
 
 _MAX_BEHIND = 1000
-"""Events that may wait for a slow listener; its stream ends when there are more."""
+"""Maximum number of events waiting for a slow listener; beyond it, its stream ends."""
 
 
 class Listener:
-    """Receives every event in order, from its creation on. Belongs to one event loop."""
+    """Queue of all events since its creation, in order. Belongs to one event loop."""
 
     def __init__(self, after: int) -> None:
         self.after = after
-        """The number of the last event before it."""
+        """Number of the last event before its creation."""
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
 
     def tell(self, event: Event | None) -> None:
-        """Add an event from any thread, without waiting; None ends the listener."""
+        """Add an event from any thread, without waiting; None ends the stream."""
         self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
     async def next(self, seconds: float) -> Event | None:
-        """Wait for an event. Returns None when the time is up; raises `EOFError` at the end."""
+        """Wait for an event. Returns None on timeout; raises `EOFError` at the end."""
         try:
             event = await asyncio.wait_for(self._events.get(), seconds)
         except TimeoutError:
@@ -42,7 +42,7 @@ class Listener:
 
 
 class Events:
-    """Numbers events and sends them to all listeners, who can see that they missed none."""
+    """Sender of numbered events; the numbers show listeners that they missed none."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -51,7 +51,7 @@ class Events:
         self._closed = False
 
     def tell(self, event: str, **fields: Any) -> None:
-        """Send an event, without waiting for any listener."""
+        """Send an event to all listeners without waiting for them."""
         with self._lock:
             self._number += 1
             now = json.time(datetime.now(UTC))

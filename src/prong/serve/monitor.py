@@ -1,4 +1,4 @@
-"""Looks at all workers when something changed, and once a second; tells what is new."""
+"""Worker monitor: polls all workers, also when files change, and sends events."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from prong.workers.evidence import ENDING, SETTLED
 from prong.workers.state import Lookout, described
 
 _SLOW_POLL = 1.0
-"""That a pane was closed is told by no file."""
+"""Seconds between polls: no file changes when a pane is closed."""
 _FIRST_LOOK = 5.0
-"""So many seconds the start waits for it, and no longer: asking works without."""
+"""Maximum seconds that startup waits for the first poll. Requests work without it."""
 _LISTEN = 1.0
-"""How often somebody who waits is looked after: it may have gone away."""
+"""Seconds between checks that a waiting client is still connected."""
 _TIDY_UP = 60.0
 _DOUBT = 0.3
-"""For so many seconds nobody knows whether what ended was stopped."""
+"""Seconds after a worker ended in which it may still be recorded as stopped."""
 _PAUSE = (0.03, 0.25)
-"""Between two looks, in seconds: at least, and at most. In between, as long as the look took."""
+"""Minimum and maximum seconds between two polls; within these limits, as long as a poll takes."""
 _HEADLESS_POLL = 0.25
-"""The end of a program is told by no file, either, and ends the turn of a headless worker."""
+"""Poll interval of busy headless workers: no file changes when their process ends."""
 
 _log = logging.getLogger(__name__)
 Statuses = Mapping[str, WorkerStatus]
@@ -44,7 +44,7 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class Monitor:
-    """What is known of the workers. One thread looks; all others ask what it saw."""
+    """Status of all workers. One thread polls; request threads read what it found."""
 
     def __init__(self, opened: Callable[[], App], events: Events) -> None:
         self._opened = opened
@@ -52,33 +52,33 @@ class Monitor:
         self._wanted = Event()
         self._over = False
         self._known = Condition()
-        """Held while events are told and what is known changes: both are seen together."""
+        """Held while events are sent and statuses change, so that both are seen together."""
         self._statuses: Statuses = {}
         self._seen: Statuses = {}
         self._glance: dict[str, object] = {}
         self._tidied = time.monotonic()
         self._due = 0.0
-        """When something may have changed that no file tells of."""
+        """Time of the next poll, for changes that touch no file."""
         self._doubtful: dict[str, float] = {}
-        """Workers whose program ended, and since when that is known."""
+        """Workers whose program ended, and when that was noticed."""
         self._begun = 0
         self._done = 0
         self._thread = Thread(target=self._run, name="monitor", daemon=True)
         self._watch = Watch(self._wanted.set, _is_of_interest)
         self._forks: set[str] | None = None
         self._inherited: dict[str, int] = {}
-        """How many turns the sessions of forks got from where they come from."""
+        """Number of turns that the sessions of forks inherited."""
         self._stamp: Stamp = ()
 
     def start(self) -> None:
-        """Look, and begin to watch. What there is now is no news."""
+        """Start polling. Workers that already exist cause no events."""
         self._watch.start()
         self._thread.start()
         with self._known:
             self._known.wait_for(lambda: self._done, _FIRST_LOOK)
 
     def stop(self) -> None:
-        """Everybody who waits is told so."""
+        """Stop polling, and wake all waiting requests with an error."""
         self._over = True
         self._watch.stop()
         self._wanted.set()
@@ -86,16 +86,16 @@ class Monitor:
             self._known.notify_all()
 
     def wake(self) -> None:
-        """Something may be new: look, and tell."""
+        """Poll soon, because something may have changed."""
         self._wanted.set()
 
     @property
     def statuses(self) -> Statuses:
-        """As they were seen last."""
+        """Statuses of the last poll."""
         return self._statuses
 
     def look(self, is_gone: Callable[[], bool] = lambda: False) -> Statuses:
-        """As they are now: seen by a look that begins after this call."""
+        """Return statuses from a poll that starts after this call."""
         with self._known:
             number = self._begun + 1
             self._wanted.set()
@@ -112,9 +112,9 @@ class Monitor:
         any_: bool = False,
         is_gone: Callable[[], bool] = lambda: False,
     ) -> dict[str, WorkerStatus | None]:
-        """The workers, when all (or any) are as wanted, or gone, or the time is up.
+        """Wait until all workers (or any) are in one of the states or gone, or the time is up.
 
-        None for one that was removed meanwhile.
+        The value is None for a worker that was removed meanwhile.
         """
         end = time.monotonic() + timeout
         statuses = self.look(is_gone)
@@ -124,36 +124,36 @@ class Monitor:
         enough = any if any_ else all
         with self._known:
             while True:
-                found = {name: self._statuses.get(name) for name in names}
-                left = end - time.monotonic()
-                if enough(_is_there(one, until) for one in found.values()) or left <= 0:
-                    return found
-                self._listen(min(left, _LISTEN), is_gone)
+                result = {name: self._statuses.get(name) for name in names}
+                remaining = end - time.monotonic()
+                if enough(_is_there(status, until) for status in result.values()) or remaining <= 0:
+                    return result
+                self._listen(min(remaining, _LISTEN), is_gone)
 
     @contextmanager
     def listening(self) -> Generator[tuple[Listener, Statuses]]:
-        """From now on every event; and how things are now."""
+        """Yield a listener for all events from now on, and the statuses at this moment."""
         with self._known:
-            listening = self._events.listening()
-            listener = listening.__enter__()
-            seen = listener, self._statuses
+            context = self._events.listening()
+            listener = context.__enter__()
+            start = listener, self._statuses
         try:
-            yield seen
+            yield start
         finally:
-            listening.__exit__(None, None, None)
+            context.__exit__(None, None, None)
 
     def _listen(self, seconds: float, is_gone: Callable[[], bool]) -> None:
         self._known.wait(seconds)
         self.check(is_gone)
 
     def check(self, is_gone: Callable[[], bool]) -> None:
-        """Raise when there is no sense in waiting any longer."""
+        """Raise if the daemon is stopping or the client is gone."""
         if self._over:
             raise Unavailable("the daemon is ending", hint="try again")
         if is_gone():
             raise ClientDisconnect
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- polling -------------------------------------------------------------------------------
 
     def _run(self) -> None:
         with self._opened() as app:
@@ -161,32 +161,34 @@ class Monitor:
             while not self._over:
                 self._wanted.wait(max(self._due - time.monotonic(), 0.0))
                 self._wanted.clear()
-                began = time.monotonic()
+                start = time.monotonic()
                 try:
                     self._look(app, lookout)
                     self._tidy_up(app)
                 except ProngError as error:
-                    # A file that is locked for too long, a terminal that does not answer.
+                    # A database locked for too long, or a terminal that does not respond.
                     _log.warning("the workers could not be looked at: %s", error.message)
-                    self._due = began + _SLOW_POLL
+                    self._due = start + _SLOW_POLL
                 except Exception:  # noqa: BLE001 -- the next look may be better
                     _log.exception("the workers could not be looked at")
-                    self._due = began + _SLOW_POLL
-                took = time.monotonic() - began
-                time.sleep(min(max(took, _PAUSE[0]), _PAUSE[1]))
+                    self._due = start + _SLOW_POLL
+                duration = time.monotonic() - start
+                time.sleep(min(max(duration, _PAUSE[0]), _PAUSE[1]))
 
     def _look(self, app: App, lookout: Lookout) -> None:
         with self._known:
             self._begun += 1
             number = self._begun
-        seen = [one for one in lookout.look(app.workers.records.all()) if _is_made(one)]
-        self._due = time.monotonic() + min(map(_patience, seen), default=_SLOW_POLL)
-        glance = {one.worker.name: _gist(one) for one in seen}
-        # Only of these: it takes longer to see what was said last.
-        new = [one for one in seen if self._glance.get(one.worker.name) != _gist(one)]
-        words = {one.worker.name: one for one in described(app, new)}
-        known = {**self._seen, **words}
-        self._seen = {name: known[name] for name in glance}
+        current = [status for status in lookout.look(app.workers.records.all()) if _is_made(status)]
+        self._due = time.monotonic() + min(map(_patience, current), default=_SLOW_POLL)
+        states = {status.worker.name: _gist(status) for status in current}
+        # Only for these workers, because reading the last line takes longer.
+        new = [
+            status for status in current if self._glance.get(status.worker.name) != _gist(status)
+        ]
+        details = {status.worker.name: status for status in described(app, new)}
+        merged = {**self._seen, **details}
+        self._seen = {name: merged[name] for name in states}
         statuses = self._believed(self._seen)
         forks = self._new_forks(app)
         self._watch.watch(_folders(app, statuses.values()))
@@ -196,63 +198,63 @@ class Monitor:
                     self._events.tell("fork_created", **_fork(fork))
                 for event, fields in changes(self._statuses, statuses, self._inherited):
                     self._events.tell(event, **fields)
-            self._statuses, self._glance = statuses, glance
+            self._statuses, self._glance = statuses, states
             self._done = number
             self._known.notify_all()
 
     def _tidy_up(self, app: App) -> None:
-        """What hooks told is taken in when somebody lists workers. Nobody else may be there."""
+        """List workers now and then, which takes in hook reports if nobody else lists them."""
         now = time.monotonic()
         if now - self._tidied > _TIDY_UP and self._statuses:
             self._tidied = now
             app.workers.all()
 
     def _believed(self, found: Statuses) -> Statuses:
-        """What is to be told. One that just ended may be recorded as stopped a moment later."""
-        now, known = time.monotonic(), self._statuses
+        """Hold back a worker that just ended: a moment later it may be recorded as stopped."""
+        now, before = time.monotonic(), self._statuses
         ended = {
             name
-            for name, one in found.items()
-            if one.state is WorkerState.GONE and one.worker.stopped is None
-            if name in known and known[name].state is not WorkerState.GONE
+            for name, status in found.items()
+            if status.state is WorkerState.GONE and status.worker.stopped is None
+            if name in before and before[name].state is not WorkerState.GONE
         }
         self._doubtful = {name: self._doubtful.get(name, now) for name in ended}
-        new = {name for name, since in self._doubtful.items() if now - since < _DOUBT}
-        if new:
+        held = {name for name, since in self._doubtful.items() if now - since < _DOUBT}
+        if held:
             self._wanted.set()
-        return {name: known[name] if name in new else one for name, one in found.items()}
+        return {name: before[name] if name in held else status for name, status in found.items()}
 
     def _new_forks(self, app: App) -> list[Fork]:
-        """Those that were recorded since the last look. The file is read when it changed."""
+        """Return forks recorded since the last poll. Reads the database only after a change."""
         stamp = _stamp(app.state_dir / "state.db")
         if stamp == self._stamp:
             return []
         forks = app.recorded_forks()
-        known, self._forks = self._forks, {fork.id for fork in forks}
+        previous, self._forks = self._forks, {fork.id for fork in forks}
         self._inherited = {fork.child.id: _inherited(fork) for fork in forks}
         self._stamp = stamp
-        return [fork for fork in forks if fork.id not in known] if known is not None else []
+        return [fork for fork in forks if fork.id not in previous] if previous is not None else []
 
 
 def _patience(status: WorkerStatus) -> float:
-    """After how many seconds one must be looked at again, whether or not a file changes."""
+    """Return after how many seconds a worker must be polled, even if no file changes."""
     if status.evidence.detail == ENDING and status.evidence.time is not None:
-        # It says that it is idle, and will be believed at that moment.
-        left = status.evidence.time + SETTLED - datetime.now(UTC)
-        return min(max(left.total_seconds(), 0.0), _SLOW_POLL)
+        # The agent reported idle, which counts once this time has passed.
+        remaining = status.evidence.time + SETTLED - datetime.now(UTC)
+        return min(max(remaining.total_seconds(), 0.0), _SLOW_POLL)
     if status.worker.headless and status.state is WorkerState.BUSY:
         return _HEADLESS_POLL
     return _SLOW_POLL
 
 
 def _is_made(status: WorkerStatus) -> bool:
-    """False for a name that is only reserved: what will run under it is not known yet."""
+    """Return False for a reserved name, whose worker has not been started yet."""
     worker = status.worker
     return any((worker.started, worker.pane, worker.process))
 
 
 def _gist(status: WorkerStatus) -> object:
-    """What is news when it changes. An idle worker may have been at work between two looks."""
+    """Return what counts as news. An idle worker may have been busy between two polls."""
     since = status.evidence.time if status.state is WorkerState.IDLE else None
     return status.worker, status.state, since
 
@@ -262,7 +264,7 @@ def _is_there(status: WorkerStatus | None, until: Collection[WorkerState]) -> bo
 
 
 def _is_of_interest(path: str) -> bool:
-    """Not what opening state.db makes beside it. What is recorded goes to its log first."""
+    """Ignore files that opening state.db creates. Records are first written to its WAL."""
     name = os.path.basename(path)
     return name in ("state.db", "state.db-wal") or not name.startswith(("state.", "daemon."))
 
@@ -279,15 +281,15 @@ def _stamp(path: Path) -> Stamp:
 
 
 def _folders(app: App, statuses: Iterable[WorkerStatus]) -> set[Path]:
-    """Where something changes when a worker does."""
+    """Return the folders to watch for changes of these workers."""
     from prong.workers import wait as worker_folders
 
-    alive = [one.worker for one in statuses if one.state is not WorkerState.GONE]
+    alive = [status.worker for status in statuses if status.state is not WorkerState.GONE]
     return worker_folders.watched(app, alive)
 
 
 def _inherited(fork: Fork) -> int:
-    """A seed is one turn, whatever it tells of."""
+    """Count the turns that a fork inherited. A seed is one turn, however long."""
     return 1 if fork.method is Method.SEED else fork.parent.turn or 0
 
 

@@ -1,4 +1,4 @@
-"""Requests of clients: a JSON object whose fields are checked one by one."""
+"""JSON requests, with fields checked one by one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from starlette.requests import Request
 from prong.errors import UsageError
 
 _MAX_BYTES = 8 << 20
-"""For a long prompt; nothing else is large."""
+"""Enough for a long prompt; nothing else is large."""
 _MAX_SECONDS = 10**9
-"""More than anybody waits, and little enough for the clocks of Python."""
+"""Longer than any wait, and small enough for Python's clocks."""
 _NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]
 _Seconds = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
 
@@ -25,7 +25,7 @@ class TooLarge(UsageError):
 
 
 class JsonRequest:
-    """The fields of a request. Each is taken once; `done` refuses fields that are left."""
+    """Fields of a request. Each is taken once; `done` refuses the remaining ones."""
 
     def __init__(self, request: Request, fields: dict[str, Any]) -> None:
         self._request = request
@@ -45,7 +45,7 @@ class JsonRequest:
         return cls(request, cast(dict[str, Any], fields))
 
     def is_gone(self) -> bool:
-        """True when the client has hung up."""
+        """Return whether the client has disconnected."""
         return getattr(self._request.state, "hung_up", False)
 
     def text(self, name: str) -> str | None:
@@ -64,7 +64,7 @@ class JsonRequest:
         return self._take(name, bool, "true or false")
 
     def turn(self, name: str) -> int | str | None:
-        """Take the number of a turn, or the beginning of its id."""
+        """Take a turn number, or a prefix of a turn id."""
         return self._take(name, int | _NotEmpty, "a number or the id of a turn")
 
     def seconds(self, name: str, default: float) -> float:
@@ -72,7 +72,7 @@ class JsonRequest:
         return default if seconds is None else float(min(seconds, _MAX_SECONDS))
 
     def folder(self, name: str) -> Path | None:
-        """Take an absolute path: the daemon's working folder is not that of the client."""
+        """Take an absolute path: daemon and client have different working folders."""
         value = self.text(name)
         if value is not None and not value.startswith("/"):
             raise UsageError(f"{name} must begin with /")
@@ -82,7 +82,7 @@ class JsonRequest:
         return self._take(name, tuple[str, ...], "a list of texts")
 
     def command(self, name: str) -> str | tuple[str, ...] | None:
-        """Take a line for a shell, or a list of words."""
+        """Take a shell command line, or a list of words."""
         is_list = isinstance(self._fields.get(name), list)
         return self.texts(name) if is_list else self.text(name)
 
@@ -90,12 +90,12 @@ class JsonRequest:
         return self._take(name, dict[str, str], "an object of texts")
 
     def rest(self) -> dict[str, Any]:
-        """Take all other fields, as they are."""
+        """Take all remaining fields unchecked."""
         rest, self._fields = self._fields, {}
         return rest
 
     def done(self) -> None:
-        """Raise `UsageError` when a field was not taken."""
+        """Raise `UsageError` if a field was not taken."""
         for name in self._fields:
             raise UsageError(f"unknown field {name!r}")
 
@@ -107,7 +107,7 @@ class JsonRequest:
 
 
 async def _content(request: Request) -> bytes:
-    """Read the body. Refuse it before it is read when its length says that it is too large."""
+    """Read the body. If its declared length is too large, refuse it without reading."""
     too_large = TooLarge(f"a request has at most {_MAX_BYTES} bytes")
     if int(request.headers.get("content-length", "0")) > _MAX_BYTES:
         raise too_large

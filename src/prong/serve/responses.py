@@ -1,4 +1,4 @@
-"""Responses as JSON, errors as problems (RFC 9457), and endpoints that run in a thread."""
+"""JSON responses, errors as problem details (RFC 9457), and endpoints that run in a thread."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NotAllowed(UsageError):
 
 
 def json_line(value: object) -> bytes:
-    """Encode a line of JSON. Bytes of file names that are not UTF-8 become question marks."""
+    """Encode a JSON line. Bytes of file names that are not UTF-8 become question marks."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
@@ -42,23 +42,23 @@ class JsonResponse(JSONResponse):
 def in_thread(
     answer: Callable[[JsonRequest], Json], status: int = 200
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Make an endpoint of a function that blocks."""
+    """Turn a blocking function into an endpoint."""
 
     async def endpoint(request: Request) -> Response:
-        checked = await JsonRequest.read(request)
+        json_request = await JsonRequest.read(request)
         try:
-            return JsonResponse(await run_in_thread(partial(answer, checked)), status)
-        except asyncio.CancelledError:  # by uvicorn, which does not wait any longer
+            return JsonResponse(await run_in_thread(partial(answer, json_request)), status)
+        except asyncio.CancelledError:  # cancelled by uvicorn, which is shutting down
             raise Unavailable("the daemon is ending", hint="try again") from None
 
     return endpoint
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:
-    """Call a function in a daemon thread of its own.
+    """Call a function in its own daemon thread.
 
-    Not in the pool of `asyncio.to_thread`: clients may wait for hours and must not use it up, and
-    a thread that hangs must not keep the daemon from stopping.
+    `asyncio.to_thread` would not do: clients may wait for hours and would use up its pool, and a
+    thread that hangs must not keep the daemon from stopping.
     """
     result = Future[T]()
 
@@ -82,7 +82,7 @@ async def _problem(_: Request, error: Exception) -> Response:
 
 
 async def _routing_problem(request: Request, error: Exception) -> Response:
-    """Describe a 404 or 405 of the router."""
+    """Describe a 404 or 405 from the router."""
     path = str(request.scope["path"])
     if isinstance(error, HTTPException) and error.status_code == 405:
         methods = sorted((error.headers or {})["Allow"].split(", "))
@@ -92,7 +92,7 @@ async def _routing_problem(request: Request, error: Exception) -> Response:
 
 
 async def _no_response(_: Request, __: Exception) -> Response:
-    """Answer a client that has hung up."""
+    """Answer a client that has disconnected."""
     return Response(status_code=499)
 
 
@@ -100,5 +100,5 @@ EXCEPTION_HANDLERS: dict[type[Exception], ExceptionHandler] = {
     ProngError: _problem,
     HTTPException: _routing_problem,
     ClientDisconnect: _no_response,
-    Exception: _problem,  # a bug, ours or a plug-in's: uvicorn logs the traceback
+    Exception: _problem,  # a bug in prong or a plug-in: uvicorn logs the traceback
 }

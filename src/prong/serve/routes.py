@@ -1,4 +1,4 @@
-"""The routes of the daemon, as docs/internals/daemon.md describes them."""
+"""HTTP routes of the daemon (docs/internals/daemon.md)."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from prong.workers.service import ENDS
 T = TypeVar("T")
 
 _HEARTBEAT = 5.0
-"""Seconds without an event after which an empty line shows that the daemon lives."""
+"""Seconds without an event after which an empty line shows that the daemon is alive."""
 _JSON_LINES = "application/x-ndjson"
 
 
 class Routes:
-    """The routes and their endpoints. Each request opens an `App` of its own."""
+    """The routes and their endpoints. Each request opens its own `App`."""
 
     def __init__(
         self,
@@ -66,10 +66,10 @@ class Routes:
             Route("/stop", in_thread(self.stop), methods=["POST"]),
         ]
 
-    # -- looking -----------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------------
 
     async def events(self, request: Request) -> Response:
-        """Stream events as lines of JSON until the client or the daemon ends."""
+        """Stream events as JSON lines until the client or the daemon ends."""
         (await JsonRequest.read(request)).done()
         if request.method == "HEAD":
             return Response(media_type=_JSON_LINES)
@@ -142,7 +142,7 @@ class Routes:
             ]
         }
 
-    # -- doing -------------------------------------------------------------------------------
+    # -- actions -------------------------------------------------------------------------------
 
     def create(self, request: JsonRequest) -> Json:
         type_, name = request.text("type"), request.text("name")
@@ -169,7 +169,7 @@ class Routes:
         return {"worker": view}
 
     def fork(self, request: JsonRequest) -> Json:
-        """Fork a worker. Every kind of worker forks itself; only how it is found differs."""
+        """Fork a worker. prong's own workers and plug-in workers are only looked up differently."""
         source, name = request.needed("worker"), request.text("name")
         prompt, turn = request.text("prompt"), request.turn("turn")
         request.done()
@@ -183,12 +183,12 @@ class Routes:
             if name is None:
                 name = worker_names.after(source, self._taken(app))
             worker_names.checked(name, app.stores)
-        made = self._plug_ins.fork(source, name)
+        created = self._plug_ins.fork(source, name)
         if prompt is not None:
             self._plug_ins.call(name, "send", prompt)
-        self._events.tell("fork_created", fork=None, parent=source, child=name, method=made.type)
-        self._events.tell("worker_created", worker=name, type=made.type, forked_from=source)
-        return {"worker": self._plug_in(made)}
+        self._events.tell("fork_created", fork=None, parent=source, child=name, method=created.type)
+        self._events.tell("worker_created", worker=name, type=created.type, forked_from=source)
+        return {"worker": self._plug_in(created)}
 
     def clone(self, request: JsonRequest) -> Json:
         source, name = request.needed("worker"), request.text("name")
@@ -199,8 +199,8 @@ class Routes:
         with self._open_app() as app:
             worker = Worker.open(source, app=app)
             if worker.state is WorkerState.BUSY:
-                # A client that hangs up while it waits does not get a clone.
-                with suppress(External):  # one that ended can be copied as well
+                # A client that disconnects while it waits gets no clone.
+                with suppress(External):  # a worker that has ended can be copied too
                     self._finished(worker.waiting_idle(timeout), request)
             return self._made(app, worker.clone(name, timeout=timeout).name)
 
@@ -233,10 +233,10 @@ class Routes:
             self._monitor.wake()
         return {"worker": name, "state": WorkerState.GONE.value}
 
-    # -- helpers -----------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------
 
     def _finished(self, steps: Steps[T], request: JsonRequest) -> T:
-        """Run all steps and return their result. Stop when the client has hung up."""
+        """Run all steps and return their result. Stop if the client disconnects."""
         while True:
             try:
                 next(steps)
@@ -249,8 +249,8 @@ class Routes:
         return {"worker": worker_views.worker(app.workers.status(name))}
 
     def _views(self, statuses: Statuses) -> list[Json]:
-        own = [worker_views.worker(status) for status in statuses.values()]
-        return [*own, *(self._plug_in(worker) for worker in self._plug_ins.all())]
+        views = [worker_views.worker(status) for status in statuses.values()]
+        return [*views, *(self._plug_in(worker) for worker in self._plug_ins.all())]
 
     def _plug_in(self, worker: PlugInWorker) -> dict[str, Any]:
         return {

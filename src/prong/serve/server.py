@@ -1,4 +1,4 @@
-"""`prong serve`: the server, its socket and its lock."""
+"""Server of `prong serve`, its socket and its lock."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from prong.workers.daemon_socket import address
 
 _LOCK = "daemon.lock"
 _PATIENCE = 10
-"""Seconds that requests in progress have left when the daemon is told to stop."""
+"""Seconds that requests in progress get to finish when the daemon stops."""
 
 
 class Server(uvicorn.Server):
-    """Serves until a signal. Workers live on."""
+    """Server that runs until a signal. Workers keep running."""
 
     def __init__(self, open_app: Callable[[], App], ready: Callable[[], None]) -> None:
-        """`open_app` makes an `App` for one thread; `ready` is called when clients can connect."""
+        """`open_app` makes an `App` for one thread; `ready` is called once clients can connect."""
 
         def worker_names() -> set[str]:
             with open_app() as app:
@@ -65,7 +65,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Stop on each of them, with exit status 0. uvicorn would raise them again at the end."""
+        """Stop on these signals with exit status 0; uvicorn would raise them again at the end."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self.handle_exit, number, None)
@@ -77,7 +77,7 @@ class Server(uvicorn.Server):
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer clients that wait for workers first: uvicorn waits until all are answered."""
+        """First answer clients that wait for workers: uvicorn waits until all are answered."""
         self._monitor.stop()
         self._events.close()
         await super().shutdown(sockets)
@@ -85,9 +85,9 @@ class Server(uvicorn.Server):
 
 
 def run(app: App, ready: Callable[[Path], None]) -> None:
-    """Serve until SIGTERM, SIGINT or SIGHUP. `ready` gets the path of the socket.
+    """Serve until SIGTERM, SIGINT or SIGHUP. Calls `ready` with the socket path.
 
-    Raises `Taken` when a daemon is running already.
+    Raises `Taken` if a daemon is already running.
     """
     settings = _without_takeover(app)
     path = app.state_dir / SOCKET
@@ -100,7 +100,7 @@ def run(app: App, ready: Callable[[Path], None]) -> None:
 
 
 def _without_takeover(app: App) -> Config:
-    """Return the settings without a default terminal that replaces this process by the agent."""
+    """Return the settings without a default terminal that would replace this process."""
     terminal = app.settings.terminal
     if terminal.default and isinstance(app.terminals.named(terminal.default), TakesOver):
         return replace(app.settings, terminal=replace(terminal, default=None))
@@ -109,14 +109,14 @@ def _without_takeover(app: App) -> Config:
 
 @contextmanager
 def _locked_folder(folder: Path) -> Generator[None]:
-    """Hold the lock of the daemon. The system releases it when the process is killed."""
+    """Hold the daemon's lock. The system releases it even if the process is killed."""
     private_dir(folder)
     private_dir(folder / "spool")
     if folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
     descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        # Some file systems have no locks: a daemon that answers counts, too.
+        # Some file systems have no locks, so a daemon that answers counts too.
         if not locked(descriptor, 0) or Daemon(folder).running():
             pid = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
             raise Taken(f"a daemon is running already (process {pid})", hint=f"kill {pid}", pid=pid)
@@ -129,17 +129,17 @@ def _locked_folder(folder: Path) -> Generator[None]:
 
 @contextmanager
 def _bound(path: Path) -> Generator[socket.socket]:
-    """Bind a socket that only its owner can use. Remove it at the end, if it is still this one."""
-    path.unlink(missing_ok=True)  # left by a daemon that was killed: the lock is ours
+    """Bind a socket that only its owner can use. Remove it at the end, unless it was replaced."""
+    path.unlink(missing_ok=True)  # left by a daemon that was killed: this process has the lock
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        before = os.umask(0o177)
+        umask = os.umask(0o177)
         try:
-            with address(path) as where:
-                listener.bind(where)
+            with address(path) as socket_path:
+                listener.bind(socket_path)
         except OSError as error:
             raise External(f"{path} cannot be made: {error.strerror}") from error
         finally:
-            os.umask(before)
+            os.umask(umask)
         inode = path.stat().st_ino
         try:
             yield listener

@@ -1,4 +1,4 @@
-"""Watching the folders in which something changes when an agent begins, ends or waits."""
+"""File watching of the folders that change with a worker's state."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from pathlib import Path
 from threading import Event, Thread
 
 _GATHER = 20
-"""For so many milliseconds changes are gathered: they come in bursts."""
+"""Milliseconds to gather changes, which come in bursts."""
 _LONGEST = 100
-"""And never longer than that."""
+"""Maximum milliseconds to gather changes."""
 _REFRESH = 500
-"""After so many milliseconds it is looked whether a missing folder is there now."""
+"""Milliseconds between checks for folders that did not exist yet."""
 _BLIND = 0.3
-"""Where nothing can be watched, something may have changed after so many seconds."""
+"""Seconds between assumed changes when watching fails."""
 
 _log = logging.getLogger(__name__)
 
 
 class Watch:
-    """Says when something changed in these folders, which may come and go. Not below them."""
+    """Watcher that reports changes in a set of folders, not below them. Folders may come and go."""
 
     def __init__(self, changed: Callable[[], None], is_of_interest: Callable[[str], bool]) -> None:
         self._changed = changed
         self._is_of_interest = is_of_interest
         self._folders: frozenset[Path] = frozenset()
         self._again = Event()
-        """Set when other folders are to be watched, or none any more."""
+        """Set when the set of folders changes, and to stop."""
         self._over = False
         self._thread = Thread(target=self._run, name="watch", daemon=True)
 
@@ -39,21 +39,21 @@ class Watch:
         self._again.set()
 
     def watch(self, folders: Iterable[Path]) -> None:
-        """From now on these and no others."""
-        wanted = frozenset(folders)
-        if wanted != self._folders:
-            self._folders = wanted
+        """Replace the set of watched folders."""
+        new = frozenset(folders)
+        if new != self._folders:
+            self._folders = new
             self._again.set()
 
     def _run(self) -> None:
         while not self._over:
             self._again.clear()
-            there = self._there()
+            existing = self._there()
             try:
-                self._watch(there)
+                self._watch(existing)
             except Exception as error:  # noqa: BLE001 -- too many watchers, a folder that went away
                 _log.warning("changes are not seen at once: %s", error)
-                while not self._over and self._there() == there:
+                while not self._over and self._there() == existing:
                     self._again.wait(_BLIND)
                     self._changed()
 
@@ -63,7 +63,7 @@ class Watch:
         if not there:
             self._again.wait(_REFRESH / 1000)
             return
-        told = watch(
+        batches = watch(
             *there,
             watch_filter=None,
             debounce=_LONGEST,
@@ -74,9 +74,9 @@ class Watch:
             raise_interrupt=False,
             recursive=False,
         )
-        # What happened before the watch began was not seen.
+        # Changes before the watch started were missed.
         self._changed()
-        for changes in told:
+        for changes in batches:
             if any(self._is_of_interest(path) for _, path in changes):
                 self._changed()
             if self._over or self._there() != there:

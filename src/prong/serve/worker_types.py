@@ -1,8 +1,8 @@
-"""Workers of other kinds than an agent that prong starts: plug-ins of the group `prong.workers`.
+"""Worker types from plug-ins of the group `prong.workers`.
 
-A plug-in is a factory: called with a name and what the caller says besides, it gives an object. All
-that is asked of the object is what somebody uses: `send(text)`, `fork(new_name)`, `stop()` and
-`state`. Each of them may be a coroutine. The objects live as long as the daemon.
+A plug-in is a factory: called with a name and the client's parameters, it returns an object. The
+object needs only what clients use: `send(text)`, `fork(new_name)`, `stop()` and `state`, each of
+which may be a coroutine. Objects live as long as the daemon.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from prong.model.record import Record
 
 
 class PlugInWorker(Record, frozen=True):
-    """An object of a plug-in, under its name."""
+    """A plug-in's worker object, under its name."""
 
     name: str
     type: str
@@ -28,10 +28,10 @@ class PlugInWorker(Record, frozen=True):
 
 
 class PlugInWorkers:
-    """Those that are there. Names are theirs alone, also while one is being made."""
+    """Registry of plug-in workers. A name is reserved while its worker is being created."""
 
     def __init__(self, others: Callable[[], Collection[str]] = tuple) -> None:
-        """`others` tells which names workers of prong's own have."""
+        """`others` returns the names of prong's own workers."""
         self._others = others
         self._lock = Lock()
         self._workers: dict[str, PlugInWorker] = {}
@@ -43,7 +43,7 @@ class PlugInWorkers:
             return list(self._workers.values())
 
     def names(self) -> set[str]:
-        """Taken ones, with those of workers that are being made."""
+        """Return names in use, including those of workers being created."""
         with self._lock:
             return {*self._workers, *self._reserved}
 
@@ -54,28 +54,28 @@ class PlugInWorkers:
     def create(
         self, type_: str, name: str, factory: Callable[..., Any], parameters: dict[str, Any]
     ) -> PlugInWorker:
-        """Make one. Raises `Taken` when the name is in use."""
+        """Create a worker. Raises `Taken` if the name is in use."""
         with self._reserving(name):
-            made = self._finished(factory(name, **parameters))
-            return self._kept(PlugInWorker(name, type_, made))
+            created = self._finished(factory(name, **parameters))
+            return self._kept(PlugInWorker(name, type_, created))
 
     def fork(self, name: str, new: str) -> PlugInWorker:
-        """Let one fork itself. What goes wrong in there is not said to be a lack of `fork`."""
+        """Fork a worker. Only `NotImplementedError` means that it cannot be forked."""
         source = self._named(name)
         method = self._method(source, "fork", "be forked")
         with self._reserving(new):
             try:
-                made = self._finished(method(new))
+                created = self._finished(method(new))
             except NotImplementedError as error:
                 raise Unsupported(str(error) or f"{name} cannot be forked") from error
-            return self._kept(PlugInWorker(new, source.type, made, name))
+            return self._kept(PlugInWorker(new, source.type, created, name))
 
     def call(self, name: str, verb: str, *arguments: Any) -> Any:
-        """Let one do something else that it can."""
+        """Call another method of a worker."""
         return self._finished(self._method(self._named(name), verb, verb)(*arguments))
 
     def state(self, worker: PlugInWorker) -> str:
-        """As it says itself, if it does."""
+        """Return the state that the object reports, or `unknown`."""
         value = getattr(worker.object, "state", "unknown")
         return str(self._finished(value() if callable(value) else value))
 
@@ -84,15 +84,15 @@ class PlugInWorkers:
             self._workers.pop(name, None)
 
     def close(self) -> None:
-        """Let go of them. Nobody is stopped: they may have something that lives on."""
+        """Stop the event loop but no workers: what they run may outlive the daemon."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _named(self, name: str) -> PlugInWorker:
-        found = self.get(name)
-        if found is None:
+        worker = self.get(name)
+        if worker is None:
             raise NotFound(f"no worker named {name}", hint="prong ps")
-        return found
+        return worker
 
     def _method(self, worker: PlugInWorker, name: str, doing: str) -> Callable[..., Any]:
         method = getattr(worker.object, name, None)
@@ -119,7 +119,7 @@ class PlugInWorkers:
         return worker
 
     def _finished(self, value: Any) -> Any:
-        """The value, awaited if need be. All coroutines run in one loop: objects expect that."""
+        """Return the value, awaited if needed. All coroutines share one loop, as objects expect."""
         if not inspect.isawaitable(value):
             return value
         with self._lock:

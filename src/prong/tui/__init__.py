@@ -1,1 +1,1 @@
-"""`prong ui`: the same for eyes. Search, turns, preview, fork."""
+"""The terminal UI (`prong ui`): search, read and fork sessions, and manage workers."""

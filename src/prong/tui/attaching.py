@@ -1,4 +1,4 @@
-"""A program in this terminal, for a while, in place of the screen."""
+"""Running a program in this terminal while the UI is suspended."""
 
 import subprocess
 
@@ -8,11 +8,11 @@ from prong.model.forks import Launch
 
 
 def shown_here(launch: Launch) -> int:
-    """Run it until the person comes back: detaches, or ends it. Gives its exit status."""
+    """Run it until the user detaches or ends it; return its exit status."""
     try:
-        done = subprocess.run(launch.argv, cwd=launch.cwd, env=environment(launch), check=False)
+        result = subprocess.run(launch.argv, cwd=launch.cwd, env=environment(launch), check=False)
     except OSError as error:
         raise Unavailable(
             f"{launch.argv[0]} does not start: {error.strerror}", hint="prong doctor"
         ) from None
-    return done.returncode
+    return result.returncode

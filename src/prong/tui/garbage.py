@@ -1,19 +1,19 @@
-"""Garbage is collected in the event loop, too, and must not be felt there."""
+"""Garbage collection settings that keep the event loop responsive."""
 
 import gc
 
 _OBJECTS = 2_000
 _YOUNG = 10
 _OLD = 10_000
-"""How many collections of one generation come before one of the next."""
+"""Number of collections of one generation before one of the next."""
 
 
 def settle() -> None:
-    """What is loaded by now stays until the end: no collection looks at it again.
+    """Freeze all objects loaded so far, and collect new ones in small steps.
 
-    A full one took up to 90 ms, most of it for modules, and a key that is pressed meanwhile waits.
-    What is thrown away is nearly always young, so the old is hardly ever looked at, and the young
-    in small portions: with 10,000 objects at a time, a key in twenty waited 10 ms and more.
+    A full collection took up to 90 ms, mostly for modules, and delayed keys. Garbage is nearly
+    always young, so old objects are rarely examined, and young ones in small portions: with a
+    threshold of 10,000 objects, one key in twenty waited 10 ms or more.
     """
     gc.freeze()
     gc.set_threshold(_OBJECTS, _YOUNG, _OLD)

@@ -1,4 +1,4 @@
-"""The index, brought up to date beside the screen: started, listened to, and ended with it."""
+"""The index updater as a child process of the UI."""
 
 import asyncio
 import json
@@ -11,13 +11,13 @@ from typing import Any
 
 Step = dict[str, Any]
 ENDED: Step = {"phase": "ended"}
-"""The last step, however it went."""
+"""Sent as the last step, however the process ended."""
 _PATIENCE = 5.0
-"""Seconds that it has to end."""
+"""Seconds that the process gets to end."""
 
 
 class IndexProcess:
-    """At most one at a time. See `prong.tui.indexer` for what it tells."""
+    """Runner of `prong.tui.indexer`, one process at a time."""
 
     def __init__(self, told: Callable[[Step], None]) -> None:
         """`told` gets each step, in the event loop."""
@@ -25,7 +25,7 @@ class IndexProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Bring the index up to date, unless that is being done."""
+        """Update the index, unless an update is running."""
         if self._process is not None:
             return
         process = self._process = subprocess.Popen(
@@ -37,7 +37,7 @@ class IndexProcess:
         loop = asyncio.get_running_loop()
 
         def tell(step: Step) -> None:
-            with suppress(RuntimeError):  # nobody is there any more
+            with suppress(RuntimeError):  # the event loop has ended
                 loop.call_soon_threadsafe(self._hear, process, step)
 
         Thread(target=_listen, args=(process, tell), name="index", daemon=True).start()
@@ -49,7 +49,7 @@ class IndexProcess:
             self._told(step)
 
     def end(self) -> None:
-        """End it; what it has read is kept."""
+        """Stop the update; finished work is kept."""
         process, self._process = self._process, None
         if process is not None:
             process.terminate()

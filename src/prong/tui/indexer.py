@@ -1,8 +1,7 @@
-"""Brings the index up to date, as a program of its own: `python -m prong.tui.indexer`.
+"""Index updates in a separate process: `python -m prong.tui.indexer`.
 
-The terminal UI starts it, so that reading sessions and the sentence model take no time from what a
-person sees. It prints a JSON value in a line for each step, and ends with who started it: the pipe
-is then closed.
+The terminal UI starts it, so that reading sessions and the sentence model do not slow the screen.
+It prints one JSON value per line for each step, and exits when the UI has closed the pipe.
 """
 
 import json
@@ -15,7 +14,7 @@ from prong.errors import Busy, ProngError, memory_checked
 from prong.model.search import IndexProgress
 
 _TOLD_EVERY = 0.1
-"""Seconds."""
+"""Seconds between progress messages."""
 _NICE = 10
 
 
@@ -24,13 +23,13 @@ def main() -> None:
 
     with suppress(OSError):
         os.nice(_NICE)
-    told = 0.0
+    printed_at = 0.0
     phase = ""
 
     def progress(now: IndexProgress) -> None:
-        nonlocal told, phase
-        if time.monotonic() - told > _TOLD_EVERY or now.phase != phase:
-            told, phase = time.monotonic(), now.phase
+        nonlocal printed_at, phase
+        if time.monotonic() - printed_at > _TOLD_EVERY or now.phase != phase:
+            printed_at, phase = time.monotonic(), now.phase
             _print(now._asdict())
 
     try:
@@ -44,7 +43,7 @@ def main() -> None:
     except ProngError as error:
         _print({"phase": "failed", "message": error.message})
     except (BrokenPipeError, KeyboardInterrupt):
-        # Whoever wanted to know is gone. What was read is kept.
+        # The UI has exited. What was indexed is kept.
         os._exit(0)
 
 

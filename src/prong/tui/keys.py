@@ -1,4 +1,4 @@
-"""The keys, as they are told of."""
+"""Names of keys, and the help on them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,17 +8,17 @@ Part = tuple[str, Sequence[tuple[str, str]]]
 
 
 def key_names(keys: Iterable[str]) -> list[str]:
-    """As they stand on a keyboard: `alt+shift+f` is Alt+Shift+F."""
+    """Format keys as on a keyboard: `alt+shift+f` is Alt+Shift+F."""
     return ["+".join(_name(part) for part in key.split("+")) for key in keys]
 
 
 def _name(part: str) -> str:
-    # A letter alone is that letter: F is Shift and f.
+    # An uppercase letter stays: F is Shift and f.
     return part if len(part) == 1 and part.isupper() else part.capitalize()
 
 
 def help_parts(fork_keys: Iterable[str]) -> list[Part]:
-    """All keys by where they work."""
+    """Return all keys, grouped by where they work."""
     return [
         (
             "Everywhere",

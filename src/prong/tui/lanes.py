@@ -1,4 +1,4 @@
-"""The threads that work is done on, so that the event loop only draws and listens."""
+"""Worker threads, so that the event loop only draws and handles keys."""
 
 from collections.abc import Callable
 from weakref import WeakSet
@@ -8,32 +8,32 @@ from prong.threads import Lane
 
 
 class Lanes:
-    """Each has an application of its own. What takes long is not in the way of what must not."""
+    """Set of threads, each with its own `App`, so that slow work does not delay fast work."""
 
     def __init__(self, opened: Callable[[], App] = App) -> None:
         self._opened = opened
         self.words = Lane("words", opened, finishes=False)
-        """Searches while somebody types, and lists of sessions."""
+        """Searches while typing, and session lists."""
         self.meaning = Lane("meaning", opened, finishes=False)
-        """The same with the sentence model, a moment later."""
+        """Searches with the sentence model."""
         self.reading = Lane("reading", opened, finishes=False)
-        """Sessions, for previews."""
+        """Reading sessions for previews."""
         self.forking = Lane("forking", opened)
-        """Plans and forks."""
+        """Fork plans and forks."""
         self.workers = Lane("workers", opened, finishes=False)
-        """What workers do."""
+        """Polling worker statuses."""
         self._finishing: WeakSet[Lane] = WeakSet()
-        """Those beside them that make something."""
+        """Additional lanes whose work must finish before exit."""
 
     def aside(self, name: str, *, finishes: bool = True) -> Lane:
-        """Another one, for what may take long, such as a wait. Who asks for it closes it."""
+        """Open another lane for slow work, such as a wait. The caller closes it."""
         lane = Lane(name, self._opened, finishes=finishes)
         if finishes:
             self._finishing.add(lane)
         return lane
 
     def close(self) -> None:
-        """Take no more work. A fork that is being made is finished, or taken back, first."""
+        """Stop accepting work. First finish or roll back forks in progress."""
         for lane in (self.words, self.meaning, self.reading, self.workers):
             lane.close()
         for lane in (self.forking, *self._finishing):

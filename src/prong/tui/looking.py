@@ -1,4 +1,4 @@
-"""Reading what the cursor rests on, for the page beside a list."""
+"""Loading previews of the selected entry."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,22 +10,22 @@ from prong.tui.content.preview import Preview, Reader
 from prong.tui.widgets.rows import ListEntry
 
 RESTED = 0.06
-"""Seconds that the cursor stays on an entry before it is read."""
+"""Seconds that the cursor rests on an entry before it is read."""
 
 
 class Looking:
-    """Only what the cursor is on now is read, and none that it was on before is shown."""
+    """Preview loader that reads only the selected entry and drops outdated results."""
 
     def __init__(self, lane: Lane, chosen: Callable[[], ListEntry | None]) -> None:
-        """`chosen` gives the entry that the cursor is on."""
+        """`chosen` returns the selected entry."""
         self._newest = Newest(lane)
         self._chosen = chosen
 
     async def at(self, read: Reader) -> Preview | None:
-        """What is read of the chosen entry; None when the cursor has gone on meanwhile."""
+        """Read a preview of the selected entry; None if the selection changed meanwhile."""
         entry = self._chosen()
         await asyncio.sleep(RESTED)
-        seen = await self._newest.ask(partial(preview.attempt, read=read))
-        # The same entry may be another object by now.
+        content = await self._newest.ask(partial(preview.attempt, read=read))
+        # The list may have been refilled, so compare keys.
         now = self._chosen()
-        return seen if entry is not None and now is not None and now.key == entry.key else None
+        return content if entry is not None and now is not None and now.key == entry.key else None

@@ -1,4 +1,4 @@
-"""Running `prong ui`, and what comes after it."""
+"""Running the terminal UI: start, signals and cleanup."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from prong.model.forks import Launch
 
 _PATIENCE = 3.0
-"""Seconds that the screen has to end by itself after a signal."""
+"""Seconds after a signal until the UI is ended by force."""
 
 
 def run(query: str = "") -> Launch | None:
-    """Show it until it is left. What comes back is to run in this terminal, instead of prong."""
+    """Run the UI. Returns a command to run in this terminal instead of prong, if any."""
     with App() as app:
         ui = ProngUi(app.settings, agents=list(app.stores), query=query)
     return _Showing(ui).run()
 
 
 class _Showing:
-    """The screen, from its start to its end. Nothing is left half done, however it ends."""
+    """A run of the UI that cleans up however it ends."""
 
     def __init__(self, ui: ProngUi) -> None:
         self._ui = ui
@@ -45,10 +45,10 @@ class _Showing:
             self._left.set()
             self._tidy()
         if self._signal is not None:
-            # The thread that reads the keys may wait for ever for a terminal that is gone.
+            # The thread that reads keys may block forever if the terminal is closed.
             os._exit(128 + self._signal)
         if self._ui.return_code:
-            # It broke, and Textual has said how.
+            # Textual has already printed the error.
             raise SystemExit(self._ui.return_code)
         return self._ui.return_value
 
@@ -57,11 +57,11 @@ class _Showing:
 
         def leave(number: int, _: object) -> None:
             self._signal = number
-            with suppress(RuntimeError):  # the loop has ended: so has the screen
+            with suppress(RuntimeError):  # the loop, and so the UI, has ended
                 loop.call_soon_threadsafe(self._ui.exit)
             Thread(target=self._leave_anyway, args=(number,), daemon=True).start()
 
-        # Not by the event loop: it may wait for the terminal, which may be gone.
+        # Not with the event loop, which may block on a terminal that is closed.
         for number in (signal.SIGHUP, signal.SIGTERM):
             signal.signal(number, leave)
         await self._ui.run_async()
@@ -72,28 +72,27 @@ class _Showing:
             os._exit(128 + number)
 
     def _tidy(self) -> None:
-        """End the programs that were started for a fork; then the fork is finished or undone."""
+        """End programs started for a fork, so that the fork is finished or rolled back."""
         end_all()
         self._ui.close()
 
 
 @contextmanager
 def _line_of_its_own() -> Generator[None]:
-    """Give Textual a way to the terminal that nobody else uses.
+    """Give Textual its own descriptor of the terminal.
 
-    It would draw on standard error, which is sent nowhere while the sentence model is loaded: what
-    was drawn in that moment was never seen. And who keeps errors in a file has a screen all the
-    same.
+    Textual draws on standard error, which is redirected to /dev/null while the sentence model
+    loads, so what it drew then would be lost. It also makes the UI work with `2> FILE`.
     """
-    before, encoding, errors = sys.__stderr__, sys.stdout.encoding, os.dup(2)
-    line = os.fdopen(os.dup(1), "w", encoding=encoding, errors="backslashreplace")
-    sys.__stderr__ = line
+    stderr, encoding, errors = sys.__stderr__, sys.stdout.encoding, os.dup(2)
+    terminal = os.fdopen(os.dup(1), "w", encoding=encoding, errors="backslashreplace")
+    sys.__stderr__ = terminal
     try:
         yield
     finally:
-        sys.__stderr__ = before
-        # What comes next may be an agent, and the model may be still at being loaded.
+        sys.__stderr__ = stderr
+        # An agent may run next, and the model may still be loading with stderr redirected.
         os.dup2(errors, 2)
         os.close(errors)
-        with suppress(OSError):  # the terminal is gone, and something was still to be drawn
-            line.close()
+        with suppress(OSError):  # the terminal was closed with output pending
+            terminal.close()

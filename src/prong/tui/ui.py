@@ -1,4 +1,4 @@
-"""`prong ui`, the program: its screens, its keys, and what can be done from each of them."""
+"""The `prong ui` application: screens, global keys, and actions on the selection."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -37,7 +37,7 @@ _COMMANDS: Sequence[tuple[str, Wish, str]] = (
     ("Resume", "resume", "Resume this session"),
     ("Family", "tree", "The sessions this one was forked from or into"),
 )
-"""In the palette, from every screen."""
+"""Commands in the palette, available on every screen."""
 _NO_KEY = "f63"
 """A key that no keyboard has."""
 _PLACES = {
@@ -48,7 +48,7 @@ _PLACES = {
 
 
 class ProngUi(TextualApp[Launch]):
-    """Screens ask for things by `View.Wished`; what they ask for is done here, once."""
+    """Application that handles the actions which screens request with `View.Wished`."""
 
     CSS_PATH = "styles.tcss"
     TITLE = "prong"
@@ -85,19 +85,19 @@ class ProngUi(TextualApp[Launch]):
         self._bind_forks()
 
     def _bind_forks(self) -> None:
-        """A key with another one held down is none that is typed, so it works in every field."""
+        """Bind the fork keys. Those with a modifier are never typed, so they work in any field."""
         keys = self._settings.ui.fork_keys
         if keys == UiSettings().fork_keys:
-            return  # as they are: others would stand at the end of the footer
-        held = [key for key in keys if "+" in key]
-        alone = [key for key in keys if "+" not in key]
-        # Without a key, the one that is built in would stay.
+            return  # unchanged: rebinding would move them to the end of the footer
+        modified = [key for key in keys if "+" in key]
+        plain = [key for key in keys if "+" not in key]
+        # Without a key, the built-in one would stay.
         self.set_keymap(
-            {"fork": ",".join(held) or _NO_KEY, "fork-alone": ",".join(alone) or _NO_KEY}
+            {"fork": ",".join(modified) or _NO_KEY, "fork-alone": ",".join(plain) or _NO_KEY}
         )
 
     def get_key_display(self, binding: Binding) -> str:
-        """Both keys that fork stand in the footer, as one."""
+        """Show the fork keys as one entry in the footer."""
         if binding.id == "fork":
             return "/".join(key_names(self._settings.ui.fork_keys))
         return super().get_key_display(binding)
@@ -116,26 +116,26 @@ class ProngUi(TextualApp[Launch]):
         self.call_after_refresh(settle)
 
     def close(self) -> None:
-        """Let go of all threads; a fork that is being made is finished first."""
+        """Stop all threads; first finish a fork in progress."""
         self._lanes.close()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         tell_bug(self.screen, event)
 
-    # -- what screens ask for ------------------------------------------------------------------
+    # -- actions requested by screens ----------------------------------------------------------
 
     @property
     def view(self) -> MainScreen | None:
-        """The screen that is looked at; None while a dialog is open."""
+        """The visible main screen; None while a dialog is open."""
         return self.screen if isinstance(self.screen, MainScreen) else None
 
     def on_view_wished(self, event: MainScreen.Wished) -> None:
-        # Somebody may have gone elsewhere since: there the cursor is on another place.
+        # Ignore requests of a screen that is no longer visible: the selection is another one.
         if event.view is self.screen:
             self.action_wish(event.wish)
 
     def action_wish(self, wish: Wish) -> None:
-        """Do it with the place where the cursor is."""
+        """Apply an action to the selection of the visible screen."""
         view = self.view
         if view is None or not view.is_mounted:
             return
@@ -190,14 +190,14 @@ class ProngUi(TextualApp[Launch]):
         )
 
     async def _resume(self, view: MainScreen, session: Session) -> None:
-        """Leave the screen to the agent."""
+        """Exit, and run the agent in this terminal."""
 
         def launch(app: App) -> Launch:
             return app.hooked(session.agent, app.resume(session))
 
-        found = await view.told(self._lanes.reading.do(launch))
-        if found is not None:
-            self.exit(found)
+        command = await view.told(self._lanes.reading.do(launch))
+        if command is not None:
+            self.exit(command)
 
     # -- after a fork --------------------------------------------------------------------------
 
@@ -214,7 +214,7 @@ class ProngUi(TextualApp[Launch]):
                 self.run_worker(partial(self._see_fork, view, wanted), exit_on_error=False)
 
     async def _see_fork(self, view: MainScreen, wanted: Next) -> None:
-        """The turns of a fork. What the agent answered to a seed is not shown this once."""
+        """Show the turns of a new fork, without the agent's answer to a seed."""
         ref = str(wanted.fork.child)
         session = await view.told(self._lanes.reading.do(lambda app: app.session(ref)))
         if session is not None:
@@ -224,12 +224,12 @@ class ProngUi(TextualApp[Launch]):
         await view.told(WorkerActs(view, self._lanes).attach(name))
 
     def action_go(self, name: str) -> None:
-        """To one of the three places that keep what is in them.
+        """Switch to one of the three main screens, which keep their state.
 
-        Textual has modes for this; to enter one, it reads all styles anew, which takes 100 ms.
+        Textual's modes are not used: entering one reparses all styles, which takes 100 ms.
         """
         if self.view is None:
-            return  # a dialog is left first: something may be made in it
+            return  # a dialog must be closed first: it may be creating a fork
         while self.screen not in self._places.values():
             self.pop_screen()
         if self.screen is not self._places[name]:
@@ -244,7 +244,7 @@ class ProngUi(TextualApp[Launch]):
             self.push_screen(HelpScreen(help_parts(self._settings.ui.fork_keys)))
 
     def action_command_palette(self) -> None:
-        """Not over a dialog: what is chosen there is about a place on a screen."""
+        """Open the palette, except over a dialog: its commands act on a screen's selection."""
         if self.view is not None:
             super().action_command_palette()
 
@@ -255,10 +255,10 @@ class ProngUi(TextualApp[Launch]):
             self.notify(clean(f"copied {point}"), markup=False)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        for title, wish, what in _COMMANDS:
-            yield SystemCommand(title, what, partial(self.action_wish, wish))
-        for name, what in _PLACES.items():
-            yield SystemCommand(name.capitalize(), what, partial(self.action_go, name))
+        for title, wish, description in _COMMANDS:
+            yield SystemCommand(title, description, partial(self.action_wish, wish))
+        for name, description in _PLACES.items():
+            yield SystemCommand(name.capitalize(), description, partial(self.action_go, name))
         yield from super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType]
 
 

@@ -1,4 +1,4 @@
-"""What can be done with a worker by a key: each is asked for, done beside the screen, and told."""
+"""Actions on workers: ask for input, run in a thread, report the result."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,30 +21,30 @@ from prong.views.text import clean
 T = TypeVar("T")
 
 _SLICE = 0.5
-"""A wait looks so often, in seconds, whether it is still wanted."""
+"""Seconds between checks that a wait is still wanted."""
 _LONG = 30.0
-"""Seconds that something can be read which somebody waited for, or wants to copy."""
+"""Seconds that a notification stays which the user waited for, or wants to copy."""
 
 
 class WorkerActs:
-    """Those that make another worker, or another name, give that name."""
+    """Actions on a worker; those that create or rename one return the new name."""
 
     def __init__(self, view: MainScreen, lanes: Lanes) -> None:
         self._view = view
         self._lanes = lanes
 
     async def attach(self, name: str) -> None:
-        """In the same terminal its pane gets the focus; else this one shows it for a while."""
+        """Focus its pane in the same terminal, or show it here for a while."""
         launch = await self._aside(lambda app: app.workers.attach(name))
         if launch is None:
             self._say(f"switched to the pane of {name}")
             return
         if not self._view.is_current:
-            return  # somebody has gone elsewhere, and would not know why the screen is away
+            return  # the user has left this screen, and would not expect the UI to disappear
         status: int | Unavailable
         try:
             with self._view.ui.suspend():
-                # Nothing may be raised here: Textual would not take the terminal back.
+                # Nothing may raise here: Textual would not restore the screen.
                 status = _shown(launch)
         except SuspendNotSupported:
             self._say(f"type in a terminal: {command_line(launch)}", timeout=_LONG)
@@ -63,7 +63,7 @@ class WorkerActs:
             self._say(f"sent to {name}")
 
     async def wait(self, name: str, is_wanted: Callable[[], bool]) -> None:
-        """Tell when it is idle, wants a person or is gone. No thread is left behind at the end."""
+        """Notify when the worker is idle, needs input or is gone. Ends its thread."""
         lane = self._lanes.aside("wait", finishes=False)
         try:
             status = None
@@ -72,9 +72,9 @@ class WorkerActs:
         finally:
             lane.close()
         if status is not None and is_wanted():
-            wants = f": {status.evidence.detail}" if status.evidence.detail else ""
+            request = f": {status.evidence.detail}" if status.evidence.detail else ""
             severity = "information" if status.state is WorkerState.IDLE else "warning"
-            self._say(f"{name} is {status.state.value}{wants}", severity=severity, timeout=_LONG)
+            self._say(f"{name} is {status.state.value}{request}", severity=severity, timeout=_LONG)
             self._view.ui.bell()
 
     async def stop(self, name: str) -> None:
@@ -82,7 +82,7 @@ class WorkerActs:
             await self._aside(lambda app: app.workers.stop(name))
         except Busy as error:
             if not self._view.is_current:
-                # What is typed elsewhere must not be taken for the answer.
+                # Keys typed on another screen must not answer this question.
                 self._say(f"{error.message}; press x to try again", severity="warning")
                 return
             question = f"{error.message}. Stop it?"
@@ -108,7 +108,7 @@ class WorkerActs:
         return (await self._aside(lambda app: app.workers.rename(name, new))).name
 
     async def clone(self, name: str) -> str:
-        """As soon as it is idle."""
+        """Clone the worker as soon as it is idle."""
         self._say(f"cloning {name} ...")
         worker = await self._aside(partial(_cloned, name=name))
         if worker is None:
@@ -121,7 +121,7 @@ class WorkerActs:
         return worker.name
 
     async def _aside(self, act: Callable[[App], T]) -> T:
-        """Beside the looks at workers, which go on meanwhile."""
+        """Run in a lane of its own, so that worker statuses are still refreshed."""
         lane = self._lanes.aside("worker")
         try:
             return await lane.do(act)
@@ -146,7 +146,7 @@ def _shown(launch: Launch) -> int | Unavailable:
 
 
 def _done(app: App, name: str) -> WorkerStatus | None:
-    """None when that takes longer than a moment."""
+    """Wait a moment; None if the worker is still busy."""
     try:
         return app.workers.wait([name], timeout=_SLICE)[0]
     except Busy:
@@ -154,7 +154,7 @@ def _done(app: App, name: str) -> WorkerStatus | None:
 
 
 def _cloned(app: App, name: str) -> WorkerInfo | None:
-    """None while it is at work."""
+    """Clone the worker; None while it is busy."""
     try:
         return app.workers.clone(name, timeout=_SLICE)
     except Busy:

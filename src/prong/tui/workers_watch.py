@@ -1,4 +1,4 @@
-"""What workers do, looked at again and again while somebody wants to know."""
+"""Periodic refresh of worker statuses while a screen is visible."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from prong.model.workers import WorkerStatus
 from prong.threads import Lane
 
 _EVERY = 1.0
-"""Seconds from the end of one look to the next."""
+"""Seconds from the end of one refresh to the next."""
 
 
 class WorkersWatch:
-    """Never two looks at a time: the next one begins when this one is done."""
+    """Poller of worker statuses that never runs two polls at a time."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class WorkersWatch:
         seen: Callable[[list[WorkerStatus]], None],
         failed: Callable[[ProngError | OSError], None],
     ) -> None:
-        """`failed` hears of an error once, however often it comes in a row."""
+        """`failed` is called only once for the same error in a row."""
         self._lane = lane
         self._seen = seen
         self._failed = failed
@@ -33,7 +33,7 @@ class WorkersWatch:
         self._looking: Worker[None] | None = None
 
     def begin(self, screen: Screen[None]) -> None:
-        """Look as long as this screen is the one that is seen."""
+        """Poll while this screen is visible."""
         self._looking = screen.run_worker(
             self._run, group="watch", exclusive=True, exit_on_error=False
         )
@@ -43,11 +43,11 @@ class WorkersWatch:
             self._looking.cancel()
 
     def again(self) -> None:
-        """Look now, not in a moment: something was done."""
+        """Poll now, because something was done."""
         self._again.set()
 
     async def _run(self) -> None:
-        """Until it is cancelled."""
+        """Poll until cancelled."""
         while True:
             self._again.clear()
             await self._look()
@@ -56,11 +56,11 @@ class WorkersWatch:
 
     async def _look(self) -> None:
         try:
-            found = await self._lane.do(lambda app: app.workers.all())
+            statuses = await self._lane.do(lambda app: app.workers.all())
         except (ProngError, OSError) as error:
             if str(error) != self._told:
                 self._told = str(error)
                 self._failed(error)
             return
         self._told = ""
-        self._seen(found)
+        self._seen(statuses)

@@ -1,1 +1,1 @@
-"""Values as people and scripts see them: JSON shapes, and rows of text."""
+"""JSON views and text rows of prong's data, shared by all front ends."""

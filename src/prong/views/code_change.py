@@ -1,4 +1,4 @@
-"""What changed in the code, in words and rows; colours are for each front end to give."""
+"""Code changes as text rows. Each front end adds its own colours."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,13 +15,13 @@ _MARKS = {"added": "new", "deleted": "gone", "type changed": "other type"}
 
 
 def summary(found: "CodeDiff") -> str:
-    """`+12 -3 in 4 files`."""
+    """Summarize a diff: `+12 -3 in 4 files`."""
     stat = found.stat
     return f"+{stat.added} -{stat.removed} in {counted(stat.files, 'file')}"
 
 
 class StatRow(NamedTuple):
-    """How much changed in a file: its name and amount, then a bar of pluses and minuses."""
+    """One row of a diffstat: file name and line count, then a bar of pluses and minuses."""
 
     text: str
     plus: int = 0
@@ -29,7 +29,7 @@ class StatRow(NamedTuple):
 
 
 def stat_rows(files: "Iterable[FileChange]", room: int) -> Iterator[StatRow]:
-    """A row for each file and one for all, as git shows them; none is wider than the room."""
+    """Yield a row per file and a total, like `git diff --stat`, none wider than `room`."""
     rows = [(_name(file), _amount(file), file) for file in files]
     if not rows:
         return
@@ -48,7 +48,7 @@ def stat_rows(files: "Iterable[FileChange]", room: int) -> Iterator[StatRow]:
 
 
 def _length(count: int, share: float) -> int:
-    # What changed at all is seen.
+    # Every change is visible, however small.
     return max(int(count * share), 1) if count and share else 0
 
 
@@ -67,16 +67,16 @@ def _amount(file: "FileChange") -> str:
 
 
 class PatchLine(NamedTuple):
-    """A line of a patch, with nothing in it that a terminal would obey."""
+    """A line of a patch, without control characters."""
 
     kind: Literal["head", "hunk", "added", "removed", "plain"]
     text: str
     lead: int = 0
-    """How much of a hunk's line are its numbers; what follows is where in the file it is."""
+    """Length of the `@@ ... @@` part of a hunk header; the enclosing function follows it."""
 
 
 def patch_lines(patch: bytes) -> Iterator[PatchLine]:
-    """The lines of a patch, each for what it is: a file may have lines that look like others."""
+    """Classify the lines of a patch. Hunks are counted: a file may contain lines like `--- a`."""
     removed = added = 0
     lines = patch.split(b"\n")
     for raw in lines[:-1]:

@@ -1,4 +1,4 @@
-"""Commands to start, as they can be pasted into a shell."""
+"""Shell command lines, ready to paste."""
 
 import re
 from typing import TYPE_CHECKING
@@ -9,24 +9,24 @@ if TYPE_CHECKING:
     from prong.model.forks import Launch
 
 _UNSAFE = re.compile(r"[^\x20-\x7e\xa0-\U0010ffff]|[\u2028-\u202f\u2066-\u2069\ufeff]")
-"""What a terminal would obey, or what would not survive being copied from it."""
+"""Control and invisible characters: a terminal would obey them, or copying would lose them."""
 
 
 def command_line(launch: "Launch") -> str:
-    """What to type in a shell, exactly, from the folder one is in; safe to be shown."""
+    """Format the command to run from the current directory. Safe to print."""
     words = [f"{name}={quoted(value)}" for name, value in launch.env.items()]
     line = " ".join([*words, *map(quoted, launch.argv)])
     return line if _is_here(launch.cwd) else f"cd {quoted(str(launch.cwd))} && {line}"
 
 
 def quoted(word: str) -> str:
-    """A word for a shell. One with control characters is spelled, as bash, zsh and ksh read it."""
+    """Quote a word for the shell. Control characters become `$'...'` escapes (bash, zsh, ksh)."""
     import shlex
 
     if not _UNSAFE.search(word):
         return shlex.quote(word)
-    spelled = word.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-    return f"$'{_UNSAFE.sub(_spelled, spelled)}'"
+    escaped = word.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"$'{_UNSAFE.sub(_spelled, escaped)}'"
 
 
 def _spelled(found: re.Match[str]) -> str:

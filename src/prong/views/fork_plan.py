@@ -1,4 +1,4 @@
-"""A plan of a fork in words: the same rows in every front end."""
+"""A fork plan as rows of text, the same in every front end."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -18,12 +18,12 @@ _COMMIT = 7
 
 
 def plan_rows(app: "App", plan: "ForkPlan", count: int) -> Iterator[tuple[str, str]]:
-    """Names and texts; a text may be empty."""
+    """Yield (name, text) rows. Skip those whose text is empty."""
     new = plan.new_id or "chosen by the agent"
     converted = plan.agent != plan.source.agent and plan.method == "copy"
-    how = "converted copy" if converted else plan.method
+    kind = "converted copy" if converted else plan.method
     yield "from", f"{plan.point}  {plan.source.title}"
-    yield "to", f"{plan.agent}:{new} ({how})" if plan.new_id else f"{plan.agent}, {new} ({how})"
+    yield "to", f"{plan.agent}:{new} ({kind})" if plan.new_id else f"{plan.agent}, {new} ({kind})"
     if count > 1:
         yield "count", f"{count} forks: this one, and {count - 1} more like it"
     if plan.worktree is None:
@@ -40,35 +40,35 @@ def plan_rows(app: "App", plan: "ForkPlan", count: int) -> Iterator[tuple[str, s
 
 
 def code(app: "App", plan: "ForkPlan") -> str:
-    """Which code the worktree of a fork has."""
+    """Describe the code that the fork's worktree starts with."""
     worktree = plan.worktree
     assert worktree is not None
-    where = short_path(str(worktree.repo))
+    repo = short_path(str(worktree.repo))
     if worktree.snapshot is not None:
         return _as_captured(app, plan, worktree.snapshot)
     if worktree.code.value == "now":
-        return f"current code of {where}"
+        return f"current code of {repo}"
     if worktree.code.value == "head":
-        return f"last commit of {where}"
+        return f"last commit of {repo}"
     return f"nearest commit, not exact: {(worktree.commit or '')[:_COMMIT]}"
 
 
 def _as_captured(app: "App", plan: "ForkPlan", snapshot: "Snapshot") -> str:
-    """`as at turn 3, a1b2c3d (+12 -3 in 4 files)`: what that turn changed."""
+    """Describe a snapshot: `as at turn 3, a1b2c3d (+12 -3 in 4 files)`."""
     commit = snapshot.commit[:_COMMIT]
     try:
         conversation = app.reading(plan.source).conversation
     except (ProngError, OSError):
-        return f"as captured, {commit}"  # the source is gone, now that it is forked
-    everywhere = (*conversation.turns, *conversation.abandoned)
-    turn = next((one for one in everywhere if one.id == snapshot.turn_id), None)
+        return f"as captured, {commit}"  # the source was deleted after it was forked
+    turns = (*conversation.turns, *conversation.abandoned)
+    turn = next((candidate for candidate in turns if candidate.id == snapshot.turn_id), None)
     if turn is None:
         return f"before the first turn, {commit}"
     name = f"as at turn {turn.index or turn.id[:8]}, {commit}"
     try:
         change = app.change_of(conversation, turn)
     except ProngError:
-        return name  # that of the turn before is not known
+        return name  # the previous turn has no snapshot to compare with
     return f"{name} ({summary(change) if change.files else 'nothing changed'})"
 
 
@@ -81,5 +81,5 @@ def _size(plan: "ForkPlan") -> str:
     if plan.window is None:
         return f"{tokens}; the model's window is unknown"
     share = plan.tokens / plan.window
-    full = min(round(share * _BAR), _BAR)
-    return f"{tokens} of {plan.window:,} [{'#' * full}{'.' * (_BAR - full)}] {share:.0%}"
+    filled = min(round(share * _BAR), _BAR)
+    return f"{tokens} of {plan.window:,} [{'#' * filled}{'.' * (_BAR - filled)}] {share:.0%}"

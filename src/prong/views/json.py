@@ -1,4 +1,4 @@
-"""The shapes that scripts may rely on. Fields are added, never renamed (docs/reference/json.md)."""
+"""JSON views, stable for scripts. Fields are added, never renamed (docs/reference/json.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prong.model.code import DiffStat, Snapshot
 from prong.model.forks import Fork, ForkPlan, Launch
 from prong.model.sessions import Conversation, Message, Session, Skipped, Turn
 
-if TYPE_CHECKING:  # each is loaded by who has one; the others need not wait for it
+if TYPE_CHECKING:  # types only, so that a command loads just the modules it uses
     from prong.code.diff import CodeDiff
     from prong.code.worktrees.status import WorktreeStatus
     from prong.sessions.lineage import Forest, LineageNode
@@ -20,7 +20,7 @@ View = dict[str, Any]
 
 
 def time(value: datetime | None) -> str | None:
-    """RFC 3339 in UTC, to the millisecond."""
+    """Format a time as RFC 3339 in UTC, to the millisecond."""
     if value is None:
         return None
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -55,8 +55,8 @@ def skipped(value: Skipped) -> View:
 
 def listing(value: Listing) -> View:
     return {
-        "sessions": [session(one) for one in value.sessions],
-        "skipped": [skipped(one) for one in (*value.skipped, *value.copies)],
+        "sessions": [session(item) for item in value.sessions],
+        "skipped": [skipped(item) for item in (*value.skipped, *value.copies)],
         "total": value.total,
         "hidden": value.hidden,
         "more": value.more,
@@ -93,7 +93,7 @@ def turn(value: Turn) -> View:
 
 
 def _since(value: Turn | CodeDiff) -> str | None:
-    """What the change of a turn is counted from."""
+    """Say what a turn's change is counted from: its prompt, or the previous turn."""
     if value.since_prompt is None:
         return None
     return "prompt" if value.since_prompt else "turn"
@@ -108,14 +108,14 @@ def diffstat(value: DiffStat | None) -> View | None:
 def conversation(value: Conversation) -> View:
     return {
         "session": session(value.session),
-        "turns": [turn(one) for one in value.turns],
-        "abandoned": [turn(one) for one in value.abandoned],
+        "turns": [turn(item) for item in value.turns],
+        "abandoned": [turn(item) for item in value.abandoned],
         "compactions": list(value.compactions),
         "subagents": [
-            {"id": one.id, "path": str(one.path), "kind": one.kind, "call_id": one.call_id}
-            for one in value.subagents
+            {"id": item.id, "path": str(item.path), "kind": item.kind, "call_id": item.call_id}
+            for item in value.subagents
         ],
-        "skipped": [skipped(one) for one in value.skipped],
+        "skipped": [skipped(item) for item in value.skipped],
     }
 
 
@@ -207,9 +207,9 @@ def snapshot(value: Snapshot) -> View:
         "changed": value.changed,
         "degraded": value.degraded,
         "left_out": [
-            {"path": one.path, "size": one.size, "reason": one.reason} for one in value.left_out
+            {"path": item.path, "size": item.size, "reason": item.reason} for item in value.left_out
         ],
-        "nested": [{"path": one.path, "commit": one.commit} for one in value.nested],
+        "nested": [{"path": item.path, "commit": item.commit} for item in value.nested],
     }
 
 
@@ -221,14 +221,14 @@ def diff(value: CodeDiff) -> View:
         "to_snapshot": value.new.snapshot.commit,
         "files": [
             {
-                "path": one.path,
-                "old_path": one.old_path,
-                "status": one.status,
-                "added": one.added,
-                "removed": one.removed,
-                "binary": one.is_binary,
+                "path": file.path,
+                "old_path": file.old_path,
+                "status": file.status,
+                "added": file.added,
+                "removed": file.removed,
+                "binary": file.is_binary,
             }
-            for one in value.files
+            for file in value.files
         ],
         "added": value.stat.added,
         "removed": value.stat.removed,
@@ -238,18 +238,18 @@ def diff(value: CodeDiff) -> View:
 
 
 def worktree(value: WorktreeStatus) -> View:
-    made = value.worktree
+    created = value.worktree
     return {
         "name": value.name,
-        "path": str(made.path),
-        "repository": str(made.repo),
-        "branch": made.branch,
-        "base": made.base,
+        "path": str(created.path),
+        "repository": str(created.repo),
+        "branch": created.branch,
+        "base": created.base,
         "session": str(value.session) if value.session else None,
         "title": value.title,
         "parent": str(value.parent) if value.parent else None,
         "state": value.state.value,
-        "created": time(made.created),
+        "created": time(created.created),
         "size": value.size,
         "dirty": value.work.would_be_lost,
         "files": list(value.work.files),
@@ -262,9 +262,9 @@ def worktree(value: WorktreeStatus) -> View:
 
 
 def fork(value: Fork) -> View:
-    made: View = {"command": [], "cwd": None, "env": {}}
+    launched: View = {"command": [], "cwd": None, "env": {}}
     if value.launch:
-        made = launch(value.launch)
+        launched = launch(value.launch)
     return {
         "id": value.id,
         "parent": str(value.parent),
@@ -278,6 +278,6 @@ def fork(value: Fork) -> View:
         "tokens": value.tokens,
         "window": value.window,
         "created": time(value.created),
-        **made,
+        **launched,
         "warnings": list(value.warnings),
     }

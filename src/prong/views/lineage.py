@@ -1,4 +1,4 @@
-"""Trees of forks as lines: what stands in each, and how it is cut to fit. Colours come later."""
+"""Fork trees as text rows, cut to fit; each front end adds its own colours."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ _GAP = 2
 
 
 class LineageRow(NamedTuple):
-    """A session in a drawing of trees."""
+    """A session in a drawn fork tree."""
 
     node: LineageNode
     lead: str
-    """The branches before it."""
+    """The branches drawn before the session."""
     at: str
-    """`@3 `: the turn of its parent; empty for a root."""
+    """Turn of the parent, as `@3 `; empty for a root."""
     name: str
-    """What to type for the session."""
+    """Short reference to type."""
     title: str
-    """Empty where it would repeat that of its parent."""
+    """Title, or empty if the parent has the same."""
     rest: str
-    """How much was said in it, and when."""
+    """Number of turns and age."""
 
     def fitted(self, columns: int | None) -> LineageRow:
-        """With a title that fits, and the rest only where there is room. None is endless."""
+        """Cut the title to fit, and drop `rest` if there is no room. None means unlimited."""
         if columns is None:
             return self
-        left = columns - cells(self.lead) - cells(self.at) - cells(self.name)
-        rest = self.rest if cells(self.rest) <= left else ""
-        return self._replace(title=cut(self.title, max(left - cells(rest) - _GAP, 0)), rest=rest)
+        room = columns - cells(self.lead) - cells(self.at) - cells(self.name)
+        rest = self.rest if cells(self.rest) <= room else ""
+        return self._replace(title=cut(self.title, max(room - cells(rest) - _GAP, 0)), rest=rest)
 
 
 def rows_of(forest: Forest) -> list[LineageRow]:
-    """All of the trees, from the top to the bottom."""
+    """Return the rows of all trees, top to bottom."""
     short = short_refs(forest.refs)
     rows: list[LineageRow] = []
-    # With what is drawn before it, what before the lines below it, and the title above it.
-    left: list[tuple[LineageNode, str, str, str | None]]
-    left = [(root, "", "", None) for root in reversed(forest.roots)]
-    while left:
-        node, lead, below, above = left.pop()
+    # Stack of (node, lead of its row, lead of the rows below it, title of its parent).
+    stack: list[tuple[LineageNode, str, str, str | None]]
+    stack = [(root, "", "", None) for root in reversed(forest.roots)]
+    while stack:
+        node, lead, below, above = stack.pop()
         at = f"@{node.turn} " if node.turn is not None else ""
         rows.append(LineageRow(node, lead, at, short[node.ref], *_described(node, above)))
-        own = node.session.title if node.session else ""
+        title = node.session.title if node.session else ""
         for child in reversed(node.children):
             branch, under = ("└─ ", "   ") if child is node.children[-1] else ("├─ ", "│  ")
-            left.append((child, below + branch, below + under, own))
+            stack.append((child, below + branch, below + under, title))
     return rows
 
 
 def _described(node: LineageNode, parent_title: str | None) -> tuple[str, str]:
-    """The title, and what stands behind it."""
+    """Return the title and the text after it."""
     session = node.session
     if session is None:
         return "(deleted)", ""
     rest = f"  {age(session.updated)}"
     if node.turn is not None and session.parent is not None:
-        own = max(session.turn_count - session.inherited, 0)
-        rest = f"  +{counted(own, 'turn')}{rest}"
-    # A fork without a title of its own would repeat what stands above it.
+        new_turns = max(session.turn_count - session.inherited, 0)
+        rest = f"  +{counted(new_turns, 'turn')}{rest}"
+    # A fork without its own title would repeat its parent's.
     return ("" if session.title == parent_title else clean(session.title)), rest

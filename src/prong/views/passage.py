@@ -1,4 +1,4 @@
-"""A passage around a match: made harmless, and fitted into lines."""
+"""Passages around search matches: cleaned, and fitted to lines."""
 
 from collections.abc import Iterable
 
@@ -6,18 +6,18 @@ from prong.model.search import Passage
 from prong.views.text import cells, clean, cut, wrapped
 
 _BEGIN, _END = "\ue000", "\ue001"
-"""Stand where a mark begins and ends while the text is cleaned, which moves everything."""
+"""Placeholders for the ends of a mark while the text is cleaned, which moves everything."""
 _LEAD = 0.3
-"""How much of the room stands before the first match, where not all fits."""
+"""Share of the room before the first match, if the text does not fit."""
 _FULL = 0.7
-"""How much of a line is taken by words before one is left out as a whole."""
+"""Share of a line that words must fill before the next one may be left out whole."""
 _MOST_IN_A_CELL = 4
-"""Characters, counting those that stand above others."""
+"""Upper bound of characters per column, counting combining ones."""
 _DOTS = "…"
 
 
 def cleaned(passage: Passage) -> Passage:
-    """On one line, with nothing in it that a terminal would obey; the marks move along."""
+    """Clean a passage to a single safe line, and move its marks along."""
     text = passage.text.replace(_BEGIN, "\ufffd").replace(_END, "\ufffd")
     pieces: list[str] = []
     before = 0
@@ -29,53 +29,53 @@ def cleaned(passage: Passage) -> Passage:
 
 
 def _ordered(marks: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
-    """The marks as they should be: in order, inside of the text, none in another."""
-    found: list[tuple[int, int]] = []
+    """Sort marks, clip them to the text and remove overlaps."""
+    ordered: list[tuple[int, int]] = []
     for begin, end in sorted(marks):
-        begin, end = max(begin, found[-1][1] if found else 0), min(end, length)  # noqa: PLW2901
+        begin, end = max(begin, ordered[-1][1] if ordered else 0), min(end, length)  # noqa: PLW2901
         if begin < end:
-            found.append((begin, end))
-    return found
+            ordered.append((begin, end))
+    return ordered
 
 
 def _unmarked(text: str) -> Passage:
-    kept: list[str] = []
+    characters: list[str] = []
     marks: list[tuple[int, int]] = []
     begin = 0
     for character in text:
         if character == _BEGIN:
-            begin = len(kept)
+            begin = len(characters)
         elif character == _END:
-            marks.append((begin, len(kept)))
+            marks.append((begin, len(characters)))
         else:
-            kept.append(character)
-    return Passage("".join(kept), tuple(mark for mark in marks if mark[0] < mark[1]))
+            characters.append(character)
+    return Passage("".join(characters), tuple(mark for mark in marks if mark[0] < mark[1]))
 
 
 def _collapsed(passage: Passage) -> Passage:
-    """With one space between two words, whatever was there."""
+    """Collapse whitespace to single spaces."""
     if passage.text == " ".join(passage.text.split()):
         return passage
-    kept: list[str] = []
-    places: list[int] = []
-    """Where each character went; one that is left out, where the next one went."""
+    characters: list[str] = []
+    positions: list[int] = []
+    """New position of each character; for a dropped one, the position of the next."""
     for character in passage.text:
-        places.append(len(kept))
+        positions.append(len(characters))
         if not character.isspace():
-            kept.append(character)
-        elif kept and kept[-1] != " ":
-            kept.append(" ")
-    text = "".join(kept).rstrip()
-    places.append(len(text))
-    marks = [(places[begin], places[end]) for begin, end in passage.marks]
+            characters.append(character)
+        elif characters and characters[-1] != " ":
+            characters.append(" ")
+    text = "".join(characters).rstrip()
+    positions.append(len(text))
+    marks = [(positions[begin], positions[end]) for begin, end in passage.marks]
     return Passage(text, tuple(_ordered(marks, len(text))))
 
 
 def fitted(
     passage: Passage, columns: int | None, most: int = 2, *, beginning: bool = False
 ) -> list[Passage]:
-    """Lines of a cleaned passage: all of it, its beginning, or what is around its first match."""
-    # Lines are broken between words, which puts one space between them.
+    """Fit a cleaned passage to lines: all of it, its beginning, or around its first match."""
+    # Wrapping puts a single space between words, so positions must agree with that.
     passage = _collapsed(passage)
     if not passage.text:
         return []
@@ -86,40 +86,40 @@ def fitted(
     lines = _lines(passage, _start(passage, columns * most), columns, most)
     if any(line.marks for line in lines):
         return lines
-    # Long words took the lines before the match.
+    # Long words filled the lines before the match.
     return _lines(passage, passage.marks[0][0], columns, most)
 
 
 def _lines(passage: Passage, start: int, columns: int, most: int) -> list[Passage]:
-    # More than can be shown, and not all of a long prompt: every character is measured.
+    # Take only what can be visible: every character is measured, and prompts may be long.
     end = start + _MOST_IN_A_CELL * columns * (most + 1)
-    shown = _part(passage, start, end, _DOTS if start else "")
+    part = _part(passage, start, end, _DOTS if start else "")
     lines: list[Passage] = []
     begin = end = 0
-    for line in wrapped(shown.text, columns):
+    for line in wrapped(part.text, columns):
         if len(lines) == most:
-            lines[-1] = _dotted(lines[-1], _part(shown, begin, len(shown.text)), columns)
+            lines[-1] = _dotted(lines[-1], _part(part, begin, len(part.text)), columns)
             break
-        begin = shown.text.index(line, end)
+        begin = part.text.index(line, end)
         end = begin + len(line)
-        lines.append(_part(shown, begin, end))
+        lines.append(_part(part, begin, end))
     return lines
 
 
 def _dotted(last: Passage, rest: Passage, columns: int) -> Passage:
-    """The last line, where more would follow. A long word that does is cut, not left out."""
+    """Mark the last line as cut. A long word that follows is cut, not left out."""
     whole = rest if cells(last.text) < columns * _FULL else last
     text = cut(whole.text + _DOTS, columns)
     return Passage(text, _part(whole, 0, len(text) - 1).marks)
 
 
 def _start(passage: Passage, room: int) -> int:
-    """Where to begin, at the beginning of a word, so that the first match is to be seen."""
+    """Choose a start, at the beginning of a word, that keeps the first match visible."""
     text = passage.text
     first = passage.marks[0][0]
     if cells(text) <= room or cells(text[:first]) < room * _LEAD:
         return 0
-    # As much before the match as there is room for; and what is behind it fills the lines.
+    # Keep some room before the match, and fill the lines with the text after it.
     start = max(first - int(room * _LEAD), 0)
     start = min(start, max(len(text) - room, 0)) if cells(text) == len(text) else start
     space = text.find(" ", start, first)
@@ -135,11 +135,11 @@ def _part(passage: Passage, begin: int, end: int, lead: str = "") -> Passage:
 
 
 def within(passage: Passage, text: str) -> Passage | None:
-    """The whole text with the marks of a passage that is a part of it; None when it is none."""
+    """Place the marks of a passage in the text that contains it; None if it does not."""
     part = passage.text.strip(f"{_DOTS} ")
-    at = text.find(part)
-    if at < 0 or not part:
+    position = text.find(part)
+    if position < 0 or not part:
         return None
-    shift = at - passage.text.index(part)
+    shift = position - passage.text.index(part)
     marks = [(a + shift, b + shift) for a, b in passage.marks]
     return Passage(text, tuple(_ordered(((max(a, 0), b) for a, b in marks), len(text))))

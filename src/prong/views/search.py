@@ -1,4 +1,4 @@
-"""Searches in the shapes that scripts may rely on (docs/reference/json.md)."""
+"""JSON views of searches, stable for scripts (docs/reference/json.md)."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ View = dict[str, Any]
 
 
 def result(value: SearchResult, *, snippets: bool = True) -> View:
-    """The answer to a search. Without `snippets`, no words of the turns but their prompts."""
-    failed = value.failures
-    qmd = [one.error for one in failed if one.engine == "qmd"]
+    """Convert a search result. Without `snippets`, hits contain no text but their prompts."""
+    failures = value.failures
+    qmd = [x.error for x in failures if x.engine == "qmd"]
     return {
         "query": value.query.text,
         "filters": _filters(value.query),
         "engine": value.engine,
-        "fallback_used": bool(value.engine and failed),
+        "fallback_used": bool(value.engine and failures),
         "qmd_error": qmd[0] if qmd else None,
-        "attempts": [attempt(one) for one in value.attempts],
+        "attempts": [attempt(x) for x in value.attempts],
         "index": _searched(value.index),
-        "hits": [hit(one, rank, snippet=snippets) for rank, one in enumerate(value.hits, start=1)],
+        "hits": [hit(x, rank, snippet=snippets) for rank, x in enumerate(value.hits, start=1)],
         "total": value.total,
         "guidance": dict(value.guidance) if value.guidance is not None else None,
         "notes": list(value.notes),
@@ -42,9 +42,9 @@ def _filters(value: Query) -> View:
 
 
 def _searched(value: IndexState) -> View:
-    """What a search counts of the index; how large it is would take longer than the search."""
-    told = index(value)
-    return {name: told[name] for name in told if name not in ("size", "vectors", "unread")}
+    """Select what describes the search; the index size takes longer to compute than the search."""
+    state = index(value)
+    return {name: state[name] for name in state if name not in ("size", "vectors", "unread")}
 
 
 def attempt(value: Attempt) -> View:
@@ -94,7 +94,7 @@ def hit(value: Hit, rank: int, *, snippet: bool = True) -> View:
         "date": json.time(value.date),
         "path": session.file if session else None,
         "source_path": value.source,
-        "also": [str(one) if at is None else f"{one}@{at}" for one, at in value.also],
+        "also": [str(copy) if at is None else f"{copy}@{at}" for copy, at in value.also],
         "more": value.more,
         "snapshot": turn.snapshot if turn else None,
         "diffstat": json.diffstat(turn.changes) if turn else None,
@@ -104,7 +104,7 @@ def hit(value: Hit, rank: int, *, snippet: bool = True) -> View:
 
 
 def place(ref: SessionRef | None, turn: Turn | None) -> str | None:
-    """What to type for it: `claude:<id>@<turn>`; a turn that a rewind left has only its id."""
+    """Format a reference to type: `claude:<id>@<turn>`, or `@<turn id>` for an abandoned turn."""
     if ref is None or turn is None:
         return str(ref) if ref else None
     return f"{ref}@{turn.index if turn.index is not None else turn.id}"

@@ -1,4 +1,4 @@
-"""Text from sessions is data: made harmless, measured in columns, cut to fit."""
+"""Terminal-safe text: clean control characters, measure columns, cut and wrap."""
 
 import os
 import re
@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from prong.model.sessions import SessionRef
 
 
-# Patterns are compiled when a text needs them: most do not.
+# Patterns are compiled on first use: most texts need none.
 _INVISIBLE = (
     "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
 )
-"""Characters that reorder or hide what stands beside them."""
+"""Characters that reorder or hide their neighbours."""
 _CONTROL = "[\x00-\x1f\x7f-\x9f\u2028\u2029]"
 _CONTROL_BUT_LINES = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]"
 _SURROGATE = "[\ud800-\udfff]"
 _UNSAFE = f"{_CONTROL_BUT_LINES}|{_INVISIBLE}|{_SURROGATE}"
 _BREAKS = dict.fromkeys(map(ord, "\t\v\f\r\x85\u2028\u2029"), "\n")
 _VARIANTS = ("\ufe0e", "\ufe0f")
-"""Asks for the narrow or the wide form of a sign; terminals do not agree on how wide that is."""
+"""Variation selectors, dropped because terminals disagree on the width they give a character."""
 _LEAST = 8
-"""How many characters of an id are shown at least."""
+"""Minimum number of characters of a shortened id."""
 _WIDE = frozenset("WF")
 
 
 def clean(text: str, *, lines: bool = False) -> str:
-    """The text with nothing in it that a terminal would obey. `lines` keeps newlines and tabs."""
+    """Remove everything that a terminal would obey. `lines` keeps newlines and tabs."""
     for variant in _VARIANTS:
         text = text.replace(variant, "")
     if lines:
@@ -51,7 +51,7 @@ def clean(text: str, *, lines: bool = False) -> str:
 
 
 def escaped(json_text: str) -> str:
-    """JSON text with the same meaning, and nothing in it that a terminal would obey."""
+    """Escape what a terminal would obey in JSON text, without changing its meaning."""
     return re.sub(_UNSAFE, _escape, json_text)
 
 
@@ -71,7 +71,7 @@ def _picture(found: re.Match[str]) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns a terminal gives to the text."""
+    """Count the terminal columns of a text."""
     if text.isascii():
         return len(text)
     return sum(_cell(character) for character in text)
@@ -84,21 +84,21 @@ def _cell(character: str) -> int:
 
 
 def cut(text: str, columns: int) -> str:
-    """The beginning of the text that fits, with an ellipsis when something is missing."""
+    """Cut the end of a text that is too wide and add an ellipsis."""
     if cells(text) <= columns:
         return text
-    kept = ""
+    beginning = ""
     room = columns - 1
     for character in text:
         room -= _cell(character)
         if room < 0:
             break
-        kept += character
-    return kept + "…" if columns > 0 else ""
+        beginning += character
+    return beginning + "…" if columns > 0 else ""
 
 
 def cut_left(text: str, columns: int) -> str:
-    """The end of the text that fits; for paths, whose end tells more."""
+    """Cut the beginning of a text that is too wide; the end of a path says more."""
     if cells(text) <= columns:
         return text
     return cut(text[::-1], columns)[::-1]
@@ -109,24 +109,24 @@ def pad(text: str, columns: int) -> str:
 
 
 def age(time: datetime | None, now: datetime | None = None) -> str:
-    """How long ago, as a person says it."""
+    """Format the time since then: `5m ago`, `3h ago`, or the date after 100 days."""
     if time is None:
         return ""
     now = now or datetime.now(UTC)
-    passed = now - time
-    if passed < timedelta(minutes=1):
+    elapsed = now - time
+    if elapsed < timedelta(minutes=1):
         return "now"
-    if passed < timedelta(hours=1):
-        return f"{passed // timedelta(minutes=1)}m ago"
-    if passed < timedelta(days=1):
-        return f"{passed // timedelta(hours=1)}h ago"
-    if passed < timedelta(days=100):
-        return f"{passed.days}d ago"
+    if elapsed < timedelta(hours=1):
+        return f"{elapsed // timedelta(minutes=1)}m ago"
+    if elapsed < timedelta(days=1):
+        return f"{elapsed // timedelta(hours=1)}h ago"
+    if elapsed < timedelta(days=100):
+        return f"{elapsed.days}d ago"
     return f"{time:%Y-%m-%d}"
 
 
 def short_number(number: int | None) -> str:
-    """21,400 as 21k."""
+    """Abbreviate a number: 21,400 as `21k`."""
     if number is None:
         return ""
     if number < 1000:
@@ -139,33 +139,30 @@ def short_number(number: int | None) -> str:
 def short_refs(
     refs: Iterable["SessionRef"], wanted: Iterable["SessionRef"] | None = None
 ) -> dict["SessionRef", str]:
-    """Names to type: for each session the shortest that no other of its agent fits.
-
-    Only of the wanted ones, if that is told.
-    """
-    known = list(refs)
+    """Map each session, or each of `wanted`, to its shortest unique reference."""
+    every = list(refs)
     by_agent: dict[str, list[SessionRef]] = {}
-    for ref in known if wanted is None else dict.fromkeys(wanted):
+    for ref in every if wanted is None else dict.fromkeys(wanted):
         by_agent.setdefault(ref.agent, []).append(ref)
     names: dict[SessionRef, str] = {}
-    for agent, some in by_agent.items():
-        short = short_ids([ref.id for ref in known if ref.agent == agent], [ref.id for ref in some])
-        names.update({ref: clean(f"{agent}:{short[ref.id]}") for ref in some})
+    for agent, own in by_agent.items():
+        short = short_ids([ref.id for ref in every if ref.agent == agent], [ref.id for ref in own])
+        names.update({ref: clean(f"{agent}:{short[ref.id]}") for ref in own})
     return names
 
 
 def short_ids(ids: Sequence[str], wanted: Sequence[str] | None = None) -> dict[str, str]:
-    """For each id, or each wanted one, the shortest beginning that no other has.
+    """Map each id, or each of `wanted`, to its shortest unique prefix.
 
-    Codex ids begin with the time, so those of one minute need more than eight characters.
+    Codex ids begin with the time, so ids of the same minute need more than eight characters.
     """
     ordered = sorted({*ids, *(wanted or ())})
     names: dict[str, str] = {}
     for id_ in ordered if wanted is None else wanted:
         position = bisect_left(ordered, id_)
-        beside = ordered[max(position - 1, 0) : position + 2]
-        shared = max((_common(id_, other) for other in beside if other != id_), default=0)
-        names[id_] = id_[: max(_LEAST, shared + 1)].rstrip("-")
+        neighbours = ordered[max(position - 1, 0) : position + 2]
+        common = max((_common(id_, other) for other in neighbours if other != id_), default=0)
+        names[id_] = id_[: max(_LEAST, common + 1)].rstrip("-")
     return names
 
 
@@ -179,7 +176,7 @@ def _common(one: str, other: str) -> int:
 
 
 def short_path(path: str | None) -> str:
-    """A path with `~` for the home folder."""
+    """Replace the home folder in a path with `~`."""
     if not path:
         return ""
     home = os.environ.get("HOME", "").rstrip("/")
@@ -188,7 +185,7 @@ def short_path(path: str | None) -> str:
 
 
 def wrapped(text: str, columns: int) -> list[str]:
-    """Lines that fit, broken between words; a word that is too long is broken anywhere."""
+    """Wrap text between words; a word that is too long is split."""
     return [line for part in text.split("\n") for line in _wrapped(part.expandtabs(4), columns)]
 
 
@@ -202,8 +199,8 @@ def _wrapped(text: str, columns: int) -> Iterator[str]:
             continue
         if line:
             yield line
-        *full, line = _broken(word, columns)
-        yield from full
+        *lines, line = _broken(word, columns)
+        yield from lines
     yield line
 
 

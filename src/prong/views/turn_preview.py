@@ -1,4 +1,4 @@
-"""A turn at a glance: its prompt, what it did to the code, and how the agent answered."""
+"""Preview of a turn: prompt, code change and the agent's answer."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,26 +16,26 @@ class TurnPreview(NamedTuple):
     answer: str
     code: "CodeDiff | None"
     lack: str
-    """Why nothing is known of the code."""
+    """Why the code change is unknown."""
 
 
 def read(app: "App", conversation: "Conversation", turn: "Turn") -> TurnPreview:
-    """All that there is to see of a turn; a part that cannot be had is said to be missing."""
+    """Collect what a preview shows. For a missing code change, `lack` gives the reason."""
     from prong.code import gaps
 
     code, lack = None, ""
     try:
         code = app.change_of(conversation, turn)
     except ProngError as error:
-        known = app.snapshots(conversation)
-        nothing = gaps.summary(turn.gaps) or "no code captured"
-        lack = error.message if turn.id in known else nothing
+        snapshots = app.snapshots(conversation)
+        reason = gaps.summary(turn.gaps) or "no code captured"
+        lack = error.message if turn.id in snapshots else reason
     prompt = clean(turn.prompt, lines=True).strip()
     return TurnPreview(prompt, _answer(app, conversation, turn), code, clean(lack))
 
 
 def _answer(app: "App", conversation: "Conversation", turn: "Turn") -> str:
-    """The last that the agent said."""
+    """Return the last message of the agent."""
     answer = ""
     try:
         for message in app.messages(conversation.session, turn=turn):

@@ -1,4 +1,4 @@
-"""Turns as lines of a table: a turn in words, a column each, and the columns that fit."""
+"""Table of turns: the text of each column, and the columns that fit the terminal."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +15,7 @@ _MEDIUM = 66
 
 
 class TurnTableRow(NamedTuple):
-    """What is told of a turn."""
+    """The columns of a turn, as text."""
 
     label: str
     when: str
@@ -34,7 +34,7 @@ def row(turn: "Turn", label: str) -> TurnTableRow:
     if turn.queued:
         prompt += f" +{len(turn.queued)}"
     commands = counted(len(turn.commands), "cmd") if turn.commands else ""
-    # What git saw counts, when it looked: commands change files as well.
+    # Prefer git's count to the agent's: commands change files too.
     files = turn.changes.files if turn.changes else len(turn.files)
     return TurnTableRow(
         label=clean(label) + _STATE_MARKS[turn.state.value],
@@ -50,20 +50,20 @@ def row(turn: "Turn", label: str) -> TurnTableRow:
 def _code(turn: "Turn") -> str:
     changes = turn.changes
     if changes is None:
-        told = "*" if turn.snapshot else ""
+        label = "*" if turn.snapshot else ""
     else:
-        told = f"+{changes.added} -{changes.removed}" if changes.files else "="
-    told = f"~{told}" if turn.late else told
-    return f"{told} ?".lstrip() if turn.gaps else told
+        label = f"+{changes.added} -{changes.removed}" if changes.files else "="
+    label = f"~{label}" if turn.late else label
+    return f"{label} ?".lstrip() if turn.gaps else label
 
 
 class Layout:
-    """Columns as wide as what stands in them. Where there is less room there are fewer."""
+    """Column widths that fit the content. A narrow terminal gets fewer columns."""
 
     def __init__(
         self, rows: Sequence[TurnTableRow], room: int | None, *, effort: bool = True
     ) -> None:
-        """`effort`: how many commands and tokens there were, where there is room."""
+        """With `effort`, add the commands and tokens columns if there is room."""
         self.room = room
         self.label = max(_widest(row.label for row in rows), 4)
         self.when = _widest(row.when for row in rows)
@@ -75,7 +75,7 @@ class Layout:
         self.tokens = _widest(row.tokens for row in rows) if (wide or medium) and effort else 0
 
     def parts(self, row: TurnTableRow) -> tuple[str, str]:
-        """The columns before the prompt, and what fits of the prompt."""
+        """Return the columns before the prompt, and as much of the prompt as fits."""
         start = f"{row.label:>{self.label}} {row.when:>{self.when}}  "
         start += f"{row.code:>{self.code}}  " if self.code else ""
         for text, columns in ((row.files, self.files), (row.commands, self.commands)):

@@ -1,4 +1,4 @@
-"""A worker in a few words: where it runs, and what was said last."""
+"""Workers as short text rows: where they run and their last output."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
 
 
 COLOURS = {"idle": "green", "busy": "yellow", "waiting": "magenta", "starting": "cyan"}
-"""Of the states; the others are dim."""
+"""Colours of worker states; other states are dim."""
 
 
 def place(worker: "WorkerInfo") -> str:
-    """Where it runs."""
+    """Name the pane, or `headless`."""
     if worker.headless:
         return "headless"
     if worker.pane is None:
         return ""
-    # The id of a pane that was only printed is the whole command.
+    # With the "print" terminal, the pane id is the whole command to paste.
     return "print" if worker.pane.terminal == "print" else clean(str(worker.pane))
 
 
 def last(one: "WorkerStatus") -> str:
-    """What it wants of a person is more important than what was said."""
-    wants = one.evidence.detail if one.state.value == "waiting" else None
-    return clean(f"[{wants}] {one.last_line}" if wants else one.last_line)
+    """Return the last line of output. If the worker waits for input, say for what first."""
+    request = one.evidence.detail if one.state.value == "waiting" else None
+    return clean(f"[{request}] {one.last_line}" if request else one.last_line)
 
 
 def places(worker: "WorkerInfo") -> Iterator[tuple[str, str]]:
-    """Where it runs, and what it came from. A row whose text is empty is none."""
+    """Yield rows on where a worker runs and where it came from. Skip those whose text is empty."""
     session = f"{worker.agent}:{worker.session}" if worker.session else ""
     yield "session", session or "not known yet; the agent chooses it"
     yield "folder", short_path(str(worker.workspace))
@@ -42,11 +42,11 @@ def places(worker: "WorkerInfo") -> Iterator[tuple[str, str]]:
 
 
 def details(status: "WorkerStatus") -> Iterator[tuple[str, str]]:
-    """All of it. Text of others is in it: it is to be cleaned."""
+    """Yield all rows about a worker. Some contain foreign text: clean them before printing."""
     from prong.views.workers import words
 
     worker = status.worker
-    # "codex-cli 1.2.3", "1.2.3 (Claude Code)": its name is said already.
+    # Drop the program name: "codex-cli 1.2.3", "1.2.3 (Claude Code)".
     version = next((word for word in (worker.version or "").split() if word[0].isdigit()), "")
     yield "agent", f"{worker.agent} {version}".strip()
     yield from places(worker)

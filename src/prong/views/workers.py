@@ -1,4 +1,4 @@
-"""The JSON of workers. Fields are added, never renamed (docs/reference/json.md)."""
+"""JSON views of workers. Fields are added, never renamed (docs/reference/json.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def worker(value: WorkerStatus, now: datetime | None = None) -> View:
-    """A worker as `prong ps` has it."""
+    """Convert a worker's status, as in `prong ps --json`."""
     info, evidence = value.worker, value.evidence
     return {
         "name": info.name,
@@ -51,7 +51,7 @@ def worker(value: WorkerStatus, now: datetime | None = None) -> View:
 
 
 def status(value: WorkerStatus, now: datetime | None = None) -> View:
-    """The answer to: is it idle? Then all that `prong ps` tells of it."""
+    """Convert a status for `prong status --json`: `idle` first, then every field of `prong ps`."""
     view = worker(value, now)
     first = {
         "worker": value.worker.name,
@@ -62,7 +62,7 @@ def status(value: WorkerStatus, now: datetime | None = None) -> View:
 
 
 def plan(value: WorkerPlan) -> View:
-    """What would be started. Of the environment only the names: values may be keys."""
+    """Convert a start plan. Environment values are left out, because they may be secrets."""
     options, trust = value.options, value.trust
     fork = json.plan(value.fork) if value.fork else None
     if fork is not None:
@@ -88,16 +88,16 @@ def plan(value: WorkerPlan) -> View:
 
 
 def age(value: WorkerStatus, now: datetime | None = None) -> float | None:
-    """For how many seconds it has been so, to the millisecond; None when nobody knows."""
+    """Return the seconds spent in this state, to the millisecond; None if unknown."""
     if value.evidence.time is None:
         return None
-    passed = (now or datetime.now(UTC)) - value.evidence.time
-    # A clock that was set back must not make a claim come from the future.
-    return max(round(passed.total_seconds(), 3), 0.0)
+    elapsed = (now or datetime.now(UTC)) - value.evidence.time
+    # Never negative, even if the clock was set back.
+    return max(round(elapsed.total_seconds(), 3), 0.0)
 
 
 def words(command: str | tuple[str, ...]) -> list[str]:
-    """A command as the program gets it, also when a person configured it as one text."""
+    """Split a configured command into the arguments that the program gets."""
     if isinstance(command, tuple):
         return list(command)
     try:

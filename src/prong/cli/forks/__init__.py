@@ -1,1 +1,1 @@
-"""Commands about forks and their code."""
+"""Fork and worktree commands."""

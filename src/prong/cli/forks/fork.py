@@ -1,4 +1,4 @@
-"""`prong fork`."""
+"""`prong fork`: fork a session at a turn."""
 
 import re
 from collections.abc import Callable
@@ -38,15 +38,15 @@ _CODES = ("turn", "now", "head", "none")
 
 
 class _Fork(OptionalNumbers):
-    """A command that tells how a turn is named to who types it as a word of its own."""
+    """Command that explains the @ when a turn number is given as a separate word."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.allow_extra_args = True
         rest = super().parse_args(ctx, args)
         session = ctx.params.get("session")
         if rest and session and re.fullmatch(r"@?-?\d{1,4}", rest[0]):
-            named = f"{session}@{rest[0].removeprefix('@')}"
-            raise UsageError(f"turn {rest[0]} must follow an @", hint=f"prong fork {named}")
+            point = f"{session}@{rest[0].removeprefix('@')}"
+            raise UsageError(f"turn {rest[0]} must follow an @", hint=f"prong fork {point}")
         if rest:
             ctx.fail(f"Got unexpected extra argument ({rest[0]})")
         return rest
@@ -128,7 +128,7 @@ def fork(session: str, **given: Any) -> None:
 
 
 def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
-    """Fork as these options say, and tell of it; with `as_json` the answer comes back instead."""
+    """Fork with these options and report it; with `as_json`, return the result instead."""
     from prong.views import json
 
     options = _options(given)
@@ -166,18 +166,18 @@ def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
         _when_idle(app, session, wait, partial(fork_panes.run, app, plan, given, options))
         return None
     make = partial(_made, app, plan, count, quiet=given["as_json"])
-    made = _when_idle(app, session, wait, make)
+    created = _when_idle(app, session, wait, make)
     if given["as_json"]:
-        forks = [json.fork(one) for one in made]
+        forks = [json.fork(fork) for fork in created]
         return {"forks": forks} if count > 1 else {"fork": forks[0]}
     if given["run"] and plan.missing is None:
-        assert made[0].launch is not None
-        become(app, made[0].child.agent, made[0].launch)
+        assert created[0].launch is not None
+        become(app, created[0].child.agent, created[0].launch)
     return None
 
 
 def _check(given: dict[str, Any], options: "ForkOptions") -> None:
-    """What cannot go together."""
+    """Refuse options that cannot be combined."""
     count, files = given["count"], len(given["prompt_file"])
     if given["run"] and (max(count, files) > 1 or given["as_json"]):
         raise UsageError("--exec runs one fork, in this terminal", hint="leave --exec out")
@@ -193,14 +193,14 @@ def _options(given: dict[str, Any]) -> "ForkOptions":
     from prong.forks.plan import ForkOptions
     from prong.model.forks import Method
 
-    first = next(iter(fork_panes.prompts(given["prompt_file"][:1])), None)
+    from_file = next(iter(fork_panes.prompts(given["prompt_file"][:1])), None)
     return ForkOptions(
         agent=given["agent"],
         into=given["into"],
         method=Method(given["method"]),
         id=given["new_id"],
         title=given["title"],
-        prompt=first or read_prompt(given["prompt"]),
+        prompt=from_file or read_prompt(given["prompt"]),
         retry=given["retry"],
         before_compaction=given["before_compaction"],
         trim=given["trim"],
@@ -214,7 +214,7 @@ def _options(given: dict[str, Any]) -> "ForkOptions":
 
 
 def _run_options(given: dict[str, Any]) -> "RunOptions | None":
-    """How the agent is started; None as its source, or as configured."""
+    """Return how to start the agent; None means like the source, or as configured."""
     from prong.model.workers import RunOptions
 
     settings: Path | None = given["settings"]
@@ -237,15 +237,15 @@ def _code(text: str | None, *, no_worktree: bool) -> "Code | None":
 
 
 def _when_idle(app: "App", session: str, wait: float | None, act: Callable[[], T]) -> T:
-    """Do it now, or, with --wait, when the agent is done with the turn."""
+    """Run `act` now or, with --wait, when the agent has finished its turn."""
     if wait is None:
         return act()
-    found = app.session(session)
+    source = app.session(session)
 
     def waiting() -> None:
-        note(f"waiting until {found.agent} is done with {clean(found.title)} ... (Ctrl-C stops)")
+        note(f"waiting until {source.agent} is done with {clean(source.title)} ... (Ctrl-C stops)")
 
-    return app.when_idle(found, act, wait, waiting)
+    return app.when_idle(source, act, wait, waiting)
 
 
 def _agreed(
@@ -258,12 +258,12 @@ def _agreed(
 
 
 def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions") -> "ForkPlan":
-    """The plan that the person agrees to."""
+    """Ask for the prompt and for confirmation; return the plan that the person agreed to."""
     from prong.model.record import replace
 
     if options.retry and options.prompt is None:
         edited = click.edit(plan.prompt, extension=".md")
-        # An editor that was left without saving means: as it was.
+        # If the editor was closed without saving, keep the prompt.
         prompt = plan.prompt if edited is None else edited.strip()
         if not prompt:
             raise UsageError("the prompt is empty; nothing was forked", hint="--prompt TEXT")
@@ -275,7 +275,7 @@ def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions
 
 
 def _refuse_unasked(plan: "ForkPlan") -> None:
-    """Code that only comes near, or none, is taken when somebody says so, never silently."""
+    """Without a person to ask, refuse approximate or missing code unless an option accepts it."""
     if plan.unopened is not None:
         raise NotFound(
             f"the code of {plan.point} is not available: {plan.unopened}",
@@ -307,33 +307,33 @@ def _print_preview(app: "App", session: str) -> None:
     from prong.views.turn_preview import read
 
     with patience():
-        found = app.resolve(session)
-        conversation = app.conversation(found.session)
-    turn = app.turn(conversation, found.turn or "-1")
+        point = app.resolve(session)
+        conversation = app.conversation(point.session)
+    turn = app.turn(conversation, point.turn or "-1")
     if turn is None:
         raise UsageError("turn 0 is before the first prompt: nothing to show")
     turn_preview.show(read(app, conversation, turn))
 
 
 def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[Fork]":
-    """Make the forks, and tell of each when it is there: a Ctrl-C must not hide it."""
-    made: list[Fork] = []
-    told: set[str] = set()
+    """Create the forks and report each at once, so that Ctrl-C hides nothing."""
+    created: list[Fork] = []
+    seen: set[str] = set()
     forks = app.forks(plan, count)
     try:
         while True:
             with patience("forking ..."):
-                one = next(forks, None)
-            if one is None:
-                return made
-            made.append(one)
+                fork = next(forks, None)
+            if fork is None:
+                return created
+            created.append(fork)
             if not quiet:
-                print_fork(app, plan, one)
-                for warning in one.warnings:
-                    if warning not in told:
-                        told.add(warning)
+                print_fork(app, plan, fork)
+                for warning in fork.warnings:
+                    if warning not in seen:
+                        seen.add(warning)
                         note(f"note: {warning}")
     except KeyboardInterrupt:
-        if quiet and made:
-            note(f"created before the interrupt: {', '.join(str(one.child) for one in made)}")
+        if quiet and created:
+            note(f"created before the interrupt: {', '.join(str(fork.child) for fork in created)}")
         raise

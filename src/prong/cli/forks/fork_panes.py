@@ -1,4 +1,4 @@
-"""Forks that run at once, each in a pane of its own."""
+"""Running forks as workers, each in its own pane."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,22 +19,23 @@ if TYPE_CHECKING:
 
 
 def opens(app: "App", given: dict[str, Any]) -> bool:
-    """True when a fork is to run in a pane: where a person sits in a terminal that can open one.
+    """Return whether a fork opens in a pane.
 
-    Elsewhere only when that is asked for. With --json never: a script does not want it.
+    By default only if stdout is a terminal that can open panes. Never with --json: scripts do not
+    expect it.
     """
-    asked = _asked(given)
-    for option, why in (
+    asking = _asked(given)
+    for option, reason in (
         ("as_json", "--json cannot open a pane"),
         ("run", "--exec runs it in this terminal"),
         ("no_open", "--no-open cannot open a pane"),
     ):
         if given[option]:
-            if asked is not None:
+            if asking is not None:
                 hint = "prong run --fork SESSION --json" if option == "as_json" else None
-                raise UsageError(why, hint=hint or f"leave {asked} out")
+                raise UsageError(reason, hint=hint or f"leave {asking} out")
             return False
-    if asked is not None:
+    if asking is not None:
         return True
     if is_on_samples() or not is_shown():
         return False
@@ -42,7 +43,7 @@ def opens(app: "App", given: dict[str, Any]) -> bool:
 
 
 def _asked(given: dict[str, Any]) -> str | None:
-    """The option that asks for a pane."""
+    """Return the option that asks for a pane."""
     if given["name"] is not None:
         return "--name"
     if len(given["prompt_file"]) > 1:
@@ -51,7 +52,7 @@ def _asked(given: dict[str, Any]) -> str | None:
 
 
 def prompts(files: tuple[Path, ...]) -> tuple[str, ...]:
-    """What is in these files, as it is."""
+    """Read prompt files unchanged."""
     return tuple(_read(path) for path in files)
 
 
@@ -68,22 +69,22 @@ def _read(path: Path) -> str:
 
 
 def planned(app: "App", session: str, options: "ForkOptions") -> "ForkPlan":
-    """The plan of the first fork; its prompt may be longer than a command line."""
+    """Plan the first fork. Its prompt may be longer than a command line."""
     from prong.workers.launch import fork
 
     return fork.plan(app, session, options, count=options.count)[0]
 
 
 def can_wait(plan: "ForkPlan", given: dict[str, Any]) -> bool:
-    """True when the fork is made now and run later: its program is missing.
+    """Return whether to fork now and run later, because the agent's program is missing.
 
-    Where each fork has a prompt of its own, all prompts but one would be lost.
+    Not with several prompt files: only one of the prompts would be kept.
     """
     return plan.missing is not None and len(given["prompt_file"]) < 2
 
 
 def run(app: "App", plan: "ForkPlan", given: dict[str, Any], options: "ForkOptions") -> None:
-    """Make the forks and start them. Each is told of when it is there; what failed, at the end."""
+    """Create and start the forks. Report each at once, and errors at the end."""
     from prong.workers.launch.fork import ForkRuns, start
 
     one_prompt = (options.prompt,) if options.prompt is not None else ()
@@ -98,14 +99,14 @@ def run(app: "App", plan: "ForkPlan", given: dict[str, Any], options: "ForkOptio
     errors: list[ProngError] = []
     while True:
         with patience("forking ..."):
-            one = next(forks, None)
-        if one is None:
+            forked = next(forks, None)
+        if forked is None:
             break
-        _tell(app, plan, one)
-        if one.worker is not None:
-            started.append(one.worker.name)
-        if one.error is not None:
-            errors.append(one.error)
+        _tell(app, plan, forked)
+        if forked.worker is not None:
+            started.append(forked.worker.name)
+        if forked.error is not None:
+            errors.append(forked.error)
     for name in started:
         try:
             status = ready(app, app.workers.named(name), READY_SECONDS)
@@ -117,7 +118,7 @@ def run(app: "App", plan: "ForkPlan", given: dict[str, Any], options: "ForkOptio
     for error in errors[:-1]:
         note(f"{error.message} (try: {error.hint})" if error.hint else error.message)
     if errors:
-        # Who waits for an idle agent must not make them twice.
+        # On errors, say which workers exist, so that a retry does not create them twice.
         if started:
             errors[-1].details.setdefault("made", started)
         raise errors[-1]

@@ -1,4 +1,4 @@
-"""What a fork would be, and what was made, in words."""
+"""Reports on fork plans and created forks."""
 
 from typing import TYPE_CHECKING
 
@@ -23,18 +23,18 @@ def print_plan(app: "App", plan: "ForkPlan", *, count: int = 1, err: bool = Fals
             continue
         lines = [clean(text)]
         if room is not None:
-            # Warnings are read to the end before anything is agreed to.
+            # Never cut warnings: they must be readable before the user agrees.
             cut_it = [cut(lines[0], room - _NAME)]
             lines = wrapped(lines[0], room - _NAME) if name == "note" else cut_it
         for number, line in enumerate(lines):
             label = name if number == 0 else ""
             click.echo(f"{styled(label.ljust(_NAME), dim=True)}{line}", err=err)
-    # Whole, however long: it is there to be copied.
+    # Never cut, because it is there to be copied.
     click.echo(f"{styled('command'.ljust(_NAME), dim=True)}{command_line(plan.launch)}", err=err)
 
 
 def print_fork(app: "App", plan: "ForkPlan", made: "Fork", *, runs: bool = False) -> None:
-    """What was made, and how to run it, unless it runs already."""
+    """Print the created fork, and the command that runs it unless it already runs."""
     parent, child = clean(str(made.parent)), clean(str(made.child))
     click.echo(f"{styled('forked', fg='green')} {parent} into {styled(child, fg='cyan')}")
     if made.method == "seed":

@@ -1,4 +1,4 @@
-"""Choosing a turn with fzf, for those who have it in their fingers."""
+"""Choosing a turn with fzf."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prong.model.sessions import Turn
 
 _PREVIEW = '"$PRONG_PYTHON" -m prong fork --preview "$PRONG_SESSION"@{1}'
-"""fzf gives this to a shell. What is in the variables is no part of the line."""
+"""Preview command that fzf runs in a shell; variables keep their values out of its syntax."""
 _NOTHING_CHOSEN = (1, 130)
 
 
@@ -24,18 +24,18 @@ def is_installed() -> bool:
 
 
 def pick(turns: "Sequence[Turn]", title: str, session: str) -> "Turn | None":
-    """The turn that the person chooses; None when they leave.
+    """Let the person choose a turn; return None if they leave.
 
-    `session` is what names it on the command line.
+    `session` is the session's reference on the command line.
     """
     import subprocess
 
     rows = [row(turn, str(turn.index)) for turn in turns]
     layout = Layout(rows, None, effort=False)
-    # The first line is the one that is chosen, at the bottom: the newest.
+    # fzf selects the first line, which it shows at the bottom: the newest turn.
     lines = [
-        f"{turn.index}\t{''.join(layout.parts(one))}"
-        for turn, one in reversed(list(zip(turns, rows, strict=True)))
+        f"{turn.index}\t{''.join(layout.parts(cells))}"
+        for turn, cells in reversed(list(zip(turns, rows, strict=True)))
     ]
     argv = [
         *("fzf", "--no-multi", "--no-sort", "--delimiter=\t", "--with-nth=2.."),
@@ -43,23 +43,23 @@ def pick(turns: "Sequence[Turn]", title: str, session: str) -> "Turn | None":
         *("--header", clean(title), "--prompt=fork at> "),
     ]
     variables = {"PRONG_PYTHON": sys.executable, "PRONG_SESSION": session}
-    done = subprocess.run(
+    result = subprocess.run(
         argv,
         input="\n".join(lines).encode(),
         stdout=subprocess.PIPE,
         env=os.environ | variables,
         check=False,
     )
-    if done.returncode in _NOTHING_CHOSEN:
+    if result.returncode in _NOTHING_CHOSEN:
         return None
-    if done.returncode != 0:
+    if result.returncode != 0:
         raise External(
-            f"fzf failed with status {done.returncode}",
+            f"fzf failed with status {result.returncode}",
             hint='program = "builtin" below [picker] in config.toml does without it',
             argv=argv,
-            status=done.returncode,
+            status=result.returncode,
         )
-    # Before it stands what was typed, when the person's own options want that.
-    chosen = done.stdout.splitlines()[-1]
+    # With --print-query in the user's own options, the query precedes the choice.
+    chosen = result.stdout.splitlines()[-1]
     number = int(chosen.split(b"\t")[0])
     return next(turn for turn in turns if turn.index == number)

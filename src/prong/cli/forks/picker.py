@@ -1,4 +1,4 @@
-"""Choosing a turn on a terminal: a list, a filter, and what the chosen one was about."""
+"""Turn picker: a list with a filter and a preview."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from prong.views.turn_preview import TurnPreview
 
 _BESIDE = 120
-"""From so many columns on the preview stands beside the list."""
+"""Columns from which the preview is next to the list."""
 _BELOW = 80, 16
 """Columns and lines that a preview below the list needs."""
 _PAUSE = 0.03
-"""A preview is made when no key was pressed for so long."""
+"""Seconds without a key before a preview is computed."""
 _WIDEST = 500
 _HELP = "enter fork here · ↑↓ move · / filter · esc leave"
 
@@ -30,7 +30,7 @@ _HELP = "enter fork here · ↑↓ move · / filter · esc leave"
 def pick(
     turns: "Sequence[Turn]", title: str, preview: "Callable[[Turn], TurnPreview]", chosen: int
 ) -> "Turn | None":
-    """The turn that the person chooses, the one at `chosen` first; None when they leave."""
+    """Let the person choose a turn, starting at `chosen`; return None if they leave."""
     from prong.cli.forks.screen import Screen
 
     picker = Picker(turns, title, preview, chosen)
@@ -39,7 +39,7 @@ def pick(
 
 
 class Picker:
-    """What is shown, and what a key does to it."""
+    """State of the picker, and how keys change it."""
 
     def __init__(
         self,
@@ -50,11 +50,11 @@ class Picker:
     ) -> None:
         self._turns = turns
         rows = [row(turn, str(turn.index)) for turn in turns]
-        # No screen is wider; some prompts are whole files.
-        self._rows = [one._replace(prompt=one.prompt[:_WIDEST]) for one in rows]
+        # No screen is wider, and some prompts are whole files.
+        self._rows = [entry._replace(prompt=entry.prompt[:_WIDEST]) for entry in rows]
         self._texts = [
-            f"{one.label} {one.prompt} {clean(' '.join(turn.files))}".lower()
-            for one, turn in zip(rows, turns, strict=True)
+            f"{entry.label} {entry.prompt} {clean(' '.join(turn.files))}".lower()
+            for entry, turn in zip(rows, turns, strict=True)
         ]
         self._layouts: dict[int, Layout] = {}
         self._title = clean(title)
@@ -62,11 +62,11 @@ class Picker:
         self._previews: dict[int, TurnPreview] = {}
         self._fitting = list(range(len(turns)))
         self._at = chosen
-        """Where in the fitting ones."""
+        """Index in `_fitting`."""
         self._top = 0
         self._page = 1
         self._filter: str | None = None
-        """None while nobody filters."""
+        """None if there is no filter."""
         self._maker: Thread | None = None
         self._error: Exception | None = None
 
@@ -74,8 +74,8 @@ class Picker:
         while True:
             columns, lines = screen.size()
             screen.draw(self.frame(columns, lines))
-            wanted = self._maker is None and self._lacks_preview(columns, lines)
-            key = screen.key(_PAUSE if wanted else None)
+            needs_preview = self._maker is None and self._lacks_preview(columns, lines)
+            key = screen.key(_PAUSE if needs_preview else None)
             if self._error is not None:
                 raise self._error
             if key is None:
@@ -88,7 +88,7 @@ class Picker:
                 self.press(key)
 
     def _make(self, number: int, made: Callable[[], None]) -> None:
-        """Make a preview meanwhile: a large session takes long to read, and keys do not wait."""
+        """Compute a preview in a thread: large sessions take long, and keys must not wait."""
 
         def work() -> None:
             try:
@@ -102,12 +102,12 @@ class Picker:
         self._maker.start()
 
     def press(self, key: str) -> None:
-        """Move, or change the filter."""
+        """Move the selection or change the filter."""
         if self._filter is None and key in _WHILE_MOVING:
             key = _WHILE_MOVING[key]
-        whole = len(self._turns)
+        count = len(self._turns)
         steps = {"up": -1, "down": 1, "page up": -self._page, "page down": self._page}
-        steps |= {"home": -whole, "end": whole}
+        steps |= {"home": -count, "end": count}
         if key in steps:
             self._at = max(min(self._at + steps[key], len(self._fitting) - 1), 0)
         elif key == "filter":
@@ -116,17 +116,17 @@ class Picker:
             self._narrow(_edited(self._filter, key))
 
     def _narrow(self, text: str | None) -> None:
-        """Show the turns that have all of these words; the chosen one stays if it fits."""
+        """Show the turns that contain all words; keep the selection if it matches."""
         chosen = self._fitting[self._at] if self._fitting else len(self._turns) - 1
         self._filter = text
         words = (text or "").lower().split()
         self._fitting = [
             number
-            for number, known in enumerate(self._texts)
-            if all(word in known for word in words)
+            for number, haystack in enumerate(self._texts)
+            if all(word in haystack for word in words)
         ]
-        later = (at for at, number in enumerate(self._fitting) if number >= chosen)
-        self._at = next(later, max(len(self._fitting) - 1, 0))
+        following = (i for i, number in enumerate(self._fitting) if number >= chosen)
+        self._at = next(following, max(len(self._fitting) - 1, 0))
 
     def _lacks_preview(self, columns: int, lines: int) -> bool:
         if not self._fitting or not (_is_beside(columns) or _is_below(columns, lines)):
@@ -134,14 +134,14 @@ class Picker:
         return self._fitting[self._at] not in self._previews
 
     def frame(self, columns: int, lines: int) -> list[str]:
-        """The screen."""
+        """Return the lines of the screen."""
         room = max(lines - 2, 1)
         if _is_beside(columns):
             left = min(columns * 9 // 20, 90)
-            listed = self._list(left, room)
-            shown = self._shown(columns - left - 3, room)
+            turns = self._list(left, room)
+            preview = self._shown(columns - left - 3, room)
             bar = styled(" │ ", dim=True)
-            rows = [a + bar + b for a, b in zip(listed, shown, strict=True)]
+            rows = [a + bar + b for a, b in zip(turns, preview, strict=True)]
         elif _is_below(columns, lines):
             height = min(len(self._turns), max(room * 2 // 5, 5))
             rows = self._list(columns, height)
@@ -153,28 +153,28 @@ class Picker:
 
     def _list(self, columns: int, height: int) -> list[str]:
         self._page = max(height - 1, 1)
-        # The chosen one is always seen.
+        # Scroll so that the selection is visible.
         self._top = max(min(self._top, self._at), self._at - height + 1, 0)
         self._top = min(self._top, max(len(self._fitting) - height, 0))
-        seen = self._fitting[self._top : self._top + height]
+        visible = self._fitting[self._top : self._top + height]
         layout = self._layouts.get(columns) or Layout(self._rows, columns - 3, effort=False)
         self._layouts[columns] = layout
         lines: list[str] = []
-        for at, number in enumerate(seen, start=self._top):
+        for i, number in enumerate(visible, start=self._top):
             start, prompt = layout.parts(self._rows[number])
-            if at == self._at:
-                # Not a colour: it is there without colours, too.
+            if i == self._at:
+                # Reverse video, which also works without colours.
                 lines.append(click.style(pad(f"> {start}{prompt}", columns), reverse=True))
             else:
                 start = f"  {start}"
                 lines.append(styled(start, dim=True) + pad(prompt, columns - cells(start)))
-        if not seen:
+        if not visible:
             lines.append(pad("  no turn has these words", columns))
         return [*lines, *[" " * columns] * (height - len(lines))]
 
     def _shown(self, columns: int, height: int) -> list[str]:
-        known = self._previews.get(self._fitting[self._at]) if self._fitting else None
-        lines = turn_preview.lines(known, columns, height) if known else []
+        preview = self._previews.get(self._fitting[self._at]) if self._fitting else None
+        lines = turn_preview.lines(preview, columns, height) if preview else []
         return [*lines, *[""] * (height - len(lines))]
 
     def _footer(self, columns: int) -> str:
@@ -188,7 +188,7 @@ _WHILE_MOVING = {"k": "up", "j": "down", "g": "home", "G": "end", "/": "filter",
 
 
 def _edited(text: str, key: str) -> str | None:
-    """The filter after a key; None when it is given up."""
+    """Return the filter after a key; None ends filtering."""
     match key:
         case "escape":
             return None

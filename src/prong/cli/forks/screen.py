@@ -1,4 +1,4 @@
-"""The whole terminal, for as long as somebody chooses something on it."""
+"""Full-screen drawing and key input."""
 
 import os
 import select
@@ -11,11 +11,11 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 _ENTER = b"\x1b[?1049h\x1b[?25l\x1b[?7l"
-"""The other screen, no cursor, no line that runs over its end."""
+"""Switch to the alternate screen, hide the cursor, disable line wrap."""
 _LEAVE = b"\x1b[?7h\x1b[?25h\x1b[?1049l"
 _SIGNALS = (signal.SIGWINCH, signal.SIGCONT, signal.SIGTERM, signal.SIGHUP)
 _ESCAPE_SECONDS = 0.05
-"""So long after an Escape the rest of a key may come."""
+"""Seconds after an Escape in which the rest of a key sequence may arrive."""
 _UNKNOWN_SIZE = 80, 24
 _KEYS = {
     b"\r": "enter",
@@ -46,10 +46,10 @@ _KEYS = {
 
 
 class Screen:
-    """Draws lines and reads keys. However the `with` block ends, the terminal is as it was."""
+    """Full screen that draws lines and reads keys. The `with` block restores the terminal."""
 
     def __init__(self, reading: int, writing: int) -> None:
-        """The terminal by two of its descriptors."""
+        """Use the terminal with these file descriptors for input and output."""
         self._reading = reading
         self._writing = writing
         self._typed = b""
@@ -66,7 +66,7 @@ class Screen:
         for end in self._wake:
             os.set_blocking(end, False)
         try:
-            # A signal is a byte in a pipe, so that waiting for a key ends with it.
+            # Signals write to a pipe, so that they interrupt the wait for a key.
             self._wake_before = signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
             for number in _SIGNALS:
                 self._handlers[number] = signal.signal(number, _nothing)
@@ -87,7 +87,7 @@ class Screen:
     def _take(self) -> None:
         mode = termios.tcgetattr(self._reading)
         mode[0] &= ~(termios.ICRNL | termios.IXON)
-        # Without signals: Ctrl-C is a key, and so the terminal is always given back.
+        # Ctrl-C arrives as a key, not a signal, so that the terminal is always restored.
         mode[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG | termios.IEXTEN)
         termios.tcsetattr(self._reading, termios.TCSADRAIN, mode)
         if not self._is_taken:
@@ -100,21 +100,21 @@ class Screen:
             self._write(_LEAVE)
             termios.tcsetattr(self._reading, termios.TCSADRAIN, self._before)
         except (OSError, termios.error):
-            pass  # the terminal is gone
+            pass  # the terminal is closed
 
     def _end(self) -> None:
         self._give_back()
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._wake_before)
-        # A thread that is late must not write to what has the number next.
+        # A late thread must not write to a file that reuses the descriptor.
         with self._waking:
             ends, self._wake = self._wake, (-1, -1)
             for end in ends:
                 os.close(end)
 
     def size(self) -> tuple[int, int]:
-        """Columns and lines."""
+        """Return columns and lines."""
         try:
             columns, lines = os.get_terminal_size(self._writing)
         except OSError:
@@ -122,26 +122,25 @@ class Screen:
         return columns or _UNKNOWN_SIZE[0], lines or _UNKNOWN_SIZE[1]
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Show these lines from the top, and nothing else."""
-        # Each line is emptied first: behind a full one that would take its last character.
+        """Replace the content of the screen."""
+        # Clear each line first: clearing after a full line would erase its last character.
         rows = "\x1b[0m\r\n".join(f"\x1b[2K{line}" for line in lines)
         self._write(f"\x1b[H{rows}\x1b[0m".encode("utf-8", "replace"))
 
     def key(self, seconds: float | None = None) -> str | None:
-        """The next key: a character or a name such as `page up`, `resize` when the size changed.
+        """Wait for a key: a character, or a name such as `page up`; `""` for an unknown key.
 
-        Also `resize` when it was woken. None when there was none for so long; `""` for a key that
-        is not known.
+        Return `resize` after a resize or `wake`, and None after `seconds` without a key.
         """
         while True:
-            if self._typed and (found := self._taken()) is not None:
-                if found != "suspend":
-                    return found
+            if self._typed and (name := self._taken()) is not None:
+                if name != "suspend":
+                    return name
                 self._suspend()
                 return "resize"
-            half = bool(self._typed)
+            partial = bool(self._typed)
             ready, _, _ = select.select(
-                [self._reading, self._wake[0]], [], [], _ESCAPE_SECONDS if half else seconds
+                [self._reading, self._wake[0]], [], [], _ESCAPE_SECONDS if partial else seconds
             )
             if self._wake[0] in ready:
                 return self._signalled(os.read(self._wake[0], 4096))
@@ -150,8 +149,8 @@ class Screen:
                 if not typed:
                     return "leave"
                 self._typed += typed
-            elif half:
-                # Nothing came behind it: it was the key Escape, or a broken character.
+            elif partial:
+                # Nothing followed: it was the Escape key, or a broken character.
                 key = "escape" if self._typed == b"\x1b" else ""
                 self._typed = b""
                 return key
@@ -159,13 +158,13 @@ class Screen:
                 return None
 
     def wake(self) -> None:
-        """Let a waiting `key` give `resize`, from another thread: there is something new."""
-        with self._waking, suppress(BlockingIOError):  # full: then it is awake already
+        """Make a waiting `key` return `resize`, from another thread."""
+        with self._waking, suppress(BlockingIOError):  # full: already awake
             if self._wake[1] >= 0:
                 os.write(self._wake[1], b"\0")
 
     def _taken(self) -> str | None:
-        """A whole key off what was typed; None when the rest of it has not come yet."""
+        """Take one whole key from the input; None if part of it has not arrived."""
         typed = self._typed
         length = _length(typed)
         if length is None or len(typed) < length:
@@ -189,7 +188,7 @@ class Screen:
     def _suspend(self) -> None:
         self._give_back()
         os.kill(0, signal.SIGTSTP)
-        # Here it goes on when the person has come back.
+        # Execution continues here after `fg`.
         self._take()
 
     def _write(self, data: bytes) -> None:
@@ -198,11 +197,11 @@ class Screen:
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:
-    """The byte in the pipe says it."""
+    """Do nothing: the byte in the wakeup pipe reports the signal."""
 
 
 def _length(typed: bytes) -> int | None:
-    """How many bytes the first key has; None while nobody can know."""
+    """Return the length of the first key in bytes; None if it is not known yet."""
     first = typed[0]
     if first != 0x1B:
         return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
@@ -212,5 +211,5 @@ def _length(typed: bytes) -> int | None:
         return 3
     if typed[1:2] != b"[":
         return 2  # Alt and a key
-    end = next((at for at in range(2, len(typed)) if 0x40 <= typed[at] <= 0x7E), None)
+    end = next((i for i in range(2, len(typed)) if 0x40 <= typed[i] <= 0x7E), None)
     return None if end is None else end + 1

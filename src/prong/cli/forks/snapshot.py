@@ -1,4 +1,4 @@
-"""`prong snapshot`."""
+"""`prong snapshot`: capture the current code as that of the last turn."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -29,18 +29,18 @@ def snapshot(session: str, again: bool, as_json: bool) -> None:
     from prong.views import json
 
     app = open_app()
-    began = datetime.now(UTC)
+    start = datetime.now(UTC)
     with patience():
-        found = app.resolve(session)
-        if found.turn is not None:
+        point = app.resolve(session)
+        if point.turn is not None:
             raise UsageError("the current code belongs to the last turn", hint="leave @TURN out")
-        taken = app.keep_code(app.conversation(found.session), again=again)
+        captured = app.keep_code(app.conversation(point.session), again=again)
     if as_json:
-        print_json({"snapshot": json.snapshot(taken)})
+        print_json({"snapshot": json.snapshot(captured)})
         return
-    _print(taken)
-    if taken.taken < began:
-        note(f"captured before ({age(taken.taken)}); replace it with --again")
+    _print(captured)
+    if captured.taken < start:
+        note(f"captured before ({age(captured.taken)}); replace it with --again")
 
 
 def _print(taken: "Snapshot") -> None:
@@ -49,7 +49,7 @@ def _print(taken: "Snapshot") -> None:
     click.echo(f"{ref}@{taken.number}: {taken.commit[:12]} in {short_path(str(taken.repo))}{state}")
     if taken.degraded:
         note(f"not complete: {clean(taken.degraded)}")
-    for one in taken.left_out:
-        note(f"left out: {clean(one.path)} ({clean(one.reason)})")
+    for item in taken.left_out:
+        note(f"left out: {clean(item.path)} ({clean(item.reason)})")
     if taken.nested:
         note(f"{counted(len(taken.nested), 'repository', 'repositories')} inside it as well")

@@ -1,4 +1,4 @@
-"""`prong tree`."""
+"""`prong tree`: show which sessions were forked from which."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prong.views.lineage import LineageRow
 
 _MARK = " *"
-"""Behind the session that was asked for."""
+"""Marks the session given as argument."""
 
 
 @click.command()

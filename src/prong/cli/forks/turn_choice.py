@@ -1,4 +1,4 @@
-"""At which turn to fork: asked where somebody can answer."""
+"""Asking at which turn to fork."""
 
 import os
 from typing import TYPE_CHECKING
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 def ask(app: "App", session: str, title: str) -> str:
-    """`SESSION@TURN` as the person chooses it; as it was given where nothing is to be asked.
+    """Let the person choose a turn and return `SESSION@TURN`.
 
-    That is where a turn is named, where there is one only, and where nobody sits at a terminal.
-    Who names a worker means it as it is now.
+    Return `session` unchanged if it names a turn or a worker, has only one turn, or nobody can be
+    asked.
     """
     if not can_ask() or os.environ.get("TERM", "dumb") == "dumb":
         return session
     with patience():
-        found = app.resolve(session)
-        if found.turn is not None or found.worker is not None:
+        point = app.resolve(session)
+        if point.turn is not None or point.worker is not None:
             return session
-        conversation = app.with_code(app.conversation(found.session))
+        conversation = app.with_code(app.conversation(point.session))
     if len(conversation.turns) < 2:
         return session
-    # `last` may be another one in a moment; only a path is not found by its id.
+    # `last` may change meanwhile, so use the id; only a path cannot be found by its id.
     is_path = os.path.isfile(session)  # noqa: PTH113 -- it may be anything
-    name = session if is_path else str(found.session.ref)
-    turn = _chosen(app, conversation, name, f"{title} {clean(found.session.title)}")
+    name = session if is_path else str(point.session.ref)
+    turn = _chosen(app, conversation, name, f"{title} {clean(point.session.title)}")
     if turn is None:
         raise click.Abort
-    # Its number may be another one when the session is rewound meanwhile.
+    # The turn's number may change if the session is rewound meanwhile.
     return f"{name}@{turn.index if turn.id.isdecimal() else turn.id}"
 
 
@@ -51,7 +51,7 @@ def _chosen(app: "App", conversation: "Conversation", name: str, title: str) -> 
     from prong.cli.forks import picker
     from prong.views import turn_preview
 
-    # The agent is still at the last one, perhaps.
-    over = [at for at, turn in enumerate(turns) if turn.state.value != "running"]
+    # The agent may still be working on the last turn.
+    finished = [i for i, turn in enumerate(turns) if turn.state.value != "running"]
     preview = partial(turn_preview.read, app, conversation)
-    return picker.pick(turns, title, preview, over[-1] if over else len(turns) - 1)
+    return picker.pick(turns, title, preview, finished[-1] if finished else len(turns) - 1)

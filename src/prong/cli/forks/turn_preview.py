@@ -1,4 +1,4 @@
-"""A turn at a glance, in the lines that there are for it."""
+"""Preview of a turn, fitted to the available lines."""
 
 import os
 import sys
@@ -14,11 +14,11 @@ _PIPE_WIDTH = 80
 
 
 def lines(preview: TurnPreview, columns: int, height: int) -> list[str]:
-    """What fits; the answer gets what the others leave."""
+    """Return the lines that fit; the answer gets the lines that prompt and code leave."""
     prompt = [styled(line, bold=True) for line in wrapped(preview.prompt, columns)]
     code = _code(preview, columns)
-    shown = [*_head(prompt, max(height // 4, 2)), "", *_stat(code, max(height // 3, 3)), ""]
-    return [*shown, *_head(wrapped(preview.answer, columns), height - len(shown))][:height]
+    above = [*_head(prompt, max(height // 4, 2)), "", *_stat(code, max(height // 3, 3)), ""]
+    return [*above, *_head(wrapped(preview.answer, columns), height - len(above))][:height]
 
 
 def _code(preview: TurnPreview, columns: int) -> list[str]:
@@ -28,7 +28,7 @@ def _code(preview: TurnPreview, columns: int) -> list[str]:
 
 
 def show(preview: TurnPreview) -> None:
-    """Print it: in the window that fzf has for it, or wherever the output goes."""
+    """Print a preview, in fzf's preview window or on stdout."""
     columns, height = (os.environ.get(f"FZF_PREVIEW_{name}", "") for name in ("COLUMNS", "LINES"))
     in_fzf = columns.isdecimal() and height.isdecimal()
     size = (int(columns), int(height)) if in_fzf else (width() or _PIPE_WIDTH, sys.maxsize)
@@ -43,5 +43,5 @@ def _head(lines: list[str], height: int) -> list[str]:
 
 
 def _stat(lines: list[str], height: int) -> list[str]:
-    """Some files, and the last line, which is about all of them."""
+    """Cut a diffstat but keep its last line, the total."""
     return lines if len(lines) <= height else [*lines[: height - 2], " …", lines[-1]]

@@ -1,4 +1,4 @@
-"""`prong worktrees`: those that prong made, and removing them again."""
+"""`prong worktrees`: list and prune the worktrees that prong created."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +43,12 @@ def worktrees(context: click.Context, as_json: bool) -> None:
 
     app = open_app()
     with patience("looking at worktrees ..."):
-        found = app.worktrees()
+        statuses = app.worktrees()
     if as_json:
-        print_json({"worktrees": [json.worktree(one) for one in found]})
+        print_json({"worktrees": [json.worktree(status) for status in statuses]})
         return
-    _print(found)
-    if not found:
+    _print(statuses)
+    if not statuses:
         note(_EMPTY)
 
 
@@ -86,27 +86,27 @@ def prune(names: tuple[str, ...], force: bool, dry_run: bool, yes: bool, as_json
 def _remove(
     app: "App", chosen: "Sequence[WorktreeStatus]", *, force: bool, quiet: bool
 ) -> dict[str, str | None]:
-    """Path -> the branch that stays. Each is told of when it is gone: a Ctrl-C must not hide it."""
+    """Remove worktrees, reporting each at once; map each path to the branch that is kept."""
     branches: dict[str, str | None] = {}
-    for one in chosen:
-        with patience(f"removing {clean(one.name)} ..."):
-            branch = app.prune(one, force=force)
-        branches[str(one.worktree.path)] = branch
+    for status in chosen:
+        with patience(f"removing {clean(status.name)} ..."):
+            branch = app.prune(status, force=force)
+        branches[str(status.worktree.path)] = branch
         if quiet:
             continue
-        click.echo(f"{styled('removed', fg='green')} {clean(one.name)}")
+        click.echo(f"{styled('removed', fg='green')} {clean(status.name)}")
         if branch is not None:
-            commits = one.work.commits
-            why = f": it has {counted(commits, 'commit')} of its own" if commits else ""
-            note(f"the branch {branch} is kept{why}")
+            commits = status.work.commits
+            reason = f": it has {counted(commits, 'commit')} of its own" if commits else ""
+            note(f"the branch {branch} is kept{reason}")
     return branches
 
 
 def _show(plan: "PrunePlan", *, dry_run: bool) -> None:
     _print(plan.removed)
-    for one in plan.removed:
-        if one.work.would_be_lost:
-            note(f"{one.name}: {', '.join(_lost(one))} will be lost")
+    for status in plan.removed:
+        if status.work.would_be_lost:
+            note(f"{status.name}: {', '.join(_lost(status))} will be lost")
     for kept in plan.kept:
         hint = f" (try: {kept.error.hint})" if kept.error.hint else ""
         note(f"stays: {kept.worktree.name}: {kept.error.message}{hint}")
@@ -117,18 +117,18 @@ def _show(plan: "PrunePlan", *, dry_run: bool) -> None:
 
 
 def _print(found: "Sequence[WorktreeStatus]") -> None:
-    rows = [_row(one) for one in found]
+    rows = [_row(status) for status in found]
     widths = [max(map(cells, column), default=0) for column in zip(*rows, strict=True)]
-    short = short_refs(one.session for one in found if one.session)
+    short = short_refs(status.session for status in found if status.session)
     room = width()
-    for one, row in zip(found, rows, strict=True):
+    for status, row in zip(found, rows, strict=True):
         name, state, *rest = [pad(text, size) for text, size in zip(row, widths, strict=True)]
-        state = styled(state, fg=_COLOURS.get(one.state.value))
+        state = styled(state, fg=_COLOURS.get(status.state.value))
         click.echo("  ".join([styled(name, fg="cyan"), state, *rest]).rstrip())
-        session = f"{short[one.session]} {one.title}  " if one.session else ""
-        place = short_path(str(one.worktree.path))
-        branch = f"{one.worktree.branch} of {short_path(str(one.worktree.repo))}"
-        for text in (f"{session}{branch}", place):
+        session = f"{short[status.session]} {status.title}  " if status.session else ""
+        path = short_path(str(status.worktree.path))
+        branch = f"{status.worktree.branch} of {short_path(str(status.worktree.repo))}"
+        for text in (f"{session}{branch}", path):
             line = clean(text)
             line = line if room is None else cut(line, room - 2)
             click.echo(f"  {styled(line, dim=True)}")
@@ -154,7 +154,7 @@ def _work(one: "WorktreeStatus") -> str:
 
 
 def _lost(one: "WorktreeStatus") -> list[str]:
-    """What is nowhere else."""
+    """Name the work that exists nowhere else."""
     work = one.work
     parts = [
         counted(len(work.files), "changed file") if work.files else "",
@@ -170,8 +170,8 @@ def _view(plan: "PrunePlan", branches: dict[str, str | None], *, dry_run: bool) 
     return {
         "dry_run": dry_run,
         "removed": [
-            {**json.worktree(one), "kept_branch": branches.get(str(one.worktree.path))}
-            for one in plan.removed
+            {**json.worktree(row), "kept_branch": branches.get(str(row.worktree.path))}
+            for row in plan.removed
         ],
-        "kept": [{**json.worktree(one.worktree), "reason": one.error.message} for one in plan.kept],
+        "kept": [{**json.worktree(row.worktree), "reason": row.error.message} for row in plan.kept],
     }

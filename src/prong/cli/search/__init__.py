@@ -1,1 +1,1 @@
-"""Commands that search."""
+"""Search commands."""

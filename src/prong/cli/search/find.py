@@ -1,4 +1,4 @@
-"""`prong find`."""
+"""`prong find`: search past turns."""
 
 import os
 import sys
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _LIMIT = 10
 _LINES_OF_NOTES = 4
-"""What stands below the hits, with the line to type the next command in."""
+"""Lines to keep free below the hits, including the shell prompt."""
 _ENGINES = ("auto", "builtin", "qmd")
 _CODES = ("turn", "now", "head", "none")
 _OF_FORK = ("into", "code", "prompt", "run", "yes", "dry_run")
-"""Options that are about the fork."""
+"""Options that need `--fork`."""
 
 
 @click.command(cls=OptionalNumbers)
@@ -95,25 +95,25 @@ def find(intent: tuple[str, ...], **given: Any) -> None:
         option = {"run": "exec", "dry_run": "dry-run"}.get(extra[0], extra[0])
         raise UsageError(f"--{option} needs a fork", hint=f"--fork --{option}")
     app = open_app()
-    result, kept = _search(app, intent, given)
+    result, saved = _search(app, intent, given)
     if given["number"] is not None:
         _fork(app, result, given)
         return
     if given["as_json"]:
         print_json(_view(result, given))
         return
-    _show(app, result, snippets=not given["no_snippets"], numbered=kept)
+    _show(app, result, snippets=not given["no_snippets"], numbered=saved)
 
 
 def _search(
     app: "App", words: tuple[str, ...], given: dict[str, Any]
 ) -> "tuple[SearchResult, bool]":
-    """The answer, and whether `%N` names its hits from now on."""
+    """Search; return the result and whether `%N` can name its hits."""
     from prong.cli.progress import progress
     from prong.model.record import replace
     from prong.search import query as intent
 
-    understood = intent.understood(app, words, _options(given))
+    parsed = intent.understood(app, words, _options(given))
     is_reading = False
 
     def told(now: "IndexProgress") -> None:
@@ -123,16 +123,16 @@ def _search(
 
     try:
         with progress(1.0, "searching ...") as report:
-            result = app.find(understood.query, given["engine"], on_progress=told)
+            result = app.find(parsed.query, given["engine"], on_progress=told)
     except KeyboardInterrupt:
         if is_reading:
             note("stopped; what was read is kept, and the next search continues from there")
         raise
-    kept = app.last_search.keep(result.hits)
-    notes = (*understood.notes, *result.notes)
-    if result.hits and not kept:
-        notes = (*notes, "the hits could not be saved: their numbers do not work")
-    return replace(result, notes=notes), kept
+    saved = app.last_search.keep(result.hits)
+    all_notes = (*parsed.notes, *result.notes)
+    if result.hits and not saved:
+        all_notes = (*all_notes, "the hits could not be saved: their numbers do not work")
+    return replace(result, notes=all_notes), saved
 
 
 def _options(given: dict[str, Any]) -> "Query":
@@ -159,7 +159,7 @@ def _options(given: dict[str, Any]) -> "Query":
 def _here() -> Path | None:
     try:
         return Path.cwd()
-    except OSError:  # the folder is gone
+    except OSError:  # the folder was deleted
         return None
 
 
@@ -170,13 +170,13 @@ def _view(result: "SearchResult", given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(app: "App", result: "SearchResult", *, snippets: bool, numbered: bool) -> None:
-    """The hits: where nobody gave a limit, as many as fit the screen."""
+    """Print the hits; without --limit, as many as fit the screen."""
     from prong.cli.search.found_notes import print_notes
     from prong.cli.search.found_table import FoundTable
 
     table = FoundTable(result, width(), snippets=snippets)
-    shown = table.print(None if _is_given("limit") else _lines_of_screen())
-    print_notes(app, result, numbered=numbered, shown=shown)
+    count = table.print(None if _is_given("limit") else _lines_of_screen())
+    print_notes(app, result, numbered=numbered, shown=count)
 
 
 def _is_given(option: str) -> bool:
@@ -185,7 +185,7 @@ def _is_given(option: str) -> bool:
 
 
 def _lines_of_screen() -> int | None:
-    """How many lines the hits may take, so that the best one is still to be seen."""
+    """Return how many lines hits may take so that the best one stays visible."""
     if not sys.stdout.isatty():
         return None
     lines = os.get_terminal_size(sys.stdout.fileno()).lines
@@ -193,7 +193,7 @@ def _lines_of_screen() -> int | None:
 
 
 def _fork(app: "App", result: "SearchResult", given: dict[str, Any]) -> None:
-    """Go on with `prong fork` at one of the hits."""
+    """Run `prong fork` at one of the hits."""
     from prong.cli.forks.fork import fork, fork_at
     from prong.search.last_search import place_of
 
@@ -207,17 +207,17 @@ def _fork(app: "App", result: "SearchResult", given: dict[str, Any]) -> None:
             hint="leave --fork out to see the hits" if count else "other words, or fewer filters",
         )
     hit = result.hits[number - 1]
-    place = place_of(hit)
-    if place is None or not hit.can_fork:
-        why = hit.warning or "its session no longer exists"
-        raise NotFound(f"hit {number} cannot be forked: {why}", hint=f"--fork {number + 1}")
+    point = place_of(hit)
+    if point is None or not hit.can_fork:
+        reason = hit.warning or "its session no longer exists"
+        raise NotFound(f"hit {number} cannot be forked: {reason}", hint=f"--fork {number + 1}")
     if not given["as_json"]:
         from prong.cli.search.found_table import FoundTable
 
-        # Which one it is, beside the answer, which is the fork.
+        # Show which hit on stderr: stdout is for the fork.
         table = FoundTable(result, width(), snippets=not given["no_snippets"])
         table.print_hit(number, err=True)
-    words = [str(place), *_fork_words(given)]
+    words = [str(point), *_fork_words(given)]
     with fork.make_context("fork", words, parent=click.get_current_context()) as context:
         options = dict(context.params)
         answer = fork_at(options.pop("session"), options)

@@ -1,4 +1,4 @@
-"""What is said beside the hits of a search, or instead of them: on stderr."""
+"""Notes about a search, printed to stderr."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ _FALLBACKS = 5
 def print_notes(
     app: "App", result: "SearchResult", *, numbered: bool, shown: int | None = None
 ) -> None:
-    """`numbered`: the hits can be named `%1`, `%2`. `shown`: how many there was room for."""
+    """Print notes. `numbered`: hits can be named `%1`. `shown`: the number of hits printed."""
     for text in result.notes:
         note(text)
     if result.guidance is not None and result.engine is None:
@@ -45,13 +45,13 @@ def print_notes(
 
 
 def _only_notes_are_seen() -> bool:
-    """In `prong find ... | less`, which shows the hits itself."""
-    stderr: Any = sys.stderr  # None when it was closed before we began
+    """Return whether hits go to a pager, as in `prong find ... | less`, and notes to the screen."""
+    stderr: Any = sys.stderr  # None if it was closed before prong started
     return stderr is not None and stderr.isatty() and not sys.stdout.isatty()
 
 
 def about_index(state: "IndexState") -> str | None:
-    """Why the newest turns may be missing."""
+    """Explain why the newest turns may be missing."""
     if state.busy:
         return "another prong is updating the index: the newest turns may be missing"
     if state.behind:
@@ -61,22 +61,22 @@ def about_index(state: "IndexState") -> str | None:
 
 
 def _story(result: "SearchResult") -> Iterable[str]:
-    """What was tried before an engine answered; `--json` has all of it."""
+    """List failed attempts before an engine answered; `--json` lists them all."""
     if result.guidance is not None:
         if result.engine is not None:
             yield from _without_qmd(result)
         return
     for attempt in result.failures:
-        how = "was skipped" if attempt.skipped else "failed"
-        yield f"{attempt.engine} {attempt.mode} {how}: {attempt.error}"
+        outcome = "was skipped" if attempt.skipped else "failed"
+        yield f"{attempt.engine} {attempt.mode} {outcome}: {attempt.error}"
     failed = {attempt.engine for attempt in result.failures}
     if result.engine is not None and failed - {result.engine}:
         yield f"{_spoken(result.engine)} answered"
 
 
 def _without_qmd(result: "SearchResult") -> Iterable[str]:
-    """Why it is not there, and the first step to get there."""
-    why = next((one.error for one in reversed(result.failures) if one.engine == "qmd"), None)
+    """Explain why qmd was not used, and give the first setup step."""
+    why = next((fail.error for fail in reversed(result.failures) if fail.engine == "qmd"), None)
     yield f"{why or 'qmd did not answer'}: {_spoken(result.engine or '')} answered"
     steps = _steps(result.guidance or {})
     if steps:
@@ -98,9 +98,9 @@ def _print_guidance(guidance: Mapping[str, Any]) -> None:
     recent = cast(list[Mapping[str, Any]], list(guidance.get("fallback_sessions", ())))
     if recent:
         note("the newest sessions instead:")
-        for one in recent[:_FALLBACKS]:
-            name = f"{one.get('agent', '')}:{one.get('session_id', '')}"
-            _item(f"{name}  {short_path(str(one.get('project_path') or ''))}")
+        for session in recent[:_FALLBACKS]:
+            name = f"{session.get('agent', '')}:{session.get('session_id', '')}"
+            _item(f"{name}  {short_path(str(session.get('project_path') or ''))}")
 
 
 def _item(text: str) -> None:
@@ -109,7 +109,7 @@ def _item(text: str) -> None:
 
 def _print_nothing(app: "App", result: "SearchResult") -> None:
     if result.engine is None:
-        return  # nothing was searched; why was said
+        return  # nothing was searched, and the reason is already printed
     state, query = result.index, result.query
     if not state.sessions and not app.sessions(query.agent):
         from prong.cli.sessions.listing import say_no_sessions
@@ -117,16 +117,16 @@ def _print_nothing(app: "App", result: "SearchResult") -> None:
         say_no_sessions(app, query.agent)
         return
     filters = list(_filters(query))
-    where = f" ({', '.join(filters)})" if filters else ""
-    note(f"nothing found for {clean(query.text)!r}{where}")
-    told = f"searched {counted(state.sessions, 'session')} with {counted(state.turns, 'turn')}"
-    when = f", as of {duration(state.age_s)} ago" if state.age_s is not None else ""
-    note(f"{told}{when}")
-    tries = ["other words"]
+    active = f" ({', '.join(filters)})" if filters else ""
+    note(f"nothing found for {clean(query.text)!r}{active}")
+    searched = f"searched {counted(state.sessions, 'session')} with {counted(state.turns, 'turn')}"
+    as_of = f", as of {duration(state.age_s)} ago" if state.age_s is not None else ""
+    note(f"{searched}{as_of}")
+    suggestions = ["other words"]
     if filters:
         names = dict.fromkeys(text.split()[0] for text in filters)
-        tries.insert(0, f"without {' and '.join(names)}")
-    note(f"try: {', or '.join(tries)}; prong list shows the newest sessions")
+        suggestions.insert(0, f"without {' and '.join(names)}")
+    note(f"try: {', or '.join(suggestions)}; prong list shows the newest sessions")
 
 
 def _filters(query: "Query") -> Iterable[str]:
@@ -145,6 +145,6 @@ def _filters(query: "Query") -> Iterable[str]:
 
 
 def _typed(moment: datetime) -> str:
-    """A time in such a way that it can be typed: by the person's own clock."""
+    """Format a time in local time, as it can be typed."""
     local = moment.astimezone().replace(tzinfo=None)
     return f"{local:%Y-%m-%d}" if local.time() == time() else f"{local:%Y-%m-%dT%H:%M}"

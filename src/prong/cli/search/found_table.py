@@ -1,4 +1,4 @@
-"""The hits of a search, each as a few lines: what to type for it, its prompt, what matched."""
+"""Table of search hits: reference, prompt and matching passage."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,7 +35,7 @@ class _Head(NamedTuple):
 
 
 class FoundTable:
-    """Fits a terminal of so many columns; in a pipe nothing is cut."""
+    """Search hits fitted to a terminal width; in a pipe nothing is cut."""
 
     def __init__(self, result: "SearchResult", room: int | None, *, snippets: bool = True) -> None:
         self._room = room
@@ -47,21 +47,21 @@ class FoundTable:
         self._short = short_refs(result.refs, [*refs, *copies])
         self._hits = result.hits
         self._firsts = {hit.ref: hit for hit in reversed(result.hits)}
-        """The first hit of each session, where it is told how many there are."""
+        """First hit of each session, which shows how many more there are."""
         self._heads = [self._head(hit, rank) for rank, hit in enumerate(result.hits, start=1)]
         self._indent = max((cells(head.label) for head in self._heads), default=2) + 2
 
     def print(self, most: int | None = None) -> int:
-        """Print the hits; at most so many lines, but at least one hit. How many it were."""
+        """Print at least one hit and at most `most` lines; return the number of hits printed."""
         blocks = self._blocks()
         if most is not None and sum(map(len, blocks)) > most:
             self._passage_lines = 1
             blocks = self._blocks()
         used = 0
-        for shown, lines in enumerate(blocks):
+        for count, lines in enumerate(blocks):
             used += len(lines)
-            if most is not None and used > most and shown:
-                return shown
+            if most is not None and used > most and count:
+                return count
             for line in lines:
                 click.echo(line)
         return len(blocks)
@@ -74,7 +74,7 @@ class FoundTable:
             click.echo(line, err=err)
 
     def lines(self, rank: int) -> Iterator[str]:
-        """The lines of one hit."""
+        """Yield the lines of a hit."""
         hit = self._hits[rank - 1]
         yield from self._first(self._heads[rank - 1])
         columns = self._room and self._room - self._indent
@@ -93,7 +93,7 @@ class FoundTable:
             yield styled(rest if columns is None else cut(rest, columns), dim=True)
 
     def _title(self, hit: "Hit") -> str:
-        """Where the hit stands for a whole session, unless it is the prompt that comes next."""
+        """Return the title of a hit that represents a session, unless its prompt repeats it."""
         if hit.session is None or not (self._by_session or hit.turn is None):
             return ""
         title = clean(hit.session.title)
@@ -102,7 +102,7 @@ class FoundTable:
         return title or "(no prompt)"
 
     def _said(self, hit: "Hit", columns: int | None) -> Iterator[str]:
-        """The prompt and the passage; one of them where the passage is a part of the prompt."""
+        """Yield prompt and passage; only the prompt, with marks, if it contains the passage."""
         passage = cleaned(hit.passage) if self._snippets else Passage("")
         if hit.turn is not None:
             prompt = cleaned(Passage(row(hit.turn, "").prompt)).text
@@ -119,7 +119,7 @@ class FoundTable:
         if hit.turn is not None and hit.turn.index is None:
             parts.append("abandoned by a rewind")
         if hit.also:
-            names = [self._name(ref, at) for ref, at in hit.also]
+            names = [self._name(ref, turn) for ref, turn in hit.also]
             more = f" and {len(names) - _COPIES} more" if len(names) > _COPIES else ""
             parts.append(f"also in {', '.join(names[:_COPIES])}{more}")
         if hit.more and self._firsts.get(hit.ref) is hit:
@@ -155,18 +155,18 @@ class FoundTable:
             parts = (head.score, name, head.when, head.code, head.folder)
             yield label + "  ".join(part for part in parts if part)
             return
-        widest = max(cells(one.name) for one in self._heads)
-        when = max(cells(one.when) for one in self._heads)
-        code = max(cells(one.code) for one in self._heads)
+        widest = max(cells(other.name) for other in self._heads)
+        when = max(cells(other.when) for other in self._heads)
+        code = max(cells(other.code) for other in self._heads)
         columns = [f"{head.when:>{when}}"] + ([f"{head.code:>{code}}"] if code else [])
         tail = "  ".join(columns)
-        left = room - self._indent - len(head.score) - 2 - widest - 2
-        if room < _NARROW or cells(tail) > left:
+        room_left = room - self._indent - len(head.score) - 2 - widest - 2
+        if room < _NARROW or cells(tail) > room_left:
             yield label + styled(cut(head.name, room - self._indent), fg="cyan")
             rest = "  ".join(part for part in (head.score, head.when, head.code) if part)
             yield f"{'':{self._indent}}{styled(cut(rest, room - self._indent), dim=True)}"
             return
-        folder = cut_left(head.folder, left - cells(tail) - 2)
+        folder = cut_left(head.folder, room_left - cells(tail) - 2)
         if cells(folder) < min(_LEAST_FOLDER, cells(head.folder)):
             folder = ""
         padding = " " * (widest - cells(head.name))
@@ -175,13 +175,13 @@ class FoundTable:
 
 
 def _with_matches(prompt: Passage | None, columns: int | None) -> list[Passage]:
-    """The beginning of a prompt, if all that matched is in its first or second line."""
+    """Return the beginning of a prompt if its first two lines contain every match."""
     if prompt is None:
         return []
-    for most in (1, 2):
-        lines = fitted(prompt, columns, most, beginning=True)
-        shown = sum(end - begin for line in lines for begin, end in line.marks)
-        # A mark may go on in the next line: the space between the two is in neither.
-        if shown >= sum(end - begin for begin, end in prompt.marks) - (most - 1):
+    for count in (1, 2):
+        lines = fitted(prompt, columns, count, beginning=True)
+        marked = sum(end - begin for line in lines for begin, end in line.marks)
+        # A mark may continue in the next line, without the space between the lines.
+        if marked >= sum(end - begin for begin, end in prompt.marks) - (count - 1):
             return lines
     return []

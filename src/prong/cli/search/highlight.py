@@ -1,11 +1,11 @@
-"""A passage with its matching words highlighted."""
+"""Passages with highlighted matches."""
 
 from prong.cli.output import styled
 from prong.model.search import Passage
 
 
 def highlighted(passage: Passage, *, dim: bool = False) -> str:
-    """With colours: the matching words bold, and the rest dim if wanted."""
+    """Make the matching words bold, and the rest dim on request."""
     pieces: list[str] = []
     before = 0
     for begin, end in passage.marks:

@@ -1,4 +1,4 @@
-"""`prong index`."""
+"""`prong index`: update the search index."""
 
 import os
 from typing import TYPE_CHECKING
@@ -40,8 +40,8 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
     else:
         try:
             with progress() as report:
-                told = _yielding(report)
-                state = app.index(rebuild=rebuild, vectors=not no_vectors, on_progress=told)
+                callback = _yielding(report)
+                state = app.index(rebuild=rebuild, vectors=not no_vectors, on_progress=callback)
         except KeyboardInterrupt:
             note("stopped; what was read can be searched, and prong index continues from there")
             raise
@@ -54,7 +54,7 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
 
 
 def _yielding(report: "Callable[[IndexProgress], None]") -> "Callable[[IndexProgress], None]":
-    """Report; once the model reads, be in nobody's way: searches need not wait for it."""
+    """Report progress. Lower the priority once embedding starts: searches do not wait for it."""
     reading = False
 
     def told(progress: "IndexProgress") -> None:

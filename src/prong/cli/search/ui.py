@@ -1,4 +1,4 @@
-"""`prong ui`."""
+"""`prong ui`: open the terminal UI."""
 
 import os
 import sys
@@ -27,15 +27,15 @@ def ui(intent: tuple[str, ...]) -> None:
 
 
 def has_screen() -> bool:
-    """True where somebody can see it and press keys."""
+    """Return whether a full-screen UI can be shown and take keys."""
     streams: tuple[Any, ...] = (sys.stdin, sys.stdout)
     is_terminal = all(stream is not None and stream.isatty() for stream in streams)
-    # Errors may go to a file, but they need a place: what is opened next would get theirs.
+    # stderr may be a file but must be open: the next opened file would get its descriptor.
     return is_terminal and sys.stderr is not None and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def show(query: str = "") -> None:
-    # Two front ends do not know each other; this one only starts the other.
+    # Front ends do not import each other; this one only starts the other.
     launch: Launch | None = import_module("prong.tui.main").run(query)
     if launch is not None:
         from prong.cli.launch import run_here

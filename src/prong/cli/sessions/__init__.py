@@ -1,1 +1,1 @@
-"""Commands about sessions."""
+"""Session commands."""

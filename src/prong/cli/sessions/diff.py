@@ -1,4 +1,4 @@
-"""`prong diff`."""
+"""`prong diff`: show code changes."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -19,13 +19,13 @@ _PIPE_WIDTH = 80
 
 
 class _WithPaths(click.Command):
-    """A command that takes paths behind `--`."""
+    """Command that takes paths after `--`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         paths: list[str] = []
         if "--" in args:
-            at = args.index("--")
-            args, paths = args[:at], args[at + 1 :]
+            separator = args.index("--")
+            args, paths = args[:separator], args[separator + 1 :]
         rest = super().parse_args(ctx, args)
         ctx.params["paths"] = tuple(paths)
         return rest
@@ -58,25 +58,25 @@ def diff(first: str, second: str | None, paths: tuple[str, ...], **given: Any) -
         raise UsageError("--patch needs --json", hint="leave --patch out")
     app = open_app()
     with patience("comparing ..."):
-        found = app.diff_code(first, second, paths)
+        changes = app.diff_code(first, second, paths)
     if given["as_json"]:
-        value = json.diff(found)
+        value = json.diff(changes)
         if given["patch"]:
-            value["patch"] = found.patch(binary=True).decode("utf-8", "replace")
+            value["patch"] = changes.patch(binary=True).decode("utf-8", "replace")
         print_json(value)
         return
     on_terminal = sys.stdout.isatty()
-    for one in () if on_terminal and found.files else found.notes:
-        note(f"note: {one}")
+    for text in () if on_terminal and changes.files else changes.notes:
+        note(f"note: {text}")
     if not on_terminal and not (given["stat"] or given["name_only"]):
-        click.echo(found.patch(binary=True), nl=False)
+        click.echo(changes.patch(binary=True), nl=False)
         return
-    lines = _lines(found, stat=given["stat"], name_only=given["name_only"])
+    lines = _lines(changes, stat=given["stat"], name_only=given["name_only"])
     if not on_terminal:
         for line in lines:
             click.echo(line)
-    elif found.files:
-        _show(found, lines, paged=not given["no_pager"])
+    elif changes.files:
+        _show(changes, lines, paged=not given["no_pager"])
     else:
         note("no changes in these paths" if paths else "no code changes")
 
@@ -100,31 +100,28 @@ def _show(found: "CodeDiff", lines: Iterable[str], *, paged: bool) -> None:
 
 
 def _title(found: "CodeDiff") -> Iterator[str]:
-    """What is compared, as a heading."""
+    """Yield a heading that names the compared points."""
     old, new = found.old, found.new
     room = width() or _PIPE_WIDTH
     end = new.name if old.session.ref == new.session.ref else str(new)
-    what = str(new) if found.turn else f"{old}..{end}"
-    yield styled(cut(clean(f"{what}  {summary(found)}"), room), fg="yellow")
+    compared = str(new) if found.turn else f"{old}..{end}"
+    yield styled(cut(clean(f"{compared}  {summary(found)}"), room), fg="yellow")
     if found.turn:
         yield styled(cut(clean(found.turn.prompt), room), bold=True)
-    for one in found.notes:
-        yield styled(cut(clean(f"note: {one}"), room), dim=True)
+    for text in found.notes:
+        yield styled(cut(clean(f"note: {text}"), room), dim=True)
     yield ""
 
 
 def stat_lines(files: "Iterable[FileChange]", room: int) -> Iterator[str]:
-    """A line for each file and one for all, as git shows them; none is wider than the room."""
+    """Yield a row per file and a total, like `git diff --stat`, none wider than `room`."""
     for row in stat_rows(files, room):
         bar = styled("+" * row.plus, fg="green") + styled("-" * row.minus, fg="red")
         yield f"{row.text}{bar}".rstrip()
 
 
 def coloured(patch: bytes) -> Iterator[str]:
-    """The lines of a patch for a terminal, as git colours them.
-
-    Nothing that stands in the files is obeyed: of all escapes only ours are left.
-    """
+    """Colour the lines of a patch like git. Escape sequences in the patch have no effect."""
     for kind, text, lead in patch_lines(patch):
         match kind:
             case "hunk":

@@ -1,4 +1,4 @@
-"""`prong export`."""
+"""`prong export`: export sessions as Markdown."""
 
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prong.sessions.export import Export, ExportPlan
 
 _SHOWN = 5
-"""So many of those that could not be exported are named."""
+"""Maximum number of failed exports to name."""
 
 
 @click.command()
@@ -66,9 +66,9 @@ def export(folder: str, **given: Any) -> None:
     notes: list[str] = []
     with patience():
         project = project_folder(app, Path(given["project"]), notes) if given["project"] else None
-        wanted = SessionFilter(given["agent"], project, since, everything=given["everything"])
+        filters = SessionFilter(given["agent"], project, since, everything=given["everything"])
         plan = app.plan_export(
-            Path(folder), wanted, masked=not given["no_mask"], prune=given["prune"]
+            Path(folder), filters, masked=not given["no_mask"], prune=given["prune"]
         )
     if not dry_run:
         try:
@@ -82,8 +82,8 @@ def export(folder: str, **given: Any) -> None:
     if given["with_qmd"] and not dry_run:
         attempts, problem = _told_qmd(app, plan, given["collection"])
     if as_json:
-        told = view(plan, dry_run=dry_run)
-        print_json({**told, "qmd": [attempt(one) for one in attempts]})
+        result = view(plan, dry_run=dry_run)
+        print_json({**result, "qmd": [attempt(item) for item in attempts]})
     else:
         for text in notes:
             note(text)
@@ -95,7 +95,7 @@ def export(folder: str, **given: Any) -> None:
 def _told_qmd(
     app: "App", plan: "ExportPlan", collection: str
 ) -> "tuple[list[Attempt], ProngError | None]":
-    """What is exported is worth telling, also when qmd fails."""
+    """Refresh qmd; return its error, because the export itself is still reported."""
     try:
         with patience("qmd is reading the exports ..."):
             return app.refresh_qmd(plan.folder, collection), None
@@ -106,33 +106,33 @@ def _told_qmd(
 def _print(plan: "ExportPlan", attempts: "list[Attempt]", *, dry_run: bool) -> None:
     from prong.sessions.export import ExportState
 
-    where = short_path(str(plan.folder))
+    path = short_path(str(plan.folder))
     if dry_run:
-        for one in plan.changed:
-            click.echo(f"{one.state.value:<8} {short_path(str(one.path))}")
-        for one in plan.pruned:
-            click.echo(f"{'remove':<8} {short_path(str(one.path))}")
+        for entry in plan.changed:
+            click.echo(f"{entry.state.value:<8} {short_path(str(entry.path))}")
+        for entry in plan.pruned:
+            click.echo(f"{'remove':<8} {short_path(str(entry.path))}")
     sessions = counted(len(plan.exports), "session")
     changed = f"{len(plan.changed)} {'would change' if dry_run else 'changed'}"
-    click.echo(f"{sessions} in {where}: {changed}")
+    click.echo(f"{sessions} in {path}: {changed}")
     _note_some("were left alone", plan.of(ExportState.REFUSED))
     _note_some("could not be read", plan.of(ExportState.FAILED))
     _note_gone(plan, dry_run=dry_run)
     if plan.hidden:
         note(f"{plan.hidden} left out, archived or headless: --all")
-    for one in attempts:
-        if one.skipped:
-            note(f"qmd {one.mode} was skipped: {one.error}")
+    for entry in attempts:
+        if entry.skipped:
+            note(f"qmd {entry.mode} was skipped: {entry.error}")
         else:
-            note(f"qmd {one.mode}: done")
+            note(f"qmd {entry.mode}: done")
 
 
 def _note_some(what: str, some: "tuple[Export, ...]") -> None:
     if not some:
         return
     note(f"{len(some)} {what}:")
-    for one in some[:_SHOWN]:
-        note(f"  {short_path(str(one.path))}: {one.reason}")
+    for entry in some[:_SHOWN]:
+        note(f"  {short_path(str(entry.path))}: {entry.reason}")
     if len(some) > _SHOWN:
         note(f"  and {len(some) - _SHOWN} more: --json names them all")
 

@@ -1,4 +1,4 @@
-"""The lines that say which session is shown."""
+"""Header lines that name the shown session."""
 
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 def print_header(session: "Session") -> None:
     ref, title = clean(str(session.ref)), clean(session.title)
     rest = "  ".join(clean(part) for part in (session.branch, session.model) if part)
-    where = short_path(session.cwd)
+    path = short_path(session.cwd)
     room = width()
     if room is not None:
         title = cut(title, room - cells(ref) - 2)
         rest = cut(rest, room)
-        where = cut_left(where, max(room - cells(rest) - 2, 0))
+        path = cut_left(path, max(room - cells(rest) - 2, 0))
     click.echo("  ".join(part for part in (styled(ref, fg="cyan"), title) if part))
-    if details := "  ".join(part for part in (where, rest) if part):
+    if details := "  ".join(part for part in (path, rest) if part):
         click.echo(styled(details, dim=True))

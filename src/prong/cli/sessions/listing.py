@@ -1,4 +1,4 @@
-"""`prong list`."""
+"""`prong list`: list sessions of all projects, newest first."""
 
 import sys
 from datetime import datetime
@@ -65,9 +65,9 @@ def list_sessions(
     if limit is None and not as_json and sys.stdout.isatty():
         limit = _DEFAULT_LIMIT
     folder = Path(project) if project else None
-    wanted = SessionFilter(agent, folder, since, limit, everything)
+    filters = SessionFilter(agent, folder, since, limit, everything)
     with patience():
-        listing = app.list_sessions(wanted)
+        listing = app.list_sessions(filters)
     if as_json:
         print_json(json.listing(listing))
         return
@@ -77,7 +77,7 @@ def list_sessions(
 
 
 def say_no_sessions(app: "App", agent: str | None = None) -> None:
-    """There is nothing yet: where was looked, and what to do."""
+    """Say that there are no sessions: where prong looked, and what to do."""
     note(f"no sessions under {', '.join(str(root) for root in app.roots(agent))}")
     variables = " or ".join(app.root_variables(agent))
     note(f"set {variables}, or run: prong demo" if variables else "run: prong demo")
@@ -102,7 +102,7 @@ def _notes(app: "App", listing: "Listing", agent: str | None) -> None:
 
 
 def _print_sessions(listing: "Listing") -> None:
-    """A table that fits the terminal: what does not fit is left out from the right."""
+    """Print a table that fits the terminal; the columns on the right are cut first."""
     room = width()
     rows = _rows(listing)
     ref_width = max(cells(row.ref) for row in rows)
@@ -119,11 +119,11 @@ def _print_sessions(listing: "Listing") -> None:
         elif room < _WIDE:
             click.echo(f"{start}{_titled(row, room - used)}")
         else:
-            left = room - used
-            folder = min(_FOLDER, left // 3, widest_folder)
-            title = pad(_titled(row, left - folder - 2), left - folder)
-            where = styled(cut_left(row.where, folder), dim=True)
-            click.echo(f"{start}{title}{where}" if where else f"{start}{title}".rstrip())
+            rest = room - used
+            folder = min(_FOLDER, rest // 3, widest_folder)
+            title = pad(_titled(row, rest - folder - 2), rest - folder)
+            path = styled(cut_left(row.where, folder), dim=True)
+            click.echo(f"{start}{title}{path}" if path else f"{start}{title}".rstrip())
 
 
 def _print_narrow(row: "_Row", room: int) -> None:
@@ -152,7 +152,7 @@ def _rows(listing: "Listing") -> list[_Row]:
             marks.append(clean(session.entrypoint))
         parent = session.parent
         if parent and session.title == titles.get(parent):
-            # It has no title of its own: what tells it from its parent comes first.
+            # Without a title of its own, show first what distinguishes it from its parent.
             title = f"fork of {short[parent]}@{session.inherited}: {title}"
         elif parent:
             marks.insert(0, "fork")
@@ -170,6 +170,6 @@ def _rows(listing: "Listing") -> list[_Row]:
 
 
 def _titled(row: _Row, columns: int) -> str:
-    """The title and its marks; where there is little room the title is worth more."""
+    """Return title and marks; drop the marks if they leave too little room for the title."""
     mark = row.mark if cells(row.mark) <= columns // 2 else ""
     return cut(row.title, columns - cells(mark)) + mark

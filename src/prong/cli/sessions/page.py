@@ -1,4 +1,4 @@
-"""A transcript on its way to the terminal."""
+"""Terminal output of transcripts."""
 
 import json
 from collections.abc import Callable
@@ -17,10 +17,10 @@ _RULE = 80
 
 
 class TranscriptPage:
-    """A transcript on its way out: one empty line between the parts, tools close together."""
+    """Printer for a transcript: blank lines between parts, but not between tool calls."""
 
     def __init__(self, begin: Callable[[], None], cwd: str | None, *, full: bool) -> None:
-        """`begin` prints what stands above; names of files are shown from `cwd`."""
+        """`begin` prints the header; file names are shown relative to `cwd`."""
         self.full = full
         self._print_header = begin
         self._cwd = cwd
@@ -35,7 +35,7 @@ class TranscriptPage:
             self.rule(f"turn {message.turn}")
         text = clean(message.text, lines=True).strip()
         if message.tool is not None:
-            # A call whose result is still to come has not failed to have one.
+            # A call whose result is still missing has not failed.
             self._tool(message.tool, _outcome(message.tool) if message.role == "tool" else "")
         elif message.role == "thinking":
             if self.full and text:
@@ -56,7 +56,7 @@ class TranscriptPage:
         self._after_tool = False
 
     def _begin(self) -> None:
-        # Not before there is something to show: a file that cannot be read gets no header.
+        # Print the header with the first message: an unreadable file gets none.
         if not self._begun:
             self._begun = True
             self._print_header()
@@ -79,8 +79,8 @@ class TranscriptPage:
         colour = "red" if tool.failed or tool.exit_code else "blue"
         lines = [f"{styled('* ', fg=colour)}{line}{styled(outcome, fg=colour)}"]
         if self.full:
-            given = _pretty(tool.input) if tool.input else ""
-            for part in (given, tool.output or ""):
+            arguments = _pretty(tool.input) if tool.input else ""
+            for part in (arguments, tool.output or ""):
                 rows = clean(part, lines=True).rstrip().split("\n") if part.strip() else []
                 lines += [styled("  │ ", dim=True) + row for row in rows]
         self._part("\n".join(lines), tool=True)

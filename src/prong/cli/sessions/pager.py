@@ -1,4 +1,4 @@
-"""Long text on a terminal: through the person's pager, the one that git uses."""
+"""Paging long output with the user's pager, chosen like git does."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ import click
 
 
 def page(lines: Iterable[str], wanted: str | None) -> None:
-    """Show lines on the terminal. `wanted` is the pager of git's settings; "" for none."""
+    """Show lines on the terminal. `wanted` is the pager from git's settings; "" for none."""
     command = wanted
     if command != "":
         command = os.environ.get("GIT_PAGER", command)
@@ -26,25 +26,25 @@ def _through(command: str, lines: Iterable[str]) -> None:
     import subprocess
 
     environment = {"LESS": "FRX", "LV": "-c", **os.environ}
-    # A line for a shell, as git takes it: it is the person's own setting.
+    # A shell command from the user's own settings, as in git.
     pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602
     assert pager.stdin is not None
-    # Ctrl-C is for the pager, which stays; it has its own idea of it.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C is for the pager, which keeps running and handles it in its own way.
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     encoding = sys.stdout.encoding or "utf-8"
     try:
         with pager.stdin as stdin:
             for line in lines:
                 stdin.write(f"{line}\n".encode(encoding, "replace"))
     except BrokenPipeError:
-        pass  # it was left before the end
+        pass  # the pager was closed early
     finally:
         pager.wait()
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
 
 
 def _is_there(command: str) -> bool:
-    """Whether the program is installed. What cannot be said is left to the shell."""
+    """Return whether the pager is installed. If its command cannot be parsed, let the shell try."""
     import shlex
     import shutil
 

@@ -1,4 +1,4 @@
-"""`prong resume`."""
+"""`prong resume`: resume a session."""
 
 from typing import TYPE_CHECKING
 
@@ -38,27 +38,27 @@ def resume(
         raise UsageError("--json cannot open a pane", hint=f"prong run --resume {session} --json")
     app = open_app()
     with patience():
-        found = app.resolve(session)
+        point = app.resolve(session)
         is_hit = session.startswith("%") and "@" not in session
-        if found.turn is not None and not is_hit:
+        if point.turn is not None and not is_hit:
             hint = f"prong fork {session}"
             raise UsageError("a session can only be resumed at its end", hint=hint)
         text = read_prompt(prompt)
-        launch = app.resume(found.session, text)
-    if found.turn is not None and not as_json:
+        launch = app.resume(point.session, text)
+    if point.turn is not None and not as_json:
         note(f"this resumes at the end of the session; prong fork {session} starts at the hit")
     if as_json:
-        print_json({"session": str(found.session.ref), **json.launch(launch)})
+        print_json({"session": str(point.session.ref), **json.launch(launch)})
     elif terminal:
-        _open(app, str(found.session.ref), text, terminal)
+        _open(app, str(point.session.ref), text, terminal)
     elif run:
-        become(app, found.session.agent, launch)
+        become(app, point.session.agent, launch)
     else:
         click.echo(styled(command_line(launch), bold=True))
 
 
 def _open(app: "App", session: str, prompt: str | None, terminal: str) -> None:
-    """Run it in a pane, as a worker."""
+    """Resume a session in a new pane, as a worker."""
     from prong.workers.launch.plan import WorkerOptions
 
     options = WorkerOptions(resume=session, prompt=prompt, terminal=terminal)

@@ -1,4 +1,4 @@
-"""`prong show`."""
+"""`prong show`: show the transcript of a session or of one turn."""
 
 import sys
 from collections.abc import Iterable
@@ -33,31 +33,31 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
         raise UsageError("--raw takes no other options", hint="prong show SESSION --raw")
     app = open_app()
     with patience():
-        found = app.resolve(session)
-        conversation = app.conversation(found.session) if found.turn is not None else None
+        point = app.resolve(session)
+        conversation = app.conversation(point.session) if point.turn is not None else None
     turn = None
     if conversation is not None:
-        turn = app.turn(conversation, found.turn or "")
+        turn = app.turn(conversation, point.turn or "")
         if turn is None:
             raise UsageError(
                 "turn 0 is before the first prompt: nothing to show",
-                hint=f"prong turns {found.session.ref}",
+                hint=f"prong turns {point.session.ref}",
             )
     if context and turn is not None:
         raise UsageError(
             "--context needs a whole session, not one turn",
-            hint=f"prong show {found.session.ref} --context",
+            hint=f"prong show {point.session.ref} --context",
         )
     if raw:
-        _print_raw(app.raw(found.session, turn=turn))
+        _print_raw(app.raw(point.session, turn=turn))
         return
     view = View.CONTEXT if context else View.HISTORY
-    messages = paired(app.messages(found.session, view=view, turn=turn))
+    messages = paired(app.messages(point.session, view=view, turn=turn))
     if as_json:
-        shown = [json.message(message) for message in messages]
-        print_json({"session": json.session(found.session), "messages": shown})
+        entries = [json.message(message) for message in messages]
+        print_json({"session": json.session(point.session), "messages": entries})
         return
-    page = TranscriptPage(partial(print_header, found.session), found.session.cwd, full=full)
+    page = TranscriptPage(partial(print_header, point.session), point.session.cwd, full=full)
     if turn is not None and turn.index is None:
         page.rule(f"turn {clean(turn.id)}, abandoned by a rewind")
     for message in messages:
@@ -69,5 +69,5 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
 def _print_raw(lines: Iterable[bytes]) -> None:
     on_terminal = sys.stdout.isatty()
     for line in lines:
-        # Bytes are bytes, but a terminal would obey some of them.
+        # --raw prints bytes unchanged, but a terminal would obey control characters.
         click.echo(escaped(line.decode("utf-8", "replace")) if on_terminal else line)

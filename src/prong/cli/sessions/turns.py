@@ -1,4 +1,4 @@
-"""`prong turns`."""
+"""`prong turns`: list the turns of a session."""
 
 from typing import TYPE_CHECKING
 
@@ -34,10 +34,10 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
 
     app = open_app()
     with patience():
-        found = app.resolve(session)
-        conversation = app.with_code(app.conversation(found.session))
-    if found.turn is not None:
-        app.turn(conversation, found.turn)
+        point = app.resolve(session)
+        conversation = app.with_code(app.conversation(point.session))
+    if point.turn is not None:
+        app.turn(conversation, point.turn)
     if as_json:
         print_json(json.conversation(conversation))
         return
@@ -53,19 +53,19 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
 def _print_table(conversation: "Conversation", *, abandoned: bool) -> None:
     active = [row(turn, str(turn.index)) for turn in conversation.turns]
     short = short_ids([turn.id for turn in (*conversation.turns, *conversation.abandoned)])
-    left = [row(turn, f"@{short[turn.id]}") for turn in conversation.abandoned if abandoned]
-    layout = Layout([*active, *left], width())
+    inactive = [row(turn, f"@{short[turn.id]}") for turn in conversation.abandoned if abandoned]
+    layout = Layout([*active, *inactive], width())
     gaps = _Gaps()
-    for number, (turn, one) in enumerate(zip(conversation.turns, active, strict=True), start=1):
-        _print(layout, one)
+    for number, (turn, cells) in enumerate(zip(conversation.turns, active, strict=True), start=1):
+        _print(layout, cells)
         for event in (*gaps.of(turn), *_events(conversation, number)):
             click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
     if not active:
         note("no turns")
-    if left:
+    if inactive:
         click.echo(styled("abandoned by rewinds:", dim=True))
-    for turn, one in zip(conversation.abandoned, left, strict=False):
-        _print(layout, one)
+    for turn, cells in zip(conversation.abandoned, inactive, strict=False):
+        _print(layout, cells)
         for event in gaps.of(turn):
             click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
 
@@ -76,7 +76,7 @@ def _print(layout: Layout, one: TurnTableRow) -> None:
 
 
 class _Gaps:
-    """What the code of turns lacks, said once where it stays the same from turn to turn."""
+    """What the captured code lacks, reported only where it changes from turn to turn."""
 
     def __init__(self) -> None:
         self._last: str | None = None
@@ -90,7 +90,7 @@ class _Gaps:
 
 
 def _events(conversation: "Conversation", number: int) -> list[str]:
-    """What happened behind the turn with this number."""
+    """Return what happened after the turn with this number."""
     session = conversation.session
     forked = session.parent is not None and number == session.inherited
     events = [f"forked here from {clean(str(session.parent))}"] if forked else []

@@ -1,1 +1,1 @@
-"""Commands that set prong up."""
+"""Setup commands."""

@@ -1,10 +1,10 @@
-"""`prong completion`."""
+"""`prong completion`: print a script for shell completion."""
 
 import click
 from click.shell_completion import get_completion_class
 
-# click's own script for bash breaks words at colons, as bash does, and so cannot complete
-# `claude:60309e1e`. This one asks for the line as it was typed, and gives back what comes after
+# Like bash, click's own script breaks words at colons, so it cannot complete
+# `claude:60309e1e`. This one takes the line as typed, and returns the part after
 # the last colon, which is the word that bash replaces.
 _BASH = r"""_prong_completion() {
     local line="${COMP_LINE:0:COMP_POINT}" words type value typed=""

@@ -1,4 +1,4 @@
-"""`prong demo`."""
+"""`prong demo`: try prong on sample sessions, in a temporary folder."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from prong.setup.demo import Demo
 
 _INTENT = "share the request counters between workers"
-"""What the demo looks for."""
+"""What the demo searches for."""
 
 
 @click.command()
@@ -30,16 +30,16 @@ def demo(keep: bool, as_json: bool) -> None:
 
     home = Path(tempfile.mkdtemp(prefix="prong-demo-"))
     try:
-        # Nothing of the person's own, the configuration included, has a part in this.
-        made = App(Config()).demo(home / "home")
+        # The demo ignores the user's sessions and configuration.
+        samples = App(Config()).demo(home / "home")
         if as_json:
-            # A script wants the samples, not the tour; so they stay.
+            # Scripts want the samples, not the tour, so keep them.
             keep = True
-            print_json(json.demo(made))
+            print_json(json.demo(samples))
             return
-        _tour(made)
+        _tour(samples)
         if keep:
-            _say_where(made)
+            _say_where(samples)
         else:
             click.echo("The samples were deleted. To keep them: prong demo --keep")
             click.echo('To search your own sessions: prong find "what you want to do"')
@@ -52,15 +52,15 @@ def demo(keep: bool, as_json: bool) -> None:
 def _tour(made: "Demo") -> None:
     import shlex
 
-    for words, what in _steps(made):
-        click.echo(styled(f"# {what}", dim=True))
+    for words, purpose in _steps(made):
+        click.echo(styled(f"# {purpose}", dim=True))
         click.echo(styled(f"$ prong {shlex.join(words)}", bold=True))
         _run(words, made)
         click.echo()
 
 
 def _steps(made: "Demo") -> "Iterator[tuple[list[str], str]]":
-    """Commands, and what each of them shows."""
+    """Yield the commands of the tour and what each shows."""
     session = f"{made.sessions[0].agent}:{made.sessions[0].id[:8]}"
     yield ["find", _INTENT], "search: the best matching turns, by keyword and by meaning"
     yield ["list"], "all Claude Code and Codex sessions, newest first"
@@ -77,14 +77,14 @@ def _steps(made: "Demo") -> "Iterator[tuple[list[str], str]]":
 
 
 def _run(words: list[str], made: "Demo") -> None:
-    """Run a command as if it were typed, on the samples instead of the person's own sessions."""
+    """Run a command as if typed, on the samples instead of the user's sessions."""
     from prong.app import App
     from prong.cli import output
     from prong.cli.main import command_named
     from prong.config import Config
 
     def app() -> App:
-        # No agent is needed: the fork is written, and nobody runs it.
+        # Forks are written but not run, so no agent is needed.
         return App(Config(), stores=made.stores, needs_programs=False)
 
     with output.using(app), made.entered():

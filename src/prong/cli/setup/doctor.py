@@ -1,4 +1,4 @@
-"""`prong doctor`."""
+"""`prong doctor`: check the installation, and show how to fix what is missing."""
 
 import click
 
@@ -24,7 +24,7 @@ def doctor(fix: bool, as_json: bool) -> None:
     if as_json:
         from prong.model.record import asdict
 
-        print_json({"findings": [asdict(one) for one in findings]})
+        print_json({"findings": [asdict(item) for item in findings]})
         return
     topics = max(cells(finding.topic) for finding in findings)
     for finding in findings:

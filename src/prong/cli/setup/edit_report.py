@@ -1,4 +1,4 @@
-"""A change to a file of the person's, shown before it is made."""
+"""Preview of a change to a user's file."""
 
 from typing import TYPE_CHECKING
 

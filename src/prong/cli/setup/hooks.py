@@ -1,4 +1,4 @@
-"""`prong hooks`: the settings of agents, changed only when asked, and given back."""
+"""`prong hooks`: install and remove hooks in agents' settings, and show their status."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -87,16 +87,16 @@ def status(agent: str | None, scope: Any, as_json: bool) -> None:
     """Show whether the hooks are installed."""
     app = open_app()
     with patience("asking the agents ..."):
-        found = app.hooks(scope=scope, agent=agent)
+        statuses = app.hooks(scope=scope, agent=agent)
     if as_json:
-        print_json({"hooks": [_status_view(one) for one in found]})
+        print_json({"hooks": [_status_view(row) for row in statuses]})
         return
-    for one in found:
-        state = styled(_WORDS.get(one.state.value, one.state.value), fg=_COLOURS[one.state.value])
-        where = ", ".join(clean(short_path(str(path))) for path in one.files)
-        click.echo(f"{clean(one.agent)}: {state}  {styled(where, dim=True)}")
-        if one.problem:
-            _note_problem(one.problem, one.hint)
+    for row in statuses:
+        state = styled(_WORDS.get(row.state.value, row.state.value), fg=_COLOURS[row.state.value])
+        paths = ", ".join(clean(short_path(str(path))) for path in row.files)
+        click.echo(f"{clean(row.agent)}: {state}  {styled(paths, dim=True)}")
+        if row.problem:
+            _note_problem(row.problem, row.hint)
 
 
 def _carry_out(app: "App", plans: "Sequence[HookPlan]", given: dict[str, Any]) -> None:
@@ -104,8 +104,8 @@ def _carry_out(app: "App", plans: "Sequence[HookPlan]", given: dict[str, Any]) -
     if not as_json:
         for plan in plans:
             _show(plan)
-    wanted = [plan for plan in plans if plan.changes]
-    if wanted and not dry_run and not given["yes"]:
+    changes = [plan for plan in plans if plan.changes]
+    if changes and not dry_run and not given["yes"]:
         if as_json or not can_ask():
             raise UsageError("this changes your settings", hint="--yes, or --dry-run to see it")
         click.confirm("Change these files?", default=False, abort=True, err=True)
@@ -117,12 +117,12 @@ def _carry_out(app: "App", plans: "Sequence[HookPlan]", given: dict[str, Any]) -
         if errors:
             raise errors[0]
     elif errors:
-        # Each was told where it happened.
+        # Each error is already printed.
         click.get_current_context().exit(errors[0].exit_code)
 
 
 def _changed(app: "App", plan: "HookPlan", given: dict[str, Any]) -> "HookPlan":
-    """Do what a plan says. What one agent refuses stops no other."""
+    """Carry out a plan. An error of one agent does not stop the others."""
     if not plan.changes:
         return plan
     try:
@@ -151,8 +151,8 @@ def _show(plan: "HookPlan") -> None:
         _note_problem(f"{plan.agent}: {plan.error.message}", plan.error.hint)
         return
     if not plan.changes:
-        said = "no prong hooks are installed" if plan.remove else "the hooks are already installed"
-        click.echo(f"{clean(plan.agent)}: {said}")
+        state = "no prong hooks are installed" if plan.remove else "the hooks are already installed"
+        click.echo(f"{clean(plan.agent)}: {state}")
     for edit in plan.changes:
         print_edit(edit)
     for words in plan.notes:
@@ -160,12 +160,12 @@ def _show(plan: "HookPlan") -> None:
 
 
 def _tell(app: "App", plan: "HookPlan") -> None:
-    said = "removed" if plan.remove else "installed"
-    click.echo(f"{clean(plan.agent)}: {styled(said, fg='green')}")
+    outcome = "removed" if plan.remove else "installed"
+    click.echo(f"{clean(plan.agent)}: {styled(outcome, fg='green')}")
     for edit in plan.changes:
-        saved = app.hook_backup(plan, edit)
-        if saved is not None and not plan.remove:
-            note(f"{short_path(str(edit.path))} as it was: {saved}")
+        backup = app.hook_backup(plan, edit)
+        if backup is not None and not plan.remove:
+            note(f"{short_path(str(edit.path))} as it was: {backup}")
 
 
 def _status_view(one: "HookStatus") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`prong mcp`."""
+"""`prong mcp`: run the MCP server."""
 
 import sys
 from importlib import import_module
@@ -21,7 +21,7 @@ def mcp(context: click.Context, read_only: bool) -> None:
     if context.invoked_subcommand is None:
         if sys.stdin.isatty():
             note("waiting for an agent (Ctrl-C to stop); to register the server: prong mcp install")
-        # Two front ends do not know each other; this one only starts the other.
+        # Front ends do not import each other; this one only starts the other.
         import_module("prong.mcp.server").run(read_only=read_only)
 
 

@@ -1,4 +1,4 @@
-"""`prong mcp install` and `remove`: agents are told of the server by their own commands."""
+"""`prong mcp install` and `remove`, which run the agents' own `mcp` commands."""
 
 import shlex
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -111,9 +111,9 @@ def _carry_out(
     if not dry_run:
         plans = [_changed(app, plan, given, removing=removing) for plan in plans]
     errors = [plan.error for plan in plans if plan.error is not None]
-    # Who has one of the agents only has done nothing wrong.
+    # A missing agent is an error only if all agents are missing.
     failed = [
-        one for one in errors if len(errors) == len(plans) or not isinstance(one, Unavailable)
+        error for error in errors if len(errors) == len(plans) or not isinstance(error, Unavailable)
     ]
     if as_json:
         from prong.setup.mcp import plan_view
@@ -122,12 +122,12 @@ def _carry_out(
         if failed:
             raise failed[0]
     elif failed:
-        # Each was told where it happened.
+        # Each error is already printed.
         click.get_current_context().exit(failed[0].exit_code)
 
 
 def _changed(app: "App", plan: "McpPlan", given: dict[str, Any], *, removing: bool) -> "McpPlan":
-    """Do what a plan says. What one agent refuses stops no other."""
+    """Carry out a plan. An error of one agent does not stop the others."""
     if not plan.needed:
         return plan
     try:
@@ -142,9 +142,9 @@ def _changed(app: "App", plan: "McpPlan", given: dict[str, Any], *, removing: bo
 
         return replace(plan, error=error)
     if not given["as_json"]:
-        said = "removed" if removing else "installed"
+        outcome = "removed" if removing else "installed"
         scope = plan.change.scope if plan.change else ""
-        click.echo(f"{clean(plan.agent)}: {styled(said, fg='green')} ({scope})")
+        click.echo(f"{clean(plan.agent)}: {styled(outcome, fg='green')} ({scope})")
     return plan
 
 
@@ -159,8 +159,8 @@ def _show(plan: "McpPlan", *, removing: bool) -> None:
         _note_problem(plan.agent, plan.error)
         return
     if not plan.needed:
-        said = "not installed" if removing else "already installed"
-        click.echo(f"{clean(plan.agent)}: {said}")
+        state = "not installed" if removing else "already installed"
+        click.echo(f"{clean(plan.agent)}: {state}")
         return
     for words in plan.commands:
         click.echo(f"$ {clean(shlex.join(words))}")

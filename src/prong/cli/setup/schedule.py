@@ -1,4 +1,4 @@
-"""`prong schedule`: index and exports brought up to date by the system, only when asked for."""
+"""`prong schedule`: regular index updates and exports, run by the system."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ _COLOURS = {"installed": "green", "outdated": "yellow", "off": "yellow", "unknow
 
 
 class _Span(click.ParamType[timedelta]):
-    """`6h`, `30m`, `1d`."""
+    """An interval: `6h`, `30m`, `1d`."""
 
     name = "span"
 
@@ -41,8 +41,8 @@ class _Span(click.ParamType[timedelta]):
     ) -> timedelta:
         if isinstance(value, timedelta):
             return value
-        found = _SPAN.fullmatch(str(value).strip())
-        span = int(found[1]) * _UNITS[found[2].lower()] if found else timedelta()
+        match = _SPAN.fullmatch(str(value).strip())
+        span = int(match[1]) * _UNITS[match[2].lower()] if match else timedelta()
         if not _LEAST <= span <= _MOST:
             self.fail(f"{value!r} is not an interval from 10m to 30d; try 6h", param, ctx)
         return span
@@ -121,23 +121,23 @@ def status(as_json: bool) -> None:
     """Show the scheduled job and its next run."""
     from prong.setup.schedule import status_view
 
-    found = open_app().schedules()
+    statuses = open_app().schedules()
     if as_json:
-        print_json({"schedules": [status_view(one) for one in found]})
+        print_json({"schedules": [status_view(job) for job in statuses]})
         return
-    known = [one for one in found if one.state != "none"]
-    for one in known:
-        state = styled(one.state.value, fg=_COLOURS[one.state.value])
-        times = f", every {_spoken(one.every)}" if one.every else ""
-        following = f", next {one.next_run.astimezone():%Y-%m-%d %H:%M}" if one.next_run else ""
-        click.echo(f"{one.scheduler}: {state}{times}{following}")
-        for command in one.commands:
+    jobs = [job for job in statuses if job.state != "none"]
+    for job in jobs:
+        state = styled(job.state.value, fg=_COLOURS[job.state.value])
+        times = f", every {_spoken(job.every)}" if job.every else ""
+        next_run = f", next {job.next_run.astimezone():%Y-%m-%d %H:%M}" if job.next_run else ""
+        click.echo(f"{job.scheduler}: {state}{times}{next_run}")
+        for command in job.commands:
             click.echo(f"  {clean(command)}")
-        if one.problem:
-            note(one.problem)
-        if one.state != "installed":
+        if job.problem:
+            note(job.problem)
+        if job.state != "installed":
             note("try: prong schedule install")
-    if not known:
+    if not jobs:
         click.echo("nothing is scheduled")
 
 
@@ -156,18 +156,18 @@ def _carry_out(app: "App", plans: "Sequence[SchedulePlan]", given: dict[str, Any
     if not as_json:
         for plan in plans:
             _show(plan)
-    wanted = [plan for plan in plans if plan.needed]
-    if wanted and not dry_run and not given["yes"]:
+    changes = [plan for plan in plans if plan.needed]
+    if changes and not dry_run and not given["yes"]:
         if as_json or not can_ask():
             hint = "--yes, or --dry-run to see it"
             raise UsageError("this changes your scheduled jobs", hint=hint)
         click.confirm("Do this?", default=False, abort=True, err=True)
     if not dry_run:
-        for plan in wanted:
+        for plan in changes:
             app.change_schedule(plan)
             if not as_json:
-                said = "removed" if plan.remove else "installed"
-                click.echo(f"{plan.scheduler}: {styled(said, fg='green')}")
+                outcome = "removed" if plan.remove else "installed"
+                click.echo(f"{plan.scheduler}: {styled(outcome, fg='green')}")
     if as_json:
         print_json({"schedules": [plan_view(plan, done=not dry_run) for plan in plans]})
 

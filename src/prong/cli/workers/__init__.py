@@ -1,1 +1,1 @@
-"""Commands about workers."""
+"""Worker commands."""

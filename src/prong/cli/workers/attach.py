@@ -1,4 +1,4 @@
-"""`prong attach`."""
+"""`prong attach`: attach to a worker's pane."""
 
 import click
 

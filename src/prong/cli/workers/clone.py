@@ -1,4 +1,4 @@
-"""`prong clone`."""
+"""`prong clone`: clone a worker."""
 
 from math import inf
 from typing import Any
@@ -43,8 +43,8 @@ def clone(source: str, new: str | None, timeout: float | None, **given: Any) -> 
     with spinner(f"cloning {name} ...") as say:
 
         def waiting(reason: str) -> None:
-            told = f"waiting until {name} is idle (Ctrl-C cancels)"
-            say(f"{told}: {clean(reason)} ...")
+            progress = f"waiting until {name} is idle (Ctrl-C cancels)"
+            say(f"{progress}: {clean(reason)} ...")
 
         worker = app.workers.clone(
             source,
@@ -64,7 +64,7 @@ def clone(source: str, new: str | None, timeout: float | None, **given: Any) -> 
 
 
 def _ask_for_trust(*, quiet: bool) -> None:
-    """It changes a file of the agent, so nobody but a person agrees to it."""
+    """Ask before changing the agent's settings: only a person, or --yes, may agree."""
     if quiet or not can_ask():
         raise UsageError("--trust changes the agent's settings", hint="--yes")
     click.confirm("Let the agent work in the copy?", default=False, abort=True, err=True)

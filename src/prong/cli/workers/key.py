@@ -1,4 +1,4 @@
-"""`prong key`."""
+"""`prong key`: send keys to a worker's pane."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`prong log`."""
+"""`prong log`: show a worker's transcript."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ def log(name: str, follow: bool, as_json: bool) -> None:
     worker = app.workers.named(name)
     messages = app.workers.log(name, follow=follow)
     if as_json:
-        print_json({"worker": name, "messages": [json.message(one) for one in paired(messages)]})
+        print_json({"worker": name, "messages": [json.message(item) for item in paired(messages)]})
         return
     page = TranscriptPage(_nothing_above, str(worker.workspace), full=False)
     for message in _called(messages) if follow else paired(messages):
@@ -50,5 +50,5 @@ def _nothing_above() -> None:
 
 
 def _called(messages: "Iterable[Message]") -> "Iterable[Message]":
-    """Without the results of tools: their calls were shown when they came."""
-    return (one for one in messages if one.role != "tool")
+    """Drop tool results: the calls were already printed."""
+    return (message for message in messages if message.role != "tool")

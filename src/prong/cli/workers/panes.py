@@ -1,4 +1,4 @@
-"""Where a pane opens: the options that all commands share that open one."""
+"""Options of commands that open a pane."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,7 +26,7 @@ def terminal_option(command: C) -> C:
 
 
 def pane_options(command: C) -> C:
-    """`--terminal`, and how the pane stands to the one that the person is in."""
+    """Add `--terminal` and the options for where the pane opens."""
     for option in (
         click.option("--tab", is_flag=True, help="Open a new tab."),
         click.option("--window", is_flag=True, help="Open a new window."),
@@ -38,7 +38,7 @@ def pane_options(command: C) -> C:
 
 
 def placement(given: dict[str, Any]) -> "Placement | None":
-    """What was asked for; None leaves it to the configuration and the terminal."""
+    """Return the chosen placement; None leaves it to the configuration and the terminal."""
     chosen = [name for name in _PLACES if given[name]]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} or --{chosen[1]}, not both", hint=f"--{chosen[0]}")

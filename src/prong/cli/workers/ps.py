@@ -1,4 +1,4 @@
-"""`prong ps`."""
+"""`prong ps`: list workers and their state."""
 
 from typing import TYPE_CHECKING
 
@@ -32,27 +32,27 @@ def ps(everything: bool, as_json: bool) -> None:
 
     app = open_app()
     with patience("looking at workers ..."):
-        found = app.workers.all()
-    shown = found
+        statuses = app.workers.all()
+    shown = statuses
     if not everything:
-        shown = [one for one in stop.recent(found) if not _is_stopped(one)]
+        shown = [status for status in stop.recent(statuses) if not _is_stopped(status)]
     if as_json:
-        print_json({"workers": [workers.worker(one) for one in shown]})
+        print_json({"workers": [workers.worker(status) for status in shown]})
         return
     print_workers(shown)
-    for one in shown:
-        if one.state.value == "gone" and not _is_stopped(one):
-            note(f"{one.worker.name} is gone: prong restart {one.worker.name}")
-    for one in shown:
-        if one.push_failure:
-            reason = clean(one.push_failure)
-            note(f"{one.worker.name} was not pushed to {one.worker.push}: {reason}")
-    if hidden := len(found) - len(shown):
+    for status in shown:
+        if status.state.value == "gone" and not _is_stopped(status):
+            note(f"{status.worker.name} is gone: prong restart {status.worker.name}")
+    for status in shown:
+        if status.push_failure:
+            reason = clean(status.push_failure)
+            note(f"{status.worker.name} was not pushed to {status.worker.push}: {reason}")
+    if hidden := len(statuses) - len(shown):
         note(f"{counted(hidden, 'worker')} left out, stopped or long gone: prong ps --all")
     elif not shown:
         note(_NONE)
 
 
 def _is_stopped(one: "WorkerStatus") -> bool:
-    """By a person, and it has ended."""
+    """Return whether a person stopped it and it has ended."""
     return one.worker.stopped is not None and one.state.value == "gone"

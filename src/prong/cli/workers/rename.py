@@ -1,4 +1,4 @@
-"""`prong rename`."""
+"""`prong rename`: rename a worker."""
 
 import click
 

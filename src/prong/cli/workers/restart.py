@@ -1,4 +1,4 @@
-"""`prong restart`."""
+"""`prong restart`: restart a worker that is gone or was stopped."""
 
 from typing import Any
 

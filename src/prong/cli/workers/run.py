@@ -1,4 +1,4 @@
-"""`prong run`."""
+"""`prong run`: start a worker."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class _WithExtra(click.Command):
-    """A command that takes words for the agent's program behind `--`."""
+    """Command that passes words after `--` to the agent's program."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         extra: list[str] = []
         if "--" in args:
-            at = args.index("--")
-            args, extra = args[:at], args[at + 1 :]
+            separator = args.index("--")
+            args, extra = args[:separator], args[separator + 1 :]
         rest = super().parse_args(ctx, args)
         ctx.params["extra"] = tuple(extra)
         return rest
@@ -107,7 +107,7 @@ def run(prompt: tuple[str, ...], **given: Any) -> None:
         note(f"note: {warning}")
     with kept(app, plan.name), patience("starting ..."):
         worker = app.workers.start(plan)
-    # With --wait the answer is what a pipe wants.
+    # With --wait, stdout is for the answer.
     seconds: float = given["ready_timeout"]
     status = report(app, worker, seconds=seconds, as_json=as_json, err=given["wait"])
     more: dict[str, Any] = {"warnings": list(plan.warnings)}
@@ -153,30 +153,30 @@ def _options(prompt: str | None, given: dict[str, Any]) -> "WorkerOptions":
 
 
 def _environment(pairs: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for pair in pairs:
         name, is_pair, value = pair.partition("=")
         if not (is_pair and name):
             raise UsageError(f"--env {pair}: expected NAME=VALUE", hint="--env KEY=VALUE")
-        found[name] = value
-    return found
+        variables[name] = value
+    return variables
 
 
 def _turns(plan: "WorkerPlan") -> int:
-    """How many turns there are before the prompt."""
+    """Count the turns before the prompt."""
     if plan.resumed is not None:
         return plan.resumed.turn_count
     return (plan.fork.point.turn or 0) if plan.fork is not None else 0
 
 
 def _ask_for_trust(trust: "TrustPlan", *, quiet: bool) -> None:
-    """It changes a file of the agent, so it is shown, and nobody but a person agrees to it."""
+    """Show the change to the agent's settings and ask: only a person, or --yes, may agree."""
     from prong.cli.setup.edit_report import print_edit
     from prong.files.edits import Edit
 
     if quiet or not can_ask():
-        where = clean(str(trust.path))
-        raise UsageError(f"--trust changes {where}", hint="--yes, or --dry-run to see it")
+        path = clean(str(trust.path))
+        raise UsageError(f"--trust changes {path}", hint="--yes, or --dry-run to see it")
     print_edit(Edit(trust.path, trust.before, trust.after), err=True)
     click.confirm("Let the agent work in this folder?", default=False, abort=True, err=True)
 

@@ -1,4 +1,4 @@
-"""`prong send`."""
+"""`prong send`: send a prompt to a worker."""
 
 import click
 

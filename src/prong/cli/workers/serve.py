@@ -1,4 +1,4 @@
-"""`prong serve`."""
+"""`prong serve`: serve workers to other programs over a unix socket."""
 
 import sys
 from importlib import import_module
@@ -27,5 +27,5 @@ def serve(as_json: bool) -> None:
             note("press Ctrl-C to stop; workers keep running")
         sys.stdout.flush()
 
-    # Two front ends do not know each other; this one only starts the other.
+    # Front ends do not import each other; this one only starts the other.
     import_module("prong.serve.server").run(open_app(), ready)

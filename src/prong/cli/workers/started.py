@@ -1,4 +1,4 @@
-"""What follows the start of a worker: it is waited for, and told of."""
+"""Waiting for a started worker, and reporting on it."""
 
 import time
 from collections.abc import Callable, Generator
@@ -41,7 +41,7 @@ def report(
     as_json: bool,
     err: bool = False,
 ) -> "WorkerStatus":
-    """Wait until its session is there; then tell of it, unless that is left to the caller."""
+    """Wait until the worker's session exists, then print a report unless `as_json`."""
     status = ready(app, worker, seconds, quiet=as_json)
     if not as_json:
         print_started(status.worker, said, err=err)
@@ -56,11 +56,11 @@ def report(
 def ready(
     app: "App", worker: "WorkerInfo", seconds: float, *, quiet: bool = False
 ) -> "WorkerStatus":
-    """Its state once its session is there. What an agent said that ended instead is shown."""
+    """Wait until the session exists and return the status. If the agent ended, show its output."""
     if worker.pane is not None and worker.pane.terminal == "print":
         from prong.model.record import replace
 
-        # A person will start it, somewhere; what to type is told here and kept nowhere.
+        # A person will start it elsewhere; the command to type is only in this `worker`.
         return replace(app.workers.status(worker.name), worker=worker)
     try:
         with kept(app, worker.name), spinner(f"waiting for {worker.agent} to start ..."):
@@ -72,7 +72,7 @@ def ready(
 
 
 def answer(app: "App", name: str, turn: int, seconds: float) -> "tuple[WorkerStatus, str]":
-    """Wait until it is idle; what it said behind that turn."""
+    """Wait until the worker is idle; return its status and its answer after that turn."""
     with kept(app, name), spinner(f"waiting for {name} ..."):
         (status,) = app.workers.wait([name], timeout=seconds)
     if status.state.value != "idle":
@@ -83,11 +83,11 @@ def answer(app: "App", name: str, turn: int, seconds: float) -> "tuple[WorkerSta
 def asked(
     app: "App", name: str, text: str, seconds: float, *, as_command: bool
 ) -> "tuple[WorkerStatus, str]":
-    """Give it a prompt when it is idle; what it answered to that."""
-    end = time.monotonic() + seconds
+    """Send a prompt once the worker is idle; return its status and its answer."""
+    deadline = time.monotonic() + seconds
 
     def left() -> float:
-        return max(end - time.monotonic(), 0.0)
+        return max(deadline - time.monotonic(), 0.0)
 
     with kept(app, name), spinner(f"waiting for {name} ..."):
         sent = app.workers.ask(name, text, as_command=as_command)
@@ -103,8 +103,8 @@ def asked(
 def _no_answer(status: "WorkerStatus", seconds: float) -> ProngError:
     name, state = status.worker.name, status.state.value
     if state == "waiting":
-        wants = f" ({status.evidence.detail})" if status.evidence.detail else ""
-        return Busy(f"{name} needs input{wants}", hint=f"prong attach {name}")
+        request = f" ({status.evidence.detail})" if status.evidence.detail else ""
+        return Busy(f"{name} needs input{request}", hint=f"prong attach {name}")
     if state == "gone":
         return External(f"{name} ended before it answered", hint=f"prong log {name}")
     return Busy(f"{name} is {state} after {seconds:g} s", hint=f"prong wait {name}")
@@ -122,7 +122,7 @@ def view(status: "WorkerStatus", **more: Any) -> dict[str, Any]:
 
 @contextmanager
 def kept(app: "App", name: str) -> Generator[None]:
-    """A Ctrl-C ends the waiting, not the work: a worker that is there is whole."""
+    """On Ctrl-C, stop waiting but keep the worker running, and say how to stop it."""
     try:
         yield
     except KeyboardInterrupt:

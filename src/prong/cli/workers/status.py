@@ -1,4 +1,4 @@
-"""`prong status`."""
+"""`prong status`: show worker status and its evidence."""
 
 import click
 
@@ -16,12 +16,12 @@ def status(name: str, as_json: bool) -> None:
 
     app = open_app()
     with patience("looking at it ..."):
-        found = app.workers.status(name)
+        worker_status = app.workers.status(name)
     if as_json:
-        print_json(workers.status(found))
+        print_json(workers.status(worker_status))
         return
-    print_status(found)
-    if found.state.value == "gone":
-        note(going_on(found.worker))
-    elif found.state.value == "waiting":
-        note(f"it is waiting for input: prong attach {found.worker.name}")
+    print_status(worker_status)
+    if worker_status.state.value == "gone":
+        note(going_on(worker_status.worker))
+    elif worker_status.state.value == "waiting":
+        note(f"it is waiting for input: prong attach {worker_status.worker.name}")

@@ -1,4 +1,4 @@
-"""`prong stop`."""
+"""`prong stop`: stop workers."""
 
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ def stop(names: tuple[str, ...], force: bool, forget: bool, as_json: bool) -> No
     """
     app = open_app()
     for name in names:
-        app.workers.named(name)  # a name that is wrong stops none of the others
+        app.workers.named(name)  # a wrong name is an error before any worker is stopped
     asks = can_ask() and not as_json
     stopped: list[str] = []
     for name in dict.fromkeys(names):
@@ -43,7 +43,7 @@ def stop(names: tuple[str, ...], force: bool, forget: bool, as_json: bool) -> No
 
 
 def _stopped(app: "App", name: str, *, force: bool, asks: bool) -> bool:
-    """False when the person wants to leave it at work."""
+    """Stop a worker; return False if the person chooses to keep a busy one running."""
     try:
         with patience(f"stopping {name} ..."):
             app.workers.stop(name, force=force)

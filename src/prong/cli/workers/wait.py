@@ -1,4 +1,4 @@
-"""`prong wait`."""
+"""`prong wait`: wait until workers are idle."""
 
 from math import inf
 from typing import TYPE_CHECKING
@@ -33,21 +33,21 @@ def wait(names: tuple[str, ...], any_: bool, timeout: float | None, as_json: boo
     from prong.views import workers
 
     app = open_app()
-    wanted = list(dict.fromkeys(names))
-    with spinner(f"waiting for {', '.join(wanted)} (Ctrl-C stops) ..."):
-        found = app.workers.wait(wanted, any_=any_, timeout=inf if timeout is None else timeout)
+    unique = list(dict.fromkeys(names))
+    with spinner(f"waiting for {', '.join(unique)} (Ctrl-C stops) ..."):
+        statuses = app.workers.wait(unique, any_=any_, timeout=inf if timeout is None else timeout)
     if as_json:
-        print_json({"workers": [workers.status(one) for one in found]})
+        print_json({"workers": [workers.status(status) for status in statuses]})
     else:
-        for one in found:
-            print_state(one)
-            _say_what_to_do(one)
-    if not _is_done(found, any_=any_):
+        for status in statuses:
+            print_state(status)
+            _say_what_to_do(status)
+    if not _is_done(statuses, any_=any_):
         click.get_current_context().exit(Busy.exit_code)
 
 
 def _is_done(found: "Sequence[WorkerStatus]", *, any_: bool) -> bool:
-    idle = [one.state.value == "idle" for one in found]
+    idle = [status.state.value == "idle" for status in found]
     return any(idle) if any_ else all(idle)
 
 

@@ -1,4 +1,4 @@
-"""A worker in words: what was started, where it runs, and what to type next."""
+"""Reports on workers: what was started, where it runs, and what to type next."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _NAME = 10
 _FORK_NAME = 8
-"""As wide as in the report of a fork, under which these rows stand."""
+"""Same as in the fork report, which these rows follow."""
 
 
 def print_started(worker: "WorkerInfo", said: str = "started", *, err: bool = False) -> None:
-    """The block that follows a start; to stderr where the answer is something else."""
+    """Print the report after a start; to stderr if stdout is for the answer."""
     agent = clean(worker.agent)
     click.echo(f"{styled(said, fg='green')} {styled(worker.name, fg='cyan')} ({agent})", err=err)
     print_rows(places(worker), indent="  ", err=err)
@@ -28,7 +28,7 @@ def print_started(worker: "WorkerInfo", said: str = "started", *, err: bool = Fa
 
 
 def print_pane(worker: "WorkerInfo") -> None:
-    """Where a fork runs that was told of."""
+    """Print where a fork runs, below the fork report."""
     print_rows(
         iter((("worker", worker.name), ("pane", place(worker)))), indent="  ", size=_FORK_NAME
     )
@@ -36,9 +36,9 @@ def print_pane(worker: "WorkerInfo") -> None:
 
 
 def _print_next(worker: "WorkerInfo", *, err: bool = False) -> None:
-    """What to type next."""
+    """Print the next commands to type."""
     if worker.pane is not None and worker.pane.terminal == "print":
-        # Whole, however long: it is there to be copied.
+        # Never cut, because it is there to be copied.
         lines = [clean(worker.pane.id)]
     else:
         commands = [] if worker.headless else [f"prong attach {worker.name}"]
@@ -51,24 +51,24 @@ def _print_next(worker: "WorkerInfo", *, err: bool = False) -> None:
 
 
 def print_state(status: "WorkerStatus") -> None:
-    """One line: what it does, since when, and who says so."""
+    """Print one line: state, since when, and the source of that evidence."""
     worker, evidence = status.worker, status.evidence
     state = styled(status.state.value, fg=COLOURS.get(status.state.value), bold=True)
     detail = f": {clean(evidence.detail)}" if evidence.detail else ""
-    told = f"{age(evidence.time)} ({evidence.source})".strip()
-    click.echo(f"{styled(worker.name, fg='cyan')} is {state}{detail}  {styled(told, dim=True)}")
+    source = f"{age(evidence.time)} ({evidence.source})".strip()
+    click.echo(f"{styled(worker.name, fg='cyan')} is {state}{detail}  {styled(source, dim=True)}")
 
 
 def print_status(status: "WorkerStatus") -> None:
-    """All that is known of one worker."""
+    """Print all that is known about a worker."""
     print_state(status)
     print_rows(details(status), indent="  ")
 
 
 def print_plan(plan: "WorkerPlan") -> None:
-    """What would be started."""
+    """Print what would be started."""
     print_rows(_planned(plan))
-    # Whole, however long: it is there to be copied.
+    # Never cut, because it is there to be copied.
     if plan.launch is not None:
         click.echo(f"{styled('command'.ljust(_NAME), dim=True)}{command_line(plan.launch)}")
 
@@ -85,16 +85,16 @@ def print_rows(
 
 
 def say_what_it_wants(status: "WorkerStatus") -> None:
-    """A worker that waits for a person before it has begun."""
+    """Point to a worker that waits for input before it has started."""
     worker = status.worker
-    wants = f" ({status.evidence.detail})" if status.evidence.detail else ""
-    note(f"{worker.name} is waiting for input{wants}: prong attach {worker.name}")
+    request = f" ({status.evidence.detail})" if status.evidence.detail else ""
+    note(f"{worker.name} is waiting for input{request}: prong attach {worker.name}")
 
 
 def going_on(worker: "WorkerInfo") -> str:
-    """How to go on with a worker that has ended."""
-    again = f'send {worker.name} "..."' if worker.headless else f"restart {worker.name}"
-    return f"prong {again} resumes its session"
+    """Say how to resume a worker that has ended."""
+    command = f'send {worker.name} "..."' if worker.headless else f"restart {worker.name}"
+    return f"prong {command} resumes its session"
 
 
 def _planned(plan: "WorkerPlan") -> Iterator[tuple[str, str]]:

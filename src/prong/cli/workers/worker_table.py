@@ -1,4 +1,4 @@
-"""Workers as lines that fit the terminal."""
+"""Table of workers that fits the terminal."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,51 +14,51 @@ if TYPE_CHECKING:
 
 _GAP = 2
 _LEAST_LAST = 20
-"""Columns that the last line wants before any other may stand there."""
+"""Columns to reserve for the last line before any other column is shown."""
 _MOST = {"branch": 28, "workspace": 36}
 _GIVEN_UP = ("workspace", "session", "pane", "branch", "agent", "turn")
-"""In this order, where there is no room for all."""
+"""Columns to drop, in this order, when there is no room."""
 
 
 def print_workers(found: "Sequence[WorkerStatus]") -> None:
-    """One line for each, under the names of the columns."""
+    """Print a header and one line per worker."""
     if not found:
         return
     columns = _columns(found)
     room = width()
     if room is not None:
-        for name, most in _MOST.items():
-            columns[name] = [_shortened(name, text, most) for text in columns[name]]
+        for name, limit in _MOST.items():
+            columns[name] = [_shortened(name, text, limit) for text in columns[name]]
         for name in _GIVEN_UP:
             if _used(columns) + _LEAST_LAST <= room:
                 break
             del columns[name]
-    # A column that says nothing is none.
+    # Hide empty columns.
     shown = {name: texts for name, texts in columns.items() if any(texts)}
     widths = {name: max(map(cells, [name, *texts])) for name, texts in shown.items()}
-    left = None if room is None else max(room - _used(shown), 0)
-    said = [last(one) for one in found]
-    title = "last line" if any(said) else ""
+    room_left = None if room is None else max(room - _used(shown), 0)
+    last_lines = [last(status) for status in found]
+    title = "last line" if any(last_lines) else ""
     head = [pad(name, widths[name]) for name in shown]
-    click.echo(styled(_line([*head, title], left), dim=True))
-    for at, one in enumerate(found):
-        row = [_styled(name, pad(texts[at], widths[name]), one) for name, texts in shown.items()]
-        click.echo(_line([*row, said[at]], left))
+    click.echo(styled(_line([*head, title], room_left), dim=True))
+    for i, status in enumerate(found):
+        row = [_styled(name, pad(texts[i], widths[name]), status) for name, texts in shown.items()]
+        click.echo(_line([*row, last_lines[i]], room_left))
 
 
 def _columns(found: "Sequence[WorkerStatus]") -> dict[str, list[str]]:
-    ids = [one.worker.session for one in found if one.worker.session]
+    ids = [status.worker.session for status in found if status.worker.session]
     short = short_ids(ids)
     return {
-        "name": [clean(one.worker.name) for one in found],
-        "state": [one.state.value for one in found],
-        "age": [age(one.evidence.time).removesuffix(" ago") for one in found],
-        "agent": [clean(one.worker.agent) for one in found],
-        "session": [clean(short.get(one.worker.session or "", "")) for one in found],
-        "turn": ["" if one.turn is None else str(one.turn) for one in found],
-        "pane": [place(one.worker) for one in found],
-        "branch": [clean(one.worker.branch or "") for one in found],
-        "workspace": [short_path(str(one.worker.workspace)) for one in found],
+        "name": [clean(status.worker.name) for status in found],
+        "state": [status.state.value for status in found],
+        "age": [age(status.evidence.time).removesuffix(" ago") for status in found],
+        "agent": [clean(status.worker.agent) for status in found],
+        "session": [clean(short.get(status.worker.session or "", "")) for status in found],
+        "turn": ["" if status.turn is None else str(status.turn) for status in found],
+        "pane": [place(status.worker) for status in found],
+        "branch": [clean(status.worker.branch or "") for status in found],
+        "workspace": [short_path(str(status.worker.workspace)) for status in found],
     }
 
 

@@ -1,1 +1,1 @@
-"""What the screens show: rows, previews and texts."""
+"""Content of the screens: rows, previews and text."""

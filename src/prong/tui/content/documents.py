@@ -1,4 +1,4 @@
-"""Texts that fill a screen: a whole transcript, all that a turn changed. Made on a thread."""
+"""Full-screen documents: transcripts and diffs. Made in a thread, because they read files."""
 
 from collections.abc import Iterator
 
@@ -18,22 +18,22 @@ _STYLES = {"head": "bold", "hunk": "", "added": "added", "removed": "removed", "
 
 
 def transcript(app: App, session: Session, turn: int | None = None) -> Preview:
-    """All that was said; the turn of that number is seen first."""
+    """Read the whole transcript; the turn with this number is visible first."""
     lines: list[Line] = []
     top = 0
-    shown = TranscriptLines(everything=True)
-    known: int | None = None
+    transcript_lines = TranscriptLines(everything=True)
+    current: int | None = None
     for message in paired(app.messages(session)):
-        if message.turn is not None and message.turn != known:
-            known = message.turn
-            top = len(lines) if known == turn else top
-            lines.append(rule(f"turn {known}"))
-        lines += parted(shown.message(message))
+        if message.turn is not None and message.turn != current:
+            current = message.turn
+            top = len(lines) if current == turn else top
+            lines.append(rule(f"turn {current}"))
+        lines += parted(transcript_lines.message(message))
     return Preview(lines or preview.nothing("No messages yet."), top)
 
 
 def change(app: App, point: str) -> Preview:
-    """What was changed in the code at `SESSION@TURN`."""
+    """Read the code change at `SESSION@TURN`."""
     return Preview(list(parted(_change(app.diff_code(point)))))
 
 
@@ -42,8 +42,8 @@ def _change(found: CodeDiff) -> Iterator[Line]:
     yield from (Line(f"note: {clean(note)}", "dim") for note in found.notes)
     yield from (preview.bar(*row) for row in stat_rows(found.files, _STAT_COLUMNS))
     for kind, text, lead in patch_lines(found.patch()):
-        shown = text.expandtabs(4)
+        expanded = text.expandtabs(4)
         if kind == "head" and text.startswith("diff "):
             yield Line()
         marks = (Mark(0, lead, "hunk"),) if kind == "hunk" else ()
-        yield Line(shown, _STYLES[kind], marks)
+        yield Line(expanded, _STYLES[kind], marks)

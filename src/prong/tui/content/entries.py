@@ -1,4 +1,4 @@
-"""What the list of turns and sessions shows: two lines for each."""
+"""Entries of the session list, two lines each."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
@@ -15,10 +15,10 @@ _TURN_ID = 8
 
 
 class FoundEntry:
-    """A turn that was found, or a session; below another one of its family it is indented."""
+    """A found turn or session, indented if it follows another of its family."""
 
     def __init__(self, hit: Hit, name: str, *, is_below: bool = False) -> None:
-        """`name` is the short one of its session."""
+        """`name` is the short reference of its session."""
         self.hit = hit
         self._name = name
         self._lead = "└ " if is_below else ""
@@ -34,7 +34,7 @@ class FoundEntry:
 
     @property
     def point(self) -> str | None:
-        """What names the place to fork from; None where there is none."""
+        """Reference of the point to fork at; None if it cannot be forked."""
         if not self.hit.can_fork or self.hit.ref is None:
             return None
         turn = self.hit.turn
@@ -51,7 +51,7 @@ class FoundEntry:
         return _with_right(self._lead, self._said(), "  ".join(filter(None, right)), columns)
 
     def _said(self) -> Passage:
-        """The prompt, with what matches; else the passage that does."""
+        """Return the prompt with its matches, or else the matching passage."""
         hit = self.hit
         passage = cleaned(hit.passage)
         if hit.turn is None:
@@ -62,9 +62,9 @@ class FoundEntry:
     def _second(self, columns: int) -> Line:
         hit = self.hit
         turn = hit.turn
-        at = ""
+        turn_suffix = ""
         if turn is not None:
-            at = f"@{turn.index if turn.index is not None else turn.id[:_TURN_ID]}"
+            turn_suffix = f"@{turn.index if turn.index is not None else turn.id[:_TURN_ID]}"
         rest = [f"{hit.score:.2f}"]
         if hit.also:
             rest.append(f"+{counted(len(hit.also), 'copy', 'copies')}")
@@ -73,13 +73,13 @@ class FoundEntry:
         if hit.warning:
             rest.append(clean(hit.warning))
         title = _title(hit.session)
-        where = short_path(hit.cwd)
+        folder = short_path(hit.cwd)
         lead = " " * len(self._lead)
-        return _meta(lead, self._name + at, where, [*rest, title], columns)
+        return _meta(lead, self._name + turn_suffix, folder, [*rest, title], columns)
 
 
 class SessionEntry:
-    """A session in the list of all."""
+    """A session in the list of all sessions."""
 
     def __init__(self, session: Session, name: str, *, is_below: bool = False) -> None:
         self.session = session
@@ -99,8 +99,8 @@ class SessionEntry:
         first = _with_right(self._lead, Passage(_title(session)), age(session.updated), columns)
         rest = [counted(session.turn_count, "turn")]
         if session.parent is not None:
-            at = session.inherited if session.forked_at is None else session.forked_at
-            rest.append(f"fork of {session.parent.id[:8]}@{at}")
+            number = session.inherited if session.forked_at is None else session.forked_at
+            rest.append(f"fork of {session.parent.id[:8]}@{number}")
         if session.branch:
             rest.append(clean(session.branch))
         lead = " " * len(self._lead)
@@ -108,14 +108,14 @@ class SessionEntry:
 
 
 def of_hits(hits: Iterable[Hit], names: Mapping[SessionRef, str]) -> list[FoundEntry]:
-    """Forks of one conversation together, where the best of them stands."""
+    """Group the forks of a conversation where the best hit is."""
     families: dict[Hashable, list[Hit]] = {}
     for number, hit in enumerate(hits):
         families.setdefault(hit.family or hit.ref or number, []).append(hit)
     return [
-        FoundEntry(hit, names.get(hit.ref, str(hit.ref)) if hit.ref else "?", is_below=at > 0)
+        FoundEntry(hit, names.get(hit.ref, str(hit.ref)) if hit.ref else "?", is_below=position > 0)
         for family in families.values()
-        for at, hit in enumerate(family)
+        for position, hit in enumerate(family)
     ]
 
 
@@ -124,14 +124,14 @@ def of_sessions(
     names: Mapping[SessionRef, str],
     family: Mapping[SessionRef, Hashable],
 ) -> list[SessionEntry]:
-    """Forks of one conversation together, where the newest of them stands."""
+    """Group the forks of a conversation where the newest is."""
     families: dict[Hashable, list[Session]] = {}
     for session in sessions:
         families.setdefault(family[session.ref], []).append(session)
     return [
-        SessionEntry(session, names[session.ref], is_below=at > 0)
-        for some in families.values()
-        for at, session in enumerate(some)
+        SessionEntry(session, names[session.ref], is_below=position > 0)
+        for siblings in families.values()
+        for position, session in enumerate(siblings)
     ]
 
 
@@ -140,19 +140,19 @@ def _title(session: Session | None) -> str:
 
 
 def _with_right(lead: str, passage: Passage, right: str, columns: int) -> Line:
-    """A passage, and something at the right edge."""
+    """Draw a passage, with text at the right edge."""
     room = max(columns - cells(lead) - cells(right) - 2, 1)
-    shown = (fitted(passage, room, 1) or [Passage("")])[0]
-    text = f"{lead}{pad(shown.text, room)}  {right}"
-    marks = [Mark(a + len(lead), b + len(lead), "match") for a, b in shown.marks]
+    visible = (fitted(passage, room, 1) or [Passage("")])[0]
+    text = f"{lead}{pad(visible.text, room)}  {right}"
+    marks = [Mark(a + len(lead), b + len(lead), "match") for a, b in visible.marks]
     edge = len(text) - len(right)
     return Line(text, marks=(Mark(0, len(lead), "rule"), *marks, Mark(edge, len(text), "dim")))
 
 
 def _meta(lead: str, name: str, folder: str, rest: Sequence[str], columns: int) -> Line:
-    """The name, the folder, and what else there is room for."""
-    left = columns - cells(lead) - cells(name) - 2
-    folder = cut_left(folder, max(left // 2, _LEAST_FOLDER))
-    left -= cells(folder) + 2
-    more = cut("  ".join(part for part in rest if part), max(left, 0))
+    """Draw name, folder and as much of the rest as fits."""
+    room = columns - cells(lead) - cells(name) - 2
+    folder = cut_left(folder, max(room // 2, _LEAST_FOLDER))
+    room -= cells(folder) + 2
+    more = cut("  ".join(part for part in rest if part), max(room, 0))
     return line(lead, (name, "name"), (f"  {folder}" if folder else "", "dim"), f"  {more}")

@@ -1,4 +1,4 @@
-"""A fork, from what a person wants to the running fork. Runs on a thread."""
+"""Planning and creating the fork that the fork dialog describes. Runs in a thread."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from prong.app import App
 
 Run = Literal["pane", "here", "later"]
-"""Where a fork runs: in a pane of its own, in this terminal instead of the screen, or nowhere."""
+"""Where a fork runs: in a new pane, in this terminal, or not yet."""
 
 
 class Wish(Record, frozen=True):
-    """What a person wants. What nothing is said about is as `prong fork` has it."""
+    """Settings of the fork dialog. Omitted ones have the defaults of `prong fork`."""
 
     point: str
     agent: str | None = None
@@ -37,7 +37,7 @@ class Wish(Record, frozen=True):
     into: str | None = None
     prompt: str | None = None
     full: bool = False
-    """The words instead of the summaries of compactions."""
+    """Whether to restore the messages that compactions summarized."""
     count: int = 1
 
     @property
@@ -55,34 +55,34 @@ class Wish(Record, frozen=True):
 
 
 class Planned(Record, frozen=True):
-    """What would be done, in words."""
+    """A fork plan with its descriptions for the dialog."""
 
     plan: ForkPlan
     code: str
-    """Which code it starts from, and what changed there."""
+    """The code that the fork starts with."""
     level: BudgetLevel
-    """How full the window would be."""
+    """How full the model's window would be."""
     command: str
     turns: tuple[tuple[str, str], ...]
-    """The turns that it could be forked at: what to type behind the `@`, and the prompt."""
+    """The turns to fork at: reference after the `@`, and prompt."""
     has_compactions: bool
     has_panes: bool
-    """Whether panes can be opened where the person is."""
+    """Whether this terminal can open panes."""
 
 
 class NewFork(Record, frozen=True):
-    """What was made."""
+    """The created forks."""
 
     plan: ForkPlan
     forks: tuple[Fork, ...]
     workers: tuple[str, ...] = ()
     errors: tuple[ProngError, ...] = ()
     launch: Launch | None = None
-    """How to run it, where it does not run."""
+    """Command that runs the fork, if it does not run yet."""
 
 
 def plan(app: App, wish: Wish) -> Planned:
-    """What a fork would do. Writes nothing."""
+    """Plan a fork, without writing anything."""
     planned, _ = worker_forking.plan(app, wish.point, wish.options, count=wish.count)
     conversation = app.reading(planned.source).conversation
     turns = [
@@ -90,22 +90,24 @@ def plan(app: App, wish: Wish) -> Planned:
         for turn in conversation.turns
         if turn.index is not None
     ]
-    left = next((turn for turn in conversation.abandoned if turn.id == planned.point.turn_id), None)
-    if left is not None:
-        turns.append((left.id, f"{left.id[:8]}: {clean(left.prompt)}"))
+    abandoned = next(
+        (turn for turn in conversation.abandoned if turn.id == planned.point.turn_id), None
+    )
+    if abandoned is not None:
+        turns.append((abandoned.id, f"{abandoned.id[:8]}: {clean(abandoned.prompt)}"))
     return Planned(
         planned,
         code(app, planned) if planned.worktree else "no code is touched",
         level(planned.tokens, planned.window),
         command_line(planned.launch),
         (("0", "0: before the first prompt"), *turns),
-        any(at <= (planned.point.turn or 0) for at in conversation.compactions),
+        any(number <= (planned.point.turn or 0) for number in conversation.compactions),
         app.terminals.here() is not None,
     )
 
 
 def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> NewFork:
-    """Make the fork, and start it where it is wanted and its program is there."""
+    """Create the forks, and start them as requested if the agent is installed."""
     if planned.missing is not None:
         return NewFork(planned, tuple(app.forks(planned, wish.count)))
     if run == "pane":
@@ -119,22 +121,22 @@ def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> NewFork:
 
 
 def _started(planned: ForkPlan, done: Sequence[ForkedWorker]) -> NewFork:
-    errors = tuple(one.error for one in done if one.error is not None)
-    forks = tuple(one.fork for one in done if one.fork is not None)
+    errors = tuple(result.error for result in done if result.error is not None)
+    forks = tuple(result.fork for result in done if result.fork is not None)
     if not forks and errors:
         raise errors[0]
-    workers = tuple(one.worker.name for one in done if one.worker is not None)
+    workers = tuple(result.worker.name for result in done if result.worker is not None)
     launch = forks[0].launch if not workers else None
     return NewFork(planned, forks, workers, errors, launch)
 
 
 def ready(app: App, name: str) -> WorkerStatus:
-    """A worker that has started, with its session open."""
+    """Wait until a worker has started and opened its session."""
     return app.workers.ready(name)
 
 
 def told(made: NewFork) -> list[tuple[str, str]]:
-    """What was made, in lines: a style and a text."""
+    """Describe the result as lines of style and text."""
     lines: list[tuple[str, str]] = []
     for number, fork in enumerate(made.forks):
         lines.append(("good", f"forked {fork.parent} into {fork.child}"))
@@ -146,14 +148,14 @@ def told(made: NewFork) -> list[tuple[str, str]]:
     if any(fork.method is Method.SEED for fork in made.forks):
         answered = all(fork.seed_ack_filtered for fork in made.forks)
         waiting = answered and made.plan.prompt is None
-        rest = "; waiting for your next prompt" if waiting else ""
-        lines.append(("good", f"Fork created; context injected{rest}"))
-    lines += [("warning", in_the_form(one)) for fork in made.forks[:1] for one in fork.warnings]
+        note = "; waiting for your next prompt" if waiting else ""
+        lines.append(("good", f"Fork created; context injected{note}"))
+    lines += [("warning", in_the_form(entry)) for fork in made.forks[:1] for entry in fork.warnings]
     for error in made.errors:
         hint = f" (try: {error.hint})" if error.hint else ""
         lines.append(("failed", f"{error.message}{hint}"))
     launch = made.forks[0].launch
     if made.launch is not None and launch is not None:
-        # Without our hooks, which are set only for a run from here.
+        # The command to print has no hooks: they are set only for runs from here.
         lines.append(("dim", command_line(launch)))
     return [(style, clean(text)) for style, text in lines]

@@ -1,4 +1,4 @@
-"""What a warning or a hint asks for, in the words of the fork dialog: it has fields, no options."""
+"""Rewording of warnings and hints for the fork dialog, which has fields instead of options."""
 
 import re
 
@@ -18,7 +18,7 @@ _OPTIONS = re.compile("|".join(map(re.escape, sorted(_FIELDS, key=len, reverse=T
 
 
 def in_the_form(text: str) -> str:
-    """The same, with fields for options. Those without a field stay, and so does a command."""
+    """Replace options by form fields. Commands and options without a field stay."""
     if text.startswith("prong "):
         return text
     return _OPTIONS.sub(lambda found: _FIELDS[found[0]], text)

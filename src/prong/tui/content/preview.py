@@ -1,6 +1,6 @@
-"""What is seen beside a list: the turn that was found, in its session; or a session by itself.
+"""Previews next to a list: a found turn within its session, a whole session, or one turn.
 
-Made on a thread: sessions are read for it.
+They read session files, so they are made in a thread.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,25 +24,25 @@ from prong.views.turn_preview import read
 
 _STAT_COLUMNS = 60
 _MOST_MESSAGES = 400
-"""Of a turn; who wants more opens the transcript."""
+"""Maximum number of messages of a turn; the transcript shows the rest."""
 _HEAD = 12
-"""Lines of an answer at the head and the tail of a session."""
+"""Maximum lines of the prompts and answers of the first and last turn."""
 _COPIES = 3
 _FAR, _BEFORE = 20, 3
-"""Lines: how far down a match must be to be gone to, and how many are seen above it."""
+"""Lines: how far down a match must be to scroll to it, and the context above it."""
 
 
 class Preview(NamedTuple):
     lines: Sequence[Line]
     top: int = 0
-    """The line to begin with."""
+    """First visible line."""
 
 
 Reader = Callable[[App], Preview]
 
 
 def attempt(app: App, read: Reader) -> Preview:
-    """What is read; where that fails, why."""
+    """Read a preview; on failure, return one that shows the error."""
     try:
         with memory_checked():
             return read(app)
@@ -51,18 +51,18 @@ def attempt(app: App, read: Reader) -> Preview:
 
 
 def of_hit(app: App, hit: Hit, highlight: Highlighter) -> Preview:
-    """The turn, what came before and behind it, then the head and the tail of its session."""
+    """Preview a hit: the turn with its neighbours, then the first and last turn of its session."""
     session, turn = hit.session, hit.turn
     if session is None:
         return Preview([Line(clean(hit.warning or "the session no longer exists"), "warning")])
     if turn is None:
         return of_session(app, session)
     conversation = app.conversation(session)
-    everywhere = (*conversation.turns, *conversation.abandoned)
-    turn = next((one for one in everywhere if one.id == turn.id), turn)
+    turns = (*conversation.turns, *conversation.abandoned)
+    turn = next((item for item in turns if item.id == turn.id), turn)
     lines = list(header(session, conversation))
     if hit.also:
-        copies = [f"{ref.agent}:{ref.id[:8]}@{at}" for ref, at in hit.also[:_COPIES]]
+        copies = [f"{ref.agent}:{ref.id[:8]}@{index}" for ref, index in hit.also[:_COPIES]]
         more = f" and {len(hit.also) - _COPIES} more" if len(hit.also) > _COPIES else ""
         lines.append(Line(f"the same turn is in {', '.join(copies)}{more}", "dim"))
     lines += _beside(conversation, turn, -1)
@@ -70,13 +70,13 @@ def of_hit(app: App, hit: Hit, highlight: Highlighter) -> Preview:
     lines += _beside(conversation, turn, 1)
     lines += _ends(app, conversation, turn)
     lines = list(parted(lines))
-    # A match far below is gone to; mostly there is one in the prompt.
-    first = next((number for number, one in enumerate(lines) if highlight(one.text)), 0)
+    # Scroll to the first match only if it is far down; usually the prompt has one.
+    first = next((number for number, item in enumerate(lines) if highlight(item.text)), 0)
     return Preview(lines, first - _BEFORE if first > _FAR else 0)
 
 
 def of_session(app: App, session: Session) -> Preview:
-    """Its head and its tail, and what was asked between them."""
+    """Preview a session: its first and last turn, and all prompts."""
     conversation = app.conversation(session)
     lines = [*header(session, conversation), *_ends(app, conversation, None)]
     if len(conversation.turns) > 2:
@@ -92,27 +92,27 @@ def of_session(app: App, session: Session) -> Preview:
 def of_turn(
     app: App, conversation: Conversation, turn: Turn, *, without_answer: bool = False
 ) -> Preview:
-    """One turn: its prompt, what it did to the code, and what was said.
+    """Preview a turn: prompt, code change and messages.
 
-    `without_answer` leaves out that the agent is ready, right after it was given a seed.
+    `without_answer` hides the agent's answer to a seed, which only says that it is ready.
     """
-    seen = read(app, conversation, turn)
-    lines = [*prompt(seen.prompt or "(no prompt)"), Line(_effort(turn), "dim"), Line()]
-    lines += [*_code(seen.code, seen.lack), Line()]
+    overview = read(app, conversation, turn)
+    lines = [*prompt(overview.prompt or "(no prompt)"), Line(_effort(turn), "dim"), Line()]
+    lines += [*_code(overview.code, overview.lack), Line()]
     messages = paired(app.messages(conversation.session, turn=turn))
-    said = _said(messages, None, without_answer=without_answer)
-    return Preview(list(parted([*lines, *said])))
+    body = _said(messages, None, without_answer=without_answer)
+    return Preview(list(parted([*lines, *body])))
 
 
 def _effort(turn: Turn) -> str:
-    """What it took; in a narrow list there is no room for it."""
-    told = turn_table.row(turn, "")
-    tokens = f"{told.tokens} tokens so far" if told.tokens else ""
-    return " · ".join(part for part in (told.when, told.files, told.commands, tokens) if part)
+    """Summarize time, files, commands and tokens, which narrow lists leave out."""
+    cells = turn_table.row(turn, "")
+    tokens = f"{cells.tokens} tokens so far" if cells.tokens else ""
+    return " · ".join(part for part in (cells.when, cells.files, cells.commands, tokens) if part)
 
 
 def header(session: Session, conversation: Conversation) -> Iterator[Line]:
-    """Which session it is."""
+    """Yield the lines that name the session."""
     yield Line(clean(session.title) or "(no prompt)", "title")
     facts = [
         f"{session.agent}:{session.id[:8]}",
@@ -124,15 +124,15 @@ def header(session: Session, conversation: Conversation) -> Iterator[Line]:
     ]
     yield Line(" · ".join(fact for fact in facts if fact), "dim")
     if session.parent is not None:
-        at = session.inherited if session.forked_at is None else session.forked_at
-        yield Line(f"forked from {session.parent.agent}:{session.parent.id[:8]}@{at}", "dim")
+        number = session.inherited if session.forked_at is None else session.forked_at
+        yield Line(f"forked from {session.parent.agent}:{session.parent.id[:8]}@{number}", "dim")
 
 
 def _turn(
     app: App, conversation: Conversation, turn: Turn, highlight: Highlighter
 ) -> Iterator[Line]:
-    of = f"turn {turn.index} of {len(conversation.turns)}"
-    name = of if turn.index else f"turn {turn.id[:8]}, abandoned by a rewind"
+    position = f"turn {turn.index} of {len(conversation.turns)}"
+    name = position if turn.index else f"turn {turn.id[:8]}, abandoned by a rewind"
     when = age(turn.started)
     yield rule(f"{name}, {when}" if when else name)
     yield from prompt(clean(turn.prompt, lines=True).strip() or "(no prompt)")
@@ -144,29 +144,29 @@ def _turn(
 def _said(
     messages: Iterator[Message], highlight: Highlighter | None, *, without_answer: bool = False
 ) -> Iterator[Line]:
-    """All but the prompt, which stands above."""
-    asked = False
-    shown = TranscriptLines(highlight)
+    """Yield all messages but the prompt, which the caller shows."""
+    skipped_prompt = False
+    transcript = TranscriptLines(highlight)
     for message in islice(messages, _MOST_MESSAGES):
-        if message.role == "user" and not asked:
-            asked = True
+        if message.role == "user" and not skipped_prompt:
+            skipped_prompt = True
         elif not (without_answer and message.role == "assistant"):
-            yield from shown.message(message)
+            yield from transcript.message(message)
     if next(messages, None) is not None:
         yield Line("… more in the transcript (t)", "dim")
 
 
 def _beside(conversation: Conversation, turn: Turn, by: int) -> list[Line]:
-    """The prompt before or behind a turn, in a line."""
+    """Return a line with the prompt of the previous or next turn."""
     if turn.index is None or not 1 <= turn.index + by <= len(conversation.turns):
         return []
-    other = conversation.turns[turn.index + by - 1]
+    neighbour = conversation.turns[turn.index + by - 1]
     sign = "↑" if by < 0 else "↓"
-    return [line((f"{sign} turn {other.index}  ", "rule"), (clean(other.prompt), "dim"))]
+    return [line((f"{sign} turn {neighbour.index}  ", "rule"), (clean(neighbour.prompt), "dim"))]
 
 
 def _ends(app: App, conversation: Conversation, without: Turn | None) -> Iterator[Line]:
-    """The first turn and the last one, but not that which is shown already."""
+    """Yield the first and last turn, except the one already shown."""
     turns = conversation.turns
     ends = {turn.id: turn for turn in (*turns[:1], *turns[-1:])}
     for turn in ends.values():
@@ -174,17 +174,17 @@ def _ends(app: App, conversation: Conversation, without: Turn | None) -> Iterato
             continue
         yield Line()
         yield rule(f"{'first' if turn is turns[0] else 'last'} turn ({turn.index})")
-        seen = read(app, conversation, turn)
-        yield from islice(prompt(seen.prompt or "(no prompt)"), _HEAD)
+        overview = read(app, conversation, turn)
+        yield from islice(prompt(overview.prompt or "(no prompt)"), _HEAD)
         yield Line()
-        answer = list(TranscriptLines().message(Message("assistant", seen.answer)))
+        answer = list(TranscriptLines().message(Message("assistant", overview.answer)))
         yield from answer[:_HEAD]
         if len(answer) > _HEAD:
             yield Line("…", "dim")
 
 
 def _code(code: CodeDiff | None, lack: str) -> Iterator[Line]:
-    """How much changed in which file."""
+    """Yield a diffstat."""
     if code is None:
         yield Line(lack, "dim")
     elif not code.files:
@@ -195,21 +195,21 @@ def _code(code: CodeDiff | None, lack: str) -> Iterator[Line]:
 
 
 def bar(text: str, plus: int, minus: int) -> Line:
-    """How much was added and removed, drawn."""
-    whole = text + "+" * plus + "-" * minus
+    """Draw a row of a diffstat."""
+    drawn = text + "+" * plus + "-" * minus
     middle = len(text) + plus
     return Line(
-        whole, marks=(Mark(len(text), middle, "added"), Mark(middle, len(whole), "removed"))
+        drawn, marks=(Mark(len(text), middle, "added"), Mark(middle, len(drawn), "removed"))
     )
 
 
 def nothing(text: str) -> list[Line]:
-    """Where there is nothing to see."""
+    """Return the lines of an empty preview."""
     return [Line(text, "title")]
 
 
 def failed(error: ProngError | OSError) -> Preview:
-    """What to show where something cannot be read."""
+    """Return a preview that shows an error."""
     message = error.message if isinstance(error, ProngError) else str(error)
     lines = [Line(clean(message), "warning")]
     if isinstance(error, ProngError) and error.hint:

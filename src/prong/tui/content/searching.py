@@ -1,4 +1,4 @@
-"""What the list of sessions shows: what was typed, looked up. Runs on threads."""
+"""Queries behind the session list. Run in threads."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from prong.app import App
 
 _FIRST, _MOST = 25, 50
-"""Turns in a list: while somebody types, and a moment later."""
+"""Maximum hits of the search while typing, and of the full search after it."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class Asked(Record, frozen=True):
-    """What a person typed and chose."""
+    """A query: the typed text and the chosen filters."""
 
     text: str = ""
     agent: str | None = None
     project: Path | None = None
     since: str | None = None
-    """As it is typed: `7d`."""
+    """As typed, such as `7d`."""
     has_snapshot: bool = False
     newest_first: bool = False
     here: Path | None = None
-    """The folder that the person is in."""
+    """The current folder of the user."""
 
     @property
     def is_narrowed(self) -> bool:
@@ -46,25 +46,25 @@ class Asked(Record, frozen=True):
 
 
 class Looked(Record, frozen=True):
-    """What there is to show."""
+    """The result of a query."""
 
     asked: Asked
     entries: Sequence[FoundEntry | SessionEntry]
     text: str
-    """What was looked for; empty where sessions are listed."""
+    """Search text without filters; empty if sessions are listed."""
     highlight: Highlighter
     sessions: int
-    """How many there are in all."""
+    """Total number of sessions."""
     turns: int = 0
-    """How many fit, where not all are listed."""
+    """Number of matching turns, listed or not."""
     index: IndexState | None = None
     notes: tuple[str, ...] = ()
     is_narrowed: bool = False
-    """Only some of the sessions are listed."""
+    """Whether only some sessions are listed."""
 
 
 def look_up(app: App, asked: Asked, *, fast: bool) -> Looked:
-    """The turns that fit what was typed; where that is nothing, the sessions."""
+    """Search turns, or list sessions if no text was typed."""
     options = Query(
         text="",
         agent=asked.agent,
@@ -76,10 +76,10 @@ def look_up(app: App, asked: Asked, *, fast: bool) -> Looked:
         fast=fast,
         live=True,
     )
-    understood = intent.read(app, (asked.text,), options)
-    query = understood.query
+    parsed = intent.read(app, (asked.text,), options)
+    query = parsed.query
     if not query.text:
-        return _listed(app, asked, query, understood.notes)
+        return _listed(app, asked, query, parsed.notes)
     result = app.find(query)
     hits = list(result.hits)
     if asked.newest_first:
@@ -93,22 +93,22 @@ def look_up(app: App, asked: Asked, *, fast: bool) -> Looked:
         len(result.refs),
         result.total,
         result.index,
-        (*understood.notes, *result.notes),
+        (*parsed.notes, *result.notes),
     )
 
 
 def _listed(app: App, asked: Asked, query: Query, notes: tuple[str, ...]) -> Looked:
-    """Sessions, newest first."""
+    """List sessions, newest first."""
     listing = app.list_sessions(SessionFilter(None, query.project, query.since))
-    sessions = tuple(one for one in listing.sessions if query.agent in (None, one.agent))
+    sessions = tuple(item for item in listing.sessions if query.agent in (None, item.agent))
     if query.has_snapshot:
         capture = app.capture_in_use()
-        kept = capture.sessions() if capture else set[SessionRef]()
-        sessions = tuple(session for session in sessions if session.ref in kept)
-    known = {(session.agent, session.id): session for session in sessions}
-    family = {session.ref: SessionRef(*family_of(session, known)) for session in sessions}
+        captured = capture.sessions() if capture else set[SessionRef]()
+        sessions = tuple(session for session in sessions if session.ref in captured)
+    by_id = {(session.agent, session.id): session for session in sessions}
+    family = {session.ref: SessionRef(*family_of(session, by_id)) for session in sessions}
     names = short_refs(listing.refs, [session.ref for session in sessions])
-    failed = [f"{agent} cannot be listed: {why}" for agent, why in listing.failed.items()]
+    failed = [f"{agent} cannot be listed: {reason}" for agent, reason in listing.failed.items()]
     return Looked(
         asked,
         entries.of_sessions(sessions, names, family),

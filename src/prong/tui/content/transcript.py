@@ -1,4 +1,4 @@
-"""What was said, as lines to read: prompts, answers, tools and what they printed."""
+"""Transcripts as lines: prompts, answers, tool calls and their output."""
 
 import json
 from collections.abc import Iterator
@@ -15,19 +15,19 @@ _PROMPT = "> "
 _TOOL = "● "
 _INDENT = "  "
 _SHOWN = 8
-"""Lines of what a tool printed, unless all are wanted."""
+"""Maximum lines of a tool's output, unless all are requested."""
 _AROUND = 2
-"""Lines before and behind a match in it."""
+"""Context lines around a match in tool output."""
 _MATCHES = 3
-"""How many matches in it are shown."""
+"""Maximum number of matches shown in tool output."""
 _EDITS = (("old_string", "new_string"), ("old_str", "new_str"))
 _PATCH = "*** Begin Patch"
 
 
 class TranscriptLines:
-    """Makes lines of messages.
+    """Renderer of messages.
 
-    Of what tools printed, without `everything`, a few lines are shown: the first, and what matches.
+    Without `everything`, tool output is cut to its beginning and its matches.
     """
 
     def __init__(self, highlight: Highlighter | None = None, *, everything: bool = False) -> None:
@@ -42,7 +42,7 @@ class TranscriptLines:
             case "assistant" if message.tool is None:
                 yield from prose(text)
             case "thinking" if text:
-                yield from (Line(one.text, "dim", is_prose=True) for one in prose(text))
+                yield from (Line(row.text, "dim", is_prose=True) for row in prose(text))
             case "summary":
                 yield rule("compacted: the model sees this summary")
                 yield from prose(text, "dim")
@@ -62,70 +62,70 @@ class TranscriptLines:
             (f" {clean(tool.gist or tool.input)}", "tool"),
             (failed, "failed"),
         )
-        for one in _change(tool):
-            yield one._replace(text=_INDENT + one.text)
+        for row in _change(tool):
+            yield row._replace(text=_INDENT + row.text)
         if tool.output:
             output = clean(tool.output, lines=True).strip("\n").split("\n")
             yield from (Line(_INDENT + text.expandtabs(4), "dim") for text in self._shown(output))
 
     def _shown(self, output: list[str]) -> Iterator[str]:
-        """A few lines of what a tool printed: the first, and what matches."""
+        """Yield the beginning of a tool's output, and its matches with context."""
         if self._everything or len(output) <= _SHOWN:
             yield from output
             return
-        wanted = set(range(_SHOWN // 2))
+        visible = set(range(_SHOWN // 2))
         if self._highlight is not None:
             matching = (n for n, text in enumerate(output) if self._highlight(text))
-            for _, at in zip(range(_MATCHES), matching, strict=False):
-                wanted |= set(range(max(at - _AROUND, 0), min(at + _AROUND + 1, len(output))))
+            for _, i in zip(range(_MATCHES), matching, strict=False):
+                visible |= set(range(max(i - _AROUND, 0), min(i + _AROUND + 1, len(output))))
         before = -1
-        for at in (*sorted(wanted), len(output)):
-            if at - before > 1:
-                yield f"… {counted(at - before - 1, 'line')}"
-            if at < len(output):
-                yield output[at]
-            before = at
+        for i in (*sorted(visible), len(output)):
+            if i - before > 1:
+                yield f"… {counted(i - before - 1, 'line')}"
+            if i < len(output):
+                yield output[i]
+            before = i
 
 
 def prompt(text: str) -> Iterator[Line]:
-    """A prompt as it was typed."""
-    for number, one in enumerate(text.split("\n")):
+    """Render a prompt."""
+    for number, row in enumerate(text.split("\n")):
         lead = _PROMPT if number == 0 else _INDENT
-        yield Line(lead + one.expandtabs(4), "prompt")
+        yield Line(lead + row.expandtabs(4), "prompt")
 
 
 def rule(text: str) -> Line:
-    """A line between two parts."""
-    whole = f"── {text} ──"
-    return Line(whole, marks=(Mark(0, len(whole), "rule"), Mark(3, 3 + len(text), "heading")))
+    """Draw a separator with a heading."""
+    drawn = f"── {text} ──"
+    return Line(drawn, marks=(Mark(0, len(drawn), "rule"), Mark(3, 3 + len(text), "heading")))
 
 
 def _change(tool: Tool) -> Iterator[Line]:
-    """What a tool was to change in a file, as a diff."""
+    """Render the file edit in a tool call as a diff."""
     if _PATCH in tool.input:
         patch = clean(_patch_in(tool.input), lines=True)
-        yield from diff(one.expandtabs(4) for one in patch.split("\n"))
+        yield from diff(row.expandtabs(4) for row in patch.split("\n"))
         return
-    given = _arguments(tool.input)
+    arguments = _arguments(tool.input)
     for old, new in _EDITS:
-        for sign, text in (("-", given.get(old)), ("+", given.get(new))):
+        for sign, text in (("-", arguments.get(old)), ("+", arguments.get(new))):
             if isinstance(text, str) and text:
                 lines = clean(text, lines=True).split("\n")
-                yield from diff(f"{sign}{one.expandtabs(4)}" for one in lines)
+                yield from diff(f"{sign}{row.expandtabs(4)}" for row in lines)
 
 
 def _patch_in(text: str) -> str:
-    """A patch as Codex writes it: alone, or among the arguments of a call."""
+    """Find the patch in a Codex tool call: the whole input, or one of its arguments."""
     for value in _arguments(text).values():
         values = cast(list[Any], value) if isinstance(value, list) else [value]
-        for one in values:
-            if isinstance(one, str) and _PATCH in one:
-                return one
+        for item in values:
+            if isinstance(item, str) and _PATCH in item:
+                return item
     return text
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call by name; none when they have no names."""
+    """Parse a tool call's named arguments; empty if they are not a JSON object."""
     if not text.startswith("{"):
         return {}
     try:

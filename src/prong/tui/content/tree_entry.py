@@ -1,4 +1,4 @@
-"""A session in the tree of forks, in a line."""
+"""Entries of the fork tree, one line each."""
 
 from collections.abc import Hashable, Sequence
 
@@ -10,7 +10,7 @@ from prong.views.lineage import LineageRow
 from prong.views.text import cells, clean, cut, pad
 
 _LEAST_TITLE = 24
-"""Columns that a title wants before the name of the session may stand beside it."""
+"""Columns to reserve for a title before the session's name is shown next to it."""
 _GAP = 2
 
 
@@ -37,22 +37,22 @@ class TreeEntry:
 
     @property
     def point(self) -> str | None:
-        """None where the session is gone: there is nothing to fork from."""
+        """Reference to fork at; None if the session was deleted."""
         return str(self.ref) if self.session else None
 
     def draw(self, columns: int) -> Sequence[Line]:
-        row, one = self._row, self._worker
-        who = ""
-        if one is not None:
-            who = f"  {sign_of(one.state)} {clean(one.worker.name)} {one.state.value}"
-        left = columns - sum(map(cells, (row.lead, row.at, self._mark, who)))
-        rest = row.rest if cells(row.rest) <= left - _GAP else ""
-        left -= cells(rest)
-        # The name says what the title does not, where there is none or room for both.
-        has_name = not row.title or left >= cells(row.name) + _GAP + _LEAST_TITLE
+        row, status = self._row, self._worker
+        worker = ""
+        if status is not None:
+            worker = f"  {sign_of(status.state)} {clean(status.worker.name)} {status.state.value}"
+        available = columns - sum(map(cells, (row.lead, row.at, self._mark, worker)))
+        rest = row.rest if cells(row.rest) <= available - _GAP else ""
+        available -= cells(rest)
+        # Show the name if there is no title, or room for both.
+        has_name = not row.title or available >= cells(row.name) + _GAP + _LEAST_TITLE
         name = row.name if has_name else ""
-        room = left - (cells(name) + _GAP if name else 0)
-        title = pad(cut(row.title, max(room, 0)), room if row.title else left - cells(name))
+        room = available - (cells(name) + _GAP if name else 0)
+        title = pad(cut(row.title, max(room, 0)), room if row.title else available - cells(name))
         return (
             line(
                 (row.lead, "rule"),
@@ -60,7 +60,7 @@ class TreeEntry:
                 (name, "name"),
                 _GAP * " " if name and row.title else "",
                 (title, "" if self.session else "dim"),
-                (who, style_of(one.state) if one else ""),
+                (worker, style_of(status.state) if status else ""),
                 (rest, "dim"),
                 (self._mark, "good"),
             ),

@@ -1,4 +1,4 @@
-"""The turns of a session as rows: what each took and changed, and what begins or ends there."""
+"""Rows of the turn list."""
 
 from collections.abc import Hashable, Iterable, Sequence
 
@@ -17,7 +17,7 @@ _ID = 8
 
 
 class TurnTable:
-    """What all rows of a session share: how wide the columns are."""
+    """Column widths shared by all rows of a session."""
 
     def __init__(self, rows: Sequence[TurnTableRow]) -> None:
         self._rows = rows
@@ -51,27 +51,27 @@ class TurnEntry:
         room = columns - len(MARKS) - 1
         start, prompt = self._table.layout(room).parts(self._row)
         style = "" if self.turn.kind.value == "human" else "dim"
-        one = line((self._marks, "good"), " ", (start, "dim"), (prompt, style))
+        drawn = line((self._marks, "good"), " ", (start, "dim"), (prompt, style))
         if self.turn.changes is not None:
-            at = one.text.find(self._row.code)
-            if self._row.code and at >= 0:
-                end = at + len(self._row.code)
-                one = one._replace(marks=(*one.marks, Mark(at, end, "good")))
-        return (one,)
+            begin = drawn.text.find(self._row.code)
+            if self._row.code and begin >= 0:
+                end = begin + len(self._row.code)
+                drawn = drawn._replace(marks=(*drawn.marks, Mark(begin, end, "good")))
+        return (drawn,)
 
 
 def of_conversation(
     conversation: Conversation, forest: Forest | None, *, abandoned: bool
 ) -> list[TurnEntry]:
-    """The active turns in order; those that a rewind left behind them, if wanted."""
+    """Return active turns in order, then the abandoned ones if wanted."""
     ref = conversation.session.ref
     forked = _forked_at(forest, ref)
     turns = [*conversation.turns, *(conversation.abandoned if abandoned else ())]
     rows = [_row(turn) for turn in turns]
     table = TurnTable(rows)
     return [
-        TurnEntry(ref, turn, told, table, _marks(turn, conversation.compactions, forked))
-        for turn, told in zip(turns, rows, strict=True)
+        TurnEntry(ref, turn, cells, table, _marks(turn, conversation.compactions, forked))
+        for turn, cells in zip(turns, rows, strict=True)
     ]
 
 
@@ -82,21 +82,21 @@ def _row(turn: Turn) -> TurnTableRow:
 def _marks(turn: Turn, compactions: Iterable[int], forked: set[int]) -> str:
     number = turn.index
     is_compacted = number is not None and number - 1 in compactions
-    found = (
+    marks = (
         SNAPSHOT if turn.snapshot else " ",
         COMPACTED if is_compacted else " ",
         FORKED if number in forked else " ",
     )
-    return "".join(found)
+    return "".join(marks)
 
 
 def _forked_at(forest: Forest | None, ref: SessionRef) -> set[int]:
-    """The turns at which sessions were forked."""
-    found: set[int] = set()
-    waiting = list(forest.roots) if forest else []
-    while waiting:
-        node = waiting.pop()
-        waiting += node.children
+    """Return the turns at which the session was forked."""
+    turns: set[int] = set()
+    stack = list(forest.roots) if forest else []
+    while stack:
+        node = stack.pop()
+        stack += node.children
         if node.ref == ref:
-            found |= {child.turn for child in node.children if child.turn is not None}
-    return found
+            turns |= {child.turn for child in node.children if child.turn is not None}
+    return turns

@@ -1,4 +1,4 @@
-"""What the screens say: how far things are, and what to do where there is nothing to see."""
+"""Texts of the session list: counts, index progress, and advice if it is empty."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,22 +12,22 @@ SEARCH = "Search sessions (filters: agent:codex project:shop since:7d file:limit
 
 
 def status(found: "Looked") -> str:
-    """What is in the list, of how much."""
+    """Summarize how many turns or sessions are listed."""
     count = len(found.entries)
     if found.text:
-        shown = counted(count, "turn")
+        turns = counted(count, "turn")
         if found.turns > count:
-            shown = f"{count} of {counted(found.turns, 'turn')}"
-        told = f"{shown} in {counted(found.sessions, 'session')}"
+            turns = f"{count} of {counted(found.turns, 'turn')}"
+        summary = f"{turns} in {counted(found.sessions, 'session')}"
     elif found.is_narrowed:
-        told = f"{count} of {counted(found.sessions, 'session')}"
+        summary = f"{count} of {counted(found.sessions, 'session')}"
     else:
-        told = counted(count, "session")
-    return " · ".join([told, *found.notes])
+        summary = counted(count, "session")
+    return " · ".join([summary, *found.notes])
 
 
 def progress(step: dict[str, Any]) -> str:
-    """How far the index is; nothing when it is done."""
+    """Describe the progress of indexing; empty when done."""
     match step["phase"]:
         case "sessions" if step["total"]:
             share = step["bytes_done"] / step["bytes_total"] if step["bytes_total"] else 0
@@ -41,7 +41,7 @@ def progress(step: dict[str, Any]) -> str:
 
 
 def empty(found: "Looked", *, is_indexing: bool) -> list[Line]:
-    """What to do where nothing was found."""
+    """Advise what to do if nothing was found."""
     if found.sessions == 0:
         return [
             Line("No sessions yet.", "title"),
@@ -52,16 +52,16 @@ def empty(found: "Looked", *, is_indexing: bool) -> list[Line]:
             line(("prong doctor", "name"), "  shows which folders are searched"),
             line(("prong demo", "name"), "    shows prong on sample sessions"),
         ]
-    asked = found.asked
-    what = f"about “{found.text}”" if found.text else "that fits"
+    query = found.asked
+    criterion = f"about “{found.text}”" if found.text else "that fits"
     lines = [
-        Line(f"Nothing {what} in {counted(found.sessions, 'session')}.", "title"),
+        Line(f"Nothing {criterion} in {counted(found.sessions, 'session')}.", "title"),
         Line(),
     ]
     if is_indexing:
         lines.append(Line("The index is being updated; try again in a moment."))
-    if asked.is_narrowed:
-        lines.append(Line(f"Filters: {_narrowed(asked)}. Press tab to change them."))
+    if query.is_narrowed:
+        lines.append(Line(f"Filters: {_narrowed(query)}. Press tab to change them."))
     if found.text:
         lines.append(Line("Try other words, or fewer."))
     return lines

@@ -1,4 +1,4 @@
-"""A worker in a list: two lines, and the words for what it does."""
+"""Entries of the worker list, two lines each."""
 
 from collections.abc import Hashable, Iterable, Sequence
 
@@ -12,7 +12,7 @@ STYLES = {
     WorkerState.BUSY: "name",
     WorkerState.WAITING: "warning",
 }
-"""Of the states; the others are dim."""
+"""Styles of worker states; other states are dim."""
 _MOST_NAME = 28
 _STATE = max(len(state.value) for state in WorkerState)
 _AGE = 4
@@ -22,7 +22,7 @@ _HINTS = {
     WorkerState.WAITING: "waiting for input: Enter attaches",
     WorkerState.GONE: "R restarts it, X forgets it",
 }
-"""What stands where nothing was said."""
+"""Second line of a worker without messages."""
 
 
 def style_of(state: WorkerState) -> str:
@@ -30,7 +30,7 @@ def style_of(state: WorkerState) -> str:
 
 
 def sign_of(state: WorkerState) -> str:
-    """Full for one that runs."""
+    """Return the sign of a state, filled if the worker is running."""
     return "○" if state is WorkerState.GONE else "●"
 
 
@@ -38,7 +38,7 @@ class WorkerEntry:
     def __init__(
         self, status: WorkerStatus, session: str, *, name_columns: int, is_awaited: bool = False
     ) -> None:
-        """`session` is the short id; `is_awaited` when somebody wants to hear of its end."""
+        """`session` is a short id; `is_awaited` if the user wants to be notified."""
         self.status = status
         self._session = session
         self._name_columns = name_columns
@@ -54,58 +54,58 @@ class WorkerEntry:
 
     @property
     def point(self) -> str | None:
-        """A worker's name stands for its session."""
+        """Reference of its session: the worker's name."""
         return self.name if self.status.worker.session else None
 
     def draw(self, columns: int) -> Sequence[Line]:
         return self._first(), self._second(columns)
 
     def _first(self) -> Line:
-        one, worker = self.status, self.status.worker
-        style = style_of(one.state)
-        since = age(one.evidence.time).removesuffix(" ago")
+        status, worker = self.status, self.status.worker
+        style = style_of(status.state)
+        since = age(status.evidence.time).removesuffix(" ago")
         session = f"{clean(worker.agent)}:{self._session}" if self._session else clean(worker.agent)
-        turn = f"@{one.turn}" if one.turn is not None else ""
-        # Most branches have the name of their worker.
+        turn = f"@{status.turn}" if status.turn is not None else ""
+        # Hide the default branch name, which repeats the worker's.
         branch = worker.branch if worker.branch != f"prong/{self.name}" else None
-        rest = [clean(branch or ""), "" if one.state is WorkerState.GONE else place(worker)]
+        rest = [clean(branch or ""), "" if status.state is WorkerState.GONE else place(worker)]
         more = "  ".join(part for part in rest if part)
         return line(
-            (f"{sign_of(one.state)} ", style),
+            (f"{sign_of(status.state)} ", style),
             (pad(cut(clean(self.name), _MOST_NAME), self._name_columns), "title"),
-            (f"  {pad(one.state.value, _STATE)} ", style),
+            (f"  {pad(status.state.value, _STATE)} ", style),
             (pad(since, _AGE), "dim"),
             (f"  {session}{turn}", "name"),
             (f"  {more}" if more else "", "dim"),
         )
 
     def _second(self, columns: int) -> Line:
-        one = self.status
-        style = "warning" if one.state is WorkerState.WAITING else "dim"
+        status = self.status
+        style = "warning" if status.state is WorkerState.WAITING else "dim"
         awaited = "(notifies you when it is done) " if self._is_awaited else ""
-        asked = f"> {clean(one.last_input)}" if one.last_input else ""
-        said = last(one) or asked or _HINTS.get(one.state, "")
-        return line("  ", (awaited, "good"), (cut(said, max(columns - 2 - len(awaited), 0)), style))
+        last_prompt = f"> {clean(status.last_input)}" if status.last_input else ""
+        text = last(status) or last_prompt or _HINTS.get(status.state, "")
+        return line("  ", (awaited, "good"), (cut(text, max(columns - 2 - len(awaited), 0)), style))
 
 
 def entries_of(found: Sequence[WorkerStatus], awaited: Iterable[str] = ()) -> list[WorkerEntry]:
-    """Those that run come first."""
+    """Create entries, running workers first."""
     short = short_ids([one.worker.session for one in found if one.worker.session])
     names = [min(cells(clean(one.worker.name)), _MOST_NAME) for one in found]
-    wanted = frozenset(awaited)
+    awaited_names = frozenset(awaited)
     ordered = sorted(found, key=lambda one: one.state is WorkerState.GONE)
     return [
         WorkerEntry(
             one,
             clean(short.get(one.worker.session or "", "")),
             name_columns=max(names),
-            is_awaited=one.worker.name in wanted,
+            is_awaited=one.worker.name in awaited_names,
         )
         for one in ordered
     ]
 
 
 def counts(found: Iterable[WorkerStatus]) -> str:
-    """`1 busy, 2 idle`."""
-    states = [one.state for one in found]
-    return ", ".join(f"{states.count(one)} {one.value}" for one in WorkerState if one in states)
+    """Count workers by state: `1 busy, 2 idle`."""
+    states = [item.state for item in found]
+    return ", ".join(f"{states.count(item)} {item.value}" for item in WorkerState if item in states)

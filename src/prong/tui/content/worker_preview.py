@@ -1,4 +1,4 @@
-"""What is seen beside the list of workers: all that is known of one, and its last turn."""
+"""Preview of a worker: its details and last turn."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -17,26 +17,26 @@ from prong.views.worker_rows import details
 
 _NAME = 10
 _WORDS = ("prompt", "said")
-"""Rows that the last turn tells better."""
+"""Rows to hide if the last turn is shown."""
 
 
 class LastExchange(NamedTuple):
-    """What was said in a worker's session last."""
+    """The last turn of a worker's session."""
 
     session: Session | None = None
     lines: Sequence[Line] = ()
 
 
 def described(status: WorkerStatus, last: LastExchange | None = None) -> Iterator[Line]:
-    """All that is known, and the last turn if it was read."""
+    """Yield the details, and the last turn if it has been read."""
     evidence = status.evidence
     detail = f": {clean(evidence.detail)}" if evidence.detail else ""
-    told = f"  {age(evidence.time)} ({clean(evidence.source)})"
+    source = f"  {age(evidence.time)} ({clean(evidence.source)})"
     yield line(
         (clean(status.worker.name), "title"),
         " is ",
         (status.state.value + detail, style_of(status.state)),
-        (told, "dim"),
+        (source, "dim"),
     )
     yield Line()
     for name, text in details(status):
@@ -46,7 +46,7 @@ def described(status: WorkerStatus, last: LastExchange | None = None) -> Iterato
 
 
 def last_turn(app: App, status: WorkerStatus) -> LastExchange:
-    """Reads its session, so it is done on a thread."""
+    """Read the last turn. Reads the session file, so run it in a thread."""
     worker = status.worker
     if not worker.session:
         return LastExchange()
@@ -57,10 +57,10 @@ def last_turn(app: App, status: WorkerStatus) -> LastExchange:
             return LastExchange(session)
         turn = conversation.turns[-1]
         if SeedHeader.parse(turn.prompt) and not status.last_line:
-            return LastExchange(session)  # the agent has read it, and nobody has asked anything yet
-        seen = preview.of_turn(app, conversation, turn)
-        return LastExchange(session, [Line(), rule(f"last turn ({turn.index})"), *seen.lines])
-    except NotFound:  # nothing was said yet
+            return LastExchange(session)  # the seed, which needs no preview
+        content = preview.of_turn(app, conversation, turn)
+        return LastExchange(session, [Line(), rule(f"last turn ({turn.index})"), *content.lines])
+    except NotFound:  # no messages yet
         return LastExchange()
     except (ProngError, OSError) as error:
         return LastExchange(None, [Line(), *preview.failed(error).lines])

@@ -1,4 +1,4 @@
-"""What dialogs have in common: they are left once, with an answer."""
+"""Base class of dialogs."""
 
 from typing import TypeVar
 
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 class Dialog(ModalScreen[T]):
     def answer(self, answer: T) -> None:
-        """Leave it. Keys that were pressed twice are answered once.
+        """Close the dialog with an answer, once even if a key is pressed twice.
 
-        Textual takes away whichever screen is on top, which is another one the second time.
+        Textual removes the topmost screen, which is another one the second time.
         """
         if self.is_current:
             self.dismiss(answer)

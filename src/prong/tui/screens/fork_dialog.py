@@ -1,4 +1,4 @@
-"""Before a fork: all that would be done, to be changed or agreed to. Then: what was made."""
+"""Fork dialog: a form with the fork plan, then the result."""
 
 import asyncio
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ from prong.tui.widgets.text_line import TextLine
 from prong.views.text import clean, cut, short_path
 
 _TYPED = 0.2
-"""Seconds without a key until the plan is made anew."""
+"""Seconds without a key before the plan is updated."""
 _PATIENCE = 0.5
-"""So often, in seconds, it is looked whether somebody gave up waiting."""
+"""Seconds between checks that the user still waits."""
 _LONGEST_TURN = 60
 _AROUND = 6
 """Lines of the border, the title and the buttons."""
 _MOST = 9
-"""Forks at once."""
+"""Maximum number of forks."""
 _METHODS = (("copy", "copy"), ("native", "the agent's own fork"), ("seed", "seed: as a prompt"))
 _CODES = (
     ("turn", "as of the turn"),
@@ -55,7 +55,7 @@ _STYLES = {"good": "$text-success", "warning": "$text-warning", "failed": "$text
 
 
 class Next(Record, frozen=True):
-    """What the person wants to do with a fork that was made."""
+    """What to do with a new fork after the dialog closes."""
 
     wish: Literal["attach", "run", "turns"]
     fork: Fork
@@ -82,18 +82,18 @@ class ForkDialog(Dialog[Next | None]):
         self._planned: Planned | None = None
         self._made: NewFork | None = None
         self._shown: dict[str, str] = {}
-        """What stands in the fields that nobody has typed in."""
+        """Values that the plan wrote into fields, to recognize edits."""
         self._is_forking = False
         self._seconds = 0
         self._is_to_be_left = False
-        """Somebody wanted to leave while the fork was made."""
+        """The user wants to leave once the fork is created."""
         self._waits = False
 
     def compose(self) -> ComposeResult:
         unknown = [("", "...")]
         counts = [(str(number), str(number)) for number in range(1, _MOST + 1)]
         history = (("", "as the model sees it"), ("full", "all words"))
-        asks = "first prompt (optional)"
+        placeholder = "first prompt (optional)"
         with Vertical(id="dialog"):
             yield Static(f"Fork  {clean(self._title)}", id="dialog-title", markup=False)
             with VerticalScroll(id="form", can_focus=False):
@@ -111,7 +111,7 @@ class ForkDialog(Dialog[Next | None]):
                 )
                 yield Field("folder", TextLine(compact=True, id="folder"))
                 yield Field("branch", TextLine(compact=True, id="branch"))
-                yield Field("prompt", TextLine(placeholder=asks, compact=True, id="prompt"))
+                yield Field("prompt", TextLine(placeholder=placeholder, compact=True, id="prompt"))
                 yield Field("run", Choice("", _RUNS, id="run"), Choice("count", counts, id="count"))
                 yield Field("size", Gauge("", id="size"))
                 yield Field("command", Static("", id="command", markup=False))
@@ -129,14 +129,14 @@ class ForkDialog(Dialog[Next | None]):
 
     def on_mount(self) -> None:
         for button in self.query(Button):
-            button.active_effect_duration = 0  # nothing moves, and no key is lost meanwhile
+            button.active_effect_duration = 0  # no animation, during which keys would be lost
         self._show_form()
         self.query_one("#made-box").display = False
         self._offer("cancel")
         self._plan()
 
     def on_resize(self, event: events.Resize) -> None:
-        """What does not fit is scrolled to; the buttons are always there."""
+        """Limit the form's height, so that it scrolls and the buttons stay visible."""
         for name in ("#form", "#made-box"):
             self.query_one(name).styles.max_height = max(event.size.height - _AROUND, 1)
 
@@ -169,7 +169,7 @@ class ForkDialog(Dialog[Next | None]):
             self._show(planned)
 
     def _wished(self) -> Wish:
-        """What stands in the form; what nobody has touched is left to the plan."""
+        """Read the form. Fields that were not edited are left to the plan."""
         if self._planned is None:
             agent = self.query_one("#agent", Choice).value or None
             return replace(self._wish, agent=agent)
@@ -190,7 +190,7 @@ class ForkDialog(Dialog[Next | None]):
         )
 
     def _typed(self, name: str) -> str | None:
-        """What a person wrote into a field; None when it is as the plan had it."""
+        """Return what the user typed into a field; None if it is the plan's value."""
         text = self.query_one(f"#{name}", Input).value.strip()
         return text if text and text != self._shown.get(name) else None
 
@@ -200,8 +200,8 @@ class ForkDialog(Dialog[Next | None]):
         self._show_form()
         plan = planned.plan
         source = plan.source
-        told = [str(source.ref), source.model or "", source.branch or ""]
-        self.query_one("#source", Static).update(clean("  ".join(filter(None, told))))
+        facts = [str(source.ref), source.model or "", source.branch or ""]
+        self.query_one("#source", Static).update(clean("  ".join(filter(None, facts))))
         self._offer_turns(planned)
         self._offer_agents(plan.agent)
         self.query_one("#history-field").display = planned.has_compactions
@@ -210,7 +210,7 @@ class ForkDialog(Dialog[Next | None]):
             run: Run = "pane" if planned.has_panes else "here"
             self.query_one("#run", Choice).choose(run)
         if self._wish.code is None:
-            # What fits best, until somebody says otherwise.
+            # Select what fits best until the user chooses.
             self.query_one("#code", Choice).choose(plan.code.value)
             self._shown["code"] = plan.code.value
         self._fill("folder", short_path(str(plan.workspace)))
@@ -218,17 +218,17 @@ class ForkDialog(Dialog[Next | None]):
         self.query_one("#branch", Input).disabled = plan.worktree is None
         self.query_one("#size", Gauge).show(plan.tokens, plan.window, planned.level)
         self.query_one("#command", Static).update(planned.command)
-        self._note([("warning", f"! {in_the_form(clean(one))}") for one in plan.warnings])
+        self._note([("warning", f"! {in_the_form(clean(warning))}") for warning in plan.warnings])
         self._waits = False
         self._offer("fork", "cancel")
         if is_first:
             self.query_one("#fork", Button).focus()
-        # As the form says it now: what is forked is what is shown.
+        # Read the form again: the fork must match what is shown.
         self._wish = self._wished()
         self._say("")
 
     def _show_form(self) -> None:
-        """Without a plan there is nothing to fill in."""
+        """Show the fields only if there is a plan to fill them."""
         for field in self.query(Field):
             field.display = self._planned is not None
 
@@ -242,7 +242,7 @@ class ForkDialog(Dialog[Next | None]):
         self.query_one("#turn", Choice).offer(turns, point.turn_id or "0")
 
     def _fill(self, name: str, text: str) -> None:
-        """Write what the plan has into a field that nobody has typed in, or is about to."""
+        """Write the plan's value into a field, unless it is edited or being edited."""
         field = self.query_one(f"#{name}", Input)
         is_untouched = field.value == self._shown.get(name)
         if self._typed(name) is not None or (field.has_focus and not is_untouched):
@@ -252,10 +252,10 @@ class ForkDialog(Dialog[Next | None]):
         self._shown[name] = text
 
     def _refuse(self, error: ProngError | OSError) -> None:
-        """There is no such fork, for now or ever."""
+        """Show why the fork is not possible now, or at all."""
         self._show_form()
         if self._planned is None and isinstance(error, Unavailable):
-            # Another agent may be there.
+            # Another agent may be installed.
             self._offer_agents(self._wish.agent or self._wish.point.partition(":")[0])
             self.query_one("#agent-field").display = True
         message = error.message if isinstance(error, ProngError) else str(error)
@@ -282,7 +282,7 @@ class ForkDialog(Dialog[Next | None]):
             self.run_worker(self._wait, group="plan", exclusive=True, exit_on_error=False)
 
     async def _wait(self) -> None:
-        """Until the agent is done with the turn. Leaving the dialog ends it."""
+        """Wait until the agent has finished its turn. Leaving the dialog cancels it."""
         wish = self._wished()
         self._say("waiting until the agent is done ...")
         while self._waits:
@@ -307,7 +307,7 @@ class ForkDialog(Dialog[Next | None]):
             return
         if self.query_one("#fork", Button).display:
             self._is_forking = True
-            # A plan that comes now would be drawn over what was made.
+            # A plan that arrives now would replace the result.
             self.workers.cancel_group(self, "plan")  # pyright: ignore[reportUnknownMemberType]
             self._plans.drop()
             self.query_one("#form").disabled = True
@@ -318,10 +318,10 @@ class ForkDialog(Dialog[Next | None]):
         run: Run = self._run()
         self._seconds = 0
         self._is_to_be_left = False
-        counting = self.set_interval(1.0, self._count_seconds)
+        timer = self.set_interval(1.0, self._count_seconds)
         self._say("forking ...")
         try:
-            made = await self._forked(run)
+            result = await self._forked(run)
         except (ProngError, OSError) as error:
             self._refuse(error)
             if not isinstance(error, Busy):
@@ -331,27 +331,27 @@ class ForkDialog(Dialog[Next | None]):
             self._offer("fork", "cancel")
             raise
         finally:
-            counting.stop()
+            timer.stop()
             self._is_forking = False
             self.query_one("#form").disabled = False
             self._say("")
-        if made is not None:
-            self._made = made
-            await self._tell(made, run)
+        if result is not None:
+            self._made = result
+            await self._tell(result, run)
 
     async def _forked(self, run: Run) -> NewFork | None:
-        """Make what is shown; None when that was not all, and there is more to be read first."""
+        """Create the fork; None if an updated plan has new warnings to read first."""
         planned, wish = self._planned, self._wished()
         assert planned is not None
         if wish != self._wish:
-            # Something was typed that the plan does not know yet.
-            again = await self._lanes.forking.do(partial(forking.plan, wish=wish))
+            # The form was edited after the last plan.
+            updated = await self._lanes.forking.do(partial(forking.plan, wish=wish))
             self._wish = wish
-            self._show(again)
-            if again.plan.warnings != planned.plan.warnings:
+            self._show(updated)
+            if updated.plan.warnings != planned.plan.warnings:
                 return None
             self._offer()
-            planned = again
+            planned = updated
         return await self._lanes.forking.do(
             partial(forking.make, planned=planned.plan, wish=wish, run=run)
         )
@@ -365,8 +365,8 @@ class ForkDialog(Dialog[Next | None]):
         self._say_how_long()
 
     def _say_how_long(self) -> None:
-        told = f"forking ... {self._seconds} s"
-        self._say(f"{told}; it is finished first" if self._is_to_be_left else told)
+        progress = f"forking ... {self._seconds} s"
+        self._say(f"{progress}; it is finished first" if self._is_to_be_left else progress)
 
     async def _tell(self, made: NewFork, run: Run) -> None:
         if run == "here" and made.launch is not None:
@@ -384,9 +384,9 @@ class ForkDialog(Dialog[Next | None]):
             await self._see_start(made.workers[0])
 
     async def _see_start(self, name: str) -> None:
-        """What the agent says once it has started."""
+        """Report when the agent has started."""
         self._say(f"{name} starts ...")
-        # Beside the looks at workers, which go on meanwhile.
+        # A lane of its own, so that worker statuses are still refreshed.
         lane = self._lanes.aside("start", finishes=False)
         try:
             status = await lane.do(partial(forking.ready, name=name))
@@ -395,8 +395,8 @@ class ForkDialog(Dialog[Next | None]):
             return
         finally:
             lane.close()
-        wants = f" ({status.evidence.detail})" if status.evidence.detail else ""
-        self._say(f"{name} is {status.state.value}{clean(wants)}")
+        request = f" ({status.evidence.detail})" if status.evidence.detail else ""
+        self._say(f"{name} is {status.state.value}{clean(request)}")
 
     # -- leaving -------------------------------------------------------------------------------
 
@@ -422,10 +422,10 @@ class ForkDialog(Dialog[Next | None]):
         self._leave_with("turns")
 
     def _leave_with(self, wish: Literal["attach", "run", "turns"]) -> None:
-        made = self._made
-        assert made is not None
-        worker = made.workers[0] if made.workers else None
-        self.answer(Next(wish, made.forks[0], worker, made.launch))
+        result = self._made
+        assert result is not None
+        worker = result.workers[0] if result.workers else None
+        self.answer(Next(wish, result.forks[0], worker, result.launch))
 
     # -- telling -------------------------------------------------------------------------------
 
@@ -436,17 +436,17 @@ class ForkDialog(Dialog[Next | None]):
         self.query_one("#notes", Static).update(_content(notes))
 
     def _offer(self, *names: str) -> None:
-        """Show these buttons and no others."""
+        """Show only these buttons."""
         for button in self.query("#buttons Button").results(Button):
             button.display = button.id in names
 
 
 def _content(lines: list[tuple[str, str]]) -> Content:
-    """Lines, each with its style."""
+    """Join lines of style and text."""
     return Content("\n").join(Content.styled(text, _STYLES.get(style, "")) for style, text in lines)
 
 
 def _when_idle(app: App, wish: Wish) -> Planned:
-    """The plan, when the agent is done; `Busy` after a moment."""
+    """Plan the fork once the agent is idle; raise `Busy` after a moment."""
     session = app.session(wish.point)
     return app.when_idle(session, lambda: forking.plan(app, wish), _PATIENCE)

@@ -1,4 +1,4 @@
-"""All keys, on one page."""
+"""Help screen with all keys."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -19,7 +19,7 @@ class HelpScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark", "leave", "Close")]
 
     def __init__(self, parts: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> None:
-        """`parts` are headings, and keys with what they do."""
+        """`parts` are headings with their keys and descriptions."""
         super().__init__()
         self._parts = parts
 
@@ -38,8 +38,8 @@ class HelpScreen(Dialog[None]):
         for heading, keys in self._parts:
             lines += [Line(heading, "heading")]
             lines += [
-                line((f"  {key:<{_KEY}}", "name"), what)._replace(hanging=2 + _KEY)
-                for key, what in keys
+                line((f"  {key:<{_KEY}}", "name"), description)._replace(hanging=2 + _KEY)
+                for key, description in keys
             ]
             lines.append(Line())
         return lines

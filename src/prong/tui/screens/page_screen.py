@@ -1,4 +1,4 @@
-"""A whole screen of text: a transcript, or what a turn changed in the code."""
+"""Full-screen text: a transcript or a diff."""
 
 from functools import partial
 from typing import ClassVar
@@ -35,7 +35,7 @@ class PageScreen(MainScreen):
         point: str | None = None,
         highlight: Highlighter | None = None,
     ) -> None:
-        """`read` makes the lines, on a thread."""
+        """`read` makes the lines, in a thread."""
         super().__init__()
         self.shows: Wish = shows
         self._lanes = lanes
@@ -55,9 +55,9 @@ class PageScreen(MainScreen):
         self.run_worker(self._fill, exit_on_error=False)
 
     async def _fill(self) -> None:
-        seen = await self._lanes.reading.do(partial(preview.attempt, read=self._read))
+        content = await self._lanes.reading.do(partial(preview.attempt, read=self._read))
         page = self.query_one("#page", Page)
-        page.fill(seen.lines, highlight=self._highlight, top=seen.top)
+        page.fill(content.lines, highlight=self._highlight, top=content.top)
 
     @property
     def point(self) -> str | None:

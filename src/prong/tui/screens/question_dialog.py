@@ -1,4 +1,4 @@
-"""A question whose answer is yes or no."""
+"""Yes/no dialog."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from prong.views.text import clean
 
 
 class QuestionDialog(Dialog[bool]):
-    """`y` or Enter says yes, `n` or Escape no. Enter on a button is that button."""
+    """Dialog with two buttons: `y` or Enter means yes, `n` or Escape no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "Yes"),

@@ -1,4 +1,4 @@
-"""The first screen: search as you type over all turns, and look at what was found."""
+"""Sessions screen: search turns as you type, with filters and a preview."""
 
 import asyncio
 import time
@@ -33,9 +33,9 @@ from prong.tui.widgets.text_line import TextLine
 from prong.views.text import clean, cut, short_path
 
 _SETTLED = 0.15
-"""Seconds without a key until the sentence model is asked."""
+"""Seconds without a key before the search with the sentence model."""
 _STALE = 5.0
-"""So old, in seconds, the list may be before a search looks for what is new."""
+"""Seconds after which a search also updates the index."""
 _SINCE = (
     ("", "any time"),
     ("1d", "1 day"),
@@ -44,11 +44,11 @@ _SINCE = (
     ("90d", "90 days"),
 )
 _PROJECT = 20
-"""Columns of the name of a project, in a terminal of so many columns or more; else half of that."""
+"""Columns of a project name in a roomy terminal; half of it in others."""
 _ROOMY = 100
 _MOVES = {"down": 1, "up": -1}
 _PAGES = {"pagedown": 1, "pageup": -1}
-"""Keys that move the cursor of the list while somebody types."""
+"""Keys that move the cursor of the list while typing."""
 
 
 class SessionsScreen(MainScreen):
@@ -78,15 +78,15 @@ class SessionsScreen(MainScreen):
         self._looking = Looking(lanes.reading, lambda: self._entry)
         self._looked: Looked | None = None
         self._by_words: tuple[Hashable, ...] = ()
-        """What the words found last; the sentence model may add to it, or take from it."""
+        """Entries of the last keyword search; the sentence model may add or remove some."""
         self._refreshed = 0.0
         self._index = IndexProcess(self._hear)
         self._progress = ""
         self._here = _here()
         self._previewed: tuple[Hashable, Asked] | None = None
-        """What the preview is of, or is being made of: an entry, and what it was found by."""
+        """Entry and query that the preview shows or is loading."""
         self._is_awaited = False
-        """Somebody pressed Enter before there was an answer."""
+        """Enter was pressed before the results arrived."""
 
     def compose(self) -> ComposeResult:
         yield TextLine(self._query, placeholder=words.SEARCH, compact=True, id="search")
@@ -114,7 +114,7 @@ class SessionsScreen(MainScreen):
     def on_screen_suspend(self) -> None:
         self._is_awaited = False
 
-    # -- the place that is looked at -----------------------------------------------------------
+    # -- the selection -------------------------------------------------------------------------
 
     @property
     def _entry(self) -> FoundEntry | SessionEntry | None:
@@ -163,15 +163,15 @@ class SessionsScreen(MainScreen):
         self.run_worker(self._searched, group="search", exit_on_error=False)
 
     async def _searched(self) -> None:
-        asked = self._asked()
-        found = await self._look_up(self._words, asked, fast=True)
-        if found is not None:
-            await self._show_words(asked, found)
-        elif asked == self._asked():
-            self._is_awaited = False  # it failed, and that was told
+        query = self._asked()
+        results = await self._look_up(self._words, query, fast=True)
+        if results is not None:
+            await self._show_words(query, results)
+        elif query == self._asked():
+            self._is_awaited = False  # it failed, and the error is shown
 
     async def _show_words(self, asked: Asked, found: Looked) -> None:
-        """What the words found; a moment later, what the sentence model makes of it."""
+        """Show the keyword results; a moment later, those of the sentence model."""
         self._by_words = _keys(found)
         self._show(found)
         if self._is_awaited:
@@ -187,7 +187,7 @@ class SessionsScreen(MainScreen):
         is_first = not self._lanes.meaning.is_open
         better = await self._look_up(self._meaning, asked, fast=False)
         if is_first:
-            # The sentence model, and all that runs it, was loaded.
+            # The sentence model and its libraries are loaded.
             settle()
         if better is not None and asked == self._asked():
             self._show(better)
@@ -199,7 +199,7 @@ class SessionsScreen(MainScreen):
         before, self._looked = self._looked, found
         if before is None:
             settle()  # the program is loaded
-        # Another question has another best answer; the same one in a better order keeps the cursor.
+        # A new query resets the cursor; better results for the same query keep it.
         self.query_one("#found", Rows).fill(
             found.entries, keep=before is not None and before.asked == found.asked
         )
@@ -216,9 +216,9 @@ class SessionsScreen(MainScreen):
         self._index.start()
 
     def _hear(self, step: Step) -> None:
-        """The index is so far."""
+        """Handle a step of the index update."""
         if step["phase"] == "searchable":
-            # What is new is found now.
+            # New turns can be found now.
             self._search_again()
         elif step["phase"] == "failed":
             self.notify(clean(str(step["message"])), severity="warning", markup=False)
@@ -228,72 +228,72 @@ class SessionsScreen(MainScreen):
         self._say()
 
     def _search_again(self) -> None:
-        asked = self._asked()
+        query = self._asked()
 
         async def again() -> None:
-            found = await self._look_up(self._words, asked, fast=True)
-            if found is not None and asked == self._asked() and self._is_news(found):
-                await self._show_words(asked, found)
+            results = await self._look_up(self._words, query, fast=True)
+            if results is not None and query == self._asked() and self._is_news(results):
+                await self._show_words(query, results)
 
         self.run_worker(again, group="search", exit_on_error=False)
 
     def _is_news(self, found: Looked) -> bool:
-        """What the model made of it stays, unless the words find something else now."""
-        shown = self._looked
-        return shown is None or shown.asked != found.asked or _keys(found) != self._by_words
+        """Return whether keyword results changed; otherwise the model's results stay."""
+        current = self._looked
+        return current is None or current.asked != found.asked or _keys(found) != self._by_words
 
     def _say(self) -> None:
         status = self.query_one("#status", Static)
-        told = words.status(self._looked) if self._looked else "reading sessions ..."
-        status.update("   ".join(part for part in (told, self._progress) if part))
+        summary = words.status(self._looked) if self._looked else "reading sessions ..."
+        status.update("   ".join(part for part in (summary, self._progress) if part))
 
-    # -- looking -------------------------------------------------------------------------------
+    # -- preview -------------------------------------------------------------------------------
 
     @on(Rows.Moved, "#found")
     def _look(self) -> None:
-        """Read what the cursor is on, unless that is to be seen already."""
-        entry, found = self._entry, self._looked
-        wanted = (entry.key, found.asked) if entry and found else None
-        if wanted == self._previewed:
+        """Preview the selected entry, unless it is already shown."""
+        entry, results = self._entry, self._looked
+        target = (entry.key, results.asked) if entry and results else None
+        if target == self._previewed:
             return
-        self._previewed = wanted
+        self._previewed = target
         self.run_worker(self._preview, group="preview", exclusive=True, exit_on_error=False)
         project = self.query_one("#project", Choice)
         if not project.value:
             project.offer(self._projects(entry.session if entry else None))
 
     async def _preview(self) -> None:
-        entry, found = self._entry, self._looked
-        if entry is None or found is None:
+        entry, results = self._entry, self._looked
+        if entry is None or results is None:
             return
         try:
-            seen = await self._looking.at(partial(_read, entry=entry, found=found))
+            content = await self._looking.at(partial(_read, entry=entry, found=results))
         except Exception:
-            # It is a bug, and told as one. The preview must not stay that of something else.
+            # A bug, reported as such. Do not keep the preview of another entry.
             self._previewed = None
             self.query_one("#preview", Page).fill(preview.nothing("This cannot be shown."))
             raise
-        if seen is None:
-            self._previewed = None  # the cursor went on, and may come back
+        if content is None:
+            self._previewed = None  # the cursor moved on, and may come back
         else:
             page = self.query_one("#preview", Page)
-            page.fill(seen.lines, highlight=found.highlight, top=seen.top)
+            page.fill(content.lines, highlight=results.highlight, top=content.top)
 
     def _projects(self, session: Session | None) -> list[tuple[str, str]]:
-        """All, this folder, and that of the session where the cursor is."""
-        offered = [("", "all")]
+        """Return the project choices: all, this folder, and that of the selected session."""
+        choices = [("", "all")]
         if self._here is not None:
-            offered.append((str(self._here), "here"))
+            choices.append((str(self._here), "here"))
         cwd = session.cwd if session else None
         if cwd and cwd != str(self._here):
             room = _PROJECT if self.size.width >= _ROOMY else _PROJECT // 2
-            offered.append((cwd, cut(Path(short_path(cwd)).name, room)))
-        return offered
+            choices.append((cwd, cut(Path(short_path(cwd)).name, room)))
+        return choices
 
     # -- keys ----------------------------------------------------------------------------------
 
     def on_key(self, event: events.Key) -> None:
-        """While somebody types, the arrows move in the list."""
+        """Move in the list with the arrow keys while typing."""
         if not isinstance(self.focused, Input):
             return
         rows = self.query_one("#found", Rows)
@@ -310,7 +310,7 @@ class SessionsScreen(MainScreen):
         if self._looked is not None and self._looked.asked == self._asked():
             self.wish("turns")
         else:
-            # What is in the list is the answer to another question: a moment, then.
+            # The list shows the results of another query: wait for the right ones.
             self._is_awaited = True
 
     def action_search(self) -> None:
@@ -321,11 +321,11 @@ class SessionsScreen(MainScreen):
 
     def action_refresh(self) -> None:
         self._refreshed = 0.0
-        self._previewed = None  # there may be more in it by now
+        self._previewed = None  # the session may have grown
         self._search()
 
     def action_back(self) -> None:
-        """From the list to the words, from the words to nothing typed."""
+        """Go back from the list to the search field; from there, clear it."""
         search = self.query_one("#search", Input)
         if self.focused is not search:
             search.focus()
@@ -340,11 +340,11 @@ def _read(app: App, entry: FoundEntry | SessionEntry, found: Looked) -> Preview:
 
 
 def _keys(found: Looked) -> tuple[Hashable, ...]:
-    return tuple(one.key for one in found.entries)
+    return tuple(entry.key for entry in found.entries)
 
 
 def _here() -> Path | None:
     try:
         return Path.cwd()
-    except OSError:  # the folder is gone
+    except OSError:  # the folder was deleted
         return None

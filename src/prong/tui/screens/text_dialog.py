@@ -1,4 +1,4 @@
-"""A line of text, asked for: a prompt, a name."""
+"""Dialog for a line of text, such as a prompt or a name."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from prong.views.text import clean
 
 
 class TextDialog(Dialog[str | None]):
-    """Enter gives the text, Escape None."""
+    """Dialog with a text field: Enter returns the text, Escape None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "give", "OK", priority=True),

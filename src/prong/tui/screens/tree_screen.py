@@ -1,4 +1,4 @@
-"""The lineage: who was forked from whom, at which turn, and who is at work on which."""
+"""Tree screen: which session was forked from which, and which workers have them open."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -36,7 +36,7 @@ class TreeScreen(MainScreen):
     ]
 
     def __init__(self, lanes: Lanes, of: Session | None = None) -> None:
-        """With `of`, the family of that session only."""
+        """With `of`, show only that session's family."""
         super().__init__()
         self._lanes = lanes
         self._list = Rows(1, id="rows")
@@ -64,7 +64,7 @@ class TreeScreen(MainScreen):
     def on_screen_suspend(self) -> None:
         self._lookout.end()
 
-    # -- the place that is looked at -----------------------------------------------------------
+    # -- the selection -------------------------------------------------------------------------
 
     @property
     def _entry(self) -> TreeEntry | None:
@@ -99,31 +99,31 @@ class TreeScreen(MainScreen):
 
     def _show(self) -> None:
         rows = self._rows or ()
-        of = self._of.ref if self._of else None
+        highlighted = self._of.ref if self._of else None
         entries = [
-            TreeEntry(row, self._open.get(row.node.ref), is_chosen=row.node.ref == of)
+            TreeEntry(row, self._open.get(row.node.ref), is_chosen=row.node.ref == highlighted)
             for row in rows
         ]
         self._list.fill(entries)
         families = sum(not row.lead for row in rows)
-        told = f"{counted(len(rows), 'session')} in {counted(families, 'tree')}"
-        at_work = sum(row.node.ref in self._open for row in rows)
-        if at_work:
-            told += f" · {counted(at_work, 'worker')}"
-        self._status.update(told)
+        summary = f"{counted(len(rows), 'session')} in {counted(families, 'tree')}"
+        workers = sum(row.node.ref in self._open for row in rows)
+        if workers:
+            summary += f" · {counted(workers, 'worker')}"
+        self._status.update(summary)
 
     def _see(self, found: list[WorkerStatus]) -> None:
-        """What workers do now."""
+        """Update the workers shown in the tree."""
         before = self._open
         self._open = {
-            SessionRef(one.worker.agent, one.worker.session): one
-            for one in found
-            if one.worker.session and one.state is not WorkerState.GONE
+            SessionRef(status.worker.agent, status.worker.session): status
+            for status in found
+            if status.worker.session and status.state is not WorkerState.GONE
         }
         if self._rows is not None and before != self._open:
             self._show()
 
-    # -- looking -------------------------------------------------------------------------------
+    # -- preview -------------------------------------------------------------------------------
 
     @on(Rows.Moved, "#rows")
     def _look(self) -> None:
@@ -133,9 +133,9 @@ class TreeScreen(MainScreen):
         entry = self._entry
         if entry is None:
             return
-        seen = await self._looking.at(partial(_read, session=entry.session))
-        if seen is not None:
-            self._page.fill(seen.lines, top=seen.top)
+        content = await self._looking.at(partial(_read, session=entry.session))
+        if content is not None:
+            self._page.fill(content.lines, top=content.top)
 
     # -- keys ----------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class TreeScreen(MainScreen):
         self.wish("turns")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A family is a family, however many others there are."""
+        """Hide "All sessions" in the tree of one family."""
         return not (action == "everything" and self._of is not None)
 
     def action_everything(self) -> None:
@@ -170,7 +170,7 @@ def _read(app: App, session: Session | None) -> Preview:
 
 
 def _empty(*, everything: bool) -> list[Line]:
-    """What to do where there is nothing to draw."""
+    """Return advice for an empty tree."""
     if everything:
         return [
             Line("No sessions yet.", "title"),

@@ -1,4 +1,4 @@
-"""The turns of one session, and what each was about."""
+"""Turns screen: the turns of a session, with a preview."""
 
 from functools import partial
 from typing import ClassVar
@@ -24,12 +24,12 @@ from prong.views.text import age, clean, short_path
 
 
 class _Known(Record, frozen=True):
-    """What was read of the session."""
+    """The turns read from a session."""
 
     conversation: Conversation
     active: list[TurnEntry]
     all: list[TurnEntry]
-    """With those that a rewind left."""
+    """Including abandoned turns."""
 
 
 class TurnsScreen(MainScreen):
@@ -47,9 +47,9 @@ class TurnsScreen(MainScreen):
         *,
         without_answer: bool = False,
     ) -> None:
-        """`turn_id` is where the cursor is; else the last turn.
+        """`turn_id` is selected first, by default the last turn.
 
-        `without_answer` leaves out what the agent answered to a seed, this once.
+        `without_answer` hides the agent's answer to a seed.
         """
         super().__init__()
         self._lanes = lanes
@@ -95,20 +95,20 @@ class TurnsScreen(MainScreen):
         self.run_worker(self._read, group="read", exclusive=True, exit_on_error=False)
 
     async def _read(self) -> None:
-        known = await self.told(self._lanes.reading.do(partial(_known, session=self._session)))
-        if known is not None:
-            # Who comes for a turn that a rewind left wants to see it.
-            left = {turn.id for turn in known.conversation.abandoned}
-            self._abandoned = self._abandoned or self._turn_id in left
-            self._known = known
+        loaded = await self.told(self._lanes.reading.do(partial(_known, session=self._session)))
+        if loaded is not None:
+            # If the requested turn is abandoned, show abandoned turns.
+            abandoned_ids = {turn.id for turn in loaded.conversation.abandoned}
+            self._abandoned = self._abandoned or self._turn_id in abandoned_ids
+            self._known = loaded
             self._show()
 
     def _show(self) -> None:
-        known = self._known
-        if known is None:
+        loaded = self._known
+        if loaded is None:
             return
-        conversation = known.conversation
-        entries = known.all if self._abandoned else known.active
+        conversation = loaded.conversation
+        entries = loaded.all if self._abandoned else loaded.active
         rows = self.query_one("#turns", Rows)
         rows.fill(entries)
         if self._turn_id is not None:
@@ -116,41 +116,41 @@ class TurnsScreen(MainScreen):
         elif conversation.turns:
             rows.move_to(conversation.turns[-1].id)
         self._turn_id = self._entry.turn.id if self._entry else None
-        self._look()  # the same turn may have more by now
+        self._look()  # the same turn may have grown
         if not entries:
             page = self.query_one("#preview", Page)
             page.fill(preview.nothing("No prompts in this session yet."))
         self._say(conversation)
 
     def _say(self, conversation: Conversation) -> None:
-        told = [counted(len(conversation.turns), "turn")]
+        parts = [counted(len(conversation.turns), "turn")]
         if conversation.abandoned:
-            shown = "shown" if self._abandoned else "A shows them"
-            told.append(f"{len(conversation.abandoned)} abandoned by rewinds ({shown})")
+            state = "shown" if self._abandoned else "A shows them"
+            parts.append(f"{len(conversation.abandoned)} abandoned by rewinds ({state})")
         if conversation.skipped:
-            told.append(f"{counted(len(conversation.skipped), 'line')} could not be read")
-        told += [f"{sign} {meaning}" for sign, meaning in turn_entries.MARKS]
-        self.query_one("#status", Static).update(" · ".join(told))
+            parts.append(f"{counted(len(conversation.skipped), 'line')} could not be read")
+        parts += [f"{sign} {meaning}" for sign, meaning in turn_entries.MARKS]
+        self.query_one("#status", Static).update(" · ".join(parts))
 
     @on(Rows.Moved, "#turns")
     def _look(self) -> None:
         self.run_worker(self._preview, group="preview", exclusive=True, exit_on_error=False)
 
     async def _preview(self) -> None:
-        entry, known = self._entry, self._known
-        if entry is None or known is None:
+        entry, loaded = self._entry, self._known
+        if entry is None or loaded is None:
             return
         self._turn_id = entry.turn.id
-        seen = await self._looking.at(
+        content = await self._looking.at(
             partial(
                 preview.of_turn,
-                conversation=known.conversation,
+                conversation=loaded.conversation,
                 turn=entry.turn,
                 without_answer=self._without_answer and entry.turn.index == 1,
             )
         )
-        if seen is not None:
-            self.query_one("#preview", Page).fill(seen.lines)
+        if content is not None:
+            self.query_one("#preview", Page).fill(content.lines)
 
     # -- keys ----------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What the screens have in common: a place that is looked at, which can be forked from."""
+"""Base class of the main screens, with the selection that actions apply to."""
 
 from collections.abc import Awaitable
 from typing import Any, Literal, TypeVar, cast
@@ -17,13 +17,13 @@ from prong.views.text import clean
 T = TypeVar("T")
 
 _WIDE = 110
-"""Columns from which on the preview stands beside the list, not below it."""
+"""Columns from which the preview is next to the list instead of below it."""
 
 Wish = Literal["turns", "transcript", "diff", "resume", "fork", "tree", "back"]
 
 
 def tell_bug(screen: Screen[Any], event: Worker.StateChanged) -> None:
-    """Say what went wrong that should not have: the screen stays, and nothing is kept silent."""
+    """Report an unexpected error of a Textual worker; the screen stays usable."""
     if event.state is WorkerState.ERROR:
         worker = cast(Worker[Any], event.worker)  # pyright: ignore[reportUnknownMemberType]
         error = worker.error
@@ -32,8 +32,8 @@ def tell_bug(screen: Screen[Any], event: Worker.StateChanged) -> None:
                 f"{error.message}\ntry: {error.hint}" if error.hint else error.message, lines=True
             )
         else:
-            told = clean(f"{type(error).__name__}: {error}")
-            text = f"{told}\nreport it: this is a bug in prong"
+            description = clean(f"{type(error).__name__}: {error}")
+            text = f"{description}\nreport it: this is a bug in prong"
         screen.notify(text, severity="error", markup=False)
 
 
@@ -41,7 +41,7 @@ class MainScreen(Screen[None]):
     """A screen that is not a dialog."""
 
     class Wished(Message):
-        """Somebody wants to see, or do, something with the place where the cursor is."""
+        """Request for an action on the selection."""
 
         def __init__(self, view: "MainScreen", wish: Wish) -> None:
             super().__init__()
@@ -59,31 +59,31 @@ class MainScreen(Screen[None]):
 
     @property
     def point(self) -> str | None:
-        """`SESSION[@TURN]` where the cursor is; None when there is nothing."""
+        """Reference of the selection, `SESSION[@TURN]`; None if there is none."""
         return None
 
     @property
     def session(self) -> Session | None:
-        """The session where the cursor is."""
+        """Session of the selection."""
         return None
 
     @property
     def turn_number(self) -> int | None:
-        """The number of the turn where the cursor is."""
+        """Turn number of the selection."""
         return None
 
     @property
     def highlight(self) -> Highlighter | None:
-        """What was searched for, to be seen in what is opened from here."""
+        """Search matches to highlight in screens opened from here."""
         return None
 
     @property
     def ui(self) -> TextualApp[Any]:
-        """The program that this is a screen of; Textual leaves open what it gives back."""
+        """The application, with the type that Textual leaves open."""
         return cast(TextualApp[Any], self.app)  # pyright: ignore[reportUnknownMemberType]
 
     async def told(self, work: Awaitable[T]) -> T | None:
-        """Do it; what goes wrong is told, and ends nothing."""
+        """Await the work; report an error instead of raising it."""
         try:
             return await work
         except (ProngError, OSError) as error:
@@ -91,7 +91,7 @@ class MainScreen(Screen[None]):
         return None
 
     def tell(self, error: ProngError | OSError) -> None:
-        """What went wrong, and what to do."""
+        """Report an error and its hint."""
         message = error.message if isinstance(error, ProngError) else str(error)
         hint = error.hint if isinstance(error, ProngError) else None
         more = f"\ntry: {clean(hint)}" if hint else ""

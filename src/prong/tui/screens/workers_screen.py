@@ -1,4 +1,4 @@
-"""The workers: what each does now, and all that can be done with one."""
+"""Workers screen: the state of each worker, and keys to manage them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -60,12 +60,12 @@ class WorkersScreen(MainScreen):
         self._lookout = WorkersWatch(lanes.workers, self._see, self.tell)
         self._turns = Newest(lanes.reading)
         self._last: dict[str, tuple[object, LastExchange]] = {}
-        """By the name of the worker: what its session was when it was read, and what was in it."""
+        """Worker name to the state of its session when it was read, and its last turn."""
         self._read_now: str | None = None
         """The worker whose session is being read."""
         self._awaited: set[str] = set()
         self._next: str | None = None
-        """The worker that gets the cursor as soon as it is seen."""
+        """The worker to select once it is listed."""
 
     def compose(self) -> ComposeResult:
         with Container(id="body"):
@@ -79,12 +79,12 @@ class WorkersScreen(MainScreen):
 
     def on_screen_suspend(self) -> None:
         self._lookout.end()
-        # A dialog stands above this screen; anything else is another place.
+        # A dialog may be open above this screen; otherwise the user has left it.
         stack = self.ui.screen_stack
         if self not in stack or not isinstance(stack[-1], ModalScreen):
             self._awaited.clear()
 
-    # -- the place that is looked at -----------------------------------------------------------
+    # -- the selection -------------------------------------------------------------------------
 
     @property
     def _entry(self) -> WorkerEntry | None:
@@ -100,19 +100,19 @@ class WorkersScreen(MainScreen):
         entry = self._entry
         return self._last[entry.name][1].session if entry and entry.name in self._last else None
 
-    # -- what they do --------------------------------------------------------------------------
+    # -- the list ------------------------------------------------------------------------------
 
     def _see(self, found: Sequence[WorkerStatus]) -> None:
         self._found = found
         shown = found if self._everything else recent(found)
         self._list.fill(entries_of(shown, self._awaited))
-        if self._next is not None and any(one.worker.name == self._next for one in shown):
+        if self._next is not None and any(status.worker.name == self._next for status in shown):
             self._list.move_to(self._next)
             self._next = None
-        told = counts(shown) or "no workers"
+        summary = counts(shown) or "no workers"
         if hidden := len(found) - len(shown):
-            told += f" · {counted(hidden, 'worker')} long gone: A shows all"
-        self._status.update(told)
+            summary += f" · {counted(hidden, 'worker')} long gone: A shows all"
+        self._status.update(summary)
         self.refresh_bindings()
         if shown:
             self._show_details()
@@ -132,20 +132,20 @@ class WorkersScreen(MainScreen):
         entry = self._entry
         if entry is None:
             return
-        read = self._last.get(entry.name)
-        lines = list(described(entry.status, read[1] if read else None))
+        cached = self._last.get(entry.name)
+        lines = list(described(entry.status, cached[1] if cached else None))
         if lines != self._page.lines:
             self._page.fill(lines, top=None)
 
     def _read(self) -> None:
-        """Its last turn, when there is something new in it."""
+        """Read the last turn of the selected worker if it has changed."""
         entry = self._entry
         if entry is None:
             return
-        known = self._last.get(entry.name)
-        is_news = known is None or known[0] != _moment(entry.status)
-        # What is being read is not begun again: a long session would never be done.
-        if is_news and self._read_now != entry.name:
+        cached = self._last.get(entry.name)
+        is_outdated = cached is None or cached[0] != _moment(entry.status)
+        # Do not restart a read in progress: a long session would never be read to its end.
+        if is_outdated and self._read_now != entry.name:
             self._read_now = entry.name
             self.run_worker(
                 partial(self._read_turn, entry),
@@ -157,18 +157,18 @@ class WorkersScreen(MainScreen):
     async def _read_turn(self, entry: WorkerEntry) -> None:
         try:
             await asyncio.sleep(RESTED)
-            seen = await self._turns.ask(partial(last_turn, status=entry.status))
+            exchange = await self._turns.ask(partial(last_turn, status=entry.status))
         finally:
             if self._read_now == entry.name:
                 self._read_now = None
-        if seen is not None:
-            self._last[entry.name] = (_moment(entry.status), seen)
+        if exchange is not None:
+            self._last[entry.name] = (_moment(entry.status), exchange)
             self._show_details()
 
     # -- keys ----------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What cannot be done with the worker where the cursor is has no key."""
+        """Hide keys that do not apply to the selected worker."""
         if action not in _ACTS:
             return True
         entry = self._entry
@@ -202,7 +202,7 @@ class WorkersScreen(MainScreen):
         self._begin(self._acts.clone)
 
     def action_wait(self) -> None:
-        """A second time: not any more."""
+        """Wait for the selected worker; cancel if it is already waited for."""
         name = self._entry.name if self._entry else ""
         if name in self._awaited:
             self._awaited.discard(name)
@@ -230,7 +230,7 @@ class WorkersScreen(MainScreen):
             self._awaited.discard(name)
 
     def _begin(self, act: Callable[[str], Awaitable[str | None]], group: str = "act") -> None:
-        """With the worker where the cursor is. It may give the name of one to look at next."""
+        """Run an action on the selected worker. It may return the name to select next."""
         entry = self._entry
         if entry is None:
             return
@@ -247,12 +247,12 @@ def _is_gone(entry: WorkerEntry) -> bool:
 
 
 def _moment(status: WorkerStatus) -> object:
-    """The same as long as nothing more was said."""
+    """Return a value that changes when the session gets new messages."""
     return (status.worker.session, status.turn, status.state, status.last_line)
 
 
 def _empty() -> list[Line]:
-    """How to start one."""
+    """Return advice for an empty list."""
     return [
         Line("No workers yet.", "title"),
         Line(),

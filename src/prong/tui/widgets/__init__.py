@@ -1,1 +1,1 @@
-"""Widgets that more than one screen uses."""
+"""Widgets shared by several screens."""

@@ -1,4 +1,4 @@
-"""One of a few values, in one line: the arrow keys, Space or a click take the next one."""
+"""One-line choice; arrow keys, Space or a click select the next value."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -22,7 +22,7 @@ class Choice(Widget, can_focus=True):
     at: reactive[int] = reactive(0)
 
     class Changed(Message):
-        """Another value was chosen by the person."""
+        """The user chose another value."""
 
         def __init__(self, choice: "Choice", value: str) -> None:
             super().__init__()
@@ -41,7 +41,7 @@ class Choice(Widget, can_focus=True):
         value: str | None = None,
         id: str | None = None,  # noqa: A002 -- as every widget calls it
     ) -> None:
-        """`values` are the values and what is shown for each."""
+        """`values` are pairs of value and label."""
         super().__init__(id=id)
         self._label = label
         self._values = list(values)
@@ -53,22 +53,22 @@ class Choice(Widget, can_focus=True):
         return self._values[self.at][0]
 
     def choose(self, value: str | None) -> None:
-        """Without telling anybody."""
+        """Select a value without sending `Changed`."""
         with self.prevent(self.Changed):
             self.at = self._place(value)
         self.refresh(layout=True)
 
     def offer(self, values: Sequence[tuple[str, str]], value: str | None = None) -> None:
-        """Other values to choose from."""
+        """Replace the values."""
         if list(values) == self._values and self._place(value) == self.at:
-            return  # a layout for nothing
+            return  # unchanged: avoid a layout
         self._values = list(values)
         self._widest = _widest(self._values)
         self.set_reactive(Choice.at, 0)
         self.choose(value)
 
     def _place(self, value: str | None) -> int:
-        return next((n for n, one in enumerate(self._values) if one[0] == value), 0)
+        return next((n for n, pair in enumerate(self._values) if pair[0] == value), 0)
 
     def action_turn(self, by: int) -> None:
         self.at = (self.at + by) % len(self._values)

@@ -1,4 +1,4 @@
-"""A widget that draws lines itself, and only those that are seen."""
+"""Base class of widgets that draw only their visible lines."""
 
 from collections.abc import Callable, Hashable
 
@@ -9,7 +9,7 @@ from textual.strip import Strip
 from prong.tui.widgets.lines import CLASSES
 
 _MOST_KEPT = 1_000
-"""Lines that were drawn."""
+"""Maximum number of cached lines."""
 
 
 class Drawing(ScrollView):
@@ -19,41 +19,40 @@ class Drawing(ScrollView):
         super().__init__(id=id)
         self._styles_of: dict[str, Style] = {}
         self._strips: dict[Hashable, Strip] = {}
-        """What was drawn, by all that it depends on: below a dialog it is asked for again and
-        again."""
+        """Cache of drawn lines by all that they depend on. A dialog above causes many redraws."""
 
     def styled(self, name: str) -> Style:
-        """What a style looks like in the theme that there is, on whatever background."""
-        known = self._styles_of.get(name)
-        if known is None:
-            known = self._styles_of[name] = self._styled(name)
-        return known
+        """Resolve a style in the current theme, for any background."""
+        style = self._styles_of.get(name)
+        if style is None:
+            style = self._styles_of[name] = self._styled(name)
+        return style
 
     def _styled(self, name: str) -> Style:
-        # Colours that are mixed with the background are known only together with it.
-        full = self.get_component_rich_style(f"drawn--{name}")
+        # Colours blended with the background are only known together with it.
+        blended = self.get_component_rich_style(f"drawn--{name}")
         if name == "cursor":
-            return Style(bgcolor=full.bgcolor)
-        own = self.get_component_rich_style(f"drawn--{name}", partial=True)
+            return Style(bgcolor=blended.bgcolor)
+        partial_style = self.get_component_rich_style(f"drawn--{name}", partial=True)
         return Style(
-            color=full.color if own.color is not None else None,
-            bold=own.bold,
-            italic=own.italic,
-            underline=own.underline,
+            color=blended.color if partial_style.color is not None else None,
+            bold=partial_style.bold,
+            italic=partial_style.italic,
+            underline=partial_style.underline,
         )
 
     def notify_style_update(self) -> None:
-        """Another theme has other colours."""
+        """Clear the caches, because the theme has changed."""
         self._styles_of.clear()
         self._strips.clear()
         super().notify_style_update()
 
     def forget_drawn(self) -> None:
-        """Something else is to be seen."""
+        """Clear the cache, because the content has changed."""
         self._strips.clear()
 
     def kept(self, key: Hashable, draw: Callable[[], Strip]) -> Strip:
-        """What was drawn for the key; drawn now when it was not yet."""
+        """Return the cached line for the key, or draw it."""
         strip = self._strips.get(key)
         if strip is None:
             if len(self._strips) > _MOST_KEPT:

@@ -1,4 +1,4 @@
-"""A line of a form: what it is called, and what to fill in."""
+"""Form field: a label and its widgets."""
 
 from textual.containers import Horizontal
 from textual.widget import Widget

@@ -1,4 +1,4 @@
-"""How much of the model's window a fork takes, as a bar."""
+"""Gauge of how much of the model's window a fork uses."""
 
 from textual.content import Content
 from textual.widgets import Static
@@ -18,18 +18,18 @@ _WORDS = {BudgetLevel.NEAR: "  close to the window", BudgetLevel.OVER: "  more t
 
 class Gauge(Static):
     def show(self, tokens: int, window: int | None, level: BudgetLevel) -> None:
-        told = f"about {tokens:,} tokens" if tokens != 1 else counted(tokens, "token")
+        size = f"about {tokens:,} tokens" if tokens != 1 else counted(tokens, "token")
         if window is None:
-            self.update(Content(f"{told}; the model's window is unknown"))
+            self.update(Content(f"{size}; the model's window is unknown"))
             return
         share = tokens / window
-        full = min(round(share * _BAR), _BAR)
+        filled = min(round(share * _BAR), _BAR)
         style = _STYLES[level]
         self.update(
             Content.assemble(
-                ("█" * full, style),
-                ("░" * (_BAR - full), "$text-disabled"),
-                f" {share:.0%}  {told} of {window:,}",
+                ("█" * filled, style),
+                ("░" * (_BAR - filled), "$text-disabled"),
+                f" {share:.0%}  {size} of {window:,}",
                 (_WORDS.get(level, ""), style),
             )
         )

@@ -1,6 +1,6 @@
-"""Lines to be drawn: a text, and which parts of it look how.
+"""Lines of text with styled parts.
 
-A style is a name, such as `dim` or `match`; what it looks like is in styles.tcss, for every theme.
+A style is a name, such as `dim` or `match`; styles.tcss defines it for every theme.
 """
 
 import re
@@ -34,16 +34,16 @@ STYLES = (
     "rule",
 )
 CLASSES = {f"drawn--{name}" for name in STYLES}
-"""What a widget that draws lines has as component classes."""
+"""Component classes of widgets that draw lines."""
 
 
 _LONGEST = 2_000
 _LEAD = re.compile(r" *(?:[-+*>●] ?)? *")
-"""What stands before the words of a line: its indent, the sign of a diff or of a list."""
+"""Indentation and the sign of a diff or list, before the words of a line."""
 
 
 class Mark(NamedTuple):
-    """A part of a line, from one character up to another, and its style."""
+    """A styled range of characters."""
 
     start: int
     end: int
@@ -53,16 +53,16 @@ class Mark(NamedTuple):
 class Line(NamedTuple):
     text: str = ""
     style: str = ""
-    """Of all of it."""
+    """Style of the whole line."""
     marks: tuple[Mark, ...] = ()
     is_prose: bool = False
-    """What Markdown means by its signs is shown, and matching words are."""
+    """Whether to style Markdown."""
     hanging: int = 0
-    """The column where it goes on when it is broken; else where its own words begin."""
+    """Indentation when wrapped; by default, the column where the words begin."""
 
 
 def line(*pieces: str | tuple[str, str]) -> Line:
-    """A line of pieces, some with a style."""
+    """Build a line from pieces, some with a style."""
     text = ""
     marks: list[Mark] = []
     for piece in pieces:
@@ -74,39 +74,39 @@ def line(*pieces: str | tuple[str, str]) -> Line:
 
 
 def parted(lines: Iterable[Line]) -> Iterator[Line]:
-    """The same lines, none of them very long: to draw a part of one, all of it is looked at."""
-    for one in lines:
-        if len(one.text) <= _LONGEST:
-            yield one
+    """Split very long lines: drawing part of a line examines all of it."""
+    for whole in lines:
+        if len(whole.text) <= _LONGEST:
+            yield whole
             continue
-        for start in range(0, len(one.text), _LONGEST):
+        for start in range(0, len(whole.text), _LONGEST):
             marks = [
                 Mark(mark.start - start, mark.end - start, mark.style)
-                for mark in one.marks
+                for mark in whole.marks
                 if mark.end > start and mark.start < start + _LONGEST
             ]
-            yield one._replace(text=one.text[start : start + _LONGEST], marks=tuple(marks))
+            yield whole._replace(text=whole.text[start : start + _LONGEST], marks=tuple(marks))
 
 
 class ScreenRow(NamedTuple):
-    """What is in one line of the screen: a part of a line."""
+    """Part of a line that fills one row of the screen."""
 
     line: int
     start: int
     end: int
     indent: int = 0
-    """Columns left free before it, so that a broken line stands below its own words."""
+    """Indentation of a wrapped row, which aligns it with the words above."""
 
 
 def rows_of(lines: Iterable[Line], columns: int) -> list[ScreenRow]:
-    """The lines broken to fit. A short one, as most are, is not looked at any further."""
+    """Wrap lines. Short ASCII lines, which are most, take the fast path."""
     rows: list[ScreenRow] = []
-    for number, one in enumerate(lines):
-        text = one.text
+    for number, item in enumerate(lines):
+        text = item.text
         if len(text) <= columns and text.isascii():
             rows.append(ScreenRow(number, 0, len(text)))
         else:
-            rows.extend(_broken(number, text, columns, one.hanging))
+            rows.extend(_broken(number, text, columns, item.hanging))
     return rows
 
 
@@ -123,7 +123,7 @@ def _broken(number: int, text: str, columns: int, hanging: int) -> Iterator[Scre
             yield ScreenRow(number, start, len(text), indent)
             return
         space = text.rfind(" ", start + 1, end + 1)
-        # A word that is longer than half a line is broken as well: it is no word.
+        # Break words longer than half a row: they are not words.
         cut = space if space > start + room // 2 else end
         yield ScreenRow(number, start, cut, indent)
         start = cut + 1 if text[cut : cut + 1] == " " else cut
@@ -131,24 +131,24 @@ def _broken(number: int, text: str, columns: int, hanging: int) -> Iterator[Scre
 
 
 def _fitting(text: str, start: int, columns: int) -> int:
-    """The end of what fits."""
+    """Return the end of the text that fits."""
     end = min(start + columns, len(text))
     if text[start:end].isascii():
         return end
     room = columns
-    for at in range(start, len(text)):
-        room -= cells(text[at])
+    for position in range(start, len(text)):
+        room -= cells(text[position])
         if room < 0:
-            return max(at, start + 1)
+            return max(position, start + 1)
     return len(text)
 
 
 def drawn(
     text: str, marks: Iterable[Mark], styled: Callable[[str], Style], base: Style
 ) -> list[Segment]:
-    """The text in pieces of one style each; where marks overlap, the later ones come on top.
+    """Split text into segments of one style; where marks overlap, the later one wins.
 
-    What a terminal would obey is not drawn, wherever the text is from: an id may have it, too.
+    Control characters are replaced here, because even ids may contain them.
     """
     if not text.isprintable():
         text = "".join(map(_harmless, text))
@@ -172,12 +172,12 @@ def drawn(
 
 
 def _harmless(character: str) -> str:
-    """The character, or one in its place: marks count characters."""
+    """Replace a control character by one character, because marks count characters."""
     if character.isprintable():
         return character
     return " " if character.isspace() else "\ufffd"
 
 
 def strip_of(segments: list[Segment], columns: int, base: Style) -> Strip:
-    """As wide as the screen is there."""
+    """Fit segments to the width of the widget."""
     return Strip(segments).adjust_cell_length(columns, base)

@@ -1,4 +1,4 @@
-"""The little of Markdown that can be shown in a line without moving its words."""
+"""Markdown styles that keep every character in place."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,43 +12,43 @@ _BULLET = re.compile(r"\s*([-*+]|\d+[.)])\s")
 
 
 def marks_in(text: str) -> list[Mark]:
-    """What is code, strong, or the sign of a list in a line of prose."""
+    """Mark inline code, bold text and list signs in a line of prose."""
     if bullet := _BULLET.match(text):
-        found = [Mark(bullet.start(1), bullet.end(1), "name")]
+        marks = [Mark(bullet.start(1), bullet.end(1), "name")]
     else:
-        found = []
+        marks = []
     for match in _INLINE.finditer(text):
         style = "code" if match[0].startswith("`") else "bold"
-        found.append(Mark(match.start(), match.end(), style))
-    return found
+        marks.append(Mark(match.start(), match.end(), style))
+    return marks
 
 
 def prose(text: str, style: str = "") -> Iterator[Line]:
-    """The lines of a Markdown text: headings and blocks of code stand out."""
+    """Convert Markdown text to lines with styled headings and code blocks."""
     fence = None
     language = ""
-    for one in text.split("\n"):
-        text_ = one.expandtabs(4)
-        opened = _FENCE.match(one)
-        rest = one[opened.end() :].strip() if opened else ""
-        if fence is None and opened:
-            fence, language = opened[1], rest
+    for raw in text.split("\n"):
+        text_ = raw.expandtabs(4)
+        delimiter = _FENCE.match(raw)
+        rest = raw[delimiter.end() :].strip() if delimiter else ""
+        if fence is None and delimiter:
+            fence, language = delimiter[1], rest
             yield Line(text_, "dim")
-        elif opened and opened[1] == fence and not rest:
+        elif delimiter and delimiter[1] == fence and not rest:
             fence = None
             yield Line(text_, "dim")
         elif fence is not None:
             yield _diff_line(text_) if language == "diff" else Line(text_, "code")
-        elif _HEADING.match(one):
+        elif _HEADING.match(raw):
             yield Line(text_, "heading")
-        elif one.lstrip().startswith(">"):
+        elif raw.lstrip().startswith(">"):
             yield Line(text_, "dim", is_prose=True)
         else:
             yield Line(text_, style, is_prose=True)
 
 
 def diff(lines: Iterable[str]) -> Iterator[Line]:
-    """Lines that look like those of a diff."""
+    """Convert the lines of a diff."""
     return map(_diff_line, lines)
 
 

@@ -1,4 +1,4 @@
-"""Text to read, of which only what is seen is drawn, however long it is."""
+"""Scrollable text that wraps, draws only visible rows and highlights matches."""
 
 import asyncio
 import time
@@ -18,20 +18,20 @@ from prong.tui.widgets.lines import Line, Mark, ScreenRow, drawn, rows_of, strip
 from prong.tui.widgets.markup import marks_in
 
 _MANY = 300
-"""So many lines are broken beside the event loop, not in it."""
+"""Number of lines from which wrapping runs in a thread."""
 
 
 _TOLD = 2.0
-"""Seconds that it is to be seen that there is no further match."""
+"""Seconds that "No match" is shown."""
 
 
 def _nothing(_: str) -> list[tuple[int, int]]:
-    """Is highlighted."""
+    """Highlight nothing."""
     return []
 
 
 class Page(Drawing, can_focus=True):
-    """Lines, broken to fit."""
+    """Wrapped, scrollable text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_up", "Up", show=False),
@@ -48,20 +48,20 @@ class Page(Drawing, can_focus=True):
         super().__init__(id=id)
         self._lines: Sequence[Line] = ()
         self._shown: Sequence[Line] = ()
-        """Those that the rows are of: others may still be broken."""
+        """The lines of `_rows`; newer ones may still be wrapping."""
         self._rows: Sequence[ScreenRow] = ()
         self._columns = 0
         self._highlight: Highlighter = _nothing
         self._top: int | None = None
-        """The line that is to be seen first, when there is a place for it."""
+        """Line to scroll to after the layout."""
         self._matched: tuple[int, int] | None = None
-        """The row that was gone to last, and the first one that was seen then."""
+        """Row of the last match jumped to, and the scroll offset at that time."""
         self._matching = asyncio.Lock()
         self._in_vain: tuple[int, int] | None = None
-        """The way, and the row, from which on there was no match the last time."""
+        """Direction and start row of the last search without a match."""
         self._told_until = 0.0
         self.drawn_rows = 0
-        """How many rows were drawn so far, for tests that count work."""
+        """Number of rows drawn so far, for tests that count work."""
 
     @property
     def lines(self) -> Sequence[Line]:
@@ -70,9 +70,9 @@ class Page(Drawing, can_focus=True):
     def fill(
         self, lines: Sequence[Line], *, highlight: Highlighter | None = None, top: int | None = 0
     ) -> None:
-        """Show other lines, from line `top` on. `highlight` tells what matches in a text.
+        """Replace the lines and scroll to line `top`. `highlight` finds matches in a text.
 
-        Without `top` the place stays: the lines are those from before, and somebody reads them.
+        Without `top`, keep the scroll position, because the lines were only updated.
         """
         self._lines = lines
         self._highlight = highlight or _nothing
@@ -81,10 +81,10 @@ class Page(Drawing, can_focus=True):
 
     def on_resize(self) -> None:
         if self.scrollable_content_region.width != self._columns:
-            # What was at the top stays there.
-            at = self.scroll_offset.y
-            if self._top is None and at < len(self._rows):
-                self._top = self._rows[at].line
+            # Keep the top line at the top.
+            row = self.scroll_offset.y
+            if self._top is None and row < len(self._rows):
+                self._top = self._rows[row].line
             self._lay_out()
 
     def _lay_out(self) -> None:
@@ -106,50 +106,50 @@ class Page(Drawing, can_focus=True):
         self._matched = self._in_vain = None
         self.forget_drawn()
         self.virtual_size = Size(0, len(rows))
-        at = self.scroll_offset.y
+        target = self.scroll_offset.y
         if self._top is not None:
-            at = next((n for n, row in enumerate(rows) if row.line >= (self._top or 0)), 0)
+            target = next((n for n, row in enumerate(rows) if row.line >= (self._top or 0)), 0)
             self._top = None
-        self.scroll_to(y=at, animate=False, immediate=True, force=True)
+        self.scroll_to(y=target, animate=False, immediate=True, force=True)
         self.refresh()
-        # A scroll bar that comes or goes changes the width, and nobody tells of that.
+        # A scroll bar that appears or disappears changes the width without a resize event.
         self.call_after_refresh(self.on_resize)
 
     # -- matches -------------------------------------------------------------------------------
 
     def action_next_match(self, way: int) -> None:
-        """Go to the next line with a match, or to the one before."""
+        """Jump to the next or previous line with a match."""
         if self._rows:
             self.run_worker(partial(self._go_to_match, way), group="match")
 
     async def _go_to_match(self, way: int) -> None:
-        # One key after the other: each goes on from where the one before it went.
+        # One key at a time: each jump starts where the previous one ended.
         async with self._matching:
-            shown, start = self._shown, self._reached()
+            lines, start = self._shown, self._reached()
             if self._in_vain == (way, start) and time.monotonic() < self._told_until:
                 return
-            here = self._rows[start].line
-            numbers = range(here + 1, len(shown)) if way > 0 else range(here - 1, -1, -1)
-            # Where there is none, all lines are looked at.
-            found = await asyncio.to_thread(_first_match, shown, numbers, self._highlight)
-            if shown is not self._shown:
+            current = self._rows[start].line
+            numbers = range(current + 1, len(lines)) if way > 0 else range(current - 1, -1, -1)
+            # Without a match, this examines all lines.
+            matching = await asyncio.to_thread(_first_match, lines, numbers, self._highlight)
+            if lines is not self._shown:
                 return
-            if found is None:
+            if matching is None:
                 self._tell_in_vain(way, start)
                 return
-            at = next(n for n, row in enumerate(self._rows) if row.line >= found)
-            self.scroll_to(y=at, animate=False, immediate=True, force=True)
-            self._matched = (at, self.scroll_offset.y)
+            target = next(n for n, row in enumerate(self._rows) if row.line >= matching)
+            self.scroll_to(y=target, animate=False, immediate=True, force=True)
+            self._matched = (target, self.scroll_offset.y)
 
     def _tell_in_vain(self, way: int, start: int) -> None:
-        """Once for as long as it is to be seen, however long the key is held."""
+        """Say that there is no further match, once per notification while the key repeats."""
         self._in_vain, self._told_until = (way, start), time.monotonic() + _TOLD
         self.notify(f"No match {'below' if way > 0 else 'above'}", timeout=_TOLD)
 
     def _reached(self) -> int:
-        """The row of the match that was gone to, until somebody scrolls; else the first one seen.
+        """Return the row of the last match jumped to, or the first visible row after scrolling.
 
-        The two differ at the end of the text, which does not scroll any further.
+        They differ at the end of the text, which cannot scroll further.
         """
         top = self.scroll_offset.y
         if self._matched is not None and self._matched[1] == top:
@@ -160,23 +160,23 @@ class Page(Drawing, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         columns = self.scrollable_content_region.width
-        at = y + self.scroll_offset.y
+        row = y + self.scroll_offset.y
         base = self.rich_style
-        if at >= len(self._rows):
+        if row >= len(self._rows):
             return strip_of([], columns, base)
-        return self.kept((at, columns, base), lambda: self._drawn(at, columns, base))
+        return self.kept((row, columns, base), lambda: self._drawn(row, columns, base))
 
     def _drawn(self, at: int, columns: int, base: Style) -> Strip:
         self.drawn_rows += 1
         number, start, end, indent = self._rows[at]
-        one = self._shown[number]
-        marks = [Mark(0, len(one.text), one.style)] if one.style else []
-        marks += one.marks
-        if one.is_prose:
-            marks += marks_in(one.text)
-        marks += [Mark(begin, stop, "match") for begin, stop in _matches(one, self._highlight)]
-        here = [Mark(begin - start, stop - start, style) for begin, stop, style in marks]
-        segments = drawn(one.text[start:end], here, self.styled, base)
+        line = self._shown[number]
+        marks = [Mark(0, len(line.text), line.style)] if line.style else []
+        marks += line.marks
+        if line.is_prose:
+            marks += marks_in(line.text)
+        marks += [Mark(begin, stop, "match") for begin, stop in _matches(line, self._highlight)]
+        visible = [Mark(begin - start, stop - start, style) for begin, stop, style in marks]
+        segments = drawn(line.text[start:end], visible, self.styled, base)
         if indent:
             segments.insert(0, Segment(" " * indent, base))
         return strip_of(segments, columns, base)

@@ -1,4 +1,4 @@
-"""A list to choose from, of which only what is seen is drawn, however long it is."""
+"""Selectable list that draws only its visible rows."""
 
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, Protocol
@@ -16,24 +16,24 @@ from prong.views.text import cells, cut
 
 _CURSOR = "▌"
 _LEAD = 2
-"""Columns before a row: where the cursor is."""
+"""Columns for the cursor."""
 
 
 class ListEntry(Protocol):
-    """What a row of the list shows."""
+    """An entry of a list."""
 
     @property
     def key(self) -> Hashable:
-        """What makes it the same one in another list."""
+        """Identity of the entry when the list is refilled."""
         ...
 
     def draw(self, columns: int) -> Sequence[Line]:
-        """As many lines as every row has."""
+        """Draw the entry, with as many lines as every row has."""
         ...
 
 
 class Rows(Drawing, can_focus=True):
-    """Entries, one below the other; one of them is chosen."""
+    """List of entries, one of which is selected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
@@ -46,7 +46,7 @@ class Rows(Drawing, can_focus=True):
     ]
 
     class Moved(Message):
-        """Another entry has the cursor, or none has."""
+        """The cursor moved to another entry, or the list became empty."""
 
         def __init__(self, rows: "Rows", entry: ListEntry | None) -> None:
             super().__init__()
@@ -58,7 +58,7 @@ class Rows(Drawing, can_focus=True):
             return self.rows
 
     class Chosen(Message):
-        """Somebody pressed Enter on an entry, or clicked twice."""
+        """An entry was opened with Enter or a double click."""
 
         def __init__(self, rows: "Rows", entry: ListEntry) -> None:
             super().__init__()
@@ -75,11 +75,11 @@ class Rows(Drawing, can_focus=True):
         self._entries: Sequence[ListEntry] = ()
         self._at = 0
         self._is_moved = False
-        """Somebody has moved the cursor."""
+        """The user has moved the cursor."""
         self.drawn_rows = 0
-        """How many rows were drawn so far, for who counts work."""
+        """Number of rows drawn so far, for tests that count work."""
 
-    # -- what is in it -------------------------------------------------------------------------
+    # -- entries -------------------------------------------------------------------------------
 
     @property
     def entries(self) -> Sequence[ListEntry]:
@@ -94,24 +94,24 @@ class Rows(Drawing, can_focus=True):
         return self._at
 
     def fill(self, entries: Sequence[ListEntry], *, keep: bool = True) -> None:
-        """Show other entries. With `keep`, the cursor stays on its entry, and that on its line."""
+        """Replace the entries. With `keep`, the cursor stays on its entry and screen line."""
         before = self.chosen
         line = self._at * self._height - self.scroll_offset.y
         was_seen = 0 <= line < max(self.scrollable_content_region.height, 1)
         self._entries = entries
         self.forget_drawn()
-        at = next((n for n, one in enumerate(entries) if before and one.key == before.key), None)
+        at = next((n for n, row in enumerate(entries) if before and row.key == before.key), None)
         kept = keep and at is not None
         self._at = at if at is not None and keep else 0
         self._resize()
         if kept and self._is_moved and not was_seen:
-            pass  # somebody looks elsewhere, with the wheel
+            pass  # the user has scrolled away with the wheel
         elif kept and self._is_moved:
             top = self._at * self._height - line
             self.scroll_to(y=max(top, 0), animate=False, immediate=True, force=True)
             self._show_cursor()
         else:
-            # Nobody has chosen yet: the best ones are to be seen, and the cursor where it was.
+            # The user has not chosen yet, so show the best entries.
             self.scroll_to(y=0, animate=False, immediate=True, force=True)
             self._show_cursor()
         self._is_moved = self._is_moved and kept
@@ -120,10 +120,10 @@ class Rows(Drawing, can_focus=True):
             self.post_message(self.Moved(self, self.chosen))
 
     def move_to(self, key: Hashable) -> None:
-        """Put the cursor on the entry of that key, if there is one."""
-        at = next((n for n, one in enumerate(self._entries) if one.key == key), None)
-        if at is not None:
-            self._go(at)
+        """Select the entry with this key, if there is one."""
+        position = next((n for n, entry in enumerate(self._entries) if entry.key == key), None)
+        if position is not None:
+            self._go(position)
 
     # -- moving --------------------------------------------------------------------------------
 
@@ -155,9 +155,9 @@ class Rows(Drawing, can_focus=True):
         self.scroll_to_region(region, animate=False, immediate=True, force=True)
 
     def on_click(self, event: events.Click) -> None:
-        at = (event.get_content_offset_capture(self).y + self.scroll_offset.y) // self._height
-        if 0 <= at < len(self._entries):
-            self._go(at)
+        position = (event.get_content_offset_capture(self).y + self.scroll_offset.y) // self._height
+        if 0 <= position < len(self._entries):
+            self._go(position)
             if event.chain > 1:
                 self.action_choose()
 
@@ -172,25 +172,25 @@ class Rows(Drawing, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         columns = self.scrollable_content_region.width
-        at, part = divmod(y + self.scroll_offset.y, self._height)
+        index, part = divmod(y + self.scroll_offset.y, self._height)
         base = self.rich_style
-        if at >= len(self._entries):
+        if index >= len(self._entries):
             return strip_of([], columns, base)
-        is_here = at == self._at
+        is_here = index == self._at
         if is_here:
             base += self.styled("cursor")
-        key = (at, part, is_here, columns, base)
-        return self.kept(key, lambda: self._drawn(at, part, columns, base))
+        key = (index, part, is_here, columns, base)
+        return self.kept(key, lambda: self._drawn(index, part, columns, base))
 
     def _drawn(self, at: int, part: int, columns: int, base: Style) -> Strip:
         is_here = at == self._at
         self.drawn_rows += 1
         lines = self._entries[at].draw(columns - _LEAD)
-        one = lines[part] if part < len(lines) else Line()
-        text = one.text
+        line = lines[part] if part < len(lines) else Line()
+        text = line.text
         if cells(text) > columns - _LEAD:
             text = cut(text, columns - _LEAD)
-        marks = (*((Mark(0, len(text), one.style),) if one.style else ()), *one.marks)
+        marks = (*((Mark(0, len(text), line.style),) if line.style else ()), *line.marks)
         lead = _CURSOR if is_here else " "
         first = drawn(lead + " ", (Mark(0, 1, "name"),), self.styled, base)
         return strip_of([*first, *drawn(text, marks, self.styled, base)], columns, base)

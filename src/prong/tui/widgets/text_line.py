@@ -1,11 +1,11 @@
-"""A line to type into."""
+"""Single-line text field."""
 
 from textual import events
 from textual.widgets import Input
 
 
 class TextLine(Input):
-    """What is pasted into it comes whole, in one line; Textual's takes the first line alone."""
+    """Input that joins pasted lines; Textual's keeps only the first."""
 
     def on_paste(self, event: events.Paste) -> None:
         lines = (line.strip() for line in event.text.splitlines())
