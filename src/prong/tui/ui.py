@@ -48,7 +48,7 @@ _PLACES = {
 
 
 class ProngUi(TextualApp[Launch]):
-    """Application that handles the actions which screens request with `View.Wished`."""
+    """Application that handles the actions which screens request with `MainScreen.Wished`."""
 
     CSS_PATH = "styles.tcss"
     TITLE = "prong"
@@ -129,7 +129,7 @@ class ProngUi(TextualApp[Launch]):
         """The visible main screen; None while a dialog is open."""
         return self.screen if isinstance(self.screen, MainScreen) else None
 
-    def on_view_wished(self, event: MainScreen.Wished) -> None:
+    def on_main_screen_wished(self, event: MainScreen.Wished) -> None:
         # Ignore requests of a screen that is no longer visible: the selection is another one.
         if event.view is self.screen:
             self.action_wish(event.wish)
