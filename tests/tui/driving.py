@@ -1,6 +1,7 @@
 """How these tests use the terminal UI: keys are pressed, and the screen is read."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -30,7 +31,7 @@ class Driven(ProngUi):
             super().__init__(app.settings, agents=list(app.stores), query=query)
         self.wishes: list[Wish] = []
 
-    def on_view_wished(self, event: MainScreen.Wished) -> None:
+    def on_main_screen_wished(self, event: MainScreen.Wished) -> None:
         self.wishes.append(event.wish)
 
     @property
@@ -72,6 +73,10 @@ class Person:
     async def sees(self, *texts: str) -> None:
         """Wait until all of it is on the screen."""
         await self.until(lambda: all(text in self.screen for text in texts))
+
+    async def sees_sessions(self) -> None:
+        """Wait until the sessions are listed and counted."""
+        await self.until(lambda: re.search(r"\d sessions?\b", self.screen))
 
     async def sees_no(self, *texts: str) -> None:
         """Wait until none of it is."""

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("no_index")
 
 async def open_dialog(person: Person, name: str = API) -> ForkDialog:
     """On the session of that id, by key."""
-    await person.sees("sessions")
+    await person.sees_sessions()
     rows = person.ui.screen.query_one("#found", Rows)
     key = next(entry.key for entry in rows.entries if name in str(entry.key))
     rows.focus()
@@ -218,7 +218,7 @@ def test_run_it_here_leaves_the_screen_to_the_agent(demo: Demo) -> None:
 
 def test_resume_leaves_the_screen_to_the_agent(demo: Demo) -> None:
     async def story(person: Person) -> None:
-        await person.sees("sessions")
+        await person.sees_sessions()
         person.ui.screen.query_one("#found", Rows).focus()
         await person.press("r")
         await person.until(lambda: person.ui.return_value is not None)

@@ -20,7 +20,7 @@ async def open_turns(person: Person, *, without_answer: bool = False) -> None:
     """As from the list of sessions, but of this one."""
     with App() as app:
         session = app.session(API)
-    await person.sees("sessions")
+    await person.sees_sessions()
     person.ui.push_screen(TurnsScreen(person.ui._lanes, session, without_answer=without_answer))
     await person.sees("turns ·")
 
@@ -148,7 +148,7 @@ def test_what_the_agent_answered_to_a_seed_is_not_shown_this_once(demo: Demo) ->
         await person.press("down")
         await person.sees("> Keep the counters in Redis")
         await person.press("escape")
-        await person.sees("sessions")
+        await person.sees_sessions()
         await open_turns(person)
         await person.press("home")
         await person.until(lambda: "A token bucket for each key" in "".join(_preview(person)))

@@ -6,8 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from textual.widgets import Button
 
 from prong.app import App
+from prong.tui.screens.fork_dialog import ForkDialog
 from prong.tui.screens.turns_screen import TurnsScreen
 from tests.cli.code_lab import CodeLab, git
 from tests.cli.hostile_repository import PROGRAMS, Trap, set_pipes, set_trap, spoil
@@ -199,13 +201,14 @@ def test_nor_the_screens_of_the_ui(trap: Trap, shop: Shell) -> None:
     async def story(person: Person) -> None:
         with App() as app:
             session = app.session(API)
-        await person.sees("sessions")
+        await person.sees_sessions()
         person.ui.push_screen(TurnsScreen(person.ui._lanes, session))
         await person.sees("turns ·")
         await person.press("home", "down", "d")
         await person.sees("Diff", "REDIS")
-        await person.press("escape", "f")
-        await person.sees("Diff")
+        await person.press("escape", "F")
+        await person.until(lambda: isinstance(person.ui.screen, ForkDialog))
+        await person.until(lambda: person.ui.screen.query_one("#fork", Button).display)
 
     drive(story)
     assert trap.sprung == []
