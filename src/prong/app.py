@@ -32,7 +32,7 @@ from prong.model.search import (
 from prong.model.sessions import Conversation, Message, Session, Turn, View
 from prong.plugins import Registry
 from prong.processes.garbage import no_collections
-from prong.sessions.listing import Listing, Scanner, SessionFilter
+from prong.session.listing import Listing, Scanner, SessionFilter
 from prong.setup import database
 from prong.storage.scan_cache import NoCache, SqliteScanCache
 
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from prong.processes.programs import Programs
     from prong.search import service
     from prong.search.last_search import LastSearch
-    from prong.sessions import lineage, resolve
-    from prong.sessions.export import ExportPlan
+    from prong.session import lineage, resolve
+    from prong.session.export import ExportPlan
     from prong.setup import demo, doctor
     from prong.setup.hooks import HookPlan, HookStatus
     from prong.setup.mcp import McpSetup
@@ -198,7 +198,7 @@ class App:
 
     def resolve(self, text: str) -> resolve.ResolvedSession:
         """Resolve `claude:60309e1e@12` and other forms to a session and an optional turn."""
-        from prong.sessions import resolve
+        from prong.session import resolve
 
         hit, worker = self.last_search.hit, self._worker
         return resolve.Resolver(self.stores, self.sessions, hit, worker).find(text)
@@ -233,13 +233,13 @@ class App:
 
     def turn(self, conversation: Conversation, text: str) -> Turn | None:
         """Find a turn by `12`, `-1` or an id prefix; None for 0, before the first."""
-        from prong.sessions import resolve
+        from prong.session import resolve
 
         return resolve.find_turn(conversation, text)
 
     def tree(self, session: Session | None = None, *, everything: bool = False) -> lineage.Forest:
         """Build the lineage of one session's family, or of all sessions."""
-        from prong.sessions import lineage
+        from prong.session import lineage
 
         recorded = self._records.all() if self._records else ()
         return lineage.forest(self.sessions(), session, everything=everything, recorded=recorded)
@@ -314,7 +314,7 @@ class App:
 
     def resume(self, session: Session, prompt: str | None = None) -> Launch:
         """Return the command that resumes a session in its own folder."""
-        from prong.sessions import resume as resuming
+        from prong.session import resume as resuming
 
         return resuming.launch(self, session, prompt)
 
@@ -329,7 +329,7 @@ class App:
 
         Raises `Busy` itself when that takes longer than `seconds`.
         """
-        from prong.sessions.idle import when_idle
+        from prong.session.idle import when_idle
 
         return when_idle(self, session, act, seconds, waiting)
 
@@ -352,7 +352,7 @@ class App:
 
     def record(self, fork: Fork) -> Fork:
         """Record a fork. A failure only adds a warning, since the fork exists."""
-        from prong.sessions import lineage
+        from prong.session import lineage
 
         if self._records is None:
             return fork
@@ -498,7 +498,7 @@ class App:
         prune: bool = False,
     ) -> ExportPlan:
         """Plan the export of sessions as Markdown into a folder. Writes nothing."""
-        from prong.sessions import export
+        from prong.session import export
 
         return export.plan(self, folder, wanted or SessionFilter(), masked=masked, prune=prune)
 
@@ -506,7 +506,7 @@ class App:
         self, plan: ExportPlan, on_progress: Callable[[IndexProgress], None] = ignore_progress
     ) -> ExportPlan:
         """Export sessions; return the plan with the result of each."""
-        from prong.sessions import export
+        from prong.session import export
 
         return export.export(self, plan, on_progress)
 

@@ -14,7 +14,7 @@ from prong.agents.codex.records import RolloutLine as CodexLine
 from prong.app import App
 from prong.model.forks import Cut
 from prong.model.sessions import TurnKind, View
-from prong.sessions.listing import SessionFilter
+from prong.session.listing import SessionFilter
 from tests.corpus import corpus
 from tests.corpus.corpus import Expected
 

@@ -26,8 +26,8 @@ from prong.model.sessions import (
     TurnKind,
 )
 from prong.model.workers import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
-from prong.sessions.lineage import Forest, LineageNode
-from prong.sessions.listing import Listing
+from prong.session.lineage import Forest, LineageNode
+from prong.session.listing import Listing
 from prong.setup.doctor import Finding
 from prong.setup.mcp import McpPlan, plan_view
 from prong.views import json as views

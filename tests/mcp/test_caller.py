@@ -10,7 +10,7 @@ import pytest
 from prong.app import App
 from prong.mcp.caller import Caller
 from prong.model.sessions import SessionRef
-from prong.sessions import own_session
+from prong.session import own_session
 from prong.testing.home import IsolatedHome
 from tests.cli.shell import Shell
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from prong.errors import UsageError
 from prong.model.forks import ForkPoint
 from prong.model.sessions import Message, SessionRef, Tool
-from prong.sessions.transcript import paired
+from prong.session.transcript import paired
 from prong.transcripts import seed
 from tests import seed_reader
 from tests.property.damage import examples

@@ -10,7 +10,7 @@ from textual.events import Paste
 from textual.widgets import Input
 
 from prong.app import App
-from prong.sessions.listing import Listing, Scanner, SessionFilter
+from prong.session.listing import Listing, Scanner, SessionFilter
 from prong.setup.demo import Demo
 from prong.tui.content import preview
 from prong.tui.content.preview import Preview

@@ -14,6 +14,12 @@ def test_every_public_name_is_there(name: str) -> None:
     assert getattr(prong, name) is not None
 
 
+@pytest.mark.parametrize("name", prong.__all__)
+def test_no_package_takes_the_place_of_a_public_name(name: str) -> None:
+    # Python sets a package as an attribute of its parent when it is imported.
+    assert not (Path(prong.__file__).parent / name).exists()
+
+
 def test_public_names_are_sorted_and_complete() -> None:
     assert list(prong.__all__) == sorted(prong.__all__)
     assert {"App", "Session", "SessionRef", "Turn", "ProngError"} <= set(prong.__all__)

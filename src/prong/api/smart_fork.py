@@ -17,8 +17,8 @@ from prong.model.search import Hit, IndexProgress, Query, SearchResult
 from prong.model.sessions import SessionRef, TurnState
 from prong.model.workers import RunOptions, WorkerInfo, WorkerStatus
 from prong.search.last_search import place_of
-from prong.sessions.folder_names import project_folder
-from prong.sessions.listing import SessionFilter
+from prong.session.folder_names import project_folder
+from prong.session.listing import SessionFilter
 from prong.views import json
 from prong.workers.launch import fork as worker_forking
 

@@ -13,7 +13,7 @@ from prong.errors import NotFound, ProngError, UsageError
 from prong.model.record import Record, replace
 from prong.model.sessions import SessionRef
 from prong.model.workers import Placement, RunOptions, WorkerInfo, WorkerStatus
-from prong.sessions.listing import SessionFilter
+from prong.session.listing import SessionFilter
 from prong.workers.launch import environment
 from prong.workers.launch.plan import WorkerOptions, WorkerPlan
 

@@ -17,7 +17,7 @@ from prong.errors import NotFound, ProngError, UsageError
 from prong.model.code import DiffStat, Snapshot, TurnKey
 from prong.model.record import Record
 from prong.model.sessions import Conversation, Session, Turn
-from prong.sessions.resolve import find_turn
+from prong.session.resolve import find_turn
 
 if TYPE_CHECKING:
     from prong.app import App

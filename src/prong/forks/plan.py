@@ -29,7 +29,7 @@ from prong.model.forks import Code, Cut, ForkPlan, ForkPoint, Launch, Method, Wo
 from prong.model.record import Record, field, replace
 from prong.model.sessions import Activity, Conversation, Message, Session, Turn, TurnKind, TurnState
 from prong.redaction.visible import safe
-from prong.sessions.resolve import find_turn
+from prong.session.resolve import find_turn
 from prong.transcripts import budget, seed
 
 if TYPE_CHECKING:

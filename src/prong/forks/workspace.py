@@ -33,7 +33,7 @@ from prong.model.amounts import counted
 from prong.model.forks import Code, CodeSince, WorktreePlan
 from prong.model.record import Record, replace
 from prong.model.sessions import Conversation, SessionRef, Turn
-from prong.sessions.resolve import find_turn
+from prong.session.resolve import find_turn
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -13,7 +13,7 @@ from typing import Any, cast
 from prong.app import App
 from prong.model.record import Record
 from prong.model.sessions import SessionRef
-from prong.sessions import own_session
+from prong.session import own_session
 
 _CODEX = "x-codex-turn-metadata"
 _CLAUDE_SESSION = "CLAUDE_CODE_SESSION_ID"

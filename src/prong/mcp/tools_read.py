@@ -47,7 +47,7 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
     from prong.errors import UsageError
     from prong.model.record import asdict
     from prong.redaction.visible import safe
-    from prong.sessions import pages
+    from prong.session import pages
     from prong.views import json
 
     name = names.session(given.session)

@@ -180,8 +180,8 @@ async def find_sessions(call: Call, given: FindSessions) -> FoundSessions:
 
 def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
     from prong.errors import UsageError
-    from prong.sessions.folder_names import project_folder
-    from prong.sessions.listing import SessionFilter
+    from prong.session.folder_names import project_folder
+    from prong.session.listing import SessionFilter
     from prong.views import json
 
     if given.files or given.has_snapshot:

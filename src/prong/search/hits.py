@@ -15,7 +15,7 @@ from prong.search.builtin import BuiltIn, Name, SearchScope
 from prong.search.lexical import words_of
 from prong.search.passages import Marker
 from prong.search.query_terms import FileNameFilter
-from prong.sessions.lineage import family_of
+from prong.session.lineage import family_of
 
 if TYPE_CHECKING:
     from prong.app import App

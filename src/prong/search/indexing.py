@@ -17,7 +17,7 @@ from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.plugins import BUILT_IN
 from prong.processes.garbage import no_collections
 from prong.search.index import FileSink, SearchIndex, Update, outdated
-from prong.sessions.listing import Listing, Scanner, SessionFilter
+from prong.session.listing import Listing, Scanner, SessionFilter
 
 if TYPE_CHECKING:
     from prong.search.catalogue import IndexedFile

@@ -18,7 +18,7 @@ from prong.errors import UsageError
 from prong.model.record import Record, field, replace
 from prong.model.search import Query
 from prong.model.times import EXAMPLES, moment
-from prong.sessions.folder_names import project_folder
+from prong.session.folder_names import project_folder
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -25,8 +25,8 @@ from prong.search.chain import Chain
 from prong.search.hits import Lookup
 from prong.search.index import SearchIndex, has_no_room, is_damage, unavailable
 from prong.search.indexing import Indexing, OnProgress, Refreshed
-from prong.sessions.lineage import family_of
-from prong.sessions.listing import Project
+from prong.session.lineage import family_of
+from prong.session.listing import Project
 
 if TYPE_CHECKING:
     from prong.agents.base import AgentStore, ScanCache, SearchEngine

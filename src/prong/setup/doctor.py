@@ -20,7 +20,7 @@ from prong.model.record import Record
 from prong.model.sessions import Program, Session
 from prong.plugins import BUILT_IN
 from prong.processes import programs
-from prong.sessions.listing import SessionFilter
+from prong.session.listing import SessionFilter
 from prong.setup import doctor_code
 from prong.setup.hooks import HookState
 from prong.setup.mcp import McpState

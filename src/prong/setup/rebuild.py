@@ -22,7 +22,7 @@ from prong.errors import ProngError, Taken
 from prong.log import debug
 from prong.model.workers import Pane, WorkerInfo
 from prong.processes import process
-from prong.sessions import lineage
+from prong.session import lineage
 from prong.setup import doctor_code
 from prong.storage.forks import ForkRecords
 from prong.storage.snapshots import SnapshotRecords

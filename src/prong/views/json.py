@@ -12,8 +12,8 @@ from prong.model.sessions import Conversation, Message, Session, Skipped, Turn
 if TYPE_CHECKING:  # types only, so that a command loads just the modules it uses
     from prong.code.diff import CodeDiff
     from prong.code.worktrees.status import WorktreeStatus
-    from prong.sessions.lineage import Forest, LineageNode
-    from prong.sessions.listing import Listing
+    from prong.session.lineage import Forest, LineageNode
+    from prong.session.listing import Listing
     from prong.setup.demo import Demo
 
 View = dict[str, Any]

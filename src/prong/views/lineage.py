@@ -8,7 +8,7 @@ from prong.model.amounts import counted
 from prong.views.text import age, cells, clean, cut, short_refs
 
 if TYPE_CHECKING:
-    from prong.sessions.lineage import Forest, LineageNode
+    from prong.session.lineage import Forest, LineageNode
 
 _GAP = 2
 

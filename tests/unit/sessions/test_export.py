@@ -15,9 +15,9 @@ from prong.app import App
 from prong.errors import Busy, External, UsageError
 from prong.model.search import IndexProgress
 from prong.model.sessions import Message, Session
-from prong.sessions.export import ExportState, repository_name
-from prong.sessions.export_folder import MANIFEST, ExportFolder
-from prong.sessions.listing import SessionFilter
+from prong.session.export import ExportState, repository_name
+from prong.session.export_folder import MANIFEST, ExportFolder
+from prong.session.listing import SessionFilter
 from prong.testing.home import IsolatedHome
 from tests.samples.claude import ClaudeSample
 
@@ -258,7 +258,7 @@ def test_what_a_killed_run_left_is_taken_away(lab: Lab) -> None:
 
 
 def test_two_at_once_do_not_meet(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prong.sessions.export_folder._PATIENCE", 0)
+    monkeypatch.setattr("prong.session.export_folder._PATIENCE", 0)
     with ExportFolder(lab.out).writing(), pytest.raises(Busy):
         lab.export()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from prong.sessions.folder_names import is_windows
+from prong.session.folder_names import is_windows
 
 
 @pytest.mark.parametrize("text", ["C:\\a", "c:/a", "\\\\host\\a"])

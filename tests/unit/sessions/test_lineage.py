@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prong.model.forks import Fork, ForkPoint, Method
 from prong.model.sessions import Session, SessionRef
-from prong.sessions.lineage import Forest, LineageNode, forest, rebuild
+from prong.session.lineage import Forest, LineageNode, forest, rebuild
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from prong.agents.base import AgentStore, ScanCache
 from prong.errors import NotFound
 from prong.model.record import replace
 from prong.model.sessions import Scan, Session, SessionRef, Skipped
-from prong.sessions.listing import Listing, Scanner, SessionFilter
+from prong.session.listing import Listing, Scanner, SessionFilter
 from prong.storage.scan_cache import NoCache
 from prong.testing.home import IsolatedHome
 

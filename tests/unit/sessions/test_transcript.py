@@ -1,7 +1,7 @@
 """Tool calls and their results, brought together."""
 
 from prong.model.sessions import Message, Tool
-from prong.sessions.transcript import paired
+from prong.session.transcript import paired
 
 
 def call(id_: str, turn: int = 1) -> Message:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 from prong.model.sessions import Conversation, Message, Session, SessionRef, Skipped, Turn, TurnKind
-from prong.sessions.lineage import Forest, LineageNode
-from prong.sessions.listing import Listing
+from prong.session.lineage import Forest, LineageNode
+from prong.session.listing import Listing
 from prong.views import json as views
 
 REF = SessionRef("claude", "x")

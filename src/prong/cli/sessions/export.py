@@ -15,7 +15,7 @@ from prong.views.text import short_path
 if TYPE_CHECKING:
     from prong.app import App
     from prong.model.search import Attempt
-    from prong.sessions.export import Export, ExportPlan
+    from prong.session.export import Export, ExportPlan
 
 _SHOWN = 5
 """Maximum number of failed exports to name."""
@@ -53,9 +53,9 @@ def export(folder: str, **given: Any) -> None:
     that prong did not write, or that were edited since, are left alone.
     """
     from prong.cli.progress import progress
-    from prong.sessions.export import view
-    from prong.sessions.folder_names import project_folder
-    from prong.sessions.listing import SessionFilter
+    from prong.session.export import view
+    from prong.session.folder_names import project_folder
+    from prong.session.listing import SessionFilter
     from prong.views.search import attempt
 
     dry_run, as_json = given["dry_run"], given["as_json"]
@@ -104,7 +104,7 @@ def _told_qmd(
 
 
 def _print(plan: "ExportPlan", attempts: "list[Attempt]", *, dry_run: bool) -> None:
-    from prong.sessions.export import ExportState
+    from prong.session.export import ExportState
 
     path = short_path(str(plan.folder))
     if dry_run:

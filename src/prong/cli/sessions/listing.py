@@ -13,7 +13,7 @@ from prong.views.text import age, cells, clean, cut, cut_left, pad, short_path, 
 
 if TYPE_CHECKING:
     from prong.app import App
-    from prong.sessions.listing import Listing
+    from prong.session.listing import Listing
 
 _DEFAULT_LIMIT = 50
 _WIDE = 100
@@ -58,7 +58,7 @@ def list_sessions(
     """List sessions of all projects, newest first."""
     from pathlib import Path
 
-    from prong.sessions.listing import SessionFilter
+    from prong.session.listing import SessionFilter
     from prong.views import json
 
     app = open_app()

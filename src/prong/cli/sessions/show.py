@@ -26,7 +26,7 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
     `>` marks a prompt, `*` a tool call.
     """
     from prong.model.sessions import View
-    from prong.sessions.transcript import paired
+    from prong.session.transcript import paired
     from prong.views import json
 
     if raw and (full or context or as_json):

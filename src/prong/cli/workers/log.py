@@ -25,7 +25,7 @@ def log(name: str, follow: bool, as_json: bool) -> None:
 
     `>` marks a prompt, `*` a tool call.
     """
-    from prong.sessions.transcript import paired
+    from prong.session.transcript import paired
     from prong.views import json
 
     if follow and as_json:

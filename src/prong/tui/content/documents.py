@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prong.app import App
 from prong.code.diff import CodeDiff
 from prong.model.sessions import Session
-from prong.sessions.transcript import paired
+from prong.session.transcript import paired
 from prong.tui.content import preview
 from prong.tui.content.preview import Preview
 from prong.tui.content.transcript import TranscriptLines, rule

@@ -14,7 +14,7 @@ from prong.model.amounts import counted
 from prong.model.search import Hit
 from prong.model.sessions import Conversation, Message, Session, Turn
 from prong.search.passages import Highlighter
-from prong.sessions.transcript import paired
+from prong.session.transcript import paired
 from prong.tui.content.transcript import TranscriptLines, prompt, rule
 from prong.tui.widgets.lines import Line, Mark, line, parted
 from prong.views import turn_table

@@ -13,8 +13,8 @@ from prong.model.sessions import SessionRef
 from prong.model.times import moment
 from prong.search import query as intent
 from prong.search.passages import Highlighter, highlighter
-from prong.sessions.lineage import family_of
-from prong.sessions.listing import SessionFilter
+from prong.session.lineage import family_of
+from prong.session.listing import SessionFilter
 from prong.tui.content import entries
 from prong.tui.content.entries import FoundEntry, SessionEntry
 from prong.views.text import short_refs

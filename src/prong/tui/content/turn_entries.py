@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Sequence
 
 from prong.model.sessions import Conversation, SessionRef, Turn
-from prong.sessions.lineage import Forest
+from prong.session.lineage import Forest
 from prong.tui.widgets.lines import Line, Mark, line
 from prong.views.turn_table import Layout, TurnTableRow, row
 

@@ -24,7 +24,7 @@ from prong.model.forks import Code, ForkPlan, Launch, WorktreePlan
 from prong.model.record import Record, field, replace
 from prong.model.sessions import Session
 from prong.model.workers import Placement, RunOptions
-from prong.sessions.listing import Project, SessionFilter
+from prong.session.listing import Project, SessionFilter
 from prong.workers import names
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def _of_session(
     name: str,
     command: str | tuple[str, ...],
 ) -> WorkerPlan:
-    from prong.sessions import resume as resuming
+    from prong.session import resume as resuming
 
     prompt, pasted = short(options.prompt)
     resumed = resuming.launch(app, session, None if options.headless else prompt)

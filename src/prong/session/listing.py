@@ -12,7 +12,7 @@ from prong.model.record import Record, field
 from prong.model.sessions import Scan, Session, SessionRef, Skipped
 from prong.plugins import BUILT_IN
 from prong.processes.garbage import no_collections
-from prong.sessions.folder_names import is_windows
+from prong.session.folder_names import is_windows
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 

@@ -19,10 +19,10 @@ from prong.model.record import Record, replace
 from prong.model.search import IndexProgress
 from prong.model.sessions import Session, SessionRef
 from prong.redaction.secrets import mask
-from prong.sessions.export_folder import ExportEntry, ExportFolder
-from prong.sessions.folder_names import pure_path
-from prong.sessions.listing import Listing, SessionFilter
-from prong.sessions.transcript import paired
+from prong.session.export_folder import ExportEntry, ExportFolder
+from prong.session.folder_names import pure_path
+from prong.session.listing import Listing, SessionFilter
+from prong.session.transcript import paired
 from prong.transcripts import markdown
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from prong.model.record import Record
 from prong.model.sessions import Conversation, Session, Turn
 from prong.plugins import BUILT_IN
 from prong.search.last_search import HitPlace
-from prong.sessions.listing import Project
+from prong.session.listing import Project
 
 if TYPE_CHECKING:
     from prong.model.workers import WorkerInfo

@@ -9,7 +9,7 @@ from prong.errors import NotFound, UsageError
 from prong.model.record import Record
 from prong.model.sessions import Message, Session
 from prong.redaction.visible import safe
-from prong.sessions.transcript import paired
+from prong.session.transcript import paired
 from prong.transcripts import budget
 
 if TYPE_CHECKING:
