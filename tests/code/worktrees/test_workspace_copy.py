@@ -441,7 +441,7 @@ def test_a_folder_that_somebody_went_on_in(isolated_home: IsolatedHome, root: Pa
 
 
 def test_the_source_is_not_there(root: Path, tmp_path: Path) -> None:
-    with pytest.raises(ProngError, match="no folder"):
+    with pytest.raises(ProngError, match="does not exist"):
         copied(tmp_path / "gone", root)
 
 

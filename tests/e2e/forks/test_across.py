@@ -136,7 +136,7 @@ def test_a_retry_says_that_it_has_no_image(bench: Bench) -> None:
     session = ask_claude(bench.claude, "what is this?", RED, bench.cwd)
     bench.claude.run("go on", bench.cwd, resume=session)
     again = bench.fork(f"claude:{session}@1", "--retry", "--dry-run")["plan"]
-    assert "the prompt had an image, which --retry cannot ask with again" in again["warnings"]
+    assert "the prompt had an image, which --retry cannot include" in again["warnings"]
     assert bench.fork(f"claude:{session}@2", "--retry", "--dry-run")["plan"]["warnings"] == []
 
 
