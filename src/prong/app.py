@@ -212,6 +212,7 @@ class App:
 
     @no_collections()
     def conversation(self, session: Session | str) -> Conversation:
+        """Read the turns of a session."""
         session = self.session(session) if isinstance(session, str) else session
         return self.store(session.agent).conversation(session)
 
@@ -539,6 +540,7 @@ class App:
         return schedule.plan_remove(self, scheduler)
 
     def change_schedule(self, plan: SchedulePlan) -> None:
+        """Carry out a plan that installs or removes a schedule."""
         from prong.setup import schedule
 
         schedule.change(self, plan)

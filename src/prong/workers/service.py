@@ -122,6 +122,7 @@ class Workers:
         return state.statuses(self._app, self.records.all())
 
     def status(self, name: str) -> WorkerStatus:
+        """Find out what one worker does."""
         from prong.workers import state
 
         return state.statuses(self._app, [self.named(name)])[0]
@@ -194,6 +195,7 @@ class Workers:
     # -- stop --------------------------------------------------------------------------------
 
     def rename(self, name: str, new: str) -> WorkerInfo:
+        """Give a worker another name."""
         from prong.workers import stop as worker_stopping
 
         return worker_stopping.rename(self._app, self.named(name), new)

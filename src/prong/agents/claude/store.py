@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from prong.agents.argv import Command
     from prong.agents.claude.facts import ClaudeFacts
     from prong.agents.claude.fork.source import ClaudeSource
-    from prong.agents.claude.lineage import ClaudeJob, Parent
+    from prong.agents.claude.jobs import ClaudeJob
+    from prong.agents.claude.lineage import Parent
     from prong.agents.claude.settings.hooks import ClaudeHooks
     from prong.agents.claude.settings.mcp_servers import ClaudeMcp
     from prong.agents.claude.transcript import ClaudeTranscript
@@ -91,7 +92,7 @@ class ClaudeStore(WorkerStore):
         return self._scan(FileScan(_KIND, cache, self.roots, listening))
 
     def _scan(self, files: "FileScan[ClaudeTranscript, ClaudeFacts]") -> Scan:
-        from prong.agents.claude import lineage as jobs
+        from prong.agents.claude import jobs
 
         complete = True
         background = jobs.listed(self.roots)
@@ -107,8 +108,7 @@ class ClaudeStore(WorkerStore):
     def _assemble(
         self, files: "FileScan[ClaudeTranscript, ClaudeFacts]", background: "list[ClaudeJob]"
     ) -> tuple[list[Session], list[Skipped]]:
-        from prong.agents.claude import lineage
-        from prong.agents.claude import lineage as jobs
+        from prong.agents.claude import jobs, lineage
 
         conversations = [facts for facts in files.facts.values() if facts.conversation]
         skipped = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude import lineage
+from prong.agents.claude import jobs
 from prong.storage.scan_cache import SqliteScanCache
 from tests.samples.claude import ClaudeSample
 from tests.unit.agents.claude.test_lineage import conversation, fork_session, parents
@@ -140,13 +140,13 @@ def test_a_new_job_is_seen_by_the_next_scan_and_no_state_is_read_twice(
     child = fork_session(parent, CHILD, "a task")
     claude.write(child.id, child.lines)
     read: list[str] = []
-    reads = lineage._read
+    reads = jobs._read
 
     def counted(path: str) -> bytes:
         read.append(path)
         return reads(path)
 
-    monkeypatch.setattr(lineage, "_read", counted)
+    monkeypatch.setattr(jobs, "_read", counted)
     assert [one.parent for one in scan(claude.store, cache).sessions] == [None]
     path = state(claude, CHILD, PARENT, end_of(parent, 1))
     for _ in range(3):
