@@ -90,7 +90,7 @@ def test_too_little_memory_for_a_session_is_said(
     samples: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The screen stays, and other sessions are shown."""
-    sample = samples.session(7)
+    sample = samples.session(7, age=0)  # before the samples, which are an hour old
     sample.prompt("Large and heavy")
     sample.answer("x" * (2 << 20))
     sample.write(samples.home.claude)

@@ -345,7 +345,7 @@ def test_options_of_a_fork_want_a_fork(samples: Shell, words: list[str]) -> None
 def test_no_such_hit_to_fork_at(shop: Shell) -> None:
     before = len(shop.json("list")["sessions"])
     assert "no hit 99: the search found" in shop.fails(3, "find", COUNTERS, "--fork", "99")
-    assert "none were found" in shop.fails(3, "find", "zyzzyva", "--fast", "--fork")
+    assert "nothing found for 'zyzzyva'" in shop.fails(3, "find", "zyzzyva", "--fast", "--fork")
     assert shop.problem(3, "find", "zyzzyva", "--fast", "--fork")["code"] == "not_found"
     assert len(shop.json("list")["sessions"]) == before
 
