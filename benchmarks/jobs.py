@@ -20,7 +20,7 @@ def sessions() -> Callable[[], int]:
     from prong.app import App
 
     list(App().stores)  # loads the modules of the agents
-    return lambda: len(list(App().sessions()))
+    return lambda: len(list(App().sessions.all()))
 
 
 def sessions_again() -> Callable[[], int]:
@@ -35,8 +35,8 @@ def turns(ref: str) -> Callable[[], int]:
     from prong.app import App
 
     app = App()
-    session = app.session(ref)
-    return lambda: len(app.turns(session))
+    session = app.sessions.get(ref)
+    return lambda: len(app.sessions.turns(session))
 
 
 def turns_by_name(ref: str) -> Callable[[], int]:
@@ -44,7 +44,7 @@ def turns_by_name(ref: str) -> Callable[[], int]:
     from prong.app import App
 
     list(App().stores)
-    return lambda: len(App().turns(ref))
+    return lambda: len(App().sessions.turns(ref))
 
 
 def decode_store(root: str) -> Callable[[], int]:
@@ -67,9 +67,9 @@ def fork(point: str, into: str) -> Callable[[], int]:
     from prong.forks.plan import ForkOptions
 
     app = App(needs_programs=False)
-    app.sessions()
+    app.sessions.all()
     options = ForkOptions(into=Path(into))
-    return lambda: len(app.fork(app.plan_fork(point, options)).child.id)
+    return lambda: len(app.forks.make(app.forks.plan(point, options)).child.id)
 
 
 def fork_cold(point: str, into: str) -> Callable[[], int]:
@@ -81,7 +81,7 @@ def fork_cold(point: str, into: str) -> Callable[[], int]:
     app = App(needs_programs=False)
     list(app.stores)
     options = ForkOptions(into=Path(into))
-    return lambda: len(app.fork(app.plan_fork(point, options)).child.id)
+    return lambda: len(app.forks.make(app.forks.plan(point, options)).child.id)
 
 
 def sdk_fork(session: str, folder: str, message: str) -> Callable[[], int]:
@@ -107,8 +107,8 @@ def find_again(words: str, before: str) -> Callable[[], int]:
 
     app = App(needs_programs=False)
     for text in (words, words, words, before):
-        app.find(Query(text))
-    return lambda: len(app.find(Query(words)).hits)
+        app.search.find(Query(text))
+    return lambda: len(app.search.find(Query(words)).hits)
 
 
 def find_unread(words: str, count: str) -> Callable[[], int]:

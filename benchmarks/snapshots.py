@@ -147,9 +147,9 @@ class Bench:
     def fork(self) -> Cost:
         """The whole fork: the conversation up to the last turn, and a worktree with its code."""
         with closing(App(needs_programs=False)) as app:
-            app.sessions()
+            app.sessions.all()
             options = ForkOptions(code=Code.TURN)
-            return timed(lambda: app.fork(app.plan_fork(f"claude:{SESSION}", options)))
+            return timed(lambda: app.forks.make(app.forks.plan(f"claude:{SESSION}", options)))
 
     def worktree_add(self) -> Cost:
         """The baseline: `git worktree add`, without anything that is not committed."""

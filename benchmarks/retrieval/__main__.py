@@ -42,7 +42,7 @@ class Bench:
     def _add(self, home: Path, asked: list[Asked], cache: Path) -> None:
         os.environ["XDG_CACHE_HOME"] = str(cache)
         prong = Prong(home)
-        prong.app.index()
+        prong.app.search.index()
         self._parts.append((asked, prong, plain_bm25(home)))
 
     def baseline(self) -> dict[str, Figures]:

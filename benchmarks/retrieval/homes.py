@@ -36,7 +36,7 @@ def texts(home: Path) -> Iterator[FileTexts]:
     """The words of the sessions that there are. What sub-agents have written is no session."""
     known = stores(home)
     with App(stores=known, remember=False) as app:
-        sessions = app.sessions()
+        sessions = app.sessions.all()
     for session in sessions:
         store = known[session.agent]
         found = (

@@ -117,8 +117,8 @@ class Prong:
         """Sessions in the order of their best turns; those with a copy of it come right after."""
         query = Query(text, fast=variant.fast, by_session=True, limit=DEPTH)
         with variant.in_force():
-            result = self.app.find(query, "builtin")
-        files = {session.ref: session.file for session in self.app.sessions()}
+            result = self.app.search.find(query, "builtin")
+        files = {session.ref: session.file for session in self.app.sessions.all()}
         refs = [ref for hit in result.hits for ref in (hit.ref, *(also for also, _ in hit.also))]
         found = [files[ref] for ref in dict.fromkeys(refs) if ref in files]
         return [str(Path(file).relative_to(self._home)) for file in found]

@@ -126,7 +126,7 @@ class Desk:
         while True:
             await asyncio.sleep(_REST_EVERY)
             if self._searches.is_open:
-                await self.search(lambda app: app.rest())
+                await self.search(lambda app: app.search.rest())
 
     def close(self) -> None:
         """Accept no more calls; running ones finish."""

@@ -18,7 +18,7 @@ def test_prong_reads_what_the_generator_wrote(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     app = App()
-    sessions = app.sessions()
+    sessions = app.sessions.all()
 
     found = {
         (s.agent, s.id): (
@@ -38,7 +38,7 @@ def test_prong_reads_what_the_generator_wrote(
 
     expected = {s.id: s for s in manifest.sessions}
     for session in sessions:
-        conversation = app.conversation(session)
+        conversation = app.sessions.conversation(session)
         assert len(conversation.turns) == expected[session.id].turns
         assert len(conversation.abandoned) == expected[session.id].abandoned
         assert not conversation.skipped

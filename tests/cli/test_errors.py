@@ -7,6 +7,7 @@ import pytest
 
 from prong.app import App
 from prong.model.sessions import Session
+from prong.session.service import SessionService
 from tests.cli.shell import API, Shell
 
 
@@ -95,14 +96,14 @@ def test_a_corrupt_session_does_not_hide_the_others(samples: Shell) -> None:
 def test_a_session_that_vanishes_is_not_found(
     samples: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sessions = App().sessions()
+    sessions = App().sessions.all()
     [path] = samples.home.claude.rglob(f"{API}.jsonl")
     path.unlink()
 
-    def before(_: App, agent: str | None = None) -> list[Session]:
+    def before(_: SessionService, agent: str | None = None) -> list[Session]:
         return sessions
 
-    monkeypatch.setattr(App, "sessions", before)
+    monkeypatch.setattr(SessionService, "all", before)
     assert "is gone" in samples.fails(3, "show", API)
 
 
@@ -151,7 +152,7 @@ def break_list(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(App, "list_sessions", fail)
+    monkeypatch.setattr(SessionService, "list", fail)
 
 
 def test_a_bug_says_that_it_is_one(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,9 +160,10 @@ def test_python_m_prong_is_prong(samples: Shell) -> None:
 def test_what_takes_long_says_so_on_a_terminal_and_goes_away(samples: Shell) -> None:
     code = (
         "import sys, prong.cli.output as output; output._PATIENCE_SECONDS = 0.0\n"
-        "from prong.app import App; import time; real = App.list_sessions\n"
+        "from prong.session.service import SessionService; import time\n"
+        "real = SessionService.list\n"
         "def slow(*words):\n    time.sleep(0.3)\n    return real(*words)\n"
-        "App.list_sessions = slow\n"
+        "SessionService.list = slow\n"
         "from prong.cli import main; main(sys.argv[1:])"
     )
     argv = [sys.executable, "-c", code, "list"]

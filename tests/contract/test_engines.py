@@ -11,7 +11,7 @@ from prong.agents.base import HasSamples, SearchEngine
 from prong.config import SearchSettings
 from prong.plugins import Registry
 from prong.search.builtin import BuiltIn, SearchScope, Standing
-from prong.search.service import engines
+from prong.search.engines import engines
 from prong.testing.contract import MemoryCache
 from prong.testing.engine_contract import SearchEngineContract
 from tests.unit.search.stand_in import ROW, StandIn

@@ -116,7 +116,7 @@ def test_the_list_shows_conversations_and_nothing_else(
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / ".claude"))
     monkeypatch.setenv("CODEX_HOME", str(home / ".codex"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    listing = App().list_sessions(SessionFilter(everything=True))
+    listing = App().sessions.list(SessionFilter(everything=True))
     assert Counter(session.agent for session in listing.sessions) == {"claude": 154, "codex": 35}
     # The other 66 rollouts are sub-agents: guardians, reviewers, spawned threads.
     assert all(session.turn_count for session in listing.sessions)

@@ -46,7 +46,7 @@ def prong(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         for name in ("CACHE", "CONFIG", "STATE", "DATA"):
             patch.setenv(f"XDG_{name}_HOME", str(own / name))
         search = Prong(unpacked / "home")
-        search.app.index(vectors=False)
+        search.app.search.index(vectors=False)
         yield search
         search.app.close()
 

@@ -70,7 +70,7 @@ def prong_fork(store: AgentStore, session_id: str, turn: int, into: Path, id_: s
     app = App(stores={store.name: store}, remember=False, needs_programs=False)
     with closing(app):
         options = ForkOptions(into=into, id=id_)
-        return app.fork(app.plan_fork(f"{store.name}:{session_id}@{turn}", options)).child.id
+        return app.forks.make(app.forks.plan(f"{store.name}:{session_id}@{turn}", options)).child.id
 
 
 class _Remembering(FakeModelServer):

@@ -44,7 +44,7 @@ class Bench:
 
     def plan(self, code: Code) -> ForkPlan:
         with App() as app:
-            return app.plan_fork(f"{ID}@3", ForkOptions(id=NEW, code=code, branch="try"))
+            return app.forks.plan(f"{ID}@3", ForkOptions(id=NEW, code=code, branch="try"))
 
     def sessions(self) -> list[Path]:
         return list(self.story.shell.home.claude.glob(f"projects/*/{NEW}.jsonl"))
@@ -65,8 +65,8 @@ class Bench:
         for path in self.sessions():
             shutil.rmtree(path.parent)
         with App() as app:
-            for one in app.worktrees():
-                app.prune(one, force=True)
+            for one in app.code.worktrees():
+                app.code.prune(one, force=True)
         for line in self.refs().splitlines():
             if line.startswith("refs/prong/"):
                 git(self.code, "update-ref", "-d", line.split()[0])
@@ -112,13 +112,13 @@ def test_killed_at_every_step(bench: Bench, code: Code) -> None:
 
     def make() -> None:
         with App() as app:
-            app.fork(plan)
+            app.forks.make(plan)
 
     neither = both = 0
     for number in count(1):
         was_killed = killed_at(number, make)
         with App() as app:
-            list(app.fix())
+            list(app.setup.fix())
         assert leftovers(bench.root) == []
         if bench.sessions():
             both += 1
@@ -127,7 +127,7 @@ def test_killed_at_every_step(bench: Bench, code: Code) -> None:
             )
             assert "branch refs/heads/try\n" in bench.known()
             with App() as app:
-                (found,) = app.worktrees()
+                (found,) = app.code.worktrees()
                 assert str(found.session) == f"claude:{NEW}"
             bench.undo()
         else:

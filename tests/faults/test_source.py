@@ -198,11 +198,11 @@ class TestReplaced:
 
     def test_moved_between_plan_and_fork(self, story: Story) -> None:
         with App() as app:
-            plan = app.plan_fork(f"{ID}@2", ForkOptions(into=story.into))
+            plan = app.forks.plan(f"{ID}@2", ForkOptions(into=story.into))
             before = story.tree()
             story.path.rename(story.path.with_suffix(".old"))
             with pytest.raises(NotFound, match="is gone"):
-                app.fork(plan)
+                app.forks.make(plan)
             story.path.with_suffix(".old").rename(story.path)
             assert story.tree() == before
 

@@ -38,12 +38,12 @@ def test_the_model_is_loaded_by_the_first_search(samples: Shell) -> None:
 
 def test_the_model_is_unloaded_when_nobody_searches(samples: Shell) -> None:
     with App() as app:
-        app.rest()  # nothing is open
-        app.find(Query("parser"))
-        embedder = app._engines.embedder
-        app.rest()
+        app.search.rest()  # nothing is open
+        app.search.find(Query("parser"))
+        embedder = app.search._engines.embedder
+        app.search.rest()
         assert embedder.loaded
         embedder._used -= 3_600
-        app.rest()
+        app.search.rest()
         assert not embedder.loaded
-        assert app.find(Query("rate limiting")).hits
+        assert app.search.find(Query("rate limiting")).hits

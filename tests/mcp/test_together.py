@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from prong.app import App
 from prong.model.search import IndexProgress
+from prong.search.service import SearchService
 from tests.cli.shell import API, Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.mcp.agent import Agent, checked
@@ -53,16 +53,16 @@ def test_the_client_is_told_while_the_index_is_made(
     from threading import Event
 
     seen = Event()
-    find = App.find
+    find = SearchService.find
 
-    def slow(self: App, *arguments: object, **named: object) -> object:
+    def slow(self: SearchService, *arguments: object, **named: object) -> object:
         told = named["on_progress"]
         assert callable(told)
         told(IndexProgress("sessions", 3, 2_000))
         assert seen.wait(20)
         return find(self, *arguments, **named)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(App, "find", slow)
+    monkeypatch.setattr(SearchService, "find", slow)
     searching = agent.started("smart_fork", intent="parser")
     # Nobody who does not search waits for it.
     assert agent.ok("find_sessions")["sessions"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prong.mcp.tools import TOOLS
-from prong.setup.capabilities import CAPABILITIES
+from tests.capabilities import CAPABILITIES
 from tests.mcp.agent import Agent, in_memory
 
 READING = {

@@ -57,7 +57,7 @@ def store(
 def app(store: StoreManifest) -> Iterator[App]:
     """One that has indexed the words of everything, and has been closed and opened since."""
     with closing(App(needs_programs=False)) as first:
-        first.index(vectors=False)
+        first.search.index(vectors=False)
     with closing(App(needs_programs=False)) as app:
         yield app
 
@@ -98,7 +98,7 @@ def test_when_nothing_changed_a_search_opens_no_session_and_writes_nothing(
     root: Path, app: App, writers: list[LexicalWriter]
 ) -> None:
     with opened_below(root) as opened:
-        result = app.find(Query(ASKED, fast=True))
+        result = app.search.find(Query(ASKED, fast=True))
     assert len(result.hits) == SAMPLES
     assert (sessions_in(opened), writers) == ([], [])
 
@@ -117,9 +117,9 @@ def test_a_search_costs_the_same_with_many_snapshots(
         return opened
 
     def steps_of_a_search() -> int:
-        assert len(app.find(Query(ASKED, fast=True)).hits) == SAMPLES
+        assert len(app.search.find(Query(ASKED, fast=True)).hits) == SAMPLES
         steps.clear()
-        app.find(Query(ASKED, fast=True))
+        app.search.find(Query(ASKED, fast=True))
         return len(steps)
 
     monkeypatch.setattr(sqlite3, "connect", counting)
@@ -134,19 +134,19 @@ def test_nor_does_an_index_of_what_is_indexed(
     root: Path, app: App, writers: list[LexicalWriter]
 ) -> None:
     with opened_below(root) as opened:
-        app.index(vectors=False)
+        app.search.index(vectors=False)
     assert (sessions_in(opened), writers) == ([], [])
 
 
 def test_of_many_sessions_only_the_one_that_changed_is_read(
     root: Path, app: App, writers: list[LexicalWriter]
 ) -> None:
-    hit = app.find(Query(ASKED, fast=True)).hits[0]
+    hit = app.search.find(Query(ASKED, fast=True)).hits[0]
     assert hit.session
     with hit.session.path.open("ab") as file:
         file.write(b'{"type":"mode","mode":"normal"}\n')
     with opened_below(root) as opened:
-        result = app.find(Query(ASKED, fast=True))
+        result = app.search.find(Query(ASKED, fast=True))
     assert sessions_in(opened) == [hit.session.file]
     assert len(writers) == 1
     assert result.index.complete
@@ -154,7 +154,7 @@ def test_of_many_sessions_only_the_one_that_changed_is_read(
 
 def test_a_first_search_opens_each_session_once(root: Path, store: StoreManifest) -> None:
     with closing(App(needs_programs=False)) as app, opened_below(root) as opened:
-        result = app.find(Query(ASKED, fast=True))
+        result = app.search.find(Query(ASKED, fast=True))
     assert result.index.sessions == len(store.sessions) + SAMPLES
     assert len(opened) == len(set(opened))
 
@@ -171,7 +171,7 @@ def test_a_first_index_is_committed_once_for_all_agents(
 
     monkeypatch.setattr(LexicalWriter, "commit", counted)
     with closing(App(needs_programs=False)) as app:
-        state = app.index(vectors=False)
+        state = app.search.index(vectors=False)
     assert (state.sessions, state.behind) == (len(store.sessions) + SAMPLES, 0)
     assert len(commits) == 1
 
@@ -181,7 +181,7 @@ def test_for_the_passages_no_more_sessions_are_opened_than_there_are_hits(
     limit: int, root: Path, app: App
 ) -> None:
     with opened_below(root) as opened:
-        result = app.find(Query(PRINTED, fast=True, limit=limit))
+        result = app.search.find(Query(PRINTED, fast=True, limit=limit))
     assert len(result.hits) == limit < result.total
     assert all(PRINTED in hit.passage.text for hit in result.hits)
     assert 0 < len(sessions_in(opened)) <= limit
@@ -190,18 +190,18 @@ def test_for_the_passages_no_more_sessions_are_opened_than_there_are_hits(
 def test_a_second_search_for_the_same_has_the_model_read_the_query_alone(
     app: App, embedded: list[str]
 ) -> None:
-    first = app.find(Query(WORDS, limit=5, agent="codex"))
+    first = app.search.find(Query(WORDS, limit=5, agent="codex"))
     assert len(embedded) > 1
     embedded.clear()
-    app.find(Query(WORDS, limit=5, agent="codex"))
+    app.search.find(Query(WORDS, limit=5, agent="codex"))
     embedded.clear()
-    again = app.find(Query(WORDS, limit=5, agent="codex"))
+    again = app.search.find(Query(WORDS, limit=5, agent="codex"))
     assert embedded == [WORDS]
     assert len(again.hits) == len(first.hits)
 
 
 def test_a_fast_search_has_the_model_read_nothing(app: App, embedded: list[str]) -> None:
-    assert app.find(Query(WORDS, fast=True)).hits
+    assert app.search.find(Query(WORDS, fast=True)).hits
     assert embedded == []
 
 

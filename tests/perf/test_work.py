@@ -80,26 +80,26 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_a_cold_scan_opens_each_session_file_once(root: Path, store: StoreManifest) -> None:
     with opened_below(root) as opened:
-        sessions = App().sessions()
+        sessions = App().sessions.all()
     assert len(sessions) == len(store.sessions)
     assert len(opened) == len(set(opened))
     assert not [path for path in opened if "subagents" in path]
 
 
 def test_when_nothing_changed_no_session_file_is_opened(root: Path, store: StoreManifest) -> None:
-    first = App().sessions()
+    first = App().sessions.all()
     with opened_below(root) as opened:
-        second = App().sessions()
+        second = App().sessions.all()
     assert second == first
     assert [path for path in opened if not path.endswith("session_index.jsonl")] == []
 
 
 def test_one_changed_file_is_one_file_opened(root: Path, store: StoreManifest) -> None:
-    session = App().sessions()[0]
+    session = App().sessions.all()[0]
     with session.path.open("ab") as file:
         file.write(b'{"type":"mode","mode":"normal"}\n')
     with opened_below(root) as opened:
-        App().sessions()
+        App().sessions.all()
     assert [path for path in opened if not path.endswith("session_index.jsonl")] == [session.file]
 
 
@@ -107,13 +107,13 @@ def test_a_large_file_that_grew_is_not_parsed_again(
     store: StoreManifest, parsed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scan, "CONTINUED_FROM", 1000)
-    claude = [session for session in App().sessions() if session.agent == "claude"]
+    claude = [session for session in App().sessions.all() if session.agent == "claude"]
     session = max(claude, key=lambda session: session.size)
     line = b'{"type":"custom-title","customTitle":"A new title"}\n'
     with session.path.open("ab") as file:
         file.write(line)
     parsed.clear()
-    titles = {one.ref: one.title for one in App().sessions()}
+    titles = {one.ref: one.title for one in App().sessions.all()}
     assert titles[session.ref] == "A new title"
     assert parsed == [session.size]
 
@@ -122,11 +122,11 @@ def test_turns_reads_each_line_of_one_file_once(
     root: Path, store: StoreManifest, parsed: list[int]
 ) -> None:
     app = App()
-    claude = [session for session in app.sessions() if session.agent == "claude"]
+    claude = [session for session in app.sessions.all() if session.agent == "claude"]
     session = max(claude, key=lambda session: session.size)
     parsed.clear()
     with opened_below(root) as opened:
-        app.conversation(session)
+        app.sessions.conversation(session)
     sessions_opened = [path for path in opened if not path.endswith(".meta.json")]
     assert sessions_opened == [session.file]
     assert len(parsed) == len(set(parsed)) == session.path.read_bytes().count(b"\n")
@@ -139,7 +139,7 @@ def app(store: StoreManifest) -> Iterator[App]:
 
 
 def longest(app: App) -> Session:
-    found = [session for session in app.sessions() if session.agent == "claude"]
+    found = [session for session in app.sessions.all() if session.agent == "claude"]
     return max(found, key=lambda session: session.size)
 
 
@@ -148,16 +148,16 @@ def test_a_plan_and_its_fork_read_the_source_once_and_the_copy_once(
 ) -> None:
     session = longest(app)
     # The very first fork makes state.db, for which all sessions are asked.
-    other = next(one for one in app.sessions() if one.agent == "claude" and one != session)
-    app.fork(app.plan_fork(str(other.ref), ForkOptions(into=tmp_path)))
+    other = next(one for one in app.sessions.all() if one.agent == "claude" and one != session)
+    app.forks.make(app.forks.plan(str(other.ref), ForkOptions(into=tmp_path)))
     parsed.clear()
     with opened_below(root) as opened:
-        plan = app.plan_fork(f"{session.ref}@2", ForkOptions(into=tmp_path))
+        plan = app.forks.plan(f"{session.ref}@2", ForkOptions(into=tmp_path))
     assert opened == [session.file]
     assert len(parsed) == session.path.read_bytes().count(b"\n")
     parsed.clear()
     with opened_below(root) as opened:
-        fork = app.fork(plan)
+        fork = app.forks.make(plan)
     # It is staged under its name with a number before it.
     assert {Path(path).name.removeprefix("0-") for path in opened} == {f"{fork.child.id}.jsonl"}
     assert fork.path
@@ -168,10 +168,10 @@ def test_one_more_fork_does_not_read_the_source_again(
     root: Path, app: App, parsed: list[int], tmp_path: Path
 ) -> None:
     point = f"{longest(app).ref}@2"
-    app.fork(app.plan_fork(point, ForkOptions(into=tmp_path)))
+    app.forks.make(app.forks.plan(point, ForkOptions(into=tmp_path)))
     parsed.clear()
     with opened_below(root) as opened:
-        app.plan_fork(point, ForkOptions(into=tmp_path))
+        app.forks.plan(point, ForkOptions(into=tmp_path))
     assert (opened, parsed) == ([], [])
 
 
@@ -182,5 +182,5 @@ def test_a_large_session_that_was_listed_is_not_parsed_for_a_plan(
     session = longest(app)
     parsed.clear()
     with closing(App(needs_programs=False)) as later:
-        later.plan_fork(f"{session.ref}@2", ForkOptions(into=tmp_path))
+        later.forks.plan(f"{session.ref}@2", ForkOptions(into=tmp_path))
     assert parsed == []

@@ -109,7 +109,7 @@ def _add_worker(app: App, home: IsolatedHome, name: str, pane: Pane, pid: str) -
 
 
 def test_many_workers_are_one_question_to_their_terminal(app: App) -> None:
-    app.sessions("claude")
+    app.sessions.all("claude")
     with counted() as work:
         found = app.workers.all()
     assert [one.state for one in found] == [WorkerState.IDLE] * MANY

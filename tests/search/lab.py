@@ -71,7 +71,7 @@ class SearchLab:
         """The answer of a new process, by words alone unless told otherwise."""
         options.setdefault("fast", True)
         with self.app() as app:
-            return app.find(Query(text, **options))
+            return app.search.find(Query(text, **options))
 
     def places(self, text: str, **options: Any) -> list[str]:
         return places(self.find(text, **options).hits)

@@ -145,7 +145,7 @@ def test_copies_of_a_turn_are_one_hit(lab: SearchLab) -> None:
     copy.answer("Really.")
     copy.write(lab.home.claude)
     with lab.app() as app:
-        made = app.fork(app.plan_fork(f"claude:{sample.id}@2"))
+        made = app.forks.make(app.forks.plan(f"claude:{sample.id}@2"))
         assert made.child.id != sample.id
     result = lab.find("token bucket")
     assert places(result.hits) == ["1@1"]
@@ -168,7 +168,7 @@ def test_a_session_in_two_folders_is_no_copy_of_itself(lab: SearchLab) -> None:
     shutil.copytree(lab.home.claude, other)
     stores = {"claude": ClaudeStore([lab.home.claude, other])}
     with App(Config(), stores=stores, needs_programs=False) as app:
-        (hit,) = app.find(Query("token bucket", fast=True)).hits
+        (hit,) = app.search.find(Query("token bucket", fast=True)).hits
     assert hit.also == ()
 
 
@@ -318,7 +318,7 @@ def test_only_turns_with_a_snapshot(lab: SearchLab) -> None:
 def test_an_app_that_remembers_nothing_can_search(lab: SearchLab) -> None:
     lab.claude(LIMITER)
     with App(Config(), stores={"claude": ClaudeStore([lab.home.claude])}, remember=False) as app:
-        assert places(app.find(Query("rate", fast=True)).hits) == ["1@1"]
+        assert places(app.search.find(Query("rate", fast=True)).hits) == ["1@1"]
 
 
 def test_the_model_finds_what_is_said_in_other_words(lab: SearchLab) -> None:
@@ -326,7 +326,7 @@ def test_the_model_finds_what_is_said_in_other_words(lab: SearchLab) -> None:
     lab.claude(("Paint the hippogriff", "Painted."))
     assert lab.places("sluggish", fast=False) == []
     with lab.app() as app:
-        app.index()
+        app.search.index()
     assert lab.places("sluggish") == []
     result = lab.find("sluggish homepage", fast=False)
     assert places(result.hits)[0] == "1@1"

@@ -79,8 +79,8 @@ class Herd:
     def check(self) -> None:
         """Every turn is found, each once."""
         with self.lab.app() as app:
-            assert app.index(vectors=False).complete
-            state = app.index_state()
+            assert app.search.index(vectors=False).complete
+            state = app.search.state()
             assert state.turns == sum(self.turns.values())
         index = SearchIndex(paths.cache_dir() / "search")
         for word, count in self.turns.items():
@@ -126,7 +126,7 @@ def test_twenty_search_while_one_writes_and_sessions_grow(lab: SearchLab) -> Non
     while any(process.poll() is None for process in searching):
         herd.grow(random.sample(herd.samples, 10))
         with lab.app() as app:
-            app.index(vectors=False)
+            app.search.index(vectors=False)
     for process in searching:
         _, err = process.communicate()
         assert process.returncode == 0, err

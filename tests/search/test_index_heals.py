@@ -92,7 +92,7 @@ def test_a_file_name_that_is_no_text(lab: SearchLab) -> None:
     path = next(lab.home.claude.rglob(f"{sample.id}.jsonl"))
     path.rename(path.with_name(os.fsdecode(b"caf\xe9.jsonl")))
     with lab.app() as app:
-        (hit,) = app.find(Query("griffin", fast=True)).hits
+        (hit,) = app.search.find(Query("griffin", fast=True)).hits
         assert hit.ref is not None
         assert hit.ref.id == os.fsdecode(b"caf\xe9")
 
@@ -132,20 +132,20 @@ def test_an_index_that_others_hold_is_not_replaced(
 def test_others_go_on_when_an_index_is_rebuilt_or_replaced(lab: SearchLab) -> None:
     lab.claude(GRIFFIN)
     with lab.app() as first, lab.app() as second:
-        assert places(first.find(Query("griffin", fast=True)).hits) == ["1@1"]
-        second.index(rebuild=True, vectors=False)
-        assert places(first.find(Query("griffin", fast=True)).hits) == ["1@1"]
+        assert places(first.search.find(Query("griffin", fast=True)).hits) == ["1@1"]
+        second.search.index(rebuild=True, vectors=False)
+        assert places(first.search.find(Query("griffin", fast=True)).hits) == ["1@1"]
         for path in folder().glob("v[0-9]*"):
             path.rename(path.with_name("gone"))
-        second.find(Query("griffin", fast=True))
+        second.search.find(Query("griffin", fast=True))
         lab.claude(UNICORN)
-        assert places(first.find(Query("unicorn", fast=True)).hits) == ["2@1"]
+        assert places(first.search.find(Query("unicorn", fast=True)).hits) == ["2@1"]
 
 
 def test_what_could_not_be_read_is_behind(lab: SearchLab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.claude(GRIFFIN)
     with lab.app() as app:
-        app.sessions()
+        app.sessions.all()
 
     def unreadable(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -188,7 +188,7 @@ def test_a_plug_in_that_fails_hides_nobody(lab: SearchLab, plug_in: type[Plain])
     own = ClaudeStore([lab.home.claude])
     stores = {"claude": own, "plain": plug_in(ClaudeStore([lab.home.root / "other"]))}
     with App(Config(), stores=stores) as app:
-        result = app.find(Query("griffin", fast=True))
+        result = app.search.find(Query("griffin", fast=True))
     assert places(result.hits) == ["1@1"]
     if plug_in is Broken:
         assert not result.index.complete
@@ -203,7 +203,7 @@ def test_a_disk_that_is_away_is_not_forgotten(lab: SearchLab) -> None:
     (paths.cache_dir() / "cache.db").unlink()
     assert lab.places("griffin") == []
     with lab.app() as app:
-        assert app.index_state().sessions == 1
+        assert app.search.state().sessions == 1
     (lab.home.root / "away").rename(projects)
     assert lab.places("griffin") == ["1@1"]
 
@@ -217,10 +217,10 @@ def test_a_root_that_is_no_longer_looked_at_is_forgotten(lab: SearchLab) -> None
     sample.write(other)
     both = {"claude": ClaudeStore([lab.home.claude, other])}
     with App(Config(), stores=both) as app:
-        assert app.index(vectors=False).sessions == 2
+        assert app.search.index(vectors=False).sessions == 2
     one = {"claude": ClaudeStore([lab.home.claude])}
     with App(Config(), stores=one) as app:
-        assert app.index(vectors=False).sessions == 1
+        assert app.search.index(vectors=False).sessions == 1
 
 
 def test_all_files_are_private(lab: SearchLab) -> None:
@@ -233,7 +233,7 @@ def test_a_large_file_waits_for_prong_index(
     lab: SearchLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search may take half a second for what changed."""
-    monkeypatch.setattr("prong.search.service._REFRESH_SECONDS", 0.5)
+    monkeypatch.setattr("prong.search.engines._REFRESH_SECONDS", 0.5)
     lab.claude(GRIFFIN)
     lab.places("griffin")
     sample = lab.sample()
@@ -244,7 +244,7 @@ def test_a_large_file_waits_for_prong_index(
     result = lab.find("unicorn")
     assert (places(result.hits), result.index.behind) == ([], 1)
     with lab.app() as app:
-        assert app.index(vectors=False).complete
+        assert app.search.index(vectors=False).complete
     assert lab.places("unicorn") == ["2@1"]
 
 

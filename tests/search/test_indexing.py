@@ -67,7 +67,7 @@ def test_an_index_begun_after_the_sessions_were_listed(lab: SearchLab) -> None:
     lab.claude(("Paint the hippogriff", "Painted."))
     lab.codex(("Feed the hippogriff", "Fed."))
     with lab.app() as app:
-        assert len(app.sessions()) == 2
+        assert len(app.sessions.all()) == 2
     assert sorted(lab.places("hippogriff")) == ["1@1", "2@1"]
 
 
@@ -95,7 +95,7 @@ def test_an_incomplete_scan_deletes_nothing(
         patched.setattr(ClaudeStore, "scan_texts", incomplete)
         lab.find("hippogriff")
     with lab.app() as app:
-        assert app.index_state().turns == 1
+        assert app.search.state().turns == 1
 
 
 def test_a_new_title_replaces_the_old_one(lab: SearchLab) -> None:
@@ -200,13 +200,13 @@ def test_a_search_brings_the_index_up_to_date_for_a_moment_only(
     for number in range(3):
         lab.claude((f"Feed hippogriff {number}", "Fed."))
     with monkeypatch.context() as patched:
-        patched.setattr("prong.search.service._REFRESH_SECONDS", 0)
+        patched.setattr("prong.search.engines._REFRESH_SECONDS", 0)
         result = lab.find("hippogriff")
         assert places(result.hits) == ["1@1"]
         assert result.index.behind == 3
         assert not result.index.complete
     with lab.app() as app:
-        assert app.index(vectors=False).complete
+        assert app.search.index(vectors=False).complete
     assert len(lab.places("hippogriff")) == 4
 
 
@@ -222,8 +222,8 @@ def test_an_interrupt_leaves_what_was_read(lab: SearchLab) -> None:
 
     with lab.app() as app:
         with pytest.raises(KeyboardInterrupt):
-            app.index(vectors=False, on_progress=interrupt)
-        state = app.index_state()
+            app.search.index(vectors=False, on_progress=interrupt)
+        state = app.search.state()
         assert (state.turns, state.complete) == (2, False)
     assert (seen[0].phase, seen[0].total) == ("sessions", 4)
     assert len(lab.places("hippogriff")) == 4
@@ -233,7 +233,7 @@ def test_rebuilding(lab: SearchLab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.claude(("Paint the hippogriff", "Painted."))
     lab.places("hippogriff")
     with opened(monkeypatch) as taken, lab.app() as app:
-        state = app.index(rebuild=True, vectors=False)
+        state = app.search.index(rebuild=True, vectors=False)
         assert (state.sessions, state.turns, state.behind) == (1, 1, 0)
         assert len(taken) == 1
     assert lab.places("hippogriff") == ["1@1"]
@@ -243,11 +243,11 @@ def test_the_model_reads_every_turn_once(lab: SearchLab) -> None:
     lab.claude(("Paint the hippogriff", "Painted."), ("Feed it", "Fed."))
     seen: list[IndexProgress] = []
     with lab.app() as app:
-        assert app.index(on_progress=seen.append).vectors == 4
+        assert app.search.index(on_progress=seen.append).vectors == 4
     assert seen[-1][:3] == ("meaning", 4, 4)
     seen.clear()
     with lab.app() as app:
-        assert app.index(on_progress=seen.append).vectors == 4
+        assert app.search.index(on_progress=seen.append).vectors == 4
     assert not [one for one in seen if one.phase == "meaning" and one.done]
 
 
@@ -299,7 +299,7 @@ def test_an_agent_that_tells_no_words_is_searched_through_its_messages(lab: Sear
     lab.claude(("Paint the hippogriff", "Painted."))
     stores = {"claude": Plain(ClaudeStore([lab.home.claude]))}
     with App(Config(), stores=stores) as app:
-        assert places(app.find(Query("hippogriff", fast=True)).hits) == ["1@1"]
+        assert places(app.search.find(Query("hippogriff", fast=True)).hits) == ["1@1"]
 
 
 def test_a_turn_is_as_old_as_it_says(lab: SearchLab) -> None:
@@ -313,8 +313,8 @@ def test_a_turn_is_as_old_as_it_says(lab: SearchLab) -> None:
 def test_what_the_model_has_not_read_is_counted_by_text(lab: SearchLab) -> None:
     lab.claude(("Paint a griffin", "Painted."), ("Paint a griffin", "Done."))
     with lab.app() as app:
-        assert app.index(vectors=False).unread == 3
+        assert app.search.index(vectors=False).unread == 3
         cache = VectorCache(paths.cache_dir() / "search" / "vectors.db")
         cache.put({VectorCache.key_of("Done."): np.zeros(384, np.float32)})
         cache.close()
-        assert app.index_state().unread == 2
+        assert app.search.state().unread == 2

@@ -30,7 +30,7 @@ def finds(qmd: StandIn, *ids: str) -> None:
 
 def asked(lab: SearchLab, **options: object) -> tuple[Hit, ...]:
     with lab.app() as app:
-        return app.find(Query("hippogriff", fast=True, **options), "qmd").hits  # pyright: ignore[reportArgumentType]
+        return app.search.find(Query("hippogriff", fast=True, **options), "qmd").hits  # pyright: ignore[reportArgumentType]
 
 
 def test_the_filters_hold(lab: SearchLab, qmd: StandIn) -> None:
@@ -73,7 +73,7 @@ def test_the_built_in_engine_is_asked_when_nothing_of_qmd_fits(
     lab.claude(("Feed the hippogriff", "Fed."), cwd=str(lab.project("new")))
     finds(qmd, old.id)
     with lab.app() as app:
-        result = app.find(Query("hippogriff", project=lab.project("new"), fast=True), "qmd")
+        result = app.search.find(Query("hippogriff", project=lab.project("new"), fast=True), "qmd")
     assert (result.engine, places(result.hits)) == ("builtin", ["2@1"])
     assert [(a.engine, a.error) for a in result.attempts if a.mode == "filters"] == [
         ("qmd", "no hit matches the filters")
@@ -103,8 +103,8 @@ def test_a_number_that_another_turn_has_by_now_is_no_turn(lab: SearchLab, qmd: S
     folder = lab.project("exports")
     qmd.add_collection(folder)
     with lab.app() as app:
-        (session,) = app.sessions()
-        text = "".join(document(session, app.messages(session)))
+        (session,) = app.sessions.all()
+        text = "".join(document(session, app.sessions.messages(session)))
     (folder / "a.md").write_text(text)
     line = text.split("\n").index("> It ate.") + 1
     row = {"file": "qmd://claude-sessions/a.md", "score": 0.5, "line": line}

@@ -80,7 +80,7 @@ def test_a_fork_that_anybody_makes_is_told(lab: Lab) -> None:
     lab.daemon.call("GET", "/list")
     parent, child = SessionRef("claude", str(uuid4())), SessionRef("claude", str(uuid4()))
     with listening(lab.daemon) as heard, App() as app:
-        app.record(
+        app.forks.record(
             Fork(
                 id=str(uuid4()),
                 parent=ForkPoint(parent, 3, "t"),

@@ -63,7 +63,7 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def demo(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Demo:
     """The home of `prong demo`: sessions with the code of their turns, and agents to run."""
-    made = App(Config()).demo(shell.home.root / "demo")
+    made = App(Config()).setup.demo(shell.home.root / "demo")
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HOME", str(made.repository.parent))

@@ -11,7 +11,9 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from prong.app import App
+from prong.forks.service import ForkService
+from prong.search.service import SearchService
+from prong.session.service import SessionService
 from prong.tui.screens.page_screen import PageScreen
 from prong.tui.screens.turns_screen import TurnsScreen
 from prong.tui.widgets.rows import Rows
@@ -20,7 +22,11 @@ from tests.tui.driving import Person, drive
 _WORDS = 20_000
 _USUAL = 0.0087
 """Seconds that making and sorting so many words takes where nothing else is to be done."""
-_WATCHED = ("find", "list_sessions", "conversation", "messages", "plan_fork", "tree", "fork")
+_WATCHED: dict[type, tuple[str, ...]] = {
+    SearchService: ("find",),
+    SessionService: ("list", "conversation", "messages", "tree"),
+    ForkService: ("plan", "make"),
+}
 
 
 class Steps:
@@ -58,17 +64,18 @@ def watched() -> set[str]:
     """The threads that applications are used on, from now on."""
     used: set[str] = set()
 
-    def watch(name: str) -> None:
-        method = getattr(App, name)
+    def watch(service: type, name: str) -> None:
+        method = getattr(service, name)
 
         def called(*given: Any, **named: Any) -> Any:
             used.add(threading.current_thread().name)
             return method(*given, **named)
 
-        setattr(App, name, called)
+        setattr(service, name, called)
 
-    for name in _WATCHED:
-        watch(name)
+    for service, names in _WATCHED.items():
+        for name in names:
+            watch(service, name)
     return used
 
 

@@ -47,7 +47,7 @@ async def planned(person: Person, name: str = API) -> ForkDialog:
 
 def turns_of(session: str) -> int:
     with App() as app:
-        return len(app.turns(session))
+        return len(app.sessions.turns(session))
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])

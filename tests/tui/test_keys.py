@@ -6,7 +6,6 @@ import pytest
 from textual.binding import Binding
 
 from prong.config import Config, UiSettings
-from prong.setup.capabilities import CAPABILITIES, Capability
 from prong.tui.keys import help_parts, key_names
 from prong.tui.screens.fork_dialog import ForkDialog
 from prong.tui.screens.page_screen import PageScreen
@@ -16,6 +15,7 @@ from prong.tui.screens.turns_screen import TurnsScreen
 from prong.tui.screens.workers_screen import WorkersScreen
 from prong.tui.ui import ProngUi
 from prong.tui.widgets.rows import Rows
+from tests.capabilities import CAPABILITIES, Capability
 from tests.cli.shell import Shell
 from tests.tui.driving import Person, drive
 

@@ -37,7 +37,7 @@ def write(shell: Shell, *lines: dict[str, Any]) -> None:
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / f"{API}.jsonl").write_text(text)
     with App() as app:
-        app.index(vectors=False)
+        app.search.index(vectors=False)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_too_little_memory_for_a_session_is_said(
     sample.answer("x" * (2 << 20))
     sample.write(samples.home.claude)
     with App() as app:
-        app.index(vectors=False)
+        app.search.index(vectors=False)
 
     def refuse(size: int) -> None:
         raise MemoryError(size)

@@ -46,7 +46,7 @@ def home(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert len(str(home)) == len(HOME)
     home.mkdir(mode=0o700)
     try:
-        made = App(Config()).demo(home)
+        made = App(Config()).setup.demo(home)
         for name, value in {**made.environment, "HOME": str(home)}.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -175,7 +175,7 @@ def test_the_workers(home: Path, size: tuple[int, int], monkeypatch: pytest.Monk
 def compare(home: Path, story: Story, size: tuple[int, int]) -> None:
     """What the story comes to, with the picture of it."""
     with App() as app:
-        app.index(vectors=False)
+        app.search.index(vectors=False)
     drawn: list[str] = []
 
     async def told(person: Person) -> None:

@@ -94,8 +94,8 @@ def test_a_signal_ends_it(samples: Shell, tmux: Tmux, number: signal.Signals) ->
 def test_a_terminal_that_is_closed_in_the_middle_of_a_fork(demo: Demo, moment: str) -> None:
     """The fork is whole or there is none, and no process stays."""
     with App() as app:
-        journals, before = app.journal_dir, {one.ref.id for one in app.sessions()}
-        worktrees = len(app.worktrees())
+        journals, before = app.journal_dir, {one.ref.id for one in app.sessions.all()}
+        worktrees = len(app.code.worktrees())
     projects = Path(os.environ["CLAUDE_CONFIG_DIR"]) / "projects"
     managed = Path(os.environ["XDG_DATA_HOME"]) / "prong" / "worktrees"
     files = set(projects.rglob("*.jsonl"))
@@ -116,10 +116,10 @@ def test_a_terminal_that_is_closed_in_the_middle_of_a_fork(demo: Demo, moment: s
         tmux.kill()
         wait_until(lambda: not any(map(is_running, processes)), what="the end of all processes")
     with App() as app:
-        new = [one for one in app.sessions() if one.ref.id not in before]
-        made = len(app.worktrees()) - worktrees
+        new = [one for one in app.sessions.all() if one.ref.id not in before]
+        made = len(app.code.worktrees()) - worktrees
         assert (len(new), made) in ((0, 0), (1, 1))
-        recorded = {fork.child for fork in app.recorded_forks()}
+        recorded = {fork.child for fork in app.forks.recorded()}
         assert {one.ref for one in new} <= recorded
         assert not list(journals.glob("*"))
 

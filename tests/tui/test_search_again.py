@@ -15,7 +15,7 @@ TEXT = "share the request counters"
 
 def test_what_the_model_found_stays(samples: Shell) -> None:
     with App() as app:
-        app.index()
+        app.search.index()
 
     async def story(person: Person) -> None:
         await person.sees("5 sessions")

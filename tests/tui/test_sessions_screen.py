@@ -83,7 +83,7 @@ def test_sessions_are_not_listed_for_every_key(
 
     async def story(person: Person) -> None:
         with App() as app:
-            app.index(vectors=False)
+            app.search.index(vectors=False)
         await person.sees("5 sessions")
         monkeypatch.setattr(Scanner, "listing", counted)
         for letter in "counters in redis":
@@ -357,7 +357,7 @@ def test_the_preview_comes_also_when_the_order_changes_meanwhile(
 
     monkeypatch.setattr("prong.tui.content.preview.of_hit", slow)
     with App() as app:
-        app.index(vectors=False)
+        app.search.index(vectors=False)
 
     async def story(person: Person) -> None:
         await person.sees("5 sessions")

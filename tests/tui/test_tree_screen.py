@@ -74,7 +74,7 @@ def test_on_a_small_screen_the_preview_is_below(samples: Shell) -> None:
 
 def test_the_family_of_one(samples: Shell) -> None:
     with App() as app:
-        session = app.session(WINDOW)
+        session = app.sessions.get(WINDOW)
     ui = Driven()
 
     async def story(person: Person) -> None:

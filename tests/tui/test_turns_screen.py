@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("no_index")
 async def open_turns(person: Person, *, without_answer: bool = False) -> None:
     """As from the list of sessions, but of this one."""
     with App() as app:
-        session = app.session(API)
+        session = app.sessions.get(API)
     await person.sees_sessions()
     person.ui.push_screen(TurnsScreen(person.ui._lanes, session, without_answer=without_answer))
     await person.sees("turns ·")
@@ -107,7 +107,7 @@ def test_the_transcript_begins_with_the_turn(demo: Demo) -> None:
 def test_matches_are_gone_through_in_a_transcript(demo: Demo) -> None:
     async def story(person: Person) -> None:
         with App() as app:
-            app.index(vectors=False)
+            app.search.index(vectors=False)
         await person.type("sorted set")
         await person.sees("in 5 sessions", "one sorted set for each key")
         person.ui.screen.query_one(Rows).focus()

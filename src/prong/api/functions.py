@@ -53,13 +53,13 @@ class ForkArguments(TypedDict, total=False):
 def sessions(agent: str | None = None) -> list[Session]:
     """List the sessions of one agent, or of all, newest first."""
     with App() as app:
-        return app.sessions(agent)
+        return app.sessions.all(agent)
 
 
 def turns(session: Session | str) -> tuple[Turn, ...]:
     """List the active turns of a session."""
     with App() as app:
-        return app.turns(session)
+        return app.sessions.turns(session)
 
 
 def find(  # noqa: PLR0913 -- each narrows a search by itself, and help() shows them
@@ -108,7 +108,7 @@ def find(  # noqa: PLR0913 -- each narrows a search by itself, and help() shows 
     )
     with App() as app:
         parsed = query.understood(app, [text], options)
-        result = app.find(parsed.query, engine)
+        result = app.search.find(parsed.query, engine)
     return replace(result, notes=(*parsed.notes, *result.notes))
 
 
@@ -127,7 +127,7 @@ def plan_fork(point: str, **arguments: Unpack[ForkArguments]) -> ForkPlan:
     """Return what `fork` would do with the same arguments. Writes nothing."""
     options = _options(arguments)
     with App() as app:
-        return app.plan_fork(point, options)
+        return app.forks.plan(point, options)
 
 
 @overload
@@ -149,8 +149,8 @@ def fork(
     """
     options = _options(arguments, "dry_run")
     with App() as app:
-        plan = app.plan_fork(point, options)
-        return plan if dry_run else app.fork(plan)
+        plan = app.forks.plan(point, options)
+        return plan if dry_run else app.forks.make(plan)
 
 
 def _options(given: ForkArguments, *more: str) -> ForkOptions:

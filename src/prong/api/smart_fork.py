@@ -81,7 +81,7 @@ def search(
     if query.project is not None:
         query = replace(query, project=project_folder(app, query.project, notes))
     try:
-        result = app.find(query, engine, on_progress=on_progress)
+        result = app.search.find(query, engine, on_progress=on_progress)
     except Unavailable as error:
         steps = [error.hint] if error.hint else []
         error.details.update(error="search_not_available", next_steps=steps)
@@ -98,7 +98,7 @@ def _judged(app: App, hit: Hit) -> Hit:
     if not hit.can_fork or place_of(hit) is None:
         return hit
     try:
-        app.plan_fork(point_of(hit), ForkOptions())
+        app.forks.plan(point_of(hit), ForkOptions())
     except ProngError as error:
         return replace(hit, warning=error.message)
     except OSError as error:  # for example a folder name that the system rejects
@@ -118,7 +118,7 @@ def _no_engine(app: App, result: SearchResult) -> Unavailable:
 def _recent(app: App) -> list[dict[str, str | None]]:
     """List the latest sessions as a fallback."""
     try:
-        sessions = app.list_sessions(SessionFilter(limit=_RECENT)).sessions
+        sessions = app.sessions.list(SessionFilter(limit=_RECENT)).sessions
     except (ProngError, OSError):
         return []
     return [
@@ -196,7 +196,7 @@ def own_point(app: App, asking: SessionRef | None) -> str:
     """Return the last completed turn of the calling session, whose present turn still runs."""
     ref = known(asking)
     try:
-        conversation = app.conversation(str(ref))
+        conversation = app.sessions.conversation(str(ref))
     except NotFound:
         raise NotFound(f"{ref} has no turn yet that is over", hint="name a session") from None
     turns = conversation.turns

@@ -210,7 +210,7 @@ def _source(app: App, wish: WorkerWish, asking: SessionRef | None) -> tuple[str 
 def _newest(app: App, wish: WorkerWish, asking: SessionRef | None) -> str:
     """Return the newest session of the project, not counting the caller's."""
     project = wish.project or Path.cwd()
-    sessions = app.list_sessions(SessionFilter(wish.agent, project=project, limit=2)).sessions
+    sessions = app.sessions.list(SessionFilter(wish.agent, project=project, limit=2)).sessions
     refs = [session.ref for session in sessions if session.ref != asking]
     if not refs:
         raise NotFound(f"no session to continue in {project}", hint="leave continue_session out")

@@ -34,7 +34,7 @@ class SessionArgument(click.ParamType[str]):
 
         try:
             app = open_app()
-            sessions = app.sessions()
+            sessions = app.sessions.all()
         except ProngError:
             return []  # errors have no place in completion; the command itself reports them
         if incomplete.startswith("%"):
@@ -64,7 +64,7 @@ def _hits(app: "App", titles: Mapping[tuple[str, str], str]) -> Iterator[tuple[i
     """Yield the numbers and titles of the last search's hits whose sessions still exist."""
     for number in range(1, _MOST_COMPLETIONS + 1):
         try:
-            hit = app.last_search.hit(number)
+            hit = app.search.last.hit(number)
         except NotFound:
             continue
         if (hit.agent, hit.session) in titles:

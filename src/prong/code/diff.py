@@ -93,8 +93,8 @@ def diff(app: App, first: str, second: str | None, paths: Sequence[str]) -> Code
         first, second = _ends(first)
     if second is not None:
         return _compared(_point(app, first), _point(app, second), paths)
-    target = app.resolve(first)
-    conversation = app.conversation(target.session)
+    target = app.sessions.resolve(first)
+    conversation = app.sessions.conversation(target.session)
     if target.turn is None:
         return _whole(app, conversation, paths)
     return of_turn(app, conversation, find_turn(conversation, target.turn), paths)
@@ -128,7 +128,7 @@ def of_turn(
             "the turn was abandoned by a rewind: name the turn before it",
             hint=f"prong diff {ref}@A..{turn.id}",
         )
-    captured = app.snapshots(conversation)
+    captured = app.code.snapshots(conversation)
     new = _captured(conversation, captured, turn)
     before = conversation.turns[turn.index - 2] if turn.index > 1 else None
     start = turn_code.starts(captured).get(turn.id)
@@ -152,7 +152,7 @@ def of_turn(
 
 def _whole(app: App, conversation: Conversation, paths: Sequence[str]) -> CodeDiff:
     """Compare the earliest captured code with the latest."""
-    captured = app.snapshots(conversation)
+    captured = app.code.snapshots(conversation)
     turns = [
         turn
         for turn in (None, *conversation.turns)
@@ -172,9 +172,9 @@ def _whole(app: App, conversation: Conversation, paths: Sequence[str]) -> CodeDi
 
 
 def _point(app: App, text: str) -> CodePoint:
-    target = app.resolve(text)
-    conversation = app.conversation(target.session)
-    captured = app.snapshots(conversation)
+    target = app.sessions.resolve(text)
+    conversation = app.sessions.conversation(target.session)
+    captured = app.code.snapshots(conversation)
     turns = conversation.turns
     if target.turn is not None:
         return _captured(conversation, captured, find_turn(conversation, target.turn))

@@ -70,7 +70,7 @@ def starts(known: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
 
 def captured(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
     """Return the snapshot taken at the end of the turn."""
-    snapshot = app.snapshots(conversation).get(turn.id if turn else TurnKey.BASELINE)
+    snapshot = app.code.snapshots(conversation).get(turn.id if turn else TurnKey.BASELINE)
     if snapshot is None or not snapshot.repo.is_dir():
         return None
     late = _delay(snapshot, turn) if turn and is_late(snapshot, turn) else None
@@ -107,7 +107,9 @@ SOURCES: tuple[Source, ...] = (captured, nearest)
 
 
 def _repository_with_code(app: App, conversation: Conversation) -> Path | None:
-    kept = sorted(app.snapshots(conversation).values(), key=lambda one: one.taken, reverse=True)
+    kept = sorted(
+        app.code.snapshots(conversation).values(), key=lambda one: one.taken, reverse=True
+    )
     return next((one.repo for one in kept if Repository.find(one.repo)), None)
 
 

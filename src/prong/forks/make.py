@@ -40,7 +40,7 @@ def fork(app: App, plan: ForkPlan, check: Callable[[], None] = _nothing) -> Fork
     if plan.worktree is None:
         return _forked(app, plan, check)
     # Creating a worktree takes time, so check first that the agent is not working.
-    _refuse_running(app.reading(plan.source), plan)
+    _refuse_running(app.forks.source(plan.source), plan)
     while True:
         plan = planning.settled(app, plan)
         try:
@@ -64,7 +64,7 @@ def _forked(app: App, plan: ForkPlan, check: Callable[[], None]) -> Fork:
     launch = plan.launch
     if plan.new_id is None:
         launch = launch_of_plan(app, replace(plan, new_id=outcome.id))
-    return app.record(
+    return app.forks.record(
         Fork(
             id=str(uuid4()),
             parent=plan.point,
@@ -112,7 +112,7 @@ def several(app: App, plan: ForkPlan, count: int) -> Iterator[Fork]:
 
 def _made(app: App, plan: ForkPlan, check: Callable[[], None]) -> ForkOutcome:
     for _ in range(_ATTEMPTS):
-        source = app.reading(plan.source)
+        source = app.forks.source(plan.source)
         _refuse_running(source, plan)
         try:
             match plan.method:
@@ -147,7 +147,7 @@ def _native(app: App, plan: ForkPlan) -> ForkOutcome:
         return ForkOutcome(plan.new_id)
     store = capable(store_of(app, plan), CanForkNatively, "be forked by its own program")
     id_ = store.fork_natively(plan.source, plan.child)
-    return ForkOutcome(id_, app.path_of(plan.agent, id_))
+    return ForkOutcome(id_, app.sessions.path_of(plan.agent, id_))
 
 
 def _copied(
@@ -162,9 +162,9 @@ def _copied(
     def check() -> None:
         """Check that the copied turn is unchanged if the source grew meanwhile."""
         last_check()
-        if app.is_current(source):
+        if app.forks.is_current(source):
             return
-        reread = app.reading(plan.source)
+        reread = app.forks.source(plan.source)
         _refuse_running(reread, plan)
         if reread.extent(plan.cut) != before:
             raise _Grew
@@ -182,7 +182,7 @@ def _copied(
                 session = converter.convert(source.messages(plan.cut), plan.child, publication)
     except (Corrupt, UsageError):
         # The file may have been rewritten while it was copied.
-        if app.is_current(source):
+        if app.forks.is_current(source):
             raise
         raise _Grew from None
     return ForkOutcome(session.id, session.path)

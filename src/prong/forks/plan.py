@@ -72,10 +72,10 @@ class ForkOptions(Record, frozen=True):
 
 
 def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
-    resolved = app.resolve(point)
+    resolved = app.sessions.resolve(point)
     session = resolved.session
     source_store = capable(app.store(session.agent), CanFork, "be forked")
-    source = app.reading(session)
+    source = app.forks.source(session)
     conversation = source.conversation
     turn = _chosen(conversation, resolved.turn)
     is_repeated = options.retry and options.prompt is None
@@ -176,7 +176,7 @@ def _worktree(
 
 def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
     """Plan another fork of the same turn, with its own id, title and worktree."""
-    source = app.reading(first.source)
+    source = app.forks.source(first.source)
     ids = capable(app.store(first.agent), CanFork, "be the fork of another one")
     new_id = ids.fork_id(first.method, source, first.cut, None)
     title = f"{first.title} {number}" if first.title else None

@@ -59,7 +59,7 @@ def seeded(app: App, plan: ForkPlan, source: ForkSource) -> ForkOutcome:
     acknowledged = is_ready(reply.text)
     return ForkOutcome(
         reply.session_id,
-        app.path_of(plan.agent, reply.session_id),
+        app.sessions.path_of(plan.agent, reply.session_id),
         seed_hash=seed.digest,
         acknowledged=acknowledged,
         warnings=() if acknowledged else (_unexpected(reply),),
@@ -75,7 +75,7 @@ def _discard(app: App, plan: ForkPlan) -> bool:
     """Delete the session file that the agent began under our id; True if nothing is left."""
     if plan.new_id is None:
         return False
-    path = app.path_of(plan.agent, plan.new_id)
+    path = app.sessions.path_of(plan.agent, plan.new_id)
     if path is not None:
         path.unlink(missing_ok=True)
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)

@@ -71,7 +71,7 @@ def plan(
     code = options.code or _fitting(conversation, code_turn, origin)
     tops = _former_tops(app, conversation) if origin and origin.snapshot else []
     drafting = _Drafting(app, conversation, turn, repository, options, tops)
-    gaps = app.capture.gaps(conversation, code_turn) if app.remembers else ()
+    gaps = app.code.capture.gaps(conversation, code_turn) if app.remembers else ()
     if code is Code.TURN:
         worktree = drafting.of_turn(origin) if origin or is_explicit else None
         if worktree is not None and worktree.snapshot is not None:
@@ -138,7 +138,7 @@ def _looked_up(
 
 def searched(app: App, conversation: Conversation) -> str:
     """Describe where the code of a lost session was searched."""
-    folders = app.capture.searched(conversation)
+    folders = app.code.capture.searched(conversation)
     places = [str(folder.parent if folder.name == ".git" else folder) for folder in folders]
     if not places:
         return "no repository is known to look for it in"
@@ -150,7 +150,7 @@ def _former_tops(app: App, conversation: Conversation) -> list[Path]:
     """List the working trees that contained the session's folders at its snapshots."""
     folder = Path(conversation.session.cwd or "/")
     current = [parent for parent in (folder, *folder.parents) if os.path.lexists(parent / ".git")]
-    return [*app.capture.tops(conversation), *current[:1]]
+    return [*app.code.capture.tops(conversation), *current[:1]]
 
 
 class Unopened(Exception):
@@ -163,7 +163,7 @@ def _has_code(app: App, conversation: Conversation) -> bool:
     if any(os.path.lexists(parent / ".git") for parent in (folder, *folder.parents)):
         return True
     with suppress(ProngError):
-        return bool(app.snapshots(conversation))
+        return bool(app.code.snapshots(conversation))
     return False
 
 

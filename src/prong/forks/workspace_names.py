@@ -78,7 +78,7 @@ def _known_folders(app: App, repo: Path, parent: Path) -> Iterator[str]:
     common = common_of(repo)
     for entry in entries_of(common) if common else ():
         yield str(place_of(entry) or "")
-    for session in app.sessions():
+    for session in app.sessions.all():
         yield from session.cwds
         yield session.cwd or ""
     for worker in app.workers.records.all():

@@ -20,7 +20,7 @@ async def prong_doctor(call: Call, _: Doctor) -> Diagnosis:
     def examined(app: App) -> Diagnosis:
         from prong import __version__
 
-        report = app.doctor()
+        report = app.setup.doctor()
         own = call.own(app)
         return Diagnosis(
             version=__version__,

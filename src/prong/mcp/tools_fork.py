@@ -72,7 +72,7 @@ async def fork_session(call: Call, given: ForkSession) -> SessionFork:
         if given.dry_run:
             return SessionFork(plan=planned_fork(plan), notes=notes)
         if not given.run:
-            return SessionFork(fork=made_fork(app.fork(plan)), notes=notes)
+            return SessionFork(fork=made_fork(app.forks.make(plan)), notes=notes)
         running = smart_fork.start(app, plan, wish, call.progress.say)
         return SessionFork(
             fork=made_fork(running.fork), forked_session=forked_session(running), notes=notes

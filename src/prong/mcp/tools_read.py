@@ -84,7 +84,7 @@ async def list_turns(call: Call, given: ListTurns) -> TurnList:
     name = names.session(given.session)
 
     def listed(app: App) -> TurnList:
-        conversation = app.with_code(app.conversation(app.session(name)))
+        conversation = app.code.with_code(app.sessions.conversation(app.sessions.get(name)))
         turns = conversation.turns
         shown = turns[given.from_turn - 1 : given.from_turn - 1 + given.limit]
         after = given.from_turn + len(shown)

@@ -191,7 +191,7 @@ def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
     folder = names.folder(given.project_path)
     project = project_folder(app, folder, notes) if folder else None
     filters = SessionFilter(given.agent, project, names.time(given.since), given.limit + 1)
-    listing = app.list_sessions(filters)
+    listing = app.sessions.list(filters)
     chosen = [session for session in listing.sessions if given.include_self or session.ref != own]
     return FoundSessions(
         query=None,

@@ -46,7 +46,7 @@ class Lookup:
     @cached_property
     def _capture(self) -> Capture | None:
         """The snapshot capture; None when no snapshot was ever taken."""
-        capture = self._app.capture_in_use()
+        capture = self._app.code.capture_in_use()
         if capture is not None:
             capture.take_in()  # once, not for each hit
         return capture
@@ -87,7 +87,7 @@ class Lookup:
 
     def _turns(self, session: Session | None) -> Sequence[Turn]:
         try:
-            return self._app.turns(session) if session else ()
+            return self._app.sessions.turns(session) if session else ()
         except (ProngError, OSError):
             return ()
 
@@ -140,7 +140,9 @@ class Lookup:
             return turn
         try:
             # A hit does not show missing LFS files.
-            conversation = self._app.with_code(self._app.conversation(session), lfs=False)
+            conversation = self._app.code.with_code(
+                self._app.sessions.conversation(session), lfs=False
+            )
         except (ProngError, OSError):
             return turn
         turns = (*conversation.turns, *conversation.abandoned)
@@ -161,7 +163,7 @@ class Lookup:
         return passage or Passage(" ".join(turn.prompt.split()))
 
     def _texts(self, session: Session, turn: Turn) -> Iterator[str]:
-        for message in self._app.messages(session, turn=turn):
+        for message in self._app.sessions.messages(session, turn=turn):
             yield message.text
             if message.tool:
                 yield message.tool.output or message.tool.gist or message.tool.input

@@ -91,7 +91,7 @@ def plan(app: App, folder: Path, wanted: SessionFilter, *, masked: bool, prune: 
     """Find the sessions that changed since they were exported."""
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 -- links in it stay, `..` goes
     _check(app, folder)
-    listing = app.list_sessions(wanted)
+    listing = app.sessions.list(wanted)
     exported = ExportFolder(folder)
     exports = tuple(_looked_at(exported, session, masked=masked) for session in listing.sessions)
     stale = tuple(_stale(app, exported, listing, wanted.agent))
@@ -153,7 +153,7 @@ def _read(
         text = "".join(
             markdown.document(
                 session,
-                paired(app.messages(session)),
+                paired(app.sessions.messages(session)),
                 repo=repository_name(session.cwd),
                 mask=mask if masked else lambda text: text,
             )

@@ -43,7 +43,7 @@ def project_folder(app: App, given: Path, notes: list[str]) -> Path:
 
 def _folders(app: App, name: str) -> Iterator[str]:
     """Yield the folders of this name that sessions ran in, newest first."""
-    for session in app.sessions():
+    for session in app.sessions.all():
         for cwd in session.cwds:
             path = pure_path(cwd)
             for folder in (*reversed(path.parents), path):

@@ -55,15 +55,15 @@ class SessionPage(Record, frozen=True):
 
 def page(app: App, name: str, wish: PageWish) -> SessionPage:
     """Read as many messages as fit, but at least one, cut if necessary."""
-    resolved = app.resolve(name)
+    resolved = app.sessions.resolve(name)
     turn = None
     if resolved.turn is not None:
         if wish.first is not None or wish.last is not None:
             raise UsageError("the turn is named twice", hint="leave out what is behind the @")
-        turn = app.turn(app.conversation(resolved.session), resolved.turn)
+        turn = app.sessions.turn(app.sessions.conversation(resolved.session), resolved.turn)
         if turn is None:
             raise UsageError("turn 0 is before the first prompt: nothing to read")
-    messages = paired(app.messages(resolved.session, turn=turn))
+    messages = paired(app.sessions.messages(resolved.session, turn=turn))
     shown: list[PageMessage] = []
     used = 0
     number = -1

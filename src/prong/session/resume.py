@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _has_code(app: App, session: Session) -> bool:
     """Return True if the code of the last turn was captured."""
     try:
-        conversation = app.conversation(session)
+        conversation = app.sessions.conversation(session)
         last = conversation.turns[-1] if conversation.turns else None
         return turn_code.captured(app, conversation, last) is not None
     except ProngError:

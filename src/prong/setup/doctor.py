@@ -44,7 +44,7 @@ class Report(Record, frozen=True):
 
 
 def examine(app: App) -> Report:
-    listing = app.list_sessions(SessionFilter(everything=True))
+    listing = app.sessions.list(SessionFilter(everything=True))
     findings = [Finding("prong", Level.OK, f"version {__version__}"), *doctor_code.git()]
     for name, store in app.stores.items():
         sessions = [session for session in listing.sessions if session.agent == name]
@@ -169,7 +169,7 @@ def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
     # An agent without files is not in use.
     if not isinstance(store, HasHooks) or not any(root.is_dir() for root in store.roots):
         return
-    (status,) = app.hooks(agent=agent)
+    (status,) = app.setup.hooks(agent=agent)
     if status.problem:
         # Hooks are turned off on purpose.
         level = Level.WARNING if status.state is HookState.UNKNOWN else Level.NOTE
@@ -190,7 +190,7 @@ def _mcp(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
         return
     install = f"prong mcp install --agent {agent}"
     try:
-        status = app.mcp_setup.status(agent)
+        status = app.setup.mcp.status(agent)
     except ProngError as error:
         yield Finding(agent, Level.WARNING, f"MCP: {error.message}", error.hint)
         return
@@ -215,7 +215,7 @@ def _unfinished(app: App) -> Iterable[Finding]:
 
 
 def _state(app: App) -> Iterable[Finding]:
-    health = app.state_health()
+    health = app.forks.health()
     if health is None:
         return
     database = app.database

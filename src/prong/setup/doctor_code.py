@@ -78,7 +78,7 @@ def examine(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
             message = f"{path}: the repository of this worktree was moved or deleted"
             hint = f"git worktree repair {path}, in the repository; or delete the folder"
             yield Finding("code", Level.NOTE, message, hint)
-    if app.state_health() is not None:
+    if app.forks.health() is not None:
         yield from _snapshots(app)
         yield from _gaps(app, sessions)
 
@@ -100,11 +100,11 @@ def _snapshots(app: App) -> Iterable[Finding]:
 def _gaps(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
     """Report failed captures and incomplete snapshots, by folder."""
     try:
-        app.capture.take_in()
-        failed = app.capture.failures()
-        incomplete = app.capture.incomplete()
-        without_lfs = app.capture.without_lfs()
-        outside = _with_files_outside(app.capture, sessions, app.conversation)
+        app.code.capture.take_in()
+        failed = app.code.capture.failures()
+        incomplete = app.code.capture.incomplete()
+        without_lfs = app.code.capture.without_lfs()
+        outside = _with_files_outside(app.code.capture, sessions, app.sessions.conversation)
     except ProngError:
         return  # the problem with the file is reported elsewhere
     recently = datetime.now(UTC) - _RECENT
@@ -182,7 +182,7 @@ def fix(app: App) -> Iterable[Finding]:
         for path in swept.kept:
             message = f"{path} is kept: its fork was interrupted, but it contains work"
             yield Finding("forks", Level.NOTE, message, "prong worktrees")
-    if app.state_health() is None:
+    if app.forks.health() is None:
         return
     before = _recorded(app)
     capture = Capture(app.state_dir)
@@ -212,7 +212,7 @@ def _recorded(app: App) -> set[str]:
 def repositories(app: App) -> dict[Path, Path]:
     """Return the repositories that sessions ran in, each with one of its folders."""
     folders: dict[Path, Path] = {}
-    for session in app.sessions():
+    for session in app.sessions.all():
         for folder in (session.cwd, *session.cwds):
             if folder and Path(folder).is_dir():
                 common = common_of(Path(folder))

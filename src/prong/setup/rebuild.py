@@ -49,7 +49,7 @@ def _workers(app: App) -> int:
 def _forks(app: App) -> int:
     records = ForkRecords(app.database)
     before = len(records.all())
-    records.restore(lineage.rebuild(app.sessions()))
+    records.restore(lineage.rebuild(app.sessions.all()))
     return len(records.all()) - before
 
 

@@ -34,9 +34,9 @@ def main() -> None:
 
     try:
         with memory_checked(), App() as app:
-            app.index(vectors=False, on_progress=progress)
+            app.search.index(vectors=False, on_progress=progress)
             _print({"phase": "searchable"})
-            app.index(on_progress=progress)
+            app.search.index(on_progress=progress)
         _print({"phase": "done"})
     except Busy:
         _print({"phase": "busy"})

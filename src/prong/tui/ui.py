@@ -193,7 +193,7 @@ class ProngUi(TextualApp[Launch]):
         """Exit, and run the agent in this terminal."""
 
         def launch(app: App) -> Launch:
-            return app.hooked(session.agent, app.resume(session))
+            return app.setup.hooked(session.agent, app.sessions.resume(session))
 
         command = await view.told(self._lanes.reading.do(launch))
         if command is not None:
@@ -216,7 +216,7 @@ class ProngUi(TextualApp[Launch]):
     async def _see_fork(self, view: MainScreen, wanted: Next) -> None:
         """Show the turns of a new fork, without the agent's answer to a seed."""
         ref = str(wanted.fork.child)
-        session = await view.told(self._lanes.reading.do(lambda app: app.session(ref)))
+        session = await view.told(self._lanes.reading.do(lambda app: app.sessions.get(ref)))
         if session is not None:
             self._open_turns(session, None, without_answer=wanted.fork.seed_ack_filtered)
 

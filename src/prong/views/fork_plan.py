@@ -57,7 +57,7 @@ def _as_captured(app: "App", plan: "ForkPlan", snapshot: "Snapshot") -> str:
     """Describe a snapshot: `as at turn 3, a1b2c3d (+12 -3 in 4 files)`."""
     commit = snapshot.commit[:_COMMIT]
     try:
-        conversation = app.reading(plan.source).conversation
+        conversation = app.forks.source(plan.source).conversation
     except (ProngError, OSError):
         return f"as captured, {commit}"  # the source was deleted after it was forked
     turns = (*conversation.turns, *conversation.abandoned)
@@ -66,7 +66,7 @@ def _as_captured(app: "App", plan: "ForkPlan", snapshot: "Snapshot") -> str:
         return f"before the first turn, {commit}"
     name = f"as at turn {turn.index or turn.id[:8]}, {commit}"
     try:
-        change = app.change_of(conversation, turn)
+        change = app.code.change_of(conversation, turn)
     except ProngError:
         return name  # the previous turn has no snapshot to compare with
     return f"{name} ({summary(change) if change.files else 'nothing changed'})"

@@ -25,9 +25,9 @@ def read(app: "App", conversation: "Conversation", turn: "Turn") -> TurnPreview:
 
     code, lack = None, ""
     try:
-        code = app.change_of(conversation, turn)
+        code = app.code.change_of(conversation, turn)
     except ProngError as error:
-        snapshots = app.snapshots(conversation)
+        snapshots = app.code.snapshots(conversation)
         reason = gaps.summary(turn.gaps) or "no code captured"
         lack = error.message if turn.id in snapshots else reason
     prompt = clean(turn.prompt, lines=True).strip()
@@ -38,7 +38,7 @@ def _answer(app: "App", conversation: "Conversation", turn: "Turn") -> str:
     """Return the last message of the agent."""
     answer = ""
     try:
-        for message in app.messages(conversation.session, turn=turn):
+        for message in app.sessions.messages(conversation.session, turn=turn):
             if message.role == "assistant" and message.text.strip():
                 answer = message.text
     except (ProngError, OSError) as error:

@@ -35,7 +35,9 @@ def known_turns(app: App, worker: WorkerInfo) -> frozenset[str]:
     """Return the ids of the turns in a worker's session."""
     session = session_of(app, worker.agent, worker.session)
     return (
-        frozenset(turn.id for turn in app.conversation(session).turns) if session else frozenset()
+        frozenset(turn.id for turn in app.sessions.conversation(session).turns)
+        if session
+        else frozenset()
     )
 
 
@@ -44,11 +46,11 @@ def answer(app: App, sent: SentPrompt) -> str | None:
     session = _session(app, sent)
     if session is None:
         return None
-    turns = app.conversation(session).turns
+    turns = app.sessions.conversation(session).turns
     turn = _own([item for item in turns if item.id not in sent.before], sent)
     if turn is None or (turn.state is TurnState.RUNNING and turn == turns[-1]):
         return None
-    messages = reversed(list(app.messages(session, turn=turn)))
+    messages = reversed(list(app.sessions.messages(session, turn=turn)))
     return next((item.text for item in messages if item.role == "assistant" and item.text), "")
 
 
@@ -72,7 +74,7 @@ def _own(new: list[Turn], sent: SentPrompt) -> Turn | None:
 
 def session_of(app: App, agent: str, id_: str | None) -> Session | None:
     """Find a session by id; None while it has no file."""
-    return next((item for item in app.sessions(agent) if item.id == id_), None) if id_ else None
+    return next((item for item in app.sessions.all(agent) if item.id == id_), None) if id_ else None
 
 
 def _session(app: App, sent: SentPrompt) -> Session | None:

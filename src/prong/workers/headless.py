@@ -73,7 +73,10 @@ def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | N
         )
     store = command.commanded(app.store(worker.agent), worker.command)
     session = NewSession(worker.session, worker.workspace)
-    resume = worker.session is not None and app.path_of(worker.agent, worker.session) is not None
+    resume = (
+        worker.session is not None
+        and app.sessions.path_of(worker.agent, worker.session) is not None
+    )
     launch = capable(store, CanWork, "be a worker").headless(session, resume=resume)
     marks = worker_environment.marked(
         worker.name, commit_turns=worker.commit_turns, push=worker.push
@@ -81,7 +84,7 @@ def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | N
     shell = worker_environment.carried(os.environ)
     env_vars = {**shell, **worker.env, **launch.env, **(env or {}), **marks}
     launch = replace(launch, env=env_vars)
-    launch = app.hooked(worker.agent, launch)
+    launch = app.setup.hooked(worker.agent, launch)
     log = worker.log or log_file(app, worker.name)
     now = datetime.now(UTC)
     mark = json.dumps({"type": _TURN, "time": now.isoformat()})

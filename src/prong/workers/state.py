@@ -224,7 +224,7 @@ class Lookout:
         ref = _ref(worker)
         overdue = time.monotonic() - self._searched > _LOOK_FOR_FILES_EVERY
         if ref not in self._files and worker.session is not None and overdue:
-            self._files.update({item.ref: item for item in self._app.sessions(worker.agent)})
+            self._files.update({item.ref: item for item in self._app.sessions.all(worker.agent)})
             self._searched = time.monotonic()
         return self._files.get(ref)
 
@@ -310,7 +310,7 @@ def _sessions(app: App, found: Iterable[WorkerStatus]) -> dict[SessionRef, Sessi
     return {
         session.ref: session
         for agent in agents
-        for session in app.sessions(agent)
+        for session in app.sessions.all(agent)
         if session.ref in refs
     }
 
@@ -355,4 +355,4 @@ def _tidy_up(app: App) -> None:
     except OSError:
         return
     if size > _MUCH:
-        app.kept_turns()
+        app.code.kept_turns()

@@ -194,11 +194,11 @@ def reply(app: App, worker: WorkerInfo, after_turn: int = 0) -> str:
         session = session_of(app, worker.agent, app.workers.named(worker.name).session)
         if session is None:
             return False
-        turns = app.conversation(session).turns
+        turns = app.sessions.conversation(session).turns
         completed = [item for item in turns if item.state is not TurnState.RUNNING]
         if not completed or (completed[-1].index or 0) <= after_turn:
             return False
-        messages = app.messages(session, turn=completed[-1])
+        messages = app.sessions.messages(session, turn=completed[-1])
         text = next(
             (
                 item.text
@@ -240,7 +240,7 @@ def log(app: App, worker: WorkerInfo, *, follow: bool = False) -> Iterator[Messa
                 if not is_same:
                     seen = []
                 session, last_signature, read = current, signature_of(current), time.monotonic()
-                messages = list(app.messages(session))
+                messages = list(app.sessions.messages(session))
                 if not _is_only_a_seed(messages):
                     yield from messages[_common(seen, messages) :]
                 seen = messages

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prong import paths
-from prong.app import App
+from prong.session.service import SessionService
 from tests.cli.code_lab import git
 from tests.cli.shell import Shell
 from tests.samples.claude import ClaudeSample
@@ -184,7 +184,7 @@ def test_a_session_that_cannot_be_read(
     def fail(*_: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(App, "conversation", fail)
+    monkeypatch.setattr(SessionService, "conversation", fail)
     assert lfs_findings(shell)
 
 

@@ -200,7 +200,7 @@ def test_nor_the_hook_that_captures_a_turn(trap: Trap, shop: Shell, code: CodeLa
 def test_nor_the_screens_of_the_ui(trap: Trap, shop: Shell) -> None:
     async def story(person: Person) -> None:
         with App() as app:
-            session = app.session(API)
+            session = app.sessions.get(API)
         await person.sees_sessions()
         person.ui.push_screen(TurnsScreen(person.ui._lanes, session))
         await person.sees("turns ·")

@@ -320,7 +320,7 @@ class TestNames:
     def test_plans_of_one_moment(self, shop: Shell, code: Path) -> None:
         """Each is carried out, also when another one took its names meanwhile."""
         with App() as app:
-            plans = [app.plan_fork(f"{API}@2") for _ in range(3)]
+            plans = [app.forks.plan(f"{API}@2") for _ in range(3)]
             assert len({plan.workspace for plan in plans}) == 1
             with ThreadPoolExecutor(3) as pool:
                 made = list(pool.map(_forked, plans))
@@ -355,7 +355,7 @@ class TestNames:
 
 def _forked(plan: ForkPlan) -> Fork:
     with App() as app:
-        return app.fork(plan)
+        return app.forks.make(plan)
 
 
 def test_a_branch_that_is_called_prong(shop: Shell, code: Path) -> None:

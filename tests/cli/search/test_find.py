@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from prong.app import App
 from prong.errors import UsageError
 from prong.model.record import replace
 from prong.model.search import IndexProgress, IndexState, SearchResult
+from prong.search.service import SearchService
 from tests.cli.shell import API, PARSER, SEARCH, WINDOW, Shell
 from tests.cli.shell import prong as prong_words
 from tests.cli.terminal import on_terminal, run_on_terminal
@@ -27,12 +27,12 @@ def refs(shell: Shell, *words: str, **env: str) -> list[str]:
 
 def altered(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> None:
     """Let searches answer as they do, but for this."""
-    find = App.find
+    find = SearchService.find
 
     def answer(*given: Any, **options: Any) -> SearchResult:
         return replace(find(*given, **options), **fields)
 
-    monkeypatch.setattr(App, "find", answer)
+    monkeypatch.setattr(SearchService, "find", answer)
 
 
 def test_the_turn_comes_first(samples: Shell) -> None:
@@ -351,14 +351,14 @@ def test_no_such_hit_to_fork_at(shop: Shell) -> None:
 
 
 def test_a_hit_that_cannot_be_forked(shop: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    find = App.find
+    find = SearchService.find
 
     def answer(*given: Any, **options: Any) -> SearchResult:
         result = find(*given, **options)
         gone = replace(result.hits[0], session=None, warning="the session file is gone")
         return replace(result, hits=(gone, *result.hits[1:]))
 
-    monkeypatch.setattr(App, "find", answer)
+    monkeypatch.setattr(SearchService, "find", answer)
     assert "hit 1 cannot be forked: the session file is gone" in shop.fails(
         3, "find", COUNTERS, "--fork"
     )
@@ -475,7 +475,7 @@ def test_ctrl_c_says_that_what_was_read_is_kept(
         on_progress(IndexProgress("sessions", 1, 2))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(App, "find", stopped)
+    monkeypatch.setattr(SearchService, "find", stopped)
     result = samples.run("find", "redis")
     assert (result.exit_code, result.stdout) == (130, "")
     assert "what was read is kept" in result.stderr

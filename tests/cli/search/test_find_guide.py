@@ -47,7 +47,7 @@ def test_the_guide_shows_what_the_commands_print(
 ) -> None:
     home = shop.home.root / "demo"
     with closing(App()) as app:
-        demo = app.demo(home)
+        demo = app.setup.demo(home)
     monkeypatch.chdir(demo.repository)
     assert len(commands()) == 6
     for line, shown in commands():

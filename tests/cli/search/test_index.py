@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from prong.app import App
 from prong.model.search import IndexState
+from prong.search.service import SearchService
 from tests.cli.shell import Shell, prong
 from tests.cli.terminal import on_terminal
 from tests.interrupts import ending, unmeasured
@@ -26,10 +26,10 @@ def folder(shell: Shell) -> Path:
 def known(monkeypatch: pytest.MonkeyPatch, state: IndexState) -> None:
     """Let the index be like this."""
 
-    def index_state(_: App) -> IndexState:
+    def index_state(_: SearchService) -> IndexState:
         return state
 
-    monkeypatch.setattr(App, "index_state", index_state)
+    monkeypatch.setattr(SearchService, "state", index_state)
 
 
 def test_it_says_what_it_covers(samples: Shell) -> None:
@@ -142,7 +142,7 @@ def test_ctrl_c_says_that_what_is_done_is_usable(
     def stopped(*_: Any, **__: Any) -> IndexState:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(App, "index", stopped)
+    monkeypatch.setattr(SearchService, "index", stopped)
     result = samples.run("index")
     assert (result.exit_code, result.stdout) == (130, "")
     assert "what was read can be searched" in result.stderr

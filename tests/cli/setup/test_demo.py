@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.app import App
+from prong.setup.service import SetupService
 from tests.cli import agents
 from tests.cli.shell import API, WINDOW, Shell, prong
 
@@ -191,11 +191,11 @@ def test_it_works_with_a_git_that_fails(
 
 
 def test_an_error_leaves_nothing(shell: Shell, temp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: App, home: Path) -> None:
+    def fail(_: SetupService, home: Path) -> None:
         home.mkdir()
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(App, "demo", fail)
+    monkeypatch.setattr(SetupService, "demo", fail)
     assert "No space left" in shell.fails(1, "demo")
     assert list(temp.iterdir()) == []
 

@@ -154,7 +154,7 @@ class Bench(ABC):
         options = replace(options, into=self.elsewhere)
         if not options.retry:
             options = replace(options, prompt=PROBE)
-        return self.app.fork(self.app.plan_fork(f"{self.session.ref}@{turn.id}", options))
+        return self.app.forks.make(self.app.forks.plan(f"{self.session.ref}@{turn.id}", options))
 
     def at_every_turn(self, *, written: bool = False) -> Iterator[Case]:
         """A fork at every turn, abandoned ones too.

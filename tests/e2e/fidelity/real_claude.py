@@ -223,8 +223,8 @@ class ClaudeJudge:
         """The id of prong's fork."""
         turn = f"@{self.turn_ids[point.turn - 1]}" if point.turn else ""
         options = ForkOptions(into=self.cwd)
-        plan = self.app.plan_fork(f"claude:{self.session.id}{turn}", options)
-        return self.app.fork(plan).child.id
+        plan = self.app.forks.plan(f"claude:{self.session.id}{turn}", options)
+        return self.app.forks.make(plan).child.id
 
     def forked_by_sdk(self, point: Point) -> str:
         """The id of the fork that claude-agent-sdk makes."""

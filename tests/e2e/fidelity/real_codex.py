@@ -180,8 +180,8 @@ class CodexJudge:
         try:
             # With an id prong writes the file itself, also where Codex would make the fork.
             options = ForkOptions(into=cwd, id=uuid7())
-            plan = self.app.plan_fork(f"codex:{self.session.id}{turn}", options)
-            fork = self.app.fork(plan).child.id
+            plan = self.app.forks.plan(f"codex:{self.session.id}{turn}", options)
+            fork = self.app.forks.make(plan).child.id
         except ProngError as error:
             return Verdict(point, maker, Outcome.REFUSED, f"{error.code}: {error.message}")
         try:

@@ -68,8 +68,8 @@ def native_fork(claude: ClaudeBench) -> Prompt:
 
 def fork_of_prong(claude: ClaudeBench, options: ForkOptions) -> tuple[Prompt, Path]:
     """Our fork at the last turn; what it sends, and the folder that it runs in."""
-    plan = claude.app.plan_fork(str(claude.session.ref), options)
-    fork = claude.app.fork(plan)
+    plan = claude.app.forks.plan(str(claude.session.ref), options)
+    fork = claude.app.forks.make(plan)
     assert fork.launch is not None
     claude.run(fork)
     return prompt_of(claude, fork.child.id), Path(fork.launch.cwd)

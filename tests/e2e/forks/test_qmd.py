@@ -219,8 +219,10 @@ def lab(isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch) -> SearchL
     folder = isolated_home.root / "claude-sessions-md"
     folder.mkdir()
     with lab.app() as app:
-        (session,) = app.sessions()
-        (folder / "session.md").write_text("".join(document(session, app.messages(session))))
+        (session,) = app.sessions.all()
+        (folder / "session.md").write_text(
+            "".join(document(session, app.sessions.messages(session)))
+        )
     qmd.run("collection", "add", str(folder), "--name", "claude-sessions", "--mask", "**/*.md")
     monkeypatch.setenv("PATH", qmd.env()["PATH"])
     monkeypatch.setattr("prong.search.qmd.engine.Timeouts", lambda: PATIENT)
@@ -229,7 +231,7 @@ def lab(isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch) -> SearchL
 
 def find(lab: SearchLab, text: str) -> SearchResult:
     with lab.app() as app:
-        return app.find(Query(text, fast=True), engine="qmd")
+        return app.search.find(Query(text, fast=True), engine="qmd")
 
 
 def test_an_exported_session_is_found_and_can_be_forked(lab: SearchLab) -> None:

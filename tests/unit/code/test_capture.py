@@ -34,7 +34,7 @@ def folder(isolated_home: IsolatedHome) -> Path:
 def conversation(isolated_home: IsolatedHome, folder: Path) -> Iterator[Conversation]:
     ClaudeStore([isolated_home.claude]).write_samples(str(folder), datetime.now(UTC))
     with closing(App(needs_programs=False)) as app:
-        yield app.conversation("claude:60309e1e")
+        yield app.sessions.conversation("claude:60309e1e")
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from prong.model.sessions import Message, Session
 from prong.session.export import ExportState, repository_name
 from prong.session.export_folder import MANIFEST, ExportFolder
 from prong.session.listing import SessionFilter
+from prong.session.service import SessionService
 from prong.testing.home import IsolatedHome
 from tests.samples.claude import ClaudeSample
 
@@ -54,7 +55,9 @@ class Lab:
     def export(self, **options: bool) -> dict[str, ExportState]:
         """Everything; what became of each session."""
         with App() as app:
-            plan = app.export(app.plan_export(self.out, SessionFilter(everything=True), **options))
+            plan = app.sessions.export(
+                app.sessions.plan_export(self.out, SessionFilter(everything=True), **options)
+            )
         return {one.session.id: one.state for one in plan.exports}
 
     def states(self, **options: bool) -> list[str]:
@@ -88,13 +91,13 @@ def test_only_what_changed_is_read_again(lab: Lab, monkeypatch: pytest.MonkeyPat
     lab.export()
     lab.write(lab.ids[1], "Hello", "More")
     read: list[str] = []
-    messages = App.messages
+    messages = SessionService.messages
 
-    def counted(self: App, session: Session) -> Iterator[Message]:
+    def counted(self: SessionService, session: Session) -> Iterator[Message]:
         read.append(session.id)
         return messages(self, session)
 
-    monkeypatch.setattr(App, "messages", counted)
+    monkeypatch.setattr(SessionService, "messages", counted)
     assert lab.states() == ["unchanged", "changed", "unchanged"]
     assert read == [lab.ids[1]]
     assert "## Turn 2: More" in lab.file(lab.ids[1]).read_text()
@@ -180,7 +183,7 @@ def test_exports_of_sessions_that_are_gone_stay_until_asked_for(lab: Lab) -> Non
     lab.export()
     lab.source(lab.ids[0]).unlink()
     with App() as app:
-        plan = app.plan_export(lab.out)
+        plan = app.sessions.plan_export(lab.out)
     assert [one.path for one in plan.stale] == [lab.file(lab.ids[0])]
     lab.export()
     assert lab.file(lab.ids[0]).exists()
@@ -188,7 +191,7 @@ def test_exports_of_sessions_that_are_gone_stay_until_asked_for(lab: Lab) -> Non
     assert not lab.file(lab.ids[0]).exists()
     assert lab.file(lab.ids[1]).exists()
     with App() as app:
-        assert not app.plan_export(lab.out).stale
+        assert not app.sessions.plan_export(lab.out).stale
 
 
 def test_a_changed_export_of_a_session_that_is_gone_stays(lab: Lab) -> None:
@@ -210,7 +213,9 @@ def test_a_root_that_is_out_of_reach_is_not_an_empty_one(lab: Lab) -> None:
 def test_other_sessions_are_not_gone_because_they_were_not_asked_for(lab: Lab) -> None:
     lab.export()
     with App() as app:
-        plan = app.plan_export(lab.out, SessionFilter(project=Path("/nowhere")), prune=True)
+        plan = app.sessions.plan_export(
+            lab.out, SessionFilter(project=Path("/nowhere")), prune=True
+        )
         assert not plan.exports
         assert not plan.stale
 
@@ -228,7 +233,7 @@ def test_secrets_are_masked_and_shown_when_asked_for(lab: Lab) -> None:
 
 def test_a_plan_writes_nothing(lab: Lab) -> None:
     with App() as app:
-        plan = app.plan_export(lab.out)
+        plan = app.sessions.plan_export(lab.out)
     assert len(plan.changed) == 3
     assert not lab.out.exists()
 
@@ -239,7 +244,7 @@ def test_a_stopped_export_leaves_whole_files_and_goes_on(lab: Lab) -> None:
             raise KeyboardInterrupt
 
     with App() as app, pytest.raises(KeyboardInterrupt):
-        app.export(app.plan_export(lab.out), stop)
+        app.sessions.export(app.sessions.plan_export(lab.out), stop)
     done = [
         path
         for path in lab.out.rglob("*.md")
@@ -265,9 +270,9 @@ def test_two_at_once_do_not_meet(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_session_that_cannot_be_read_stops_no_other(lab: Lab) -> None:
     with App() as app:
-        plan = app.plan_export(lab.out)
+        plan = app.sessions.plan_export(lab.out)
         lab.source(lab.ids[1]).unlink()
-        plan = app.export(plan)
+        plan = app.sessions.export(plan)
     states = {one.session.id: one.state for one in plan.exports}
     assert states[lab.ids[1]] is ExportState.FAILED
     assert states[lab.ids[0]] is states[lab.ids[2]] is ExportState.NEW
@@ -275,13 +280,13 @@ def test_a_session_that_cannot_be_read_stops_no_other(lab: Lab) -> None:
 
 def test_a_folder_of_an_agent_is_refused(lab: Lab) -> None:
     with App() as app, pytest.raises(UsageError, match="belongs to an agent"):
-        app.plan_export(lab.home.claude / "exports")
+        app.sessions.plan_export(lab.home.claude / "exports")
 
 
 def test_a_file_is_no_folder(lab: Lab) -> None:
     lab.out.write_text("x")
     with App() as app, pytest.raises(UsageError, match="not a folder"):
-        app.plan_export(lab.out)
+        app.sessions.plan_export(lab.out)
 
 
 def test_a_file_where_a_folder_would_be_stays(lab: Lab) -> None:
@@ -319,7 +324,7 @@ def test_a_full_disk_leaves_whole_files(lab: Lab, monkeypatch: pytest.MonkeyPatc
 def test_the_names_of_folders(lab: Lab, cwd: str, folder: str) -> None:
     lab.write(lab.ids[0], "Hello", cwd=cwd)
     with App() as app:
-        paths = {one.session.id: one.path for one in app.plan_export(lab.out).exports}
+        paths = {one.session.id: one.path for one in app.sessions.plan_export(lab.out).exports}
     assert paths[lab.ids[0]].parent.name == folder
 
 
@@ -327,7 +332,7 @@ def test_long_names_are_cut_and_stay_different(lab: Lab) -> None:
     lab.write(lab.ids[0], "Hello", cwd="/x" * 300 + "a")
     lab.write(lab.ids[1], "Hello", cwd="/x" * 300 + "b")
     with App() as app:
-        names = {one.path.parent.name for one in app.plan_export(lab.out).exports}
+        names = {one.path.parent.name for one in app.sessions.plan_export(lab.out).exports}
     assert len(names) == 3
     assert max(map(len, names)) <= 120
 

@@ -105,7 +105,7 @@ def test_a_file_without_conversation_is_skipped_but_not_unusable() -> None:
 
 def test_an_unknown_agent_is_an_error_in_the_api_too(isolated_home: IsolatedHome) -> None:
     with pytest.raises(NotFound, match="unknown agent 'cursor'"):
-        App().list_sessions(SessionFilter(agent="cursor"))
+        App().sessions.list(SessionFilter(agent="cursor"))
 
 
 def test_a_built_in_agent_that_fails_is_a_bug_and_does_not_hide() -> None:

@@ -24,7 +24,7 @@ def session(app: App, isolated_home: IsolatedHome) -> Session:
     ClaudeStore([isolated_home.claude]).write_samples(
         str(isolated_home.projects), datetime.now(UTC)
     )
-    return app.sessions()[0]
+    return app.sessions.all()[0]
 
 
 class _Act:
@@ -39,7 +39,7 @@ class _Act:
 
 def test_what_can_be_done_is_done_at_once(app: App, session: Session) -> None:
     told: list[str] = []
-    assert app.when_idle(session, _Act(), waiting=lambda: told.append("waiting")) == "done"
+    assert app.sessions.when_idle(session, _Act(), waiting=lambda: told.append("waiting")) == "done"
     assert told == []
 
 
@@ -47,16 +47,16 @@ def test_an_idle_agent_that_still_writes_is_waited_for(app: App, session: Sessio
     """It is told of once, however often it takes."""
     told: list[str] = []
     act = _Act(Busy("at work"), Busy("grew while it was copied"))
-    assert app.when_idle(session, act, 60, lambda: told.append("waiting")) == "done"
+    assert app.sessions.when_idle(session, act, 60, lambda: told.append("waiting")) == "done"
     assert told == ["waiting"]
 
 
 def test_not_for_ever(app: App, session: Session) -> None:
     with pytest.raises(Busy, match=r"after 0\.01 s"):
-        app.when_idle(session, _Act(*(Busy("at work") for _ in range(1000))), 0.01)
+        app.sessions.when_idle(session, _Act(*(Busy("at work") for _ in range(1000))), 0.01)
 
 
 def test_nothing_is_made_twice(app: App, session: Session) -> None:
     act = _Act(Busy("at work", made=["claude:1"]))
     with pytest.raises(Busy, match="at work"):
-        app.when_idle(session, act)
+        app.sessions.when_idle(session, act)

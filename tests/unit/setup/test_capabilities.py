@@ -2,15 +2,27 @@
 
 import pytest
 
-from prong.app import App
 from prong.cli.main import COMMANDS
-from prong.setup.capabilities import CAPABILITIES, Capability, Missing
+from prong.code.service import CodeService
+from prong.forks.service import ForkService
+from prong.search.service import SearchService
+from prong.session.service import SessionService
 from prong.setup.mcp import McpSetup
+from prong.setup.service import SetupService
 from prong.workers.service import Workers
+from tests.capabilities import CAPABILITIES, Capability, Missing
 
 # Commands that are about the command line itself, or are a front end of their own.
 NOT_CAPABILITIES = {"completion", "serve", "ui"}
-PARTS = {"workers": Workers, "mcp_setup": McpSetup}
+SERVICES: dict[str, type] = {
+    "sessions": SessionService,
+    "search": SearchService,
+    "forks": ForkService,
+    "code": CodeService,
+    "workers": Workers,
+    "setup": SetupService,
+    "setup.mcp": McpSetup,
+}
 CELLS = [name for name in Capability.__struct_fields__ if name not in ("name", "method")]
 
 
@@ -21,9 +33,8 @@ def test_every_command_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda one: one.name)
 def test_every_method_exists_and_is_documented(capability: Capability) -> None:
-    part, _, name = capability.method.rpartition(".")
-    assert not part or hasattr(App, part)
-    method = getattr(PARTS[part] if part else App, name)
+    service, _, name = capability.method.rpartition(".")
+    method = getattr(SERVICES[service], name)
     assert callable(method)
     assert method.__doc__
 
@@ -36,27 +47,24 @@ def test_an_empty_cell_states_its_reason(capability: Capability, cell: str) -> N
     assert text.strip()
 
 
-def test_every_method_of_workers_is_in_the_table() -> None:
-    listed = {one.method for one in CAPABILITIES}
-    public = {name for name in vars(Workers) if not name.startswith("_")}
-    # What others are made of.
-    assert {f"workers.{name}" for name in public - {"records", "named", "current"}} <= listed
-
-
-MADE_OF = {
-    # What others are made of: every capability that needs a session or a store asks for them.
-    *("sessions", "session", "turns", "turn", "store", "roots", "root_variables", "close", "rest"),
-    *("reading", "is_current", "path_of", "recorded_forks", "record", "state_health"),
-    *("kept_turns", "capture_in_use", "hook_backup"),
+# What others are made of: every capability that needs a session or a store asks for them.
+BUILDING_BLOCKS = {
+    *("sessions.all", "sessions.get", "sessions.turns", "sessions.turn", "sessions.path_of"),
+    *("search.rest", "code.kept_turns", "code.capture_in_use", "setup.hook_backup"),
+    *("forks.source", "forks.is_current", "forks.recorded", "forks.record", "forks.health"),
+    *("workers.named", "workers.current"),
 }
 
 
-def test_every_method_of_the_application_is_in_the_table() -> None:
+def test_every_method_of_a_service_is_in_the_table() -> None:
     listed = {one.method for one in CAPABILITIES}
     public = {
-        name for name, value in vars(App).items() if callable(value) and not name.startswith("_")
+        f"{service}.{name}"
+        for service, class_ in SERVICES.items()
+        for name, value in vars(class_).items()
+        if callable(value) and not name.startswith("_") and name != "close"
     }
-    assert public - listed == MADE_OF
+    assert public - listed == BUILDING_BLOCKS
 
 
 def test_no_capability_is_listed_twice() -> None:

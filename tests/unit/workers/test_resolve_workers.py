@@ -30,29 +30,29 @@ def record(app: App, name: str, session: str | None, agent: str = "claude") -> N
 
 def test_a_name(app: App) -> None:
     record(app, "calm-otter", API)
-    found = app.resolve("calm-otter")
+    found = app.sessions.resolve("calm-otter")
     assert found.session.id == API
     assert found.turn is None
     assert found.worker is not None
     assert found.worker.name == "calm-otter"
-    found = app.resolve("calm-otter@2")
+    found = app.sessions.resolve("calm-otter@2")
     assert (found.session.id, found.turn) == (API, "2")
-    assert app.turns("calm-otter") == app.turns(API)
+    assert app.sessions.turns("calm-otter") == app.sessions.turns(API)
 
 
 def test_before_the_beginning_of_an_id(app: App) -> None:
     """No worker can have a name that is one; the agent in front says what is meant."""
     record(app, "calm-otter", API)
-    assert app.resolve("60309e1e").worker is None
-    assert app.resolve(f"claude:{API}").worker is None
+    assert app.sessions.resolve("60309e1e").worker is None
+    assert app.sessions.resolve(f"claude:{API}").worker is None
     with pytest.raises(NotFound, match="no session claude:calm-otter"):
-        app.resolve("claude:calm-otter")
+        app.sessions.resolve("claude:calm-otter")
 
 
 def test_an_unknown_session(app: App) -> None:
     record(app, "shy-newt", None, agent="codex")
     with pytest.raises(NotFound) as caught:
-        app.resolve("shy-newt")
+        app.sessions.resolve("shy-newt")
     assert caught.value.message == (
         "the session of shy-newt is not known: codex has not told its id yet"
     )
@@ -64,11 +64,11 @@ def test_an_unknown_session(app: App) -> None:
 def test_no_conversation_yet(app: App) -> None:
     record(app, "shy-newt", "0b1f6a2e-1c0d-4f0a-9d5e-2a7c6b3e4f10")
     with pytest.raises(NotFound, match="shy-newt has no conversation yet") as caught:
-        app.resolve("shy-newt@1")
+        app.sessions.resolve("shy-newt@1")
     assert caught.value.hint is not None
     assert "prong status shy-newt" in caught.value.hint
 
 
 def test_no_such_name(app: App) -> None:
     with pytest.raises(NotFound, match="no session 'calm-otter'"):
-        app.resolve("calm-otter")
+        app.sessions.resolve("calm-otter")

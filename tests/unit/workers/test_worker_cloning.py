@@ -59,7 +59,7 @@ def everything(folder: Path) -> dict[str, tuple[int, int, str]]:
 
 def source_of(app: App, worker: WorkerInfo) -> list[Any]:
     """All that must stay as it is."""
-    session = app.session(f"{worker.agent}:{worker.session}")
+    session = app.sessions.get(f"{worker.agent}:{worker.session}")
     index = Path(os.fsdecode(git(worker.workspace, "rev-parse", "--git-path", "index").strip()))
     index = worker.workspace / index
     return [
@@ -95,7 +95,7 @@ def test_everything_is_there_and_the_source_stays(app: App, lab: WorkerLab) -> N
     assert clone.env["HTTP_PROXY"] == "http://p:1"
     assert clone.branch not in (None, source.branch)
     assert clone.worktree == clone.workspace
-    assert clone.fork in {fork.id for fork in app.recorded_forks()}
+    assert clone.fork in {fork.id for fork in app.forks.recorded()}
     status = ("status", "--porcelain=v2", "--untracked-files=all")
     assert git(clone.workspace, *status) == git(source.workspace, *status)
     assert (clone.workspace / "node_modules/m/index.js").read_text() == "m\n"
@@ -151,7 +151,7 @@ def test_no_more_patience(app: App, lab: WorkerLab) -> None:
         app.workers.clone("source", timeout=0.3)
     assert [one.name for one in app.workers.records.all()] == [one.name for one in workers]
     assert made_by_prong(app) == [source.workspace]
-    assert len(app.sessions()) == 1
+    assert len(app.sessions.all()) == 1
 
     def interrupted(_: str) -> None:
         raise KeyboardInterrupt
@@ -159,7 +159,7 @@ def test_no_more_patience(app: App, lab: WorkerLab) -> None:
     with pytest.raises(KeyboardInterrupt):
         app.workers.clone("source", waiting=interrupted)
     assert made_by_prong(app) == [source.workspace]
-    assert len(app.sessions()) == 1
+    assert len(app.sessions.all()) == 1
     hold.unlink()
 
 
@@ -183,12 +183,12 @@ def test_a_prompt_comes_in_between(
     monkeypatch.setattr(workspace_copy, "copy", copy)
     clone = app.workers.clone("source", timeout=PATIENCE)
     assert len(copies) == 2
-    there = [one.worktree.path for one in app.worktrees()]
+    there = [one.worktree.path for one in app.code.worktrees()]
     assert there == [source.worktree, clone.worktree]
     assert clone.workspace == copies[1]
     assert prompts(app, clone) == ["first", "meanwhile"]
     assert (clone.workspace / "result").read_text() == "of meanwhile\n"
-    assert len(app.sessions()) == 2
+    assert len(app.sessions.all()) == 2
     assert leftovers(app.worktrees_root) == []
     branches = git(lab.project, "branch", "--format=%(refname:short)").splitlines()
     assert len(branches) == 3
@@ -230,7 +230,7 @@ def test_prompts_without_end(app: App, lab: WorkerLab, monkeypatch: pytest.Monke
     with pytest.raises(Busy, match="during every attempt"):
         app.workers.clone("source")
     assert made_by_prong(app) == before
-    assert len(app.sessions()) == 1
+    assert len(app.sessions.all()) == 1
 
 
 def test_a_stopped_one(app: App, lab: WorkerLab) -> None:
@@ -251,7 +251,7 @@ def test_a_stopped_one(app: App, lab: WorkerLab) -> None:
 def test_one_without_a_conversation(app: App, lab: WorkerLab) -> None:
     source = started(app, lab, run=RunOptions(model="opus"))
     (source.workspace / "new").write_text("new\n")
-    assert app.sessions() == []
+    assert app.sessions.all() == []
     clone = app.workers.clone("source")
     assert clone.session not in (None, source.session)
     assert (clone.workspace / "new").read_text() == "new\n"
@@ -268,8 +268,8 @@ def test_one_that_prong_did_not_start(app: App, lab: WorkerLab) -> None:
     root = f"CLAUDE_CONFIG_DIR={lab.shell.home.claude}"
     words = ("env", root, "claude", "--session-id", session, "hello")
     lab.tmux("new-session", "-d", "-c", str(lab.project), *words)
-    until(lambda: any(one.turn_count for one in app.sessions()) and not _is_busy(app, session))
-    file = app.session(session).path
+    until(lambda: any(one.turn_count for one in app.sessions.all()) and not _is_busy(app, session))
+    file = app.sessions.get(session).path
     before = file.read_bytes()
     clone = app.workers.clone(f"claude:{session}")
     assert file.read_bytes() == before
@@ -338,7 +338,7 @@ def test_it_cannot_be_started(app: App, lab: WorkerLab, monkeypatch: pytest.Monk
     with pytest.raises(ProngError) as caught:
         app.workers.clone("source")
     assert caught.value.message.startswith("no more panes; the copy is there: claude:")
-    (new,) = [one for one in app.sessions() if one.cwd == caught.value.details["workspace"]]
+    (new,) = [one for one in app.sessions.all() if one.cwd == caught.value.details["workspace"]]
     assert caught.value.hint == f"prong run --resume {new.ref}"
     assert [one.name for one in app.workers.records.all()] == ["source"]
 
@@ -348,7 +348,7 @@ def test_it_is_killed(app: App, lab: WorkerLab) -> None:
     source = started(app, lab, prompt="first")
     (source.workspace / "new").write_text("new\n")
     before = source_of(app, source)
-    ids = {one.id for one in app.sessions()}
+    ids = {one.id for one in app.sessions.all()}
     whole = number = 0
     was_killed = True
     while was_killed:
@@ -360,22 +360,22 @@ def test_it_is_killed(app: App, lab: WorkerLab) -> None:
                 inner.workers.clone("source", "copy")
 
         was_killed = killed_at(number, make)
-        app.fix()
+        app.setup.fix()
         assert leftovers(app.worktrees_root) == []
-        new = [one for one in app.sessions() if one.id not in ids]
+        new = [one for one in app.sessions.all() if one.id not in ids]
         folders = [path for path in made_by_prong(app) if path != source.worktree]
         assert [Path(one.cwd or "") for one in new] == folders, number
         if new:
             whole += 1
             assert (folders[0] / "new").read_text() == "new\n"
-            assert [turn.prompt for turn in app.turns(new[0])] == ["first"]
+            assert [turn.prompt for turn in app.sessions.turns(new[0])] == ["first"]
             for pane in lab.tmux("list-panes", "-a", "-F", "#{pane_id} #{pane_title}").splitlines():
                 if source.pane and pane.split()[0] != source.pane.id:
                     lab.tmux("kill-pane", "-t", pane.split()[0])
             app.workers.records.remove("copy")
             new[0].path.unlink()
-            (status,) = [one for one in app.worktrees() if one.worktree.path == folders[0]]
-            app.prune(status, force=True)
+            (status,) = [one for one in app.code.worktrees() if one.worktree.path == folders[0]]
+            app.code.prune(status, force=True)
         app.workers.records.remove("copy")
         assert source_of(app, source) == before, number
     assert whole > 1

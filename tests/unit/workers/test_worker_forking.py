@@ -38,7 +38,7 @@ def test_a_fork_keeps_what_the_source_was_started_with(app: App, lab: WorkerLab)
         env={"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"},
     )
     (source.workspace / "new").write_text("new\n")
-    file = app.session("source").path
+    file = app.sessions.get("source").path
     before = file.read_bytes()
     fork = app.workers.fork("source", "other", prompt="Do it another way.")
     assert file.read_bytes() == before
@@ -50,7 +50,7 @@ def test_a_fork_keeps_what_the_source_was_started_with(app: App, lab: WorkerLab)
     assert fork.pane != source.pane
     assert fork.workspace != source.workspace
     assert (fork.workspace / "new").read_text() == "new\n"
-    assert fork.fork in {one.id for one in app.recorded_forks()}
+    assert fork.fork in {one.id for one in app.forks.recorded()}
     at_rest(app, "other")
     assert prompts(app, fork) == ["first", "Do it another way."]
     assert prompts(app, source) == ["first"]
@@ -63,22 +63,22 @@ def test_a_fork_keeps_what_the_source_was_started_with(app: App, lab: WorkerLab)
 def test_the_plan_shows_it(app: App, lab: WorkerLab) -> None:
     source = started(app, lab, prompt="first", run=RunOptions(model="opus"), env={"A": "b"})
     for text in ("source", f"claude:{source.session}", "source@1", source.session or ""):
-        plan = app.plan_fork(text)
+        plan = app.forks.plan(text)
         assert plan.worker == "source"
         assert "opus" in plan.launch.argv
         assert plan.launch.env["A"] == "b"
-    plan = app.plan_fork("source", ForkOptions(run=RunOptions(model="haiku"), env={"A": "c"}))
+    plan = app.forks.plan("source", ForkOptions(run=RunOptions(model="haiku"), env={"A": "c"}))
     assert "haiku" in plan.launch.argv
     assert "opus" not in plan.launch.argv
     assert plan.launch.env["A"] == "c"
-    plan = app.plan_fork("source", ForkOptions(command=("claude", "--verbose")))
+    plan = app.forks.plan("source", ForkOptions(command=("claude", "--verbose")))
     assert "--verbose" in plan.launch.argv
     assert "opus" not in plan.launch.argv
 
 
 def test_another_agent_has_a_command_of_its_own(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first", run=RunOptions(model="opus"), env={"A": "b"})
-    plan = app.plan_fork("source", ForkOptions(agent="codex"))
+    plan = app.forks.plan("source", ForkOptions(agent="codex"))
     assert plan.launch.argv[0] == "codex"
     assert "A" not in plan.launch.env
 
@@ -150,7 +150,7 @@ def test_one_of_several_fails(app: App, lab: WorkerLab, monkeypatch: pytest.Monk
     assert failed.fork is not None
     assert failed.error.message == f"no more panes; the fork is there: {failed.fork.child}"
     assert failed.error.hint == f"prong run --resume {failed.fork.child}"
-    assert app.session(str(failed.fork.child)).turn_count == 1
+    assert app.sessions.get(str(failed.fork.child)).turn_count == 1
 
 
 def test_nothing_is_made_for_wrong_words(app: App, lab: WorkerLab) -> None:
@@ -166,7 +166,7 @@ def test_nothing_is_made_for_wrong_words(app: App, lab: WorkerLab) -> None:
             list(worker_forking.start(app, plan, ForkRuns(names=names), 2))
     with pytest.raises(UsageError):
         worker_forking.plan(app, "source", ForkOptions(), ("a", "b"), 3)
-    assert len(app.sessions()) == 1
+    assert len(app.sessions.all()) == 1
     assert git(lab.project, "worktree", "list").count(b"\n") == 2
 
 

@@ -47,7 +47,7 @@ class TestIds:
         wanted = str(uuid4())
         worker = started(app, lab, id=wanted)
         asked(app, worker.name, "hello")
-        assert [one.id for one in app.sessions("claude")] == [wanted]
+        assert [one.id for one in app.sessions.all("claude")] == [wanted]
 
     def test_an_id_in_the_configured_command_is_adopted(self, lab: WorkerLab) -> None:
         own = str(uuid4())
@@ -197,7 +197,7 @@ class TestFailures:
         (made,) = error.value.details["made"]
         assert error.value.message.endswith(f"the fork is there: {made}")
         assert app.workers.records.all() == []
-        assert app.session(made).id == plan.session
+        assert app.sessions.get(made).id == plan.session
 
     def test_the_folder_of_a_headless_worker_may_be_gone(self, app: App, lab: WorkerLab) -> None:
         options = WorkerOptions(project=lab.project, headless=True, prompt="hello", name="once")
@@ -211,7 +211,7 @@ class TestFailures:
         worker = started(app, lab)
         asked(app, worker.name, "hello")
         app.workers.stop(worker.name, force=True)
-        for session in app.sessions("claude"):
+        for session in app.sessions.all("claude"):
             Path(session.file).unlink()
         with pytest.raises(NotFound, match="the session of source no longer exists"):
             app.workers.restart(worker.name)

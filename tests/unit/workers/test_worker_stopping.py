@@ -106,7 +106,7 @@ def test_only_one_that_is_gone_is_forgotten_and_its_files_stay(lab: WorkerLab) -
     lab.app.workers.stop("otter")
     lab.app.workers.forget("otter")
     assert lab.app.workers.records.all() == []
-    assert lab.app.session(f"claude:{worker.session}").turn_count == 1
+    assert lab.app.sessions.get(f"claude:{worker.session}").turn_count == 1
     assert worker.workspace.is_dir()
 
 

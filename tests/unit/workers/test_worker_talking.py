@@ -25,8 +25,8 @@ def lab(isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def prompts(lab: WorkerLab, worker: WorkerInfo) -> list[str]:
-    session = lab.app.session(f"claude:{worker.session}")
-    return [turn.prompt for turn in lab.app.turns(session)]
+    session = lab.app.sessions.get(f"claude:{worker.session}")
+    return [turn.prompt for turn in lab.app.sessions.turns(session)]
 
 
 def test_a_prompt_is_taken_once_and_answered(lab: WorkerLab) -> None:

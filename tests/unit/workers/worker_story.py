@@ -64,7 +64,7 @@ def until(is_so: Any) -> None:
 
 
 def prompts(app: App, worker: WorkerInfo) -> list[str]:
-    return [turn.prompt for turn in app.turns(f"{worker.agent}:{worker.session}")]
+    return [turn.prompt for turn in app.sessions.turns(f"{worker.agent}:{worker.session}")]
 
 
 def made_by_prong(app: App) -> list[Path]:

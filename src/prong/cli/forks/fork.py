@@ -150,7 +150,7 @@ def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
         with patience():
             if opens:
                 return fork_panes.planned(app, session, options)
-            return app.plan_fork(session, options)
+            return app.forks.plan(session, options)
 
     plan = _when_idle(app, session, wait, planned)
     if opens and fork_panes.can_wait(plan, given):
@@ -240,12 +240,12 @@ def _when_idle(app: "App", session: str, wait: float | None, act: Callable[[], T
     """Run `act` now or, with --wait, when the agent has finished its turn."""
     if wait is None:
         return act()
-    source = app.session(session)
+    source = app.sessions.get(session)
 
     def waiting() -> None:
         note(f"waiting until {source.agent} is done with {clean(source.title)} ... (Ctrl-C stops)")
 
-    return app.when_idle(source, act, wait, waiting)
+    return app.sessions.when_idle(source, act, wait, waiting)
 
 
 def _agreed(
@@ -267,7 +267,7 @@ def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions
         prompt = plan.prompt if edited is None else edited.strip()
         if not prompt:
             raise UsageError("the prompt is empty; nothing was forked", hint="--prompt TEXT")
-        plan = app.plan_fork(session, replace(options, prompt=prompt))
+        plan = app.forks.plan(session, replace(options, prompt=prompt))
     if plan.warnings:
         print_plan(app, plan, count=options.count, err=True)
         click.confirm("Fork?", default=True, abort=True, err=True)
@@ -307,9 +307,9 @@ def _print_preview(app: "App", session: str) -> None:
     from prong.views.turn_preview import read
 
     with patience():
-        point = app.resolve(session)
-        conversation = app.conversation(point.session)
-    turn = app.turn(conversation, point.turn or "-1")
+        point = app.sessions.resolve(session)
+        conversation = app.sessions.conversation(point.session)
+    turn = app.sessions.turn(conversation, point.turn or "-1")
     if turn is None:
         raise UsageError("turn 0 is before the first prompt: nothing to show")
     turn_preview.show(read(app, conversation, turn))
@@ -319,7 +319,7 @@ def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[For
     """Create the forks and report each at once, so that Ctrl-C hides nothing."""
     created: list[Fork] = []
     seen: set[str] = set()
-    forks = app.forks(plan, count)
+    forks = app.forks.make_several(plan, count)
     try:
         while True:
             with patience("forking ..."):

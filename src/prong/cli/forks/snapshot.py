@@ -31,10 +31,10 @@ def snapshot(session: str, again: bool, as_json: bool) -> None:
     app = open_app()
     start = datetime.now(UTC)
     with patience():
-        point = app.resolve(session)
+        point = app.sessions.resolve(session)
         if point.turn is not None:
             raise UsageError("the current code belongs to the last turn", hint="leave @TURN out")
-        captured = app.keep_code(app.conversation(point.session), again=again)
+        captured = app.code.keep(app.sessions.conversation(point.session), again=again)
     if as_json:
         print_json({"snapshot": json.snapshot(captured)})
         return

@@ -26,8 +26,8 @@ def tree(session: str | None, everything: bool, as_json: bool) -> None:
 
     app = open_app()
     with patience():
-        chosen = app.session(session) if session else None
-        forest = app.tree(chosen, everything=everything)
+        chosen = app.sessions.get(session) if session else None
+        forest = app.sessions.tree(chosen, everything=everything)
     if as_json:
         print_json(json.forest(forest))
         return

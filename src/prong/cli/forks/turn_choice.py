@@ -22,10 +22,10 @@ def ask(app: "App", session: str, title: str) -> str:
     if not can_ask() or os.environ.get("TERM", "dumb") == "dumb":
         return session
     with patience():
-        point = app.resolve(session)
+        point = app.sessions.resolve(session)
         if point.turn is not None or point.worker is not None:
             return session
-        conversation = app.with_code(app.conversation(point.session))
+        conversation = app.code.with_code(app.sessions.conversation(point.session))
     if len(conversation.turns) < 2:
         return session
     # `last` may change meanwhile, so use the id; only a path cannot be found by its id.

@@ -123,12 +123,12 @@ def _search(
 
     try:
         with progress(1.0, "searching ...") as report:
-            result = app.find(parsed.query, given["engine"], on_progress=told)
+            result = app.search.find(parsed.query, given["engine"], on_progress=told)
     except KeyboardInterrupt:
         if is_reading:
             note("stopped; what was read is kept, and the next search continues from there")
         raise
-    saved = app.last_search.keep(result.hits)
+    saved = app.search.last.keep(result.hits)
     all_notes = (*parsed.notes, *result.notes)
     if result.hits and not saved:
         all_notes = (*all_notes, "the hits could not be saved: their numbers do not work")

@@ -111,7 +111,7 @@ def _print_nothing(app: "App", result: "SearchResult") -> None:
     if result.engine is None:
         return  # nothing was searched, and the reason is already printed
     state, query = result.index, result.query
-    if not state.sessions and not app.sessions(query.agent):
+    if not state.sessions and not app.sessions.all(query.agent):
         from prong.cli.sessions.listing import say_no_sessions
 
         say_no_sessions(app, query.agent)

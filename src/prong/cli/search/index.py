@@ -36,12 +36,14 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
         raise UsageError("--status does not take other options", hint="prong index --status")
     app = open_app()
     if status:
-        state = app.index_state()
+        state = app.search.state()
     else:
         try:
             with progress() as report:
                 callback = _yielding(report)
-                state = app.index(rebuild=rebuild, vectors=not no_vectors, on_progress=callback)
+                state = app.search.index(
+                    rebuild=rebuild, vectors=not no_vectors, on_progress=callback
+                )
         except KeyboardInterrupt:
             note("stopped; what was read can be searched, and prong index continues from there")
             raise

@@ -58,7 +58,7 @@ def diff(first: str, second: str | None, paths: tuple[str, ...], **given: Any) -
         raise UsageError("--patch needs --json", hint="leave --patch out")
     app = open_app()
     with patience("comparing ..."):
-        changes = app.diff_code(first, second, paths)
+        changes = app.code.diff(first, second, paths)
     if given["as_json"]:
         value = json.diff(changes)
         if given["patch"]:

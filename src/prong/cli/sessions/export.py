@@ -67,13 +67,13 @@ def export(folder: str, **given: Any) -> None:
     with patience():
         project = project_folder(app, Path(given["project"]), notes) if given["project"] else None
         filters = SessionFilter(given["agent"], project, since, everything=given["everything"])
-        plan = app.plan_export(
+        plan = app.sessions.plan_export(
             Path(folder), filters, masked=not given["no_mask"], prune=given["prune"]
         )
     if not dry_run:
         try:
             with progress() as report:
-                plan = app.export(plan, report)
+                plan = app.sessions.export(plan, report)
         except KeyboardInterrupt:
             note("stopped; what was written is whole, and prong export continues from there")
             raise
@@ -98,7 +98,7 @@ def _told_qmd(
     """Refresh qmd; return its error, because the export itself is still reported."""
     try:
         with patience("qmd is reading the exports ..."):
-            return app.refresh_qmd(plan.folder, collection), None
+            return app.search.refresh_qmd(plan.folder, collection), None
     except ProngError as error:
         return [], error
 

@@ -67,7 +67,7 @@ def list_sessions(
     folder = Path(project) if project else None
     filters = SessionFilter(agent, folder, since, limit, everything)
     with patience():
-        listing = app.list_sessions(filters)
+        listing = app.sessions.list(filters)
     if as_json:
         print_json(json.listing(listing))
         return

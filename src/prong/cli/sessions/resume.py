@@ -38,13 +38,13 @@ def resume(
         raise UsageError("--json cannot open a pane", hint=f"prong run --resume {session} --json")
     app = open_app()
     with patience():
-        point = app.resolve(session)
+        point = app.sessions.resolve(session)
         is_hit = session.startswith("%") and "@" not in session
         if point.turn is not None and not is_hit:
             hint = f"prong fork {session}"
             raise UsageError("a session can only be resumed at its end", hint=hint)
         text = read_prompt(prompt)
-        launch = app.resume(point.session, text)
+        launch = app.sessions.resume(point.session, text)
     if point.turn is not None and not as_json:
         note(f"this resumes at the end of the session; prong fork {session} starts at the hit")
     if as_json:

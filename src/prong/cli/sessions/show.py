@@ -33,11 +33,11 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
         raise UsageError("--raw takes no other options", hint="prong show SESSION --raw")
     app = open_app()
     with patience():
-        point = app.resolve(session)
-        conversation = app.conversation(point.session) if point.turn is not None else None
+        point = app.sessions.resolve(session)
+        conversation = app.sessions.conversation(point.session) if point.turn is not None else None
     turn = None
     if conversation is not None:
-        turn = app.turn(conversation, point.turn or "")
+        turn = app.sessions.turn(conversation, point.turn or "")
         if turn is None:
             raise UsageError(
                 "turn 0 is before the first prompt: nothing to show",
@@ -49,10 +49,10 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
             hint=f"prong show {point.session.ref} --context",
         )
     if raw:
-        _print_raw(app.raw(point.session, turn=turn))
+        _print_raw(app.sessions.raw(point.session, turn=turn))
         return
     view = View.CONTEXT if context else View.HISTORY
-    messages = paired(app.messages(point.session, view=view, turn=turn))
+    messages = paired(app.sessions.messages(point.session, view=view, turn=turn))
     if as_json:
         entries = [json.message(message) for message in messages]
         print_json({"session": json.session(point.session), "messages": entries})

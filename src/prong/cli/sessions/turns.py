@@ -34,10 +34,10 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
 
     app = open_app()
     with patience():
-        point = app.resolve(session)
-        conversation = app.with_code(app.conversation(point.session))
+        point = app.sessions.resolve(session)
+        conversation = app.code.with_code(app.sessions.conversation(point.session))
     if point.turn is not None:
-        app.turn(conversation, point.turn)
+        app.sessions.turn(conversation, point.turn)
     if as_json:
         print_json(json.conversation(conversation))
         return

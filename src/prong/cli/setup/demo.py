@@ -31,7 +31,7 @@ def demo(keep: bool, as_json: bool) -> None:
     home = Path(tempfile.mkdtemp(prefix="prong-demo-"))
     try:
         # The demo ignores the user's sessions and configuration.
-        samples = App(Config()).demo(home / "home")
+        samples = App(Config()).setup.demo(home / "home")
         if as_json:
             # Scripts want the samples, not the tour, so keep them.
             keep = True

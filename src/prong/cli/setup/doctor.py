@@ -18,8 +18,8 @@ def doctor(fix: bool, as_json: bool) -> None:
     """Check the installation, and show how to fix what is missing."""
     app = open_app()
     with patience("looking ..."):
-        fixed = app.fix() if fix else []
-        report = app.doctor()
+        fixed = app.setup.fix() if fix else []
+        report = app.setup.doctor()
     findings = [*fixed, *report.findings]
     if as_json:
         from prong.model.record import asdict

@@ -69,7 +69,7 @@ def install(**given: Any) -> None:
     Shows the change, asks, then runs `claude mcp add` and `codex mcp add`.
     """
     app = open_app()
-    plans = app.mcp_setup.plan_install(
+    plans = app.setup.mcp.plan_install(
         given["agent"],
         scope=given["scope"],
         name=given["name"],
@@ -93,7 +93,7 @@ def remove(**given: Any) -> None:
     Runs `claude mcp remove` and `codex mcp remove`. Servers of other programs are left alone.
     """
     app = open_app()
-    plans = app.mcp_setup.plan_remove(given["agent"], scope=given["scope"], name=given["name"])
+    plans = app.setup.mcp.plan_remove(given["agent"], scope=given["scope"], name=given["name"])
     _carry_out(app, plans, given, removing=True)
 
 
@@ -132,7 +132,7 @@ def _changed(app: "App", plan: "McpPlan", given: dict[str, Any], *, removing: bo
         return plan
     try:
         with patience(f"asking {plan.agent} ..."):
-            app.mcp_setup.change(plan)
+            app.setup.mcp.change(plan)
     except ProngError as error:
         if given["agent"] is not None:
             raise

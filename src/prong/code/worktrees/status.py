@@ -116,7 +116,7 @@ def is_used(app: App, path: Path) -> bool:
     workers = (item for item in app.workers.records.all() if item.pane or item.process)
     if any(_in(os.path.realpath(item.workspace), top) for item in workers):
         return True
-    return any(_in(item, top) for session in app.sessions() for item in _real_folders(session))
+    return any(_in(item, top) for session in app.sessions.all() for item in _real_folders(session))
 
 
 def plan_prune(app: App, names: Sequence[str], *, force: bool) -> PrunePlan:
@@ -145,7 +145,7 @@ def prune(app: App, worktree: WorktreeStatus, *, force: bool) -> str | None:
     error = _objection(status, force=force)
     if error is not None:
         raise error
-    app.capture.take_in()  # captured events may name this folder
+    app.code.capture.take_in()  # captured events may name this folder
     if status.state is WorktreeState.MISSING:
         return worktrees.forget_missing(recorded, root=worktree.root)
     return worktrees.remove(recorded, root=worktree.root, force=force)
@@ -233,9 +233,9 @@ class _Survey:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._sessions = {session.ref: session for session in app.sessions()}
+        self._sessions = {session.ref: session for session in app.sessions.all()}
         self._places = {ref: _real_folders(item) for ref, item in self._sessions.items()}
-        self._forks = {fork.child: fork for fork in app.recorded_forks()}
+        self._forks = {fork.child: fork for fork in app.forks.recorded()}
         self._under_way = {path for root in roots(app) for path in under_way(root)}
         # Empty where the system does not report it.
         self._running = [

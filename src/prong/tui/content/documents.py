@@ -23,7 +23,7 @@ def transcript(app: App, session: Session, turn: int | None = None) -> Preview:
     top = 0
     transcript_lines = TranscriptLines(everything=True)
     current: int | None = None
-    for message in paired(app.messages(session)):
+    for message in paired(app.sessions.messages(session)):
         if message.turn is not None and message.turn != current:
             current = message.turn
             top = len(lines) if current == turn else top
@@ -34,7 +34,7 @@ def transcript(app: App, session: Session, turn: int | None = None) -> Preview:
 
 def change(app: App, point: str) -> Preview:
     """Read the code change at `SESSION@TURN`."""
-    return Preview(list(parted(_change(app.diff_code(point)))))
+    return Preview(list(parted(_change(app.code.diff(point)))))
 
 
 def _change(found: CodeDiff) -> Iterator[Line]:

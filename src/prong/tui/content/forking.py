@@ -84,7 +84,7 @@ class NewFork(Record, frozen=True):
 def plan(app: App, wish: Wish) -> Planned:
     """Plan a fork, without writing anything."""
     planned, _ = worker_forking.plan(app, wish.point, wish.options, count=wish.count)
-    conversation = app.reading(planned.source).conversation
+    conversation = app.forks.source(planned.source).conversation
     turns = [
         (turn.id, f"{turn.index}: {clean(turn.prompt)}")
         for turn in conversation.turns
@@ -109,14 +109,14 @@ def plan(app: App, wish: Wish) -> Planned:
 def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> NewFork:
     """Create the forks, and start them as requested if the agent is installed."""
     if planned.missing is not None:
-        return NewFork(planned, tuple(app.forks(planned, wish.count)))
+        return NewFork(planned, tuple(app.forks.make_several(planned, wish.count)))
     if run == "pane":
         runs = ForkRuns(prompts=(wish.prompt,) if wish.prompt else ())
         return _started(planned, list(worker_forking.start(app, planned, runs, wish.count)))
-    forks = tuple(app.forks(planned, wish.count))
+    forks = tuple(app.forks.make_several(planned, wish.count))
     launch = forks[0].launch
     if launch is not None:
-        launch = app.hooked(planned.agent, launch)
+        launch = app.setup.hooked(planned.agent, launch)
     return NewFork(planned, forks, launch=launch)
 
 

@@ -57,7 +57,7 @@ def of_hit(app: App, hit: Hit, highlight: Highlighter) -> Preview:
         return Preview([Line(clean(hit.warning or "the session no longer exists"), "warning")])
     if turn is None:
         return of_session(app, session)
-    conversation = app.conversation(session)
+    conversation = app.sessions.conversation(session)
     turns = (*conversation.turns, *conversation.abandoned)
     turn = next((item for item in turns if item.id == turn.id), turn)
     lines = list(header(session, conversation))
@@ -77,7 +77,7 @@ def of_hit(app: App, hit: Hit, highlight: Highlighter) -> Preview:
 
 def of_session(app: App, session: Session) -> Preview:
     """Preview a session: its first and last turn, and all prompts."""
-    conversation = app.conversation(session)
+    conversation = app.sessions.conversation(session)
     lines = [*header(session, conversation), *_ends(app, conversation, None)]
     if len(conversation.turns) > 2:
         lines += [Line(), rule("all prompts")]
@@ -99,7 +99,7 @@ def of_turn(
     overview = read(app, conversation, turn)
     lines = [*prompt(overview.prompt or "(no prompt)"), Line(_effort(turn), "dim"), Line()]
     lines += [*_code(overview.code, overview.lack), Line()]
-    messages = paired(app.messages(conversation.session, turn=turn))
+    messages = paired(app.sessions.messages(conversation.session, turn=turn))
     body = _said(messages, None, without_answer=without_answer)
     return Preview(list(parted([*lines, *body])))
 
@@ -137,7 +137,7 @@ def _turn(
     yield rule(f"{name}, {when}" if when else name)
     yield from prompt(clean(turn.prompt, lines=True).strip() or "(no prompt)")
     yield Line()
-    messages = paired(app.messages(conversation.session, turn=turn))
+    messages = paired(app.sessions.messages(conversation.session, turn=turn))
     yield from _said(messages, highlight)
 
 

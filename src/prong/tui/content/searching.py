@@ -80,7 +80,7 @@ def look_up(app: App, asked: Asked, *, fast: bool) -> Looked:
     query = parsed.query
     if not query.text:
         return _listed(app, asked, query, parsed.notes)
-    result = app.find(query)
+    result = app.search.find(query)
     hits = list(result.hits)
     if asked.newest_first:
         hits.sort(key=lambda hit: hit.date or _LONG_AGO, reverse=True)
@@ -99,10 +99,10 @@ def look_up(app: App, asked: Asked, *, fast: bool) -> Looked:
 
 def _listed(app: App, asked: Asked, query: Query, notes: tuple[str, ...]) -> Looked:
     """List sessions, newest first."""
-    listing = app.list_sessions(SessionFilter(None, query.project, query.since))
+    listing = app.sessions.list(SessionFilter(None, query.project, query.since))
     sessions = tuple(item for item in listing.sessions if query.agent in (None, item.agent))
     if query.has_snapshot:
-        capture = app.capture_in_use()
+        capture = app.code.capture_in_use()
         captured = capture.sessions() if capture else set[SessionRef]()
         sessions = tuple(session for session in sessions if session.ref in captured)
     by_id = {(session.agent, session.id): session for session in sessions}

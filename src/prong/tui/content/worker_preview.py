@@ -51,8 +51,8 @@ def last_turn(app: App, status: WorkerStatus) -> LastExchange:
     if not worker.session:
         return LastExchange()
     try:
-        session = app.session(f"{worker.agent}:{worker.session}")
-        conversation = app.conversation(session)
+        session = app.sessions.get(f"{worker.agent}:{worker.session}")
+        conversation = app.sessions.conversation(session)
         if not conversation.turns:
             return LastExchange(session)
         turn = conversation.turns[-1]

@@ -448,5 +448,5 @@ def _content(lines: list[tuple[str, str]]) -> Content:
 
 def _when_idle(app: App, wish: Wish) -> Planned:
     """Plan the fork once the agent is idle; raise `Busy` after a moment."""
-    session = app.session(wish.point)
-    return app.when_idle(session, lambda: forking.plan(app, wish), _PATIENCE)
+    session = app.sessions.get(wish.point)
+    return app.sessions.when_idle(session, lambda: forking.plan(app, wish), _PATIENCE)

@@ -160,7 +160,7 @@ class TreeScreen(MainScreen):
 
 
 def _rows(app: App, *, of: Session | None, everything: bool) -> list[LineageRow]:
-    return rows_of(app.tree(of, everything=everything))
+    return rows_of(app.sessions.tree(of, everything=everything))
 
 
 def _read(app: App, session: Session | None) -> Preview:

@@ -168,8 +168,8 @@ class TurnsScreen(MainScreen):
 
 
 def _known(app: App, session: Session) -> _Known:
-    conversation = app.with_code(app.conversation(session))
-    forest = app.tree(session)
+    conversation = app.code.with_code(app.sessions.conversation(session))
+    forest = app.sessions.tree(session)
     active, everything = (
         turn_entries.of_conversation(conversation, forest, abandoned=abandoned)
         for abandoned in (False, True)

@@ -178,7 +178,7 @@ def _forked(app: App, origin: CloneOrigin, copy: WorkspaceCopy, before: Moment) 
     )
     assert before.session is not None
     try:
-        plan = app.plan_fork(origin.path or str(before.session.ref), options)
+        plan = app.forks.plan(origin.path or str(before.session.ref), options)
         planning.require_program(app, plan)
         if plan.point.turn_id != before.last:
             raise Prompted

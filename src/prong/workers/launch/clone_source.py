@@ -46,7 +46,7 @@ class CloneOrigin(Record, frozen=True):
         worker = app.workers.current(text)
         if worker is not None:
             return cls.of_worker(app, worker)
-        resolved = app.resolve(text)
+        resolved = app.sessions.resolve(text)
         if resolved.turn is not None:
             raise UsageError("a clone has all turns", hint=f"prong fork {text}")
         session = resolved.session
@@ -63,7 +63,7 @@ class CloneOrigin(Record, frozen=True):
 
     @classmethod
     def of_worker(cls, app: App, worker: WorkerInfo) -> CloneOrigin:
-        fitting = (item for item in app.sessions(worker.agent) if item.id == worker.session)
+        fitting = (item for item in app.sessions.all(worker.agent) if item.id == worker.session)
         return cls(worker.agent, worker.workspace, worker, next(fitting, None))
 
     def now(self, app: App) -> CloneOrigin:

@@ -60,7 +60,7 @@ def plan(
     number = max(count, len(prompts))
     first = prompts[0] if prompts else options.prompt
     first_options = replace(options, prompt=short(first)[0], count=number)
-    return app.plan_fork(point, first_options), number
+    return app.forks.plan(point, first_options), number
 
 
 def check(app: App, names: Sequence[str], count: int) -> None:
@@ -133,7 +133,7 @@ def _started(
         fork_plan = first if first.prompt == argument else planning.asking(app, first, argument)
         if number > 1:
             fork_plan = planning.again(app, fork_plan, number)
-        created = app.fork(fork_plan)
+        created = app.forks.make(fork_plan)
         if runs.trust:
             _trust(app, fork_plan)
         run = _run(app, fork_plan, runs, number, prompt)

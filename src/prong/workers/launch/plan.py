@@ -193,7 +193,7 @@ def _name(app: App, options: WorkerOptions) -> str:
 
 def _continued(app: App, options: WorkerOptions) -> Session | None:
     if options.resume is not None:
-        resolved = app.resolve(options.resume)
+        resolved = app.sessions.resolve(options.resume)
         if resolved.turn is not None:
             hint = f"--fork {options.resume}"
             raise UsageError("a session can only be resumed at its end", hint=hint)
@@ -201,7 +201,7 @@ def _continued(app: App, options: WorkerOptions) -> Session | None:
     if not options.continue_:
         return None
     project = _folder(options.project)
-    listing = app.list_sessions(SessionFilter(options.agent, project=project))
+    listing = app.sessions.list(SessionFilter(options.agent, project=project))
     if not listing.sessions:
         raise NotFound(f"no session to continue in {project}", hint="leave --continue out")
     return listing.sessions[0]
@@ -222,7 +222,7 @@ def _new_id(app: App, store: CanWork, wanted: str | None, agent: str) -> str | N
         return None
     if wanted is None:
         return str(uuid4())
-    if app.path_of(agent, wanted) is not None:
+    if app.sessions.path_of(agent, wanted) is not None:
         raise Taken(f"there is a session {agent}:{wanted} already", hint=f"--resume {wanted}")
     return wanted
 
@@ -322,7 +322,7 @@ def _of_fork(app: App, options: WorkerOptions) -> WorkerPlan:
     name = _name(app, options)
     prompt, pasted = short(options.prompt)
     into = _elsewhere(app, options)
-    fork = app.plan_fork(
+    fork = app.forks.plan(
         options.fork,
         ForkOptions(
             agent=options.agent,
@@ -371,7 +371,7 @@ def _elsewhere(app: App, options: WorkerOptions) -> Path | None:
     if options.project is None or options.worktree is False:
         return options.project
     folder = _folder(options.project)
-    return None if Project(folder).had(app.session(options.fork)) else folder
+    return None if Project(folder).had(app.sessions.get(options.fork)) else folder
 
 
 def _with_trust(store: AgentStore, draft: WorkerPlan) -> WorkerPlan:

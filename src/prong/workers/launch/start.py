@@ -127,7 +127,7 @@ def _started(app: App, plan: WorkerPlan) -> WorkerInfo:
 
 
 def _forked(app: App, plan: ForkPlan, worker: WorkerInfo, opening: _Opening) -> WorkerInfo:
-    fork = app.fork(plan)
+    fork = app.forks.make(plan)
     try:
         worker = _belongs_to(app, worker, fork, str(fork.parent))
         return _opened(app, worker, fork.launch, opening)
@@ -273,7 +273,7 @@ def _opened(app: App, worker: WorkerInfo, launch: Launch | None, opening: _Openi
     marks = environment.marked(worker.name, commit_turns=worker.commit_turns, push=worker.push)
     shell = environment.carried(os.environ)
     env = {**shell, **worker.env, **launch.env, **opening.env, **marks}
-    launch = app.hooked(worker.agent, replace(launch, env=env, title=worker.name))
+    launch = app.setup.hooked(worker.agent, replace(launch, env=env, title=worker.name))
     now = datetime.now(UTC)
     facts: dict[str, Any] = {"started": now, "stopped": None}
     facts["prompted"] = now if opening.asked else None
@@ -360,7 +360,9 @@ def _restarted(
 
 
 def _session_of(app: App, worker: WorkerInfo) -> Session | None:
-    fitting = (session for session in app.sessions(worker.agent) if session.id == worker.session)
+    fitting = (
+        session for session in app.sessions.all(worker.agent) if session.id == worker.session
+    )
     return next(fitting, None)
 
 

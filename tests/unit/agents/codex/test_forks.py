@@ -303,5 +303,5 @@ def test_an_old_copy_in_another_root_hides_nothing(codex: Codex, tmp_path: Path)
     for roots in ([codex.root, backup.root], [backup.root, codex.root]):
         scan = CodexStore(roots).scan(NoCache())
         assert {session.path: session.turn_count for session in scan.sessions} == {live: 2, old: 1}
-        (best,) = App(Config(), stores={"codex": CodexStore(roots)}, remember=False).sessions()
+        (best,) = App(Config(), stores={"codex": CodexStore(roots)}, remember=False).sessions.all()
         assert best.path == live

@@ -21,7 +21,7 @@ _TYPED = Missing("it is typed: it wants more words than a key")
 class Capability(Record, frozen=True):
     name: str
     method: str
-    """The method of `App`; `workers.start` is a method of `App.workers`."""
+    """`workers.start` is the method `start` of the service `App.workers`."""
     command: str | Missing
     tool: str | Missing = _A_PERSON
     route: str | Missing = _NO_WEB
@@ -30,74 +30,82 @@ class Capability(Record, frozen=True):
 
 
 CAPABILITIES = (
-    Capability("find turns", "find", "find", tool="smart_fork", key="sessions: typing"),
+    Capability("find turns", "search.find", "find", tool="smart_fork", key="sessions: typing"),
     Capability(
         "bring the index up to date",
-        "index",
+        "search.index",
         "index",
         tool=Missing("every search does it"),
         key="sessions: ctrl+r",
     ),
     Capability(
         "see what the index covers",
-        "index_state",
+        "search.state",
         "index",
         tool=Missing("a search tells it"),
         key="sessions: typing",
     ),
     Capability(
-        "list sessions", "list_sessions", "list", tool="find_sessions", key="sessions: typing"
+        "list sessions", "sessions.list", "list", tool="find_sessions", key="sessions: typing"
     ),
-    Capability("show a transcript", "messages", "show", tool="read_session", key="any: t"),
+    Capability("show a transcript", "sessions.messages", "show", tool="read_session", key="any: t"),
     Capability(
         "show the lines as written",
-        "raw",
+        "sessions.raw",
         "show",
         tool=Missing("read_session gives what was said"),
         key=Missing("the transcript shows what was said"),
     ),
-    Capability("list turns", "conversation", "turns", tool="list_turns", key="sessions: enter"),
     Capability(
-        "see the code of turns", "with_code", "turns", tool="list_turns", key="sessions: enter"
+        "list turns", "sessions.conversation", "turns", tool="list_turns", key="sessions: enter"
     ),
     Capability(
-        "find the snapshots of turns", "snapshots", "turns", tool="list_turns", key="turns: enter"
+        "see the code of turns", "code.with_code", "turns", tool="list_turns", key="sessions: enter"
+    ),
+    Capability(
+        "find the snapshots of turns",
+        "code.snapshots",
+        "turns",
+        tool="list_turns",
+        key="turns: enter",
     ),
     Capability(
         "keep the code of a turn",
-        "keep_code",
+        "code.keep",
         "snapshot",
         tool=Missing("hooks do it after every turn"),
         key=Missing("hooks do it after every turn"),
     ),
     Capability(
         "show what changed in the code",
-        "diff_code",
+        "code.diff",
         "diff",
         tool=Missing("an agent has git: worktrees and snapshots are commits"),
         key="any: d",
     ),
     Capability(
         "see what a turn changed",
-        "change_of",
+        "code.change_of",
         "fork",
         tool=Missing("an agent has git: worktrees and snapshots are commits"),
         key="turns: enter",
     ),
-    Capability("plan a fork", "plan_fork", "fork", tool="fork_session", key="any: F"),
-    Capability("fork a session", "fork", "fork", tool="fork_session", key="any: F"),
+    Capability("plan a fork", "forks.plan", "fork", tool="fork_session", key="any: F"),
+    Capability("fork a session", "forks.make", "fork", tool="fork_session", key="any: F"),
     Capability(
         "fork a session several times",
-        "forks",
+        "forks.make_several",
         "fork",
         tool=Missing("fork_session, called several times"),
         key="any: F",
     ),
-    Capability("wait for an agent", "when_idle", "fork", tool="clone_worker", key="fork: w"),
-    Capability("resume a session", "resume", "resume", tool="spawn_workers", key="any: r"),
+    Capability(
+        "wait for an agent", "sessions.when_idle", "fork", tool="clone_worker", key="fork: w"
+    ),
+    Capability("resume a session", "sessions.resume", "resume", tool="spawn_workers", key="any: r"),
     Capability(
         "show lineage",
-        "tree",
+        "sessions.tree",
         "tree",
         tool=Missing("find_sessions tells the parent of each session"),
         key="any: f3",
@@ -177,47 +185,49 @@ CAPABILITIES = (
     Capability("forget a worker", "workers.forget", "stop", key="workers: X"),
     Capability("restart a worker", "workers.restart", "restart", key="workers: R"),
     Capability("rename a worker", "workers.rename", "rename", key="workers: n"),
-    Capability("list worktrees", "worktrees", "worktrees"),
-    Capability("plan the removal of worktrees", "plan_prune", "worktrees"),
-    Capability("remove worktrees", "prune", "worktrees"),
-    Capability("see whether hooks are installed", "hooks", "hooks"),
-    Capability("plan hooks", "plan_hooks", "hooks"),
-    Capability("install and remove hooks", "change_hooks", "hooks"),
-    Capability("start an agent with hooks", "hooked", "resume", tool="spawn_workers", key="any: r"),
-    Capability("see whether agents know the MCP server", "mcp_setup.status", "doctor"),
-    Capability("plan the MCP server of an agent", "mcp_setup.plan_install", "mcp"),
-    Capability("plan to take the MCP server out", "mcp_setup.plan_remove", "mcp"),
-    Capability("tell an agent of the MCP server", "mcp_setup.change", "mcp"),
-    Capability("plan an export", "plan_export", "export"),
-    Capability("export sessions as Markdown", "export", "export"),
-    Capability("have qmd read the exports", "refresh_qmd", "export"),
-    Capability("see what is scheduled", "schedules", "schedule"),
-    Capability("plan a schedule", "plan_schedule", "schedule"),
-    Capability("plan the end of a schedule", "plan_unschedule", "schedule"),
-    Capability("schedule index and exports", "change_schedule", "schedule"),
+    Capability("list worktrees", "code.worktrees", "worktrees"),
+    Capability("plan the removal of worktrees", "code.plan_prune", "worktrees"),
+    Capability("remove worktrees", "code.prune", "worktrees"),
+    Capability("see whether hooks are installed", "setup.hooks", "hooks"),
+    Capability("plan hooks", "setup.plan_hooks", "hooks"),
+    Capability("install and remove hooks", "setup.change_hooks", "hooks"),
+    Capability(
+        "start an agent with hooks", "setup.hooked", "resume", tool="spawn_workers", key="any: r"
+    ),
+    Capability("see whether agents know the MCP server", "setup.mcp.status", "doctor"),
+    Capability("plan the MCP server of an agent", "setup.mcp.plan_install", "mcp"),
+    Capability("plan to take the MCP server out", "setup.mcp.plan_remove", "mcp"),
+    Capability("tell an agent of the MCP server", "setup.mcp.change", "mcp"),
+    Capability("plan an export", "sessions.plan_export", "export"),
+    Capability("export sessions as Markdown", "sessions.export", "export"),
+    Capability("have qmd read the exports", "search.refresh_qmd", "export"),
+    Capability("see what is scheduled", "setup.schedules", "schedule"),
+    Capability("plan a schedule", "setup.plan_schedule", "schedule"),
+    Capability("plan the end of a schedule", "setup.plan_unschedule", "schedule"),
+    Capability("schedule index and exports", "setup.change_schedule", "schedule"),
     Capability(
         "check the installation",
-        "doctor",
+        "setup.doctor",
         "doctor",
         tool="prong_doctor",
         key=Missing("it prints what to type, where one can type it"),
     ),
     Capability(
         "clean up after a killed fork",
-        "fix",
+        "setup.fix",
         "doctor",
         key=Missing("it prints what to type, where one can type it"),
     ),
     Capability(
         "try it on samples",
-        "demo",
+        "setup.demo",
         "demo",
         tool=Missing("an agent has real sessions to work on"),
         key=Missing("it prints the commands to type; a key would hide them"),
     ),
     Capability(
         "resolve a session and a turn",
-        "resolve",
+        "sessions.resolve",
         Missing("every command that takes a SESSION does this"),
         tool=Missing("every tool that takes a session does this"),
         key=Missing("the cursor is on the place that is meant"),
