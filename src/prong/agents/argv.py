@@ -119,6 +119,18 @@ def rebuilt(command: Command, program: str, change: Change) -> tuple[str, ...]:
     return ("sh", "-c", _changed_line(command, program, change))
 
 
+def arguments_of(command: Command, program: str) -> list[Word]:
+    """Return the arguments of `program` in the base command."""
+    given: list[Word] = []
+
+    def look(words: Sequence[Word]) -> Sequence[Word]:
+        given.extend(words)
+        return words
+
+    rebuilt(command, program, look)
+    return given
+
+
 def executable(command: Command, program: str) -> str:
     """Return the word of the base command that names the agent's program: a name or a path."""
     if isinstance(command, str):

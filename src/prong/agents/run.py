@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import subprocess
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
@@ -22,6 +23,27 @@ _PATIENCE = 10
 def environment(launch: Launch) -> dict[str, str]:
     """Return the environment for a launch."""
     return clean_environment(launch.env)
+
+
+def completed(
+    argv: Sequence[str], cwd: Path, env: Mapping[str, str], timeout: float
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end, without input."""
+    try:
+        return subprocess.run(
+            argv,
+            cwd=cwd,
+            env=clean_environment(env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+        )
+    except OSError as error:
+        message = f"{argv[0]} does not start: {error.strerror}"
+        raise Unavailable(message, hint="prong doctor") from None
 
 
 _alive: WeakSet[RunningProgram] = WeakSet()

@@ -11,7 +11,7 @@ from prong.agents.base import AgentStore
 from prong.agents.claude.fork import convert as claude_conversion
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.fork import convert as codex_conversion
-from prong.agents.codex.settings.provider import model_provider
+from prong.agents.codex.launch import model_provider
 from prong.agents.codex.store import CodexStore
 from prong.files.publication import Publication
 from prong.model.forks import Child, ForkPoint

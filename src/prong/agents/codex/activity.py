@@ -1,4 +1,4 @@
-"""Detect whether a thread is at work.
+"""Detect whether a thread is at work, and read its last prompt and answer.
 
 Codex holds a lock for each thread it has open. The last mark in the rollout shows if a turn runs.
 """
@@ -13,8 +13,10 @@ from uuid import UUID
 import msgspec
 
 from prong.agents import jsonl
+from prong.agents.codex.fields import text_of, typed
 from prong.agents.codex.records import RolloutLine
 from prong.agents.common import parse_time
+from prong.agents.worker_base import LastWords
 from prong.files.regular import open_regular
 from prong.model.sessions import Activity
 from prong.processes.process import locks
@@ -24,6 +26,7 @@ _MARKS = {"task_started": Activity.BUSY, "task_complete": Activity.IDLE}
 _MARKS["turn_aborted"] = Activity.IDLE
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _SOUGHT = tuple(name.encode() for name in (*_MARKS, *_RESULTS))
+_SPOKEN = (b'"UserMessage"', b'"user_message"', b'"assistant"')
 _line = msgspec.json.Decoder(RolloutLine).decode
 _DAY = timedelta(days=1)
 
@@ -51,11 +54,6 @@ def _is_locked(path: Path) -> bool:
     except OSError:
         return False
     return False
-
-
-def activity(path: Path) -> Activity:
-    """Return the activity of an open thread, from the last mark in its file."""
-    return last_mark(path)[0]
 
 
 def last_mark(path: Path) -> tuple[Activity, datetime | None]:
@@ -104,6 +102,30 @@ def _from_behind(file: BinaryIO) -> Iterator[bytes]:
         yield from reversed(lines)
         rest = [first]
     yield b"".join(reversed(rest))
+
+
+def last_words(path: Path) -> LastWords:
+    """Return the last prompt and answer, from the end of the file."""
+    words = _words(jsonl.last_lines(path))
+    return words if words.said else _words(jsonl.last_lines(path, jsonl.LARGE_TAIL))
+
+
+def _words(lines: Iterable[bytes]) -> LastWords:
+    answer = ""
+    for raw in lines:
+        if not any(mark in raw for mark in _SPOKEN):
+            continue
+        line = jsonl.decoded(_line, raw)
+        payload = line.payload if line else None
+        if payload is None:
+            continue
+        if payload.role == "assistant" and not answer:
+            answer = text_of(payload.content)
+        elif payload.item is not None and payload.item.type == "UserMessage":
+            return LastWords(typed(text_of(payload.item.content)), answer)
+        elif payload.type == "user_message":
+            return LastWords(typed(text_of(payload.message)), answer)
+    return LastWords(None, answer)
 
 
 def folders(roots: Iterable[Path], threads: Iterable[str]) -> set[Path]:

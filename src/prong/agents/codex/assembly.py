@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from prong.agents.codex.facts import CodexFacts, TurnMark
 from prong.agents.codex.library import Library, RolloutName, rollout_id
@@ -125,16 +126,14 @@ class Assembly(Record, dict=True):
         """Return the turns of a chain, and how many of them come from another thread."""
         if len(chain) == 1:
             return chain[0].turns, 0
-        marks: list[TurnMark] = []
+        marks = chain[0].turns
         inherited = 0
-        for position, facts in enumerate(chain):
-            end = chain[position + 1].header.base_end if position + 1 < len(chain) else None
-            marks = [*marks, *facts.turns]
-            if end is not None:
-                marks = [mark for mark in marks if mark.ordinal is None or mark.ordinal < end]
-            following = chain[position + 1] if position + 1 < len(chain) else None
-            if following is not None and following.header.id != facts.header.id:
+        for facts, following in pairwise(chain):
+            end = following.header.base_end
+            marks = [mark for mark in marks if mark.ordinal is None or mark.ordinal < end]
+            if following.header.id != facts.header.id:
                 inherited = len(marks)
+            marks = [*marks, *following.turns]
         return marks, min(inherited, len(marks))
 
     def _copied(self, own: CodexFacts, path: str, parent: SessionRef) -> int:

@@ -7,7 +7,7 @@ the new file that a rewind starts. So a session is a list of segments, oldest fi
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from prong.agents import jsonl
 from prong.agents.codex import rollout
@@ -40,8 +40,6 @@ class Segment(Record, dict=True):
 
 
 Piece = tuple[Segment, RolloutEntry]
-
-
 Recall = Callable[[Path, BinaryIO], Rollout | None]
 """A callback that returns the cached rollout of an unchanged file, or None."""
 
@@ -61,32 +59,35 @@ class OpenFiles:
             self._files[path] = jsonl.open_file(path)
         return self._files[path]
 
+    def line(self, piece: Piece) -> bytes:
+        segment, entry = piece
+        file = self.file(segment.path)
+        file.seek(entry.place.offset)
+        return file.read(entry.place.length).rstrip(b"\n")
+
+    def record(self, piece: Piece) -> dict[str, Any]:
+        """Return a line as an object; an empty one if the file has changed."""
+        segment, entry = piece
+        return jsonl.read_at(self.file(segment.path), entry.place) or {}
+
     def load(self, path: Path) -> Rollout:
-        """Return the parsed rollout."""
         if path not in self._rollouts:
             file = self.file(path)
             cached = self._recall(path, file) if self._recall else None
             self._rollouts[path] = cached or rollout.read(file)
         return self._rollouts[path]
 
-    def open_named(self, path: Path) -> BinaryIO:
-        """Open a file that the user named. Raises `NotFound` or `Corrupt`, not `OSError`."""
-        if path not in self._files:
-            self._files[path] = jsonl.open_named(path)
-        return self._files[path]
-
     def named(self, path: Path) -> Rollout:
-        """Return the parsed rollout; raises like `open_named`."""
-        if path not in self._rollouts:
-            self.open_named(path)
+        """Load a file that the user named. Raises `NotFound` or `Corrupt`, not `OSError`."""
+        if path not in self._rollouts and path not in self._files:
+            self._files[path] = jsonl.open_named(path)
         return self.load(path)
 
     def remember(self, path: Path, rollout: Rollout) -> None:
-        """Cache the rollout of a file."""
         self._rollouts[path] = rollout
 
     def again(self) -> "OpenFiles":
-        """Return a copy that keeps the parsed rollouts, with no file open."""
+        """Return a copy with the parsed rollouts and no open file."""
         return OpenFiles(known=self._rollouts)
 
     def close(self) -> None:
@@ -127,6 +128,4 @@ def segments(
 
 
 def pieces(chain: Iterable[Segment]) -> Iterator[Piece]:
-    for segment in chain:
-        for entry in segment.entries:
-            yield segment, entry
+    return ((segment, entry) for segment in chain for entry in segment.entries)

@@ -1,20 +1,22 @@
 """Build the commands that start Codex: a new thread, an existing one, or a native fork."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from prong.agents import argv
 from prong.agents.argv import Argument, Command, Grammar, flags
 from prong.agents.codex.library import default_root
-from prong.agents.codex.settings import permissions
+from prong.agents.codex.settings import config_file, trust
 from prong.agents.common import is_uuid
 from prong.agents.headless import events
 from prong.agents.literal import prepared, visible
 from prong.agents.shell import Word
 from prong.agents.worker_base import Route
-from prong.errors import External, Unavailable, Unsupported, UsageError
+from prong.errors import External, Unsupported, UsageError
 from prong.model.forks import UNKNOWN_ID, Child, Launch
 from prong.model.sessions import Session
 
@@ -64,13 +66,32 @@ _EXEC_FLAGS = flags(
 """Flags of the base command passed to `codex exec`: model and settings, no permissions."""
 _SERVER_FLAGS = flags("-c --config --disable --enable")
 """Flags of the base command passed to `codex app-server`; it fails with a profile."""
+_ASKS = "on-request"
+"""Codex's default."""
+_TRUSTED_SANDBOX = "workspace-write"
+"""Codex's default in a trusted folder."""
+_DEFAULT_PROVIDER = "openai"
 _TIMEOUT = 60
 _COMPLAINT = 2000
 
 
-class _Event(msgspec.Struct):
+class ExecItem(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+
+
+class ExecFailure(msgspec.Struct):
+    message: str = ""
+
+
+class ExecEvent(msgspec.Struct):
+    """A line that `codex exec --json` prints."""
+
     type: str = ""
     thread_id: str | None = None
+    item: ExecItem | None = None
+    error: ExecFailure | None = None
+    message: str = ""
 
 
 def start(
@@ -78,8 +99,7 @@ def start(
 ) -> Launch:
     """Build the command for a new thread; Codex chooses its id."""
     words = _rebuilt(command, child.cwd, None, prompt)
-    root = child.root or roots[0]
-    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
+    return for_child(words, child, child.root or roots[0])
 
 
 def resume(
@@ -87,9 +107,8 @@ def resume(
 ) -> Launch:
     """Build the command to resume a thread, which may not be written yet."""
     root = root_of(session.path, roots)
-    made_by_exec_in = root if session.headless else None
-    id_ = checked(session.id)
-    words = _rebuilt(command, cwd, id_, prompt, made_by_exec_in=made_by_exec_in)
+    exec_root = root if session.headless else None
+    words = _rebuilt(command, cwd, checked(session.id), prompt, exec_root=exec_root)
     return argv.launch(words, cwd, environment(root), f"{session.agent}:{session.id[:8]}")
 
 
@@ -104,7 +123,11 @@ def native_fork(
     root = native_root(session, child, roots)
     checked(session.id)
     id_ = checked(child.id or UNKNOWN_ID)
-    words = _rebuilt(command, child.cwd, id_, prompt, made_by_exec_in=root)
+    words = _rebuilt(command, child.cwd, id_, prompt, exec_root=root)
+    return for_child(words, child, root)
+
+
+def for_child(words: Sequence[str], child: Child, root: Path) -> Launch:
     return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
 
 
@@ -113,29 +136,17 @@ def fork_natively(command: Command, roots: Sequence[Path], session: Session, chi
 
     The terminal UI can fork, too, but does not report the id.
     """
-    import subprocess
+    from subprocess import TimeoutExpired
+
+    from prong.agents.run import completed
 
     root = native_root(session, child, roots)
     words = exec_argv(command, child.cwd, ["fork", "--json", checked(session.id)])
     try:
-        process = subprocess.run(
-            words,
-            cwd=child.cwd,
-            env=argv.clean_environment(environment(root)),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT,
-            check=False,
-        )
-    except OSError as error:
-        raise Unavailable(
-            f"{words[0]} does not start: {error.strerror}", hint="prong doctor"
-        ) from None
-    except subprocess.TimeoutExpired:
+        process = completed(words, child.cwd, environment(root), _TIMEOUT)
+    except TimeoutExpired:
         raise External(f"{words[0]} did not fork within {_TIMEOUT} s", argv=list(words)) from None
-    printed = events(process.stdout.split("\n"), _Event)
+    printed = events(process.stdout.split("\n"), ExecEvent)
     started = next((event.thread_id for event in printed if event.type == "thread.started"), None)
     if process.returncode or not started or not is_uuid(started) or started == session.id:
         complaint = (process.stderr.strip().splitlines() or ["no new thread was named"])[-1]
@@ -212,18 +223,64 @@ def _rebuilt(
     thread: str | None,
     prompt: str | None,
     *,
-    made_by_exec_in: Path | None = None,
+    exec_root: Path | None = None,
 ) -> tuple[str, ...]:
+    """Build the command; `exec_root` is the root of a thread that `codex exec` made."""
+
     def change(words: Sequence[Word]) -> Sequence[Word]:
-        kept = without_session(arguments(words))
+        kept = [arg for arg in arguments(words) if arg.flag not in SESSION_FLAGS]
         # Comes first, or `-i FILE...` would take it as another file.
         prefix = ["resume"] if thread else []
-        if made_by_exec_in:
-            prefix += permissions.settings(made_by_exec_in, cwd, profile_of(kept))
+        if exec_root:
+            prefix += _permissions(config_file.merged(exec_root, profile_of(kept)), cwd)
         location = ["-C", str(cwd), *([thread] if thread else [])]
         return [*map(Word.of, prefix), *argv.with_prompt(kept, location, operand(prompt))]
 
     return argv.rebuilt(command, PROGRAM, change)
+
+
+def _permissions(config: Mapping[str, Any], cwd: Path) -> list[str]:
+    """Return the flags that give a thread of `codex exec` the permissions of a new one.
+
+    Codex stores the sandbox and the approval policy with a thread. `codex exec` never asks, and a
+    seed is read-only: resumed like that, the agent could do little and not ask for more.
+    """
+    names = ("approval_policy", "sandbox_mode", "default_permissions")
+    policy, sandbox, other = (v if isinstance(v := config.get(n), str) else "" for n in names)
+    if not sandbox and not other and trust.is_listed(cwd, config):
+        sandbox = _TRUSTED_SANDBOX
+    values = {"approval_policy": policy or _ASKS, "sandbox_mode": sandbox}
+    return [w for key, v in values.items() if v for w in ("-c", f"{key}={json.dumps(v)}")]
+
+
+def model_provider(command: Command, root: Path) -> str | None:
+    """Return the provider of a new thread; None if Codex would ask for it.
+
+    Codex stores it with the thread and refuses to resume with another. A thread without one opens
+    in `codex exec`, but not in the terminal UI of a home where Codex has run before.
+    """
+    args = arguments(argv.arguments_of(command, PROGRAM))
+    config = config_file.merged(root, profile_of(args))
+    if any(arg.flag == "--oss" for arg in args):
+        local = [arg.value for arg in args if arg.flag == "--local-provider"]
+        provider = local[-1] if local else config.get("oss_provider")
+        return provider if isinstance(provider, str) else None
+    provider = config.get("model_provider")
+    for arg in args:
+        key, _, value = arg.value.partition("=")
+        if arg.flag in ("-c", "--config") and key.strip() == "model_provider":
+            provider = _setting(value.strip())
+    return provider if isinstance(provider, str) and provider else _DEFAULT_PROVIDER
+
+
+def _setting(value: str) -> object:
+    """Return the value of a setting, which is TOML or else a plain string."""
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return value
 
 
 def operand(prompt: str | None) -> str | None:
@@ -231,19 +288,12 @@ def operand(prompt: str | None) -> str | None:
     return as_prompt(prompt, Route.ARGUMENT) if prompt is not None else None
 
 
-def without_session(given: Sequence[Argument]) -> list[Argument]:
-    return [arg for arg in given if arg.flag not in SESSION_FLAGS]
-
-
 def _flags_among(words: Sequence[Word], wanted: frozenset[str]) -> list[Word]:
     return [word for arg in arguments(words) if arg.flag in wanted for word in arg.words]
 
 
 def profile_of(given: Sequence[Argument]) -> str | None:
-    for arg in given:
-        if arg.flag in ("-p", "--profile"):
-            return arg.value
-    return None
+    return next((arg.value for arg in given if arg.flag in ("-p", "--profile")), None)
 
 
 def arguments(words: Sequence[Word]) -> list[Argument]:
@@ -255,8 +305,8 @@ def arguments(words: Sequence[Word]) -> list[Argument]:
     name = parsed[operands[0]].words[0].text if operands else ""
     if name in _HEADLESS:
         raise UsageError(f"the base command must not be codex {name}", hint="agents.codex.command")
-    if name in _SUBCOMMANDS:
-        # `resume --last` names no thread, so a prompt follows.
-        count = 1 if any(arg.flag == "--last" for arg in parsed) else 2
-        return [arg for i, arg in enumerate(parsed) if i not in operands[:count]]
-    return parsed
+    if name not in _SUBCOMMANDS:
+        return parsed
+    # `resume --last` names no thread, so a prompt follows.
+    count = 1 if any(arg.flag == "--last" for arg in parsed) else 2
+    return [arg for i, arg in enumerate(parsed) if i not in operands[:count]]

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from prong.agents import jsonl, media
-from prong.agents.codex import prompts
-from prong.agents.codex.history import OpenFiles, Segment
+from prong.agents import media
+from prong.agents.codex.fields import is_injected, typed
+from prong.agents.codex.history import OpenFiles, Piece, Segment
 from prong.agents.codex.rollout import PROMPTS, EntryKind, RolloutEntry
 from prong.agents.codex.turns import CodexSpan
 from prong.agents.common import parse_time
@@ -15,6 +15,8 @@ from prong.agents.media import IMAGE, Key
 from prong.agents.tool_summary import gist
 from prong.model.record import replace
 from prong.model.sessions import Media, Message, Role, Tool, View
+
+_REPLACEMENT = "replacement_history"
 
 
 class MessageContent(NamedTuple):
@@ -64,12 +66,15 @@ class CodexRenderer:
             if contents is None:
                 if not self._is_wanted(segment, entry):
                     continue
-                contents = self._contents(segment, entry)
+                contents = self._contents((segment, entry))
             time = parse_time(entry.time)
             turn = None if self.replaced and entry.kind is EntryKind.COMPACTED else number
             for role, text, tool, images in contents:
-                has_code = tool is not None and role == "tool" and tool.id in exit_codes
-                shown = _with_exit_code(tool, exit_codes[tool.id]) if tool and has_code else tool
+                code = exit_codes.get(tool.id) if tool and role == "tool" else None
+                if tool and code is not None:
+                    shown = replace(tool, failed=code != 0, exit_code=code)
+                else:
+                    shown = tool
                 yield Message(role, text, turn, shown, time, () if self.text_only else images)
 
     def _prompts_with_images(self, span: CodexSpan) -> dict[int, list[MessageContent]]:
@@ -87,19 +92,16 @@ class CodexRenderer:
             for segment, entry in span.pieces
             if entry.kind in (EntryKind.USER_TEXT, segment.prompt_kind)
         ]
-        for number, (segment, entry) in enumerate(texts):
+        for piece, (_, following) in zip(texts, [*texts[1:], *texts[-1:]], strict=True):
+            entry = piece[1]
             if entry.kind is not EntryKind.USER_TEXT:
                 continue
-            line = jsonl.read_at(self.files.file(segment.path), entry.place) or {}
-            path: tuple[Key, ...] = ("payload",) if "payload" in line else ()
-            item = as_dict(line.get("payload")) or line
             parts = [
-                part._replace(text=prompts.typed(part.text))
-                for part in self._message(item, _Place(segment, entry, path))
+                part._replace(text=typed(part.text))
+                for part in self._message(*self._item_at(piece))
                 if not _is_image_tag(part.text)
             ]
             if any(part.media for part in parts):
-                following = texts[number + 1][1] if number + 1 < len(texts) else entry
                 has_event = following.kind is not EntryKind.USER_TEXT
                 contents[id(following if has_event else entry)] = parts
         return contents
@@ -114,34 +116,35 @@ class CodexRenderer:
         # Events only repeat the response items of a file that has them.
         return entry.kind in (EntryKind.SAID, EntryKind.THOUGHT) and not segment.has_items
 
-    def line(self, segment: Segment, entry: RolloutEntry) -> bytes:
-        file = self.files.file(segment.path)
-        file.seek(entry.place.offset)
-        return file.read(entry.place.length).rstrip(b"\n")
+    def _item_at(self, piece: Piece) -> tuple[dict[str, Any], _Place]:
+        """Return the item of a line, and its position."""
+        line = self.files.record(piece)
+        path: tuple[Key, ...] = ("payload",) if "payload" in line else ()
+        return payload_of(line), _Place(*piece, path)
 
-    def _contents(self, segment: Segment, entry: RolloutEntry) -> Iterator[MessageContent]:
+    def _contents(self, piece: Piece) -> Iterator[MessageContent]:
+        entry = piece[1]
         if self.view is View.HISTORY and entry.kind in PROMPTS:
             yield MessageContent("user", entry.text)
             return
-        line = jsonl.read_at(self.files.file(segment.path), entry.place)
-        if line is None:
+        payload, place = self._item_at(piece)
+        if not payload:
             return
-        path: tuple[Key, ...] = ("payload",) if "payload" in line else ()
-        payload = as_dict(line.get("payload")) or line
-        place = _Place(segment, entry, path)
+        message = str(payload.get("message") or "")
         match entry.kind:
             case EntryKind.COMPACTED if self.view is View.CONTEXT and not entry.replaced:
-                yield MessageContent("user", str(payload.get("message") or ""))
+                yield MessageContent("user", message)
             case EntryKind.COMPACTED if self.view is View.CONTEXT:
                 yield from self._replacement(payload, place)
             case EntryKind.COMPACTED if self.replaced and entry.replaced:
-                summary = str(payload.get("message") or "")
                 for content in self._replacement(payload, place):
-                    is_summary = summary and content.text == summary
+                    is_summary = message and content.text == message
                     yield content._replace(role="summary") if is_summary else content
             case EntryKind.COMPACTED:
+                # A compaction by the API has its summary only as the last item.
+                last = [item for _, item in numbered_dicts(payload.get(_REPLACEMENT))][-1:]
                 yield MessageContent(
-                    "summary", str(payload.get("message") or "") or _last_text(payload)
+                    "summary", message or "".join(as_text(item.get("content")) for item in last)
                 )
             case EntryKind.SAID:
                 item = as_dict(payload.get("item")) or payload
@@ -154,9 +157,8 @@ class CodexRenderer:
 
     def _replacement(self, payload: dict[str, Any], place: _Place) -> Iterator[MessageContent]:
         """Yield the messages that a compaction put in place of the earlier ones."""
-        key = "replacement_history"
-        for number, item in numbered_dicts(payload.get(key)):
-            yield from self._item(item, place.below(key, number))
+        for number, item in numbered_dicts(payload.get(_REPLACEMENT)):
+            yield from self._item(item, place.below(_REPLACEMENT, number))
 
     def _item(self, item: dict[str, Any], place: _Place) -> Iterator[MessageContent]:
         call = str(item.get("call_id") or item.get("id") or "")
@@ -174,8 +176,9 @@ class CodexRenderer:
                 names = (item.get("namespace"), item.get("name") or str(item["type"]))
                 name = "/".join(str(name) for name in names if name)
                 self.names[call] = name
-                brief = gist(_parsed(args))
-                yield MessageContent("assistant", "", Tool(call, name, _as_json(args), gist=brief))
+                text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+                tool = Tool(call, name, text, gist=gist(_parsed(args)))
+                yield MessageContent("assistant", "", tool)
             case "function_call_output" | "custom_tool_call_output":
                 tool = Tool(call, self.names.get(call, ""), output=as_text(item.get("output")))
                 images = [
@@ -193,7 +196,7 @@ class CodexRenderer:
             return
         for number, part in numbered_dicts(item.get("content")):
             text = _part_text(part)
-            injected = role == "user" and prompts.is_injected(text)
+            injected = role == "user" and is_injected(text)
             if text and not (injected and self.view is View.HISTORY):
                 is_image = _is_image(part)
                 images = (self._media(part, place.below("content", number)),) if is_image else ()
@@ -203,10 +206,6 @@ class CodexRenderer:
         open_file = partial(self.files.file, place.segment.path)
         path = (*place.path, "image_url")
         return media.stored(open_file, place.entry.place, path, part.get("image_url"))
-
-
-def _with_exit_code(tool: Tool, code: int) -> Tool:
-    return replace(tool, failed=code != 0, exit_code=code)
 
 
 def context_spans(spans: Iterable[CodexSpan]) -> list[CodexSpan]:
@@ -220,23 +219,23 @@ def context_spans(spans: Iterable[CodexSpan]) -> list[CodexSpan]:
         last = span.pieces[marks[-1]][1]
         # A compaction without a replacement history keeps the user's prompts.
         past = [] if last.replaced else [_written(prior, marks[-1]) for prior in (*context, span)]
-        context = [*past, CodexSpan(span.id, span.prompt, span.pieces[marks[-1] :])]
+        context = [*past, span.with_pieces(span.pieces[marks[-1] :])]
     return context
 
 
 def _written(span: CodexSpan, before: int) -> CodexSpan:
     is_compacted = any(entry.kind is EntryKind.COMPACTED for entry in span.entries)
     pieces = span.pieces[:before] if is_compacted else span.pieces
-    return CodexSpan(span.id, span.prompt, [piece for piece in pieces if piece[1].kind in PROMPTS])
+    return span.with_pieces([piece for piece in pieces if piece[1].kind in PROMPTS])
+
+
+def payload_of(line: dict[str, Any]) -> dict[str, Any]:
+    """Return what a line wraps; lines of old files are not wrapped."""
+    return as_dict(line.get("payload")) or line
 
 
 def as_dict(value: Any) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
-
-
-def as_dicts(value: Any) -> Iterator[dict[str, Any]]:
-    for _, element in numbered_dicts(value):
-        yield element
 
 
 def numbered_dicts(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -250,7 +249,7 @@ def numbered_dicts(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
 def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    return "\n".join(_part_text(part) for part in as_dicts(value))
+    return "\n".join(_part_text(part) for _, part in numbered_dicts(value))
 
 
 def _part_text(part: dict[str, Any]) -> str:
@@ -272,13 +271,3 @@ def _parsed(given: Any) -> Any:
         return json.loads(given) if isinstance(given, str) else given
     except (ValueError, RecursionError):
         return given
-
-
-def _as_json(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _last_text(payload: dict[str, Any]) -> str:
-    """Return the summary, which is the last item of the replacement history."""
-    items = list(as_dicts(payload.get("replacement_history")))
-    return as_text(items[-1].get("content")) if items else ""

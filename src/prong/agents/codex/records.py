@@ -35,29 +35,13 @@ class Settings(Struct, gc=False):
     model: str | None = None
 
 
-class TurnItem(Struct, gc=False):
-    """A finished item of a turn; its fields depend on `type`."""
-
-    type: str = ""
-    id: str | None = None
-    content: Raw = NO_RAW
-    text: Raw = NO_RAW
-    command: Raw = NO_RAW
-    exit_code: int | None = None
-    status: str | None = None
-    changes: dict[str, Raw] | None = None
-    receiver_thread_ids: list[str] = []
-    prompt: Raw = NO_RAW
-
-
 class Payload(Struct, gc=False):
-    """The content of a line of any type."""
+    """The content of a line of any type, or a finished item of a turn."""
 
     type: str = ""
     id: str | None = None
     turn_id: str | None = None
     # session_meta
-    session_id: str | None = None
     forked_from_id: str | None = None
     forked_from_agent: str | None = None
     forked_from_turn: int | None = None
@@ -72,27 +56,29 @@ class Payload(Struct, gc=False):
     role: str | None = None
     content: Raw = NO_RAW
     name: str | None = None
-    namespace: str | None = None
     arguments: Raw = NO_RAW
     input: Raw = NO_RAW
     call_id: str | None = None
     output: Raw = NO_RAW
-    # events
+    # events and finished items
     message: Raw = NO_RAW
-    item: TurnItem | None = None
+    item: "Payload | None" = None
     info: TokenInfo | None = None
     model_context_window: int | None = None
     error: Raw = NO_RAW
     command: Raw = NO_RAW
     exit_code: int | None = None
     success: bool | None = None
+    status: str | None = None
     changes: dict[str, Raw] | None = None
     num_turns: int | None = None
     replacement_history: Raw = NO_RAW
     thread_name: str | None = None
     thread_settings: Settings | None = None
     agent_thread_id: str | None = None
+    receiver_thread_ids: list[str] = []
     event_id: str | None = None
+    prompt: Raw = NO_RAW
 
 
 class RolloutLine(Payload, gc=False):

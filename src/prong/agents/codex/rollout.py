@@ -9,15 +9,13 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from prong.agents import jsonl
-from prong.agents.codex import tools
-from prong.agents.codex.prompts import is_injected, text_of, typed
-from prong.agents.codex.records import BARE_ITEMS, Payload, RolloutLine, TurnItem
+from prong.agents.codex import fields
+from prong.agents.codex.fields import is_injected, text_of, typed
+from prong.agents.codex.records import BARE_ITEMS, Payload, RolloutLine
 from prong.agents.common import move
 
 
 class EntryKind(StrEnum):
-    """The kinds of rollout entries."""
-
     START = "start"
     END = "end"
     ABORT = "abort"
@@ -36,6 +34,29 @@ class EntryKind(StrEnum):
     """A notice to the user that a compaction took place."""
     ROLLBACK = "rollback"
 
+
+_EVENTS = {
+    "task_started": EntryKind.START,
+    "task_complete": EntryKind.END,
+    "turn_aborted": EntryKind.ABORT,
+    "user_message": EntryKind.USER_EVENT,
+    "agent_message": EntryKind.SAID,
+    "agent_reasoning": EntryKind.THOUGHT,
+    "exec_command_end": EntryKind.EXEC,
+    "patch_apply_end": EntryKind.CHANGE,
+    "sub_agent_activity": EntryKind.SUBAGENT,
+    "context_compacted": EntryKind.COMPACTION_NOTE,
+    "thread_rolled_back": EntryKind.ROLLBACK,
+}
+_FINISHED = {
+    "UserMessage": EntryKind.USER_ITEM,
+    "AgentMessage": EntryKind.SAID,
+    "CommandExecution": EntryKind.EXEC,
+    "FileChange": EntryKind.CHANGE,
+    "CollabAgentToolCall": EntryKind.SUBAGENT,
+    "ContextCompaction": EntryKind.COMPACTION_NOTE,
+}
+"""The items of `item_completed`; older versions had an event for each."""
 
 PROMPTS = (EntryKind.USER_ITEM, EntryKind.USER_EVENT, EntryKind.USER_TEXT)
 """The three recorded forms of a prompt, the most reliable first."""
@@ -112,9 +133,9 @@ def read(file: BinaryIO, *, previous: Rollout | None = None, hear: Hear | None =
     rollout = previous or Rollout()
     rollout.bad = [bad for bad in rollout.bad if bad[0] < rollout.read_to]
     reader = jsonl.Reader(RolloutLine)
-    builder = _Taker(rollout)
+    builder = _Builder(rollout)
     for offset, data, line in reader.records(file, start=rollout.read_to):
-        builder.take(line, jsonl.Location(offset, len(data)))
+        builder.add(line, jsonl.Location(offset, len(data)))
         if hear is not None:
             hear(line, offset)
     rollout.read_to = max(rollout.read_to, reader.end)
@@ -122,50 +143,50 @@ def read(file: BinaryIO, *, previous: Rollout | None = None, hear: Hear | None =
     return rollout
 
 
-class _Taker:
-    """A builder that adds lines to a rollout, in file order."""
+class _Builder:
+    """Adds lines to a rollout, in file order."""
 
     def __init__(self, rollout: Rollout) -> None:
         self.rollout = rollout
-        self.told = {
+        self.with_exit_code = {
             entry.call
             for entry in rollout.entries
-            if entry.kind is EntryKind.ITEM and (entry.name in tools.SHELLS or entry.files)
+            if entry.kind is EntryKind.ITEM and (entry.name in fields.SHELLS or entry.files)
         }
         """Calls whose output contains an exit code."""
 
-    def take(self, line: RolloutLine, place: jsonl.Location) -> None:
-        rollout = self.rollout
+    def add(self, line: RolloutLine, place: jsonl.Location) -> None:
+        rollout, payload = self.rollout, line.payload
         if line.timestamp:
-            if not rollout.started:
-                rollout.started = line.timestamp
+            rollout.started = rollout.started or line.timestamp
             rollout.updated = line.timestamp
-        payload = line.payload
         if payload is None:
-            self._take_bare(line, place)
+            if line.type in BARE_ITEMS:
+                self._add_item(line, line, place)
+            elif line.id and not line.type and line.record_type is None:
+                self._add_header(line, line, place)
             return
         match line.type:
             case "response_item":
-                self._take_item(payload, line, place)
+                self._add_item(payload, line, place)
             case "event_msg":
-                self._take_event(payload, line, place)
+                self._add_event(payload, line, place)
             case "turn_context":
-                self._moved_to(payload.cwd, payload.model, line, place)
+                self._move(payload.cwd, payload.model, line, place)
             case "compacted":
-                entry = self._add(EntryKind.COMPACTED, line, place)
+                entry = self._entry(EntryKind.COMPACTED, line, place)
                 entry.replaced = bytes(payload.replacement_history).startswith(b"[")
             case "session_meta":
-                self._take_header(payload, line, place)
+                self._add_header(payload, line, place)
             case _:
                 pass
 
-    def _take_bare(self, line: RolloutLine, place: jsonl.Location) -> None:
-        if line.type in BARE_ITEMS:
-            self._take_item(line, line, place)
-        elif line.id and not line.type and line.record_type is None:
-            self._take_header(line, line, place)
+    def _entry(self, kind: EntryKind, line: RolloutLine, place: jsonl.Location) -> RolloutEntry:
+        entry = RolloutEntry(kind, place, line.ordinal, line.timestamp or None)
+        self.rollout.entries.append(entry)
+        return entry
 
-    def _take_header(self, payload: Payload, line: RolloutLine, place: jsonl.Location) -> None:
+    def _add_header(self, payload: Payload, line: RolloutLine, place: jsonl.Location) -> None:
         rollout = self.rollout
         if rollout.header is not None:
             return
@@ -176,16 +197,16 @@ class _Taker:
             forked_from=payload.forked_from_id,
             base=base.thread_id if base else None,
             base_end=base.end_ordinal_exclusive if base else 0,
-            source=None if is_object else tools.string_of(payload.source) or None,
+            source=None if is_object else fields.string_of(payload.source) or None,
             subagent=is_object,
             forked_from_agent=payload.forked_from_agent,
             forked_from_turn=payload.forked_from_turn,
         )
         rollout.branch = payload.git.branch if payload.git else None
         rollout.started = payload.timestamp or rollout.started
-        self._moved_to(payload.cwd, None, line, place)
+        self._move(payload.cwd, None, line, place)
 
-    def _moved_to(
+    def _move(
         self, cwd: str | None, model: str | None, line: RolloutLine, place: jsonl.Location
     ) -> None:
         rollout = self.rollout
@@ -203,126 +224,74 @@ class _Taker:
         is_fork = header is not None and header.forked_from is not None
         return bool(is_fork and line.timestamp and started and line.timestamp < started)
 
-    def _add(self, kind: EntryKind, line: RolloutLine, place: jsonl.Location) -> RolloutEntry:
-        entry = RolloutEntry(kind, place, line.ordinal, line.timestamp or None)
-        self.rollout.entries.append(entry)
-        return entry
+    def _add_item(self, item: Payload, line: RolloutLine, place: jsonl.Location) -> None:
+        if item.type == "message" and item.role == "user":
+            text = text_of(item.content)
+            if text.strip() and not is_injected(text):
+                self._entry(EntryKind.USER_TEXT, line, place).text = typed(text)
+                return
+        entry = self._entry(EntryKind.ITEM, line, place)
+        if item.type in ("function_call", "custom_tool_call", "local_shell_call"):
+            entry.call = item.call_id
+            entry.name = item.name or item.type
+            if entry.name in fields.SHELLS:
+                entry.text = fields.command_of_call(item.arguments)
+                entry.files = fields.patched_files(entry.text)
+            elif entry.name == fields.PATCH:
+                patch = fields.patch_of_call(item.input, item.arguments)
+                entry.files = fields.patched_files(patch)
+            else:
+                return
+            self.with_exit_code.add(item.call_id)
+        elif item.type in ("function_call_output", "custom_tool_call_output"):
+            entry.call = item.call_id
+            if item.call_id in self.with_exit_code or item.type == "custom_tool_call_output":
+                entry.exit_code = fields.exit_code_of(item.output)
 
-    def _take_item(self, item: Payload, line: RolloutLine, place: jsonl.Location) -> None:
-        match item.type:
-            case "message" if item.role == "user":
-                text = text_of(item.content)
-                kind = (
-                    EntryKind.ITEM if is_injected(text) or not text.strip() else EntryKind.USER_TEXT
-                )
-                entry = self._add(kind, line, place)
-                entry.text = typed(text) if kind is EntryKind.USER_TEXT else ""
-            case "function_call" | "custom_tool_call" | "local_shell_call":
-                entry = self._add(EntryKind.ITEM, line, place)
-                entry.call = item.call_id
-                entry.name = item.name or item.type
-                if entry.name in tools.SHELLS:
-                    self.told.add(item.call_id)
-                    entry.text = tools.command_of_call(item.arguments)
-                    entry.files = tools.patched_files(entry.text)
-                elif entry.name == tools.PATCH:
-                    self.told.add(item.call_id)
-                    patch = tools.patch_of_call(item.input, item.arguments)
-                    entry.files = tools.patched_files(patch)
-            case "function_call_output" | "custom_tool_call_output":
-                entry = self._add(EntryKind.ITEM, line, place)
-                entry.call = item.call_id
-                if item.call_id in self.told or item.type == "custom_tool_call_output":
-                    entry.exit_code = tools.exit_code_of(item.output)
-            case _:
-                self._add(EntryKind.ITEM, line, place)
-
-    def _take_event(  # noqa: C901, PLR0912 -- one plain case for each event
-        self, event: Payload, line: RolloutLine, place: jsonl.Location
-    ) -> None:
+    def _add_event(self, event: Payload, line: RolloutLine, place: jsonl.Location) -> None:
         rollout = self.rollout
+        item = event.item if event.type == "item_completed" else None
+        kind = _FINISHED.get(item.type) if item else _EVENTS.get(event.type)
         match event.type:
-            case "task_started":
-                self._add(EntryKind.START, line, place).turn = event.turn_id
-                rollout.window = event.model_context_window or rollout.window
-            case "task_complete":
-                entry = self._add(EntryKind.END, line, place)
-                entry.turn = event.turn_id
-                entry.failed = bytes(event.error) not in (b"", b"null")
-            case "turn_aborted":
-                self._add(EntryKind.ABORT, line, place).turn = event.turn_id
-            case "user_message":
-                entry = self._add(EntryKind.USER_EVENT, line, place)
-                entry.text = typed(text_of(event.message))
-            case "agent_message":
-                self._add(EntryKind.SAID, line, place)
-            case "agent_reasoning":
-                self._add(EntryKind.THOUGHT, line, place)
-            case "item_completed":
-                if event.item is not None:
-                    self._take_finished(event.item, event, line, place)
-            case "exec_command_end":
-                entry = self._add(EntryKind.EXEC, line, place)
-                entry.call = event.call_id
-                entry.text = tools.command_of_event(event.command)
-                entry.exit_code = event.exit_code
-            case "patch_apply_end":
-                entry = self._add(EntryKind.CHANGE, line, place)
-                entry.files = list(event.changes or ())
-                entry.failed = event.success is False
-            case "token_count":
-                self._take_tokens(event, line, place)
-            case "sub_agent_activity":
-                if event.agent_thread_id:
-                    entry = self._add(EntryKind.SUBAGENT, line, place)
-                    entry.call = event.event_id
-                    entry.agents = [event.agent_thread_id]
-            case "thread_settings_applied":
-                if event.thread_settings:
-                    settings = event.thread_settings
-                    self._moved_to(settings.cwd, settings.model, line, place)
+            case "thread_settings_applied" if event.thread_settings:
+                self._move(event.thread_settings.cwd, event.thread_settings.model, line, place)
             case "thread_name_updated":
                 rollout.name = event.thread_name or rollout.name
-            case "context_compacted":
-                self._add(EntryKind.COMPACTION_NOTE, line, place)
-            case "thread_rolled_back":
-                self._add(EntryKind.ROLLBACK, line, place).count = event.num_turns
+            case "token_count" if event.info:
+                rollout.window = event.info.model_context_window or rollout.window
+                usage = event.info.last_token_usage
+                if usage and usage.total_tokens:
+                    self._entry(EntryKind.TOKENS, line, place).count = usage.total_tokens
+            case "task_started":
+                rollout.window = event.model_context_window or rollout.window
+            case "sub_agent_activity" if not event.agent_thread_id:
+                return
             case _:
                 pass
+        if kind is not None:
+            self._fill(self._entry(kind, line, place), event, item)
 
-    def _take_tokens(self, event: Payload, line: RolloutLine, place: jsonl.Location) -> None:
-        info = event.info
-        if info is None:
-            return
-        self.rollout.window = info.model_context_window or self.rollout.window
-        usage = info.last_token_usage
-        if usage and usage.total_tokens:
-            self._add(EntryKind.TOKENS, line, place).count = usage.total_tokens
-
-    def _take_finished(
-        self, item: TurnItem, event: Payload, line: RolloutLine, place: jsonl.Location
-    ) -> None:
-        match item.type:
-            case "UserMessage":
-                entry = self._add(EntryKind.USER_ITEM, line, place)
-                entry.text = typed(text_of(item.content))
-            case "AgentMessage":
-                entry = self._add(EntryKind.SAID, line, place)
-            case "CommandExecution":
-                entry = self._add(EntryKind.EXEC, line, place)
-                entry.call = item.id
-                entry.text = tools.command_of_event(item.command)
-                entry.exit_code = item.exit_code
-            case "FileChange":
-                entry = self._add(EntryKind.CHANGE, line, place)
-                entry.files = list(item.changes or ())
-                entry.failed = item.status not in (None, "completed")
-            case "CollabAgentToolCall":
-                entry = self._add(EntryKind.SUBAGENT, line, place)
-                entry.call = item.id
-                entry.agents = item.receiver_thread_ids
-            case "ContextCompaction":
-                entry = self._add(EntryKind.COMPACTION_NOTE, line, place)
-            case _:
-                return
+    def _fill(self, entry: RolloutEntry, event: Payload, item: Payload | None) -> None:
+        """Set the fields of an entry from an event, or from the item that it reports finished."""
         entry.turn = event.turn_id
+        match entry.kind:
+            case EntryKind.END:
+                entry.failed = bytes(event.error) not in (b"", b"null")
+            case EntryKind.USER_ITEM | EntryKind.USER_EVENT:
+                entry.text = typed(text_of(item.content if item else event.message))
+            case EntryKind.EXEC:
+                result = item or event
+                entry.call = item.id if item else event.call_id
+                entry.text = fields.command_of_event(result.command)
+                entry.exit_code = result.exit_code
+            case EntryKind.CHANGE:
+                entry.files = list((item or event).changes or ())
+                is_done = item.status in (None, "completed") if item else event.success is not False
+                entry.failed = not is_done
+            case EntryKind.SUBAGENT:
+                entry.call = item.id if item else event.event_id
+                entry.agents = item.receiver_thread_ids if item else [event.agent_thread_id or ""]
+            case EntryKind.ROLLBACK:
+                entry.count = event.num_turns
+            case _:
+                pass

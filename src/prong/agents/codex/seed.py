@@ -12,10 +12,9 @@ from typing import Any
 
 import msgspec
 
-from prong.agents import argv, jsonl
+from prong.agents import jsonl
 from prong.agents.argv import Command
-from prong.agents.codex.launch import environment, exec_argv
-from prong.agents.codex.printed import CodexEvent, Failure
+from prong.agents.codex.launch import ExecEvent, ExecFailure, exec_argv, for_child
 from prong.agents.headless import NOTHING_SAID, ProgramAnswer, events
 from prong.files.regular import read_regular
 from prong.model.forks import Child, Launch
@@ -44,8 +43,7 @@ def launch(command: Command, roots: Sequence[Path], child: Child) -> Launch:
     flags = ["--json", "--sandbox", "read-only"]
     for setting in (*_SETTINGS, *_servers_off(root, child.cwd)):
         flags += ["-c", setting]
-    words = exec_argv(command, child.cwd, [*flags, "-"])
-    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
+    return for_child(exec_argv(command, child.cwd, [*flags, "-"]), child, root)
 
 
 def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
@@ -73,7 +71,7 @@ def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
 class _Refusal(msgspec.Struct):
     """An error of the API, which Codex passes on as JSON text."""
 
-    error: Failure
+    error: ExecFailure
 
 
 _refusal = msgspec.json.Decoder(_Refusal).decode
@@ -85,7 +83,7 @@ def answer(output: Iterable[str]) -> ProgramAnswer:
     text = ""
     failure = ""
     ended = False
-    for event in events(output, CodexEvent):
+    for event in events(output, ExecEvent):
         match event.type:
             case "thread.started":
                 thread = event.thread_id
@@ -100,11 +98,8 @@ def answer(output: Iterable[str]) -> ProgramAnswer:
                 failure = failure or event.message
             case _:
                 pass
-    if ended:
-        return ProgramAnswer(thread, text, None if text else NOTHING_SAID)
-    return ProgramAnswer(thread, text, _plain(failure) or NOTHING_SAID)
-
-
-def _plain(failure: str) -> str:
+    if ended and text:
+        return ProgramAnswer(thread, text, None)
     refusal = jsonl.decoded(_refusal, failure.encode())
-    return refusal.error.message if refusal and refusal.error.message else failure
+    reason = (refusal.error.message if refusal else "") or failure
+    return ProgramAnswer(thread, text, (not ended and reason) or NOTHING_SAID)

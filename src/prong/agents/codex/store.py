@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from prong.agents import versions
+from prong.agents import jsonl, versions
 from prong.agents.base import ForkSource, ScanCache, TurnOver
 from prong.agents.codex.library import Library, RolloutName, default_root, names
 from prong.agents.scan import FileScan, Reading, SessionFiles, recall
@@ -109,7 +109,7 @@ class CodexStore(WorkerStore):
             sessions = list(assembly.sessions())
             for listener in listeners:
                 listener.finish(assembly)
-                self._hear_again(listener.renumbered(files.known), listener.sink)
+                self._hear_again(listener.unread(files.known), listener.sink)
             return sessions, assembly.skipped
 
         return files.finish(assemble, complete=complete, more=titles)
@@ -136,7 +136,8 @@ class CodexStore(WorkerStore):
         with closing(OpenFiles()) as files:
             try:
                 stat = file.stat()
-                read = listener.read(files.open_named(file))
+                with jsonl.opened(file) as opened:
+                    read = listener.read(opened)
             except (NotFound, FileNotFoundError):
                 return None
             listener.summarise(read, path, stat)
@@ -214,13 +215,9 @@ class CodexStore(WorkerStore):
                 yield from renderer.render(span, number)
 
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
-        from prong.agents.codex.messages import CodexRenderer
-
         with closing(self.source(session)) as source:
-            renderer = CodexRenderer(View.HISTORY, source.files)
             for _, span in _parts(source, View.HISTORY, turn):
-                for segment, entry in span.pieces:
-                    yield renderer.line(segment, entry)
+                yield from map(source.files.line, span.pieces)
 
     # -- forking -----------------------------------------------------------------------------
 
@@ -233,9 +230,8 @@ class CodexStore(WorkerStore):
         library = self._library(session.path)
         paths = library.thread(session.id, beside=session.file) or [session.file]
         stats = dict(library.files())
-        return live.activity(
-            Path(max(paths, key=lambda path: stats[path].st_mtime_ns if path in stats else 0))
-        )
+        newest = max(paths, key=lambda path: stats[path].st_mtime_ns if path in stats else 0)
+        return live.last_mark(Path(newest))[0]
 
     def _is_open(self, session: Session) -> bool:
         from prong.agents.codex import activity as live
@@ -336,7 +332,7 @@ class CodexStore(WorkerStore):
         self, messages: Iterable[Message], child: Child, publication: "Publication"
     ) -> Session:
         from prong.agents.codex.fork import convert as conversion
-        from prong.agents.codex.settings.provider import model_provider
+        from prong.agents.codex.launch import model_provider
 
         root = child.root or self.roots[0]
         provider = model_provider(self.command, root)

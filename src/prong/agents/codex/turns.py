@@ -34,6 +34,13 @@ class CodexSpan(Record):
     def entries(self) -> list[RolloutEntry]:
         return [entry for _, entry in self.pieces]
 
+    @property
+    def kind(self) -> TurnKind:
+        return TurnKind.SDK if self.program else TurnKind.HUMAN
+
+    def with_pieces(self, pieces: list[Piece]) -> "CodexSpan":
+        return CodexSpan(self.id, self.prompt, pieces, self.queued, self.program)
+
 
 class CodexTurnCut(Record):
     """The turns of a session; `active[0]` holds the entries before the first prompt."""
@@ -107,12 +114,11 @@ def cut(chain: Sequence[Segment]) -> CodexTurnCut:
 
 def _item_before(span: CodexSpan, segment: Segment) -> list[Piece]:
     """Pop the item that repeats the next prompt, in files without task marks."""
-    if segment.prompt_kind is EntryKind.USER_TEXT or not span.pieces:
-        return []
-    previous, entry = span.pieces[-1]
-    if previous is not segment or entry.kind is not EntryKind.USER_TEXT:
-        return []
-    return [span.pieces.pop()]
+    if segment.prompt_kind is not EntryKind.USER_TEXT and span.pieces:
+        previous, entry = span.pieces[-1]
+        if previous is segment and entry.kind is EntryKind.USER_TEXT:
+            return [span.pieces.pop()]
+    return []
 
 
 def _made_up_id(prompt: RolloutEntry, used: set[str]) -> str:
@@ -120,22 +126,20 @@ def _made_up_id(prompt: RolloutEntry, used: set[str]) -> str:
     text = f"{prompt.time}\n{prompt.text}"
     if prompt.time is None:
         text = f"{len(used) + 1}\n{text}"
-    while (hash_ := _short_hash(text)) in used:
+    while (id_ := hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]) in used:
         text += "\n"
-    return hash_
+    return id_
 
 
-def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def build(spans: Iterable[CodexSpan], *, live: bool = False, numbered: bool = True) -> list[Turn]:
+def build(
+    spans: Iterable[CodexSpan], *, live: bool = False, numbered: bool = True
+) -> tuple[Turn, ...]:
     """Build turns from spans, without numbers for abandoned ones."""
     with_prompt = [span for span in spans if span.prompt is not None]
-    return [
+    return tuple(
         _turn(span, number if numbered else None, live=live and number == len(with_prompt))
         for number, span in enumerate(with_prompt, start=1)
-    ]
+    )
 
 
 class CodexTurnWork(NamedTuple):
@@ -171,19 +175,16 @@ def work(entries: Sequence[RolloutEntry]) -> CodexTurnWork:
     return CodexTurnWork(tuple(files), tuple(commands.values()))
 
 
-def kind_of(span: CodexSpan) -> TurnKind:
-    return TurnKind.SDK if span.program else TurnKind.HUMAN
-
-
 def _turn(span: CodexSpan, index: int | None, *, live: bool) -> Turn:
     assert span.prompt is not None
     entries = span.entries
     turn_work = work(entries)
     times = [time for entry in entries if (time := parse_time(entry.time))]
+    segment, last = span.pieces[-1]
     return Turn(
         index=index,
         id=span.id,
-        kind=kind_of(span),
+        kind=span.kind,
         prompt=span.prompt.text,
         started=min(times, default=None),
         ended=max(times, default=None),
@@ -191,19 +192,10 @@ def _turn(span: CodexSpan, index: int | None, *, live: bool) -> Turn:
         queued=tuple(span.queued),
         files=turn_work.files,
         commands=turn_work.commands,
-        tools=dict(Counter(entry.name for entry in entries if _is_call(entry))),
+        tools=dict(Counter(e.name for e in entries if e.kind is _ITEM and e.name)),
         tokens=next((e.count for e in reversed(entries) if e.kind is EntryKind.TOKENS), None),
-        cwd=_cwd(span),
+        cwd=segment.rollout.cwd_at(last.place),
     )
-
-
-def _is_call(entry: RolloutEntry) -> bool:
-    return entry.kind is EntryKind.ITEM and entry.name != ""
-
-
-def _cwd(span: CodexSpan) -> str | None:
-    segment, entry = span.pieces[-1]
-    return segment.rollout.cwd_at(entry.place)
 
 
 def _state(entries: Sequence[RolloutEntry], *, live: bool) -> TurnState:

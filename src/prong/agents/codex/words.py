@@ -6,7 +6,7 @@ they exceed a limit, the file is read again instead.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -16,12 +16,12 @@ from msgspec import Raw, Struct
 
 from prong.agents import jsonl
 from prong.agents import words as texts
-from prong.agents.codex import rollout, tools, turns
+from prong.agents.codex import fields, rollout, turns
 from prong.agents.codex.assembly import Assembly
 from prong.agents.codex.facts import CodexFacts, own_turns, summarise
 from prong.agents.codex.library import Library, RolloutName
 from prong.agents.codex.records import BARE_ITEMS, Payload, RolloutLine
-from prong.agents.codex.rollout import EntryKind, Rollout, RolloutEntry
+from prong.agents.codex.rollout import EntryKind, Rollout
 from prong.agents.codex.turns import CodexSpan, CodexTurnCut
 from prong.model.turn_text import FileTexts, Stamp, TextSink, TurnText
 
@@ -73,35 +73,47 @@ class RolloutWords:
                     self.results[offset] = _result(item.output)
             case "function_call" if item.name == _SPAWN:
                 self.sent = True
-                arguments = tools.string_of(item.arguments).encode("utf-8", "replace")
+                arguments = fields.string_of(item.arguments).encode("utf-8", "replace")
                 task = jsonl.decoded(_arguments, arguments) or _Arguments()
                 self.tasks[offset] = task.message or task.prompt or ""
             case _:
                 pass
 
     def _hear_event(self, event: Payload, offset: int) -> None:
-        if event.type == "agent_message":
-            if not self.said:
+        item = event.item if event.type == "item_completed" else None
+        match item.type if item else event.type:
+            case "agent_message" if not item and not self.said:
                 self.told[offset] = texts.pieces(event.message)
-        elif event.type == "sub_agent_activity":
-            self.sent = True
-        elif event.type == "item_completed" and event.item is not None:
-            item = event.item
-            if item.type == "AgentMessage" and not self.said:
+            case "AgentMessage" if item and not self.said:
                 self.told[offset] = texts.pieces(item.content)
-            elif item.type == "CollabAgentToolCall":
+            case "sub_agent_activity" if not item:
                 self.sent = True
-                self.tasks[offset] = tools.string_of(item.prompt)
+            case "CollabAgentToolCall" if item:
+                self.sent = True
+                self.tasks[offset] = fields.string_of(item.prompt)
+            case _:
+                pass
 
     @property
     def size(self) -> int:
-        """Number of bytes held."""
         pieces = (*self.said.values(), *self.told.values(), *self.results.values())
         return sum(map(len, chain.from_iterable(pieces))) + sum(map(len, self.tasks.values()))
 
-    def by(self, entries: list[RolloutEntry]) -> Mapping[int, list[bytes]]:
+    def answers(self, read: Rollout) -> Mapping[int, list[bytes]]:
         """Return the agent's answers; events only repeat the items of a file that has them."""
-        return self.said if any(entry.kind is EntryKind.ITEM for entry in entries) else self.told
+        has_items = any(entry.kind is EntryKind.ITEM for entry in read.entries)
+        return self.said if has_items else self.told
+
+    def said_in(self, read: Rollout) -> str:
+        """Return a sub-agent's answers, without the older lines copied from its parent."""
+        answers = self.answers(read)
+        pieces = [
+            piece
+            for entry in read.entries
+            if not (entry.time and read.started and entry.time < read.started)
+            for piece in answers.get(entry.place.offset, ())
+        ]
+        return texts.bounded(texts.decoded(pieces))
 
 
 def _result(output: Raw) -> list[bytes]:
@@ -113,14 +125,14 @@ def _result(output: Raw) -> list[bytes]:
 
 
 class _Heard(NamedTuple):
-    """A file whose turns cannot be numbered yet."""
+    """A file that was read, whose turns may have no numbers yet."""
 
     path: str
     stamp: Stamp
+    thread: str
     own: CodexTurnCut
     words: RolloutWords
-    by: Mapping[int, list[bytes]]
-    """The agent's answers."""
+    answers: Mapping[int, list[bytes]]
 
 
 class CodexListener:
@@ -132,7 +144,7 @@ class CodexListener:
         self.waiting: list[_Heard] = []
         self._kept = 0
         """Approximate size in bytes of `waiting`."""
-        self._again: list[tuple[str, Stamp]] = []
+        self._again: list[str] = []
         """Files over the limit, to be read again."""
         self._words = RolloutWords(output=sink.output)
         self._agents: dict[str, str] = {}
@@ -151,165 +163,111 @@ class CodexListener:
         return rollout.read(file, hear=self._words.hear)
 
     def summarise(self, read: Rollout, path: str, stat: os.stat_result) -> CodexFacts:
-        turn_cut = own_turns(read)
-        facts = summarise(read, turn_cut)
-        self._heard[path] = facts
-        words = self._words
-        heard = self._hear(read, turn_cut, path, Stamp.of(stat))
+        words, own = self._words, own_turns(read)
+        facts = self._heard[path] = summarise(read, own)
+        name = RolloutName.parse(os.path.basename(path))
+        thread = name.thread if name else facts.header.id or Path(path).stem
+        heard = _Heard(path, Stamp.of(stat), thread, own, words, words.answers(read))
+        is_alone = len(self.library.thread(thread, beside=path)) <= 1 and not facts.header.base
         if facts.header.subagent:
-            self._agents[path] = _said_in(read, self._words)
+            self._agents[path] = words.said_in(read)
         if facts.header.subagent or not facts.conversation:
-            self.sink.take(FileTexts(path, heard.stamp, _thread(path, facts), ()))
-        elif self._is_alone(facts, path) and not words.sent:
+            self.sink.take(FileTexts(path, heard.stamp, thread, ()))
+        elif is_alone and not words.sent:
             numbers = {mark.id: number for number, mark in enumerate(facts.turns, start=1)}
-            self._give(heard, facts, numbers)
+            self._give(heard, numbers)
         else:
             size = words.size + sum(len(entry.text) + _AN_ENTRY for entry in read.entries)
             # Always keep one: it is in memory anyway.
             if self.waiting and self._kept + size > _MOST_KEPT:
-                self._again.append((path, heard.stamp))
+                self._again.append(path)
             else:
                 self._kept += size
                 self.waiting.append(heard)
         return facts
-
-    def _hear(self, read: Rollout, own: CodexTurnCut, path: str, stamp: Stamp) -> _Heard:
-        return _Heard(path, stamp, own, self._words, self._words.by(read.entries))
-
-    def _is_alone(self, facts: CodexFacts, path: str) -> bool:
-        """Check that the numbers of a file's turns depend on no other file."""
-        thread = self.library.thread(_thread(path, facts), beside=path)
-        return len(thread) <= 1 and facts.header.base is None
 
     def finish(self, assembly: Assembly) -> None:
         """Pass on the texts that waited for the facts of all files."""
         self._facts = assembly.facts
         while self.waiting:
             heard = self.waiting.pop(0)
-            self._give(heard, assembly.facts[heard.path], assembly.numbers(heard.path))
-        for path, stamp in self._again:
-            try:
-                with jsonl.open_file(Path(path)) as file:
-                    read = self.read(file)
-            except OSError:
-                continue  # It was deleted: the next scan will notice.
-            # Keep the old stamp, so that a file that has grown since is read again next time.
-            heard = self._hear(read, own_turns(read), path, stamp)
-            self._give(heard, assembly.facts[path], assembly.numbers(path))
+            self._give(heard, assembly.numbers(heard.path))
 
-    def renumbered(self, known: Mapping[str, object]) -> list[str]:
-        """Return unread files whose turns may have new numbers.
+    def unread(self, known: Mapping[str, object]) -> list[str]:
+        """Return files to read again: those over the limit, and those with new turn numbers.
 
         A rewind continues in a new file and abandons turns in an old one that does not change.
         """
         siblings: dict[str, None] = {}
         for path, facts in self._heard.items():
             if facts.header.base is not None and path not in known:
-                thread = self.library.thread(_thread(path, facts), beside=path)
-                siblings.update(dict.fromkeys(thread))
-        return [path for path in siblings if path not in self._heard]
+                name = RolloutName.parse(os.path.basename(path))
+                thread = name.thread if name else ""
+                siblings.update(dict.fromkeys(self.library.thread(thread, beside=path)))
+        return [*self._again, *(path for path in siblings if path not in self._heard)]
 
-    def _give(self, heard: _Heard, facts: CodexFacts, numbers: Mapping[str, int]) -> None:
-        turns = _spoken(heard, numbers, lambda agent: self._said_by(agent, heard.path))
-        texts = FileTexts(heard.path, heard.stamp, _thread(heard.path, facts), turns)
-        self.sink.take(texts)
+    def _give(self, heard: _Heard, numbers: Mapping[str, int]) -> None:
+        turn_texts = self._turns(heard, numbers)
+        self.sink.take(FileTexts(heard.path, heard.stamp, heard.thread, turn_texts))
+
+    def _turns(self, heard: _Heard, numbers: Mapping[str, int]) -> Iterator[TurnText]:
+        """Yield the turns in a file, the active ones first."""
+        seen: set[str] = set()
+        for span in (*heard.own.active, *heard.own.rolled_back):
+            if span.prompt is None:
+                continue
+            answer_parts: list[bytes] = []
+            output_parts: list[bytes] = []
+            entries = span.entries
+            for entry in entries:
+                offset = entry.place.offset
+                if offset in heard.answers:
+                    answer_parts += heard.answers[offset]
+                elif offset in heard.words.results:
+                    output_parts += heard.words.results[offset]
+            answer, last_answer = texts.answers(answer_parts)
+            work = turns.work(entries)
+            yield TurnText(
+                id=span.id,
+                index=numbers.get(span.id),
+                kind=span.kind.value,
+                started=min((entry.time for entry in entries if entry.time), default=None),
+                prompt="\n".join((span.prompt.text, *span.queued)),
+                answer=answer,
+                last_answer=last_answer,
+                files=work.files,
+                commands=tuple(command.command for command in work.commands),
+                output=texts.decoded(output_parts),
+                aside=texts.lines(self._aside(span, heard, seen) if heard.words.sent else ()),
+            )
+
+    def _aside(self, span: CodexSpan, heard: _Heard, seen: set[str]) -> Iterator[str]:
+        """Yield each sub-agent's prompt, and its answers when it first occurs."""
+        tasks: set[str] = set()
+        for entry in span.entries:
+            task = heard.words.tasks.get(entry.place.offset)
+            if task and task not in tasks:
+                tasks.add(task)
+                yield texts.bounded(task)
+            for agent in entry.agents:
+                if agent not in seen:
+                    seen.add(agent)
+                    yield self._said_by(agent, heard.path)
 
     def _said_by(self, agent: str, beside: str) -> str:
-        paths = self.library.thread(agent, beside=beside)
-        path = paths[-1] if paths else None
+        path = next(reversed(self.library.thread(agent, beside=beside)), None)
         if path is None or path == beside:
             return ""
         if path in self._facts and not self._facts[path].header.subagent:
             return ""
         if path not in self._agents:
             # Unchanged, so this scan has not read it.
-            self._agents[path] = _said_in_file(path)
+            words = RolloutWords(output=False)
+            try:
+                with jsonl.open_file(Path(path)) as file:
+                    read = rollout.read(file, hear=words.hear)
+            except OSError:
+                read = Rollout()
+            is_agent = read.header is not None and read.header.subagent
+            self._agents[path] = words.said_in(read) if is_agent else ""
         return self._agents[path]
-
-
-def _thread(path: str, facts: CodexFacts) -> str:
-    name = RolloutName.parse(os.path.basename(path))
-    return name.thread if name else facts.header.id or Path(path).stem
-
-
-def _said_in_file(path: str) -> str:
-    words = RolloutWords(output=False)
-    try:
-        with jsonl.open_file(Path(path)) as file:
-            read = rollout.read(file, hear=words.hear)
-    except OSError:
-        return ""
-    is_agent = read.header is not None and read.header.subagent
-    return _said_in(read, words) if is_agent else ""
-
-
-def _said_in(read: Rollout, words: RolloutWords) -> str:
-    """Return a sub-agent's answers, without the older lines copied from its parent."""
-    answers = words.by(read.entries)
-    return texts.bounded(
-        texts.decoded(
-            [
-                piece
-                for entry in read.entries
-                if not (entry.time and read.started and entry.time < read.started)
-                for piece in answers.get(entry.place.offset, ())
-            ]
-        )
-    )
-
-
-def _spoken(
-    heard: _Heard, numbers: Mapping[str, int], said_by: Callable[[str], str]
-) -> Iterator[TurnText]:
-    """Yield the turns in a file, the active ones first."""
-    seen: set[str] = set()
-    for span in (*heard.own.active, *heard.own.rolled_back):
-        if span.prompt is not None:
-            aside = _aside(span, heard.words, seen, said_by) if heard.words.sent else ()
-            yield _text(span, span.prompt.text, heard, numbers, aside)
-
-
-def _aside(
-    span: CodexSpan, words: RolloutWords, met: set[str], said_by: Callable[[str], str]
-) -> Iterator[str]:
-    """Yield each sub-agent's prompt, and its answers when it first occurs."""
-    tasks: set[str] = set()
-    for _, entry in span.pieces:
-        task = words.tasks.get(entry.place.offset)
-        if task and task not in tasks:
-            tasks.add(task)
-            yield texts.bounded(task)
-        for agent in entry.agents:
-            if agent not in met:
-                met.add(agent)
-                yield said_by(agent)
-
-
-def _text(
-    span: CodexSpan, prompt: str, heard: _Heard, numbers: Mapping[str, int], aside: Iterable[str]
-) -> TurnText:
-    entries = span.entries
-    answers, results = heard.by, heard.words.results
-    answer_parts: list[bytes] = []
-    output_parts: list[bytes] = []
-    for entry in entries:
-        offset = entry.place.offset
-        if offset in answers:
-            answer_parts += answers[offset]
-        elif offset in results:
-            output_parts += results[offset]
-    answer, last_answer = texts.answers(answer_parts)
-    work = turns.work(entries)
-    return TurnText(
-        id=span.id,
-        index=numbers.get(span.id),
-        kind=turns.kind_of(span).value,
-        started=min((entry.time for entry in entries if entry.time), default=None),
-        prompt="\n".join((prompt, *span.queued)),
-        answer=answer,
-        last_answer=last_answer,
-        files=work.files,
-        commands=tuple(command.command for command in work.commands),
-        output=texts.decoded(output_parts),
-        aside=texts.lines(aside),
-    )

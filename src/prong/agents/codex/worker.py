@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 
 import msgspec
@@ -17,21 +17,20 @@ import msgspec
 from prong.agents import argv, headless, jsonl
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.codex import activity as live
-from prong.agents.codex.last_words import last_words as last_words  # noqa: PLC0414 -- a part of this module
+from prong.agents.codex.activity import last_words as last_words  # noqa: PLC0414 -- a part of this module
 from prong.agents.codex.launch import (
     GRAMMAR,
     PROGRAM,
     SESSION_FLAGS,
+    ExecEvent,
     arguments,
     checked,
     environment,
     operand,
     profile_of,
-    without_session,
 )
 from prong.agents.codex.launch import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
 from prong.agents.codex.library import RolloutName
-from prong.agents.codex.printed import CodexEvent
 from prong.agents.common import foot, is_uuid
 from prong.agents.headless import TurnOutput, events
 from prong.agents.shell import Word
@@ -93,19 +92,12 @@ def command_with(command: Command, options: RunOptions) -> tuple[str, ...]:
 
 def session_in(command: Command) -> str | None:
     """Return the id of the thread that a command resumes, if it gives one."""
-    ids: list[str] = []
-
-    def look(words: Sequence[Word]) -> Sequence[Word]:
-        args = list(GRAMMAR.arguments(words))
-        separators = [i for i, arg in enumerate(args) if arg.flag == "--"]
-        options = args[: separators[0] if separators else None]
-        operands = [arg.value for arg in options if arg.flag is None]
-        if operands[:1] == ["resume"] and not any(arg.flag == "--last" for arg in args):
-            ids.extend(operands[1:2])
-        return words
-
-    argv.rebuilt(command, PROGRAM, look)
-    return ids[0].lower() if ids and is_uuid(ids[0]) else None
+    args = list(GRAMMAR.arguments(argv.arguments_of(command, PROGRAM)))
+    options = takewhile(lambda arg: arg.flag != "--", args)
+    operands = [arg.value for arg in options if arg.flag is None]
+    if operands[:1] != ["resume"] or any(arg.flag == "--last" for arg in args):
+        return None
+    return next((id_.lower() for id_ in operands[1:2] if is_uuid(id_)), None)
 
 
 def begin(
@@ -140,9 +132,8 @@ def _launch(words: Sequence[str], roots: Sequence[Path], new: NewSession) -> Lau
     return argv.launch(words, new.cwd, environment(new.root or roots[0]), title)
 
 
-def _flags(words: Iterable[Word]) -> list[Argument]:
-    kept = without_session(arguments(list(words)))
-    return [arg for arg in kept if arg.flag not in (None, "--")]
+def _flags(words: Sequence[Word]) -> list[Argument]:
+    return [arg for arg in arguments(words) if arg.flag not in {None, "--", *SESSION_FLAGS}]
 
 
 def _for_exec(one: Argument) -> Sequence[Word]:
@@ -170,7 +161,7 @@ def turn_output(output: Iterable[str]) -> TurnOutput:
         if not headless.is_event(line):
             error = headless.complaint(line) or error
             continue
-        for event in events([line], CodexEvent):
+        for event in events([line], ExecEvent):
             match event.type:
                 case "thread.started":
                     thread = event.thread_id or thread
@@ -298,13 +289,7 @@ def settings_files(command: Command, folder: Path, root: Path) -> list[Path]:
 
     Codex reads a project's settings in all folders from the repository root down.
     """
-    profile: list[str] = []
-
-    def look(words: Sequence[Word]) -> Sequence[Word]:
-        profile[:] = [name] if (name := profile_of(_flags(words))) else []
-        return words
-
-    argv.rebuilt(command, PROGRAM, look)
+    profile = profile_of(_flags(argv.arguments_of(command, PROGRAM)))
     current = Path(os.path.realpath(folder))
     project_folders = [current]
     for parent in current.parents:
@@ -314,7 +299,7 @@ def settings_files(command: Command, folder: Path, root: Path) -> list[Path]:
     else:
         project_folders = [current]
     projects = [path / ".codex" / "config.toml" for path in reversed(project_folders)]
-    profiles = [root / f"{name}.config.toml" for name in profile]
+    profiles = [root / f"{profile}.config.toml"] if profile else []
     return [_SYSTEM, root / "config.toml", *profiles, *projects]
 
 

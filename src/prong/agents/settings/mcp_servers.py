@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from prong.agents.argv import clean_environment
+from prong.agents.run import completed
 from prong.agents.settings.mcp_base import McpServer
-from prong.errors import External, Unavailable
+from prong.errors import External
 
 TIMEOUT = 60.0
 HIDDEN = "..."
@@ -20,20 +20,7 @@ def run(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
     """Run an agent's program in a folder. Raises `External` with its error message."""
     command = " ".join(argv[:3])
     try:
-        result = subprocess.run(
-            argv,
-            cwd=folder,
-            env=clean_environment(env),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT,
-            check=False,
-        )
-    except OSError as error:
-        message = f"{argv[0]} does not start: {error.strerror}"
-        raise Unavailable(message, hint="prong doctor") from None
+        result = completed(argv, folder, env, TIMEOUT)
     except subprocess.TimeoutExpired:
         raise External(f"{command} did not end within {TIMEOUT:.0f} s") from None
     if result.returncode:

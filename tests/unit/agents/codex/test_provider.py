@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.codex.settings.provider import model_provider
+from prong.agents.codex.launch import model_provider
 
 CONFIG = 'model_provider = "mine"\noss_provider = "ollama"\n'
 

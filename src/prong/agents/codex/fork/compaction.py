@@ -6,11 +6,10 @@ replaces the past.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from prong.agents import jsonl
 from prong.agents.codex.history import OpenFiles, Piece, Segment
-from prong.agents.codex.messages import as_dict, as_text
+from prong.agents.codex.messages import as_text, payload_of
 from prong.agents.codex.rollout import EntryKind
 from prong.agents.codex.turns import CodexSpan
 
@@ -36,22 +35,11 @@ def gaps(spans: Iterable[CodexSpan], files: OpenFiles) -> list[Gap]:
 def undone(spans: Iterable[CodexSpan], gaps: Iterable[Gap]) -> list[CodexSpan]:
     """Return the turns without the lines that compactions wrote."""
     gaps = list(gaps)
-    if not gaps:
-        return list(spans)
-    return [
-        CodexSpan(
-            span.id,
-            span.prompt,
-            [
-                (segment, entry)
-                for segment, entry in span.pieces
-                if not any(gap.holds(segment, entry.place.offset) for gap in gaps)
-            ],
-            span.queued,
-            span.program,
-        )
-        for span in spans
-    ]
+
+    def is_kept(piece: Piece) -> bool:
+        return not any(gap.holds(piece[0], piece[1].place.offset) for gap in gaps)
+
+    return [span.with_pieces(list(filter(is_kept, span.pieces))) for span in spans]
 
 
 def _tasks(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
@@ -94,7 +82,7 @@ def _gap(piece: Piece) -> Gap:
 def _summary(task: list[Piece], files: OpenFiles) -> Iterator[Piece]:
     """Yield the answer that became the summary and the reasoning before it, if any."""
     *before, compacted = task
-    summary = str(_payload(compacted, files).get("message") or "")
+    summary = str(payload_of(files.record(compacted)).get("message") or "")
     is_answer_found = False
     for piece in reversed(before):
         kind = piece[1].kind
@@ -102,24 +90,14 @@ def _summary(task: list[Piece], files: OpenFiles) -> Iterator[Piece]:
             continue
         if kind is not EntryKind.ITEM:
             return
-        item = _payload(piece, files)
-        if not is_answer_found:
-            text = _answer(item)
-            is_answer_found = bool(text) and summary.endswith(text)
-        elif item.get("type") != "reasoning":
-            return
-        if not is_answer_found:
-            return
+        item = payload_of(files.record(piece))
+        if is_answer_found:
+            if item.get("type") != "reasoning":
+                return
+        else:
+            is_answer = (item.get("type"), item.get("role")) == ("message", "assistant")
+            text = as_text(item.get("content")).strip() if is_answer else ""
+            if not text or not summary.endswith(text):
+                return
+            is_answer_found = True
         yield piece
-
-
-def _answer(item: dict[str, Any]) -> str:
-    if item.get("type") != "message" or item.get("role") != "assistant":
-        return ""
-    return as_text(item.get("content")).strip()
-
-
-def _payload(piece: Piece, files: OpenFiles) -> dict[str, Any]:
-    segment, entry = piece
-    line = jsonl.read_at(files.file(segment.path), entry.place) or {}
-    return as_dict(line.get("payload")) or line

@@ -7,6 +7,7 @@ the source's id also occurs in prompts and tool output.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -93,19 +94,17 @@ class _Copy:
 
     def lines(self) -> Iterator[bytes]:
         pieces = self.branch.pieces
-        last = pieces[-1] if pieces else None
         chain = list(self.branch.chain)
-        segment = last[0] if last else chain[-1]
-        headers = [part.rollout.header for part in chain]
+        last = pieces[-1][0] if pieces else chain[-1]
+        headers = [segment.rollout.header for segment in chain]
         self._ids = [_encode(header.id) for header in headers if header and header.id]
-        yield self._line(self._header(segment))
-        if last is None:
+        yield self._line(self._header(last))
+        if not pieces:
             return
-        for part in chain:
-            if part is segment:
-                yield from self._segment(part, last[1].place.offset + last[1].place.length)
-                break
-            yield from self._segment(part, None)
+        for segment in takewhile(lambda segment: segment is not last, chain):
+            yield from self._segment(segment, segment.rollout.read_to)
+        place = pieces[-1][1].place
+        yield from self._segment(last, place.offset + place.length)
         yield self._line(self._moved())
         if self.child.title:
             name = {"thread_id": self.child.id, "thread_name": self.child.title}
@@ -167,9 +166,8 @@ class _Copy:
 
     # -- the lines of the source ---------------------------------------------------------------
 
-    def _segment(self, segment: Segment, stop: int | None) -> Iterator[bytes]:
+    def _segment(self, segment: Segment, stop: int) -> Iterator[bytes]:
         file = self.source.files.file(segment.path)
-        stop = segment.rollout.read_to if stop is None else stop
         gaps = [gap for gap in self.gaps if gap.segment is segment]
         prompts = self._silent_prompts(segment)
         for offset, data, head in jsonl.Reader(_Head).records(file, stop=stop):
@@ -182,10 +180,12 @@ class _Copy:
                 continue
             yield self._line(fields)
             if offset in prompts:
-                message: dict[str, Any] = {"message": prompts[offset], "images": []}
-                payload = _raw({"type": "user_message", **message})
-                event = {"type": _raw("event_msg"), "payload": payload}
-                yield self._line(fields | event)
+                event: dict[str, Any] = {
+                    "type": "user_message",
+                    "message": prompts[offset],
+                    "images": [],
+                }
+                yield self._line(fields | {"type": _raw("event_msg"), "payload": _raw(event)})
 
     def _silent_prompts(self, segment: Segment) -> dict[int, str]:
         """Return prompts without an event. Once Codex resumes and adds events, only those count."""
@@ -195,13 +195,12 @@ class _Copy:
 
     def _wrapped(self, data: bytes, head: _Head) -> dict[str, Raw] | None:
         """Return a line in the current format, or None if it has no content."""
-        if not bytes(head.payload):
-            if head.type not in BARE_ITEMS:
-                return None
-            item = _decoded(data)
-            time = item.pop("timestamp", _raw(""))
-            return {"timestamp": time, "type": _raw("response_item"), "payload": _raw(item)}
+        if not bytes(head.payload) and head.type not in BARE_ITEMS:
+            return None
         fields = _decoded(data)
+        if not bytes(head.payload):
+            time = fields.pop("timestamp", _raw(""))
+            return {"timestamp": time, "type": _raw("response_item"), "payload": _raw(fields)}
         if head.type in ("event_msg", "token_usage_record"):
             fields["payload"] = self._own(fields["payload"])
         return fields

@@ -37,7 +37,7 @@ class Branch(Record, frozen=True):
 
     @property
     def compacted(self) -> bool:
-        return any(entry.kind is EntryKind.COMPACTED for _, entry in self.pieces)
+        return bool(turns.compactions(self.spans))
 
 
 class CodexSource:
@@ -79,11 +79,9 @@ class CodexSource:
                 continue
             try:
                 chain = self._segments(Path(path))
-            except OSError as error:
-                self._skipped.append(Skipped(Path(path), error.strerror or str(error)))
-                continue
-            except Corrupt as error:
-                self._skipped.append(Skipped(Path(path), error.message))
+            except (OSError, Corrupt) as error:
+                reason = error.message if isinstance(error, Corrupt) else error.strerror
+                self._skipped.append(Skipped(Path(path), reason or str(error)))
                 continue
             header = chain[-1].rollout.header
             if own_header and header and header.id != own_header.id:
@@ -108,12 +106,10 @@ class CodexSource:
 
     @cached_property
     def _conversation(self) -> Conversation:
-        active = turns.build(self.whole.active, live=self._live)
-        abandoned = turns.build(self.abandoned(), numbered=False)
         return Conversation(
             session=self.session,
-            turns=tuple(active),
-            abandoned=tuple(abandoned),
+            turns=turns.build(self.whole.active, live=self._live),
+            abandoned=turns.build(self.abandoned(), numbered=False),
             compactions=turns.compactions(self.whole.active),
             subagents=tuple(self._subagents()),
             skipped=tuple(dict.fromkeys(self._skipped)),
@@ -209,29 +205,20 @@ def _led_to(chain: Sequence[Segment], spans: list[CodexSpan]) -> list[CodexSpan]
     end = place(spans[-1].pieces[-1])
     if all(not span.pieces or place(span.pieces[-1]) <= end for span in spans):
         return spans
-    return [
-        CodexSpan(
-            span.id,
-            span.prompt,
-            [piece for piece in span.pieces if place(piece) <= end],
-            span.queued,
-            span.program,
-        )
-        for span in spans
-    ]
+    return [span.with_pieces([p for p in span.pieces if place(p) <= end]) for span in spans]
 
 
 def _tokens(branch: Branch, cut: Cut) -> int | None:
     """Return the last reported context size; if a compaction is undone, the largest one."""
-    largest: int | None = None
-    last: int | None = None
+    counts: list[int] = []
     for _, entry in branch.pieces:
         if entry.kind is EntryKind.TOKENS and entry.count:
-            last = entry.count
-            largest = max(largest or 0, last)
-        elif entry.kind is EntryKind.COMPACTED:
-            last = None
-    return largest if cut.full else last
+            counts.append(entry.count)
+        elif entry.kind is EntryKind.COMPACTED and not cut.full:
+            counts.clear()
+    if not counts:
+        return None
+    return max(counts) if cut.full else counts[-1]
 
 
 def _size(message: Message) -> int:

@@ -6,11 +6,13 @@ docs/adr/0020 explains why no library is used.
 
 import re
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from prong.agents.settings.file import SettingsText
 from prong.errors import ConfigError
+from prong.files.regular import read_regular
 
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 """A line. `splitlines()` would also split at separators that may occur inside a string."""
@@ -23,6 +25,16 @@ def table(path: Path, content: bytes | None) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         message = f"{path} is not TOML ({error}): prong leaves it unchanged"
         raise ConfigError(message, path=str(path)) from None
+
+
+def merged(root: Path, profile: str | None) -> dict[str, Any]:
+    """Read the user's settings, overridden by a profile, as far as they can be read."""
+    names = ["config.toml", *([f"{profile}.config.toml"] if profile else [])]
+    settings: dict[str, Any] = {}
+    for name in names:
+        with suppress(OSError, ValueError):
+            settings |= tomllib.loads(read_regular(root / name).decode())
+    return settings
 
 
 def says(text: str, expected: dict[str, Any]) -> bool:

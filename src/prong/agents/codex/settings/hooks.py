@@ -1,8 +1,16 @@
-"""Install Codex hooks: hooks.json, their trust in config.toml, and `notify`.
+"""Install Codex hooks: hooks.json, their trust in config.toml, and `notify`; or for one run.
 
 Codex runs a hook only if config.toml has its hash under the hook's location. Only Codex can
 compute that hash, so its app-server is asked, in a temporary folder. Codex also edits config.toml
 but keeps comments, so prong's lines are marked with one.
+
+Hooks for one run are settings on the command line:
+
+    -c 'hooks.Stop=[{hooks=[{type="command",command="...",timeout=10}]}]'
+    -c 'hooks.state={"/<session-flags>/config.toml:stop:0:0"={trusted_hash="sha256:..."}}'
+
+Measured: Codex runs them in addition to hooks in files. Their hashes are cached for as long as the
+program and the hooks stay the same.
 """
 
 import json
@@ -11,7 +19,9 @@ import re
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,14 +30,15 @@ from prong.agents.argv import Command
 from prong.agents.base import HookedFiles, HookScope
 from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.launch import GRAMMAR, PROGRAM, server_argv
-from prong.agents.codex.settings import config_file, run_hooks
+from prong.agents.codex.settings import config_file
 from prong.agents.settings import file
 from prong.agents.settings.file import NOTIFY, SettingsText
 from prong.agents.shell import Word
-from prong.errors import ConfigError, External, Unavailable
-from prong.files.edits import read
+from prong.errors import ConfigError, External, ProngError, Unavailable
+from prong.files.edits import read, write_private
+from prong.files.regular import read_regular
 from prong.model.forks import Launch
-from prong.model.record import Record, replace
+from prong.model.record import replace
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "PermissionRequest", "Stop", "SessionEnd")
 _TIMEOUTS = {"SessionEnd": 3}
@@ -36,6 +47,8 @@ _MARK = "# prong"
 _TRUST = re.compile(r'\[hooks\.state\.(?P<key>"(?:[^"\\]|\\.)*")\]')
 _OURS = re.compile(rf"^\[hooks\.state\..*\] {_MARK}\r?$", re.MULTILINE)
 _NOTIFY = re.compile(rf"^notify *=.*{_MARK}\r?\n", re.MULTILINE)
+_COMMAND_LINE = "/<session-flags>/config.toml"
+"""Codex's name for the location of settings on the command line."""
 _QUIET = (
     "analytics.enabled=false",
     "check_for_update_on_startup=false",
@@ -63,8 +76,7 @@ class CodexHooks:
     def added(self, contents: Mapping[Path, bytes | None], command: Sequence[str]) -> HookedFiles:
         (hooks, old), (config, settings) = contents.items()
         table = config_file.table(config, settings)
-        line = file.command_line([*command, self.agent])
-        new = file.with_hooks(hooks, old, dict.fromkeys(EVENTS, line), _TIMEOUTS)
+        new = self._with_hooks(hooks, old, [*command, self.agent], EVENTS)
         decoded = SettingsText.decode(config, settings)
         text, end = decoded.text, config_file.line_end(decoded.text)
         notes: list[str] = []
@@ -75,8 +87,7 @@ class CodexHooks:
             notes.append(f"{config} has a notify of yours, which stays; the hooks do without it")
         else:
             expected[NOTIFY] = [*command, self.agent, NOTIFY]
-            command_json = json.dumps(expected[NOTIFY], ensure_ascii=False)
-            text = f"notify = {command_json} {_MARK}{end}{text}"
+            text = f"notify = {_toml(expected[NOTIFY])} {_MARK}{end}{text}"
         if text and not text.endswith("\n"):
             text += end
         hooks_table = table.get("hooks", {})
@@ -85,8 +96,7 @@ class CodexHooks:
         for location, hash_ in self._hashes(new).items():
             key = f"{_real(hooks)}:{location}"
             states[key] = {"trusted_hash": hash_}
-            name = json.dumps(key, ensure_ascii=False)
-            text += f'{end}[hooks.state.{name}] {_MARK}{end}trusted_hash = "{hash_}"{end}'
+            text += f'{end}[hooks.state.{_toml(key)}] {_MARK}{end}trusted_hash = "{hash_}"{end}'
         if not config_file.says(text, expected):
             message = (
                 f'{config} has "hooks" in a form that prong cannot add to: it leaves it unchanged'
@@ -101,8 +111,10 @@ class CodexHooks:
             return {hooks: new, config: None}
         decoded = SettingsText.decode(config, settings)
         config_file.table(config, settings)  # raises if it is not TOML
-        places = _Places(f"{_real(hooks)}:", _vanishing_groups(hooks, old, new))
-        text = places.without_ours(decoded.text)
+        before, after = _group_counts(hooks, old), _group_counts(hooks, new)
+        ours = dict.fromkeys((place.event, place.group) for place in file.places(hooks, old))
+        gone = [(_snake(e), group) for e, group in ours if after.get(e, 0) < before.get(e, 0)]
+        text = "".join(_without_ours(decoded.text, f"{_real(hooks)}:", gone))
         if self._is_for_all_folders(hooks) or not _OURS.search(text):
             text = _NOTIFY.sub("", text, count=1)
         return {hooks: new, config: decoded.encode(text)}
@@ -129,17 +141,16 @@ class CodexHooks:
         root = Path(launch.env.get("CODEX_HOME") or self._root)
         config = root / "config.toml"
         user_notify: Any = config_file.table(config, read(config)).get(NOTIFY)
-        own_notify = json.dumps([*command, self.agent, NOTIFY], ensure_ascii=False)
+        own_notify = f"{NOTIFY}={_toml([*command, self.agent, NOTIFY])}"
         installed = CodexHooks(root, self._program).installed(launch.cwd)
         events = [event for event in EVENTS if event not in installed]
-        line, server = [*command, self.agent], server_argv(self._program)
-        settings = run_hooks.settings(line, events, _TIMEOUTS, server, folder, self._hashes)
+        settings = list(self._on_command_line([*command, self.agent], events, folder))
 
         def change(words: Sequence[Word]) -> Sequence[Word]:
             configs = [arg for arg in GRAMMAR.arguments(words) if arg.flag in ("-c", "--config")]
             has_notify = any(arg.value.partition("=")[0].strip() == NOTIFY for arg in configs)
             has_notify = has_notify or (user_notify is not None and not _is_ours(user_notify))
-            added = [*settings, *([] if has_notify else [f"{NOTIFY}={own_notify}"])]
+            added = [*settings, *([] if has_notify else [own_notify])]
             return [*(Word.of(word) for arg in added for word in ("-c", arg)), *words]
 
         return replace(launch, argv=argv.rebuilt(launch.argv, PROGRAM, change))
@@ -155,6 +166,54 @@ class CodexHooks:
     def _is_for_all_folders(self, hooks: Path) -> bool:
         return _real(hooks).parent == Path(os.path.realpath(self._root))
 
+    def _with_hooks(
+        self, path: Path, content: bytes | None, words: Sequence[str], events: Sequence[str]
+    ) -> bytes:
+        commands = dict.fromkeys(events, file.command_line(words))
+        return file.with_hooks(path, content, commands, _TIMEOUTS)
+
+    def _on_command_line(
+        self, words: Sequence[str], events: Sequence[str], folder: Path
+    ) -> Iterator[str]:
+        """Yield the settings; none if Codex does not support such hooks."""
+        if not events:
+            return
+        content = self._with_hooks(Path("hooks.json"), None, words, events)
+        trusted = self._cached_hashes(content, folder)
+        if not trusted:
+            return
+        line = _toml(file.command_line(words))
+        for event in events:
+            seconds = _TIMEOUTS.get(event, file.TIMEOUT)
+            hook = f'{{type="command",command={line},timeout={seconds}}}'
+            yield f"hooks.{event}=[{{hooks=[{hook}]}}]"
+        states = (
+            f"{_toml(f'{_COMMAND_LINE}:{place}')}={{trusted_hash={_toml(hash_)}}}"
+            for place, hash_ in trusted.items()
+        )
+        yield f"hooks.state={{{','.join(states)}}}"
+
+    def _cached_hashes(self, content: bytes, folder: Path) -> dict[str, str]:
+        """Return the hashes from a file whose name depends on all that they depend on."""
+        program = server_argv(self._program)
+        version = ""
+        with suppress(OSError):
+            real = os.path.realpath(shutil.which(program[0]) or program[0])
+            stat = Path(real).stat()
+            version = f"{real}:{stat.st_size}:{stat.st_mtime_ns}"
+        key = sha256(f"{list(program)}:{version}:".encode() + content).hexdigest()[:12]
+        path = folder / f"codex-{key}.json"
+        with suppress(OSError, ValueError):
+            cached: Any = json.loads(read_regular(path))
+            if isinstance(cached, dict):
+                return cast(dict[str, str], cached)
+        try:
+            computed = self._hashes(content)
+        except ProngError:
+            return {}  # too old or missing: starting it will report that
+        write_private(path, json.dumps(computed).encode())
+        return computed
+
     def _hashes(self, content: bytes) -> dict[str, str]:
         """Map the location of each hook of ours in this hooks.json to Codex's hash of it."""
         program = server_argv(self._program)
@@ -168,8 +227,10 @@ class CodexHooks:
             quiet = [word for setting in _QUIET for word in ("-c", setting)]
             with AppServer([*program, *quiet], root) as server:
                 answer = server.call("hooks/list", cwds=[str(root)])
+        data: Any = answer.get("data")
+        folders = cast(list[dict[str, Any]], data) if isinstance(data, list) else []
         hashes: dict[str, str] = {}
-        for hook in _listed(answer):
+        for hook in (hook for folder in folders for hook in folder.get("hooks", [])):
             key, hash_, line = (str(hook.get(name)) for name in ("key", "currentHash", "command"))
             if file.is_ours(line) and key.startswith(f"{path}:"):
                 hashes[key.removeprefix(f"{path}:")] = hash_
@@ -182,10 +243,9 @@ class CodexHooks:
         return hashes
 
 
-def _listed(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    data: Any = answer.get("data")
-    folders = cast(list[dict[str, Any]], data) if isinstance(data, list) else []
-    return [hook for folder in folders for hook in folder.get("hooks", [])]
+def _toml(value: str | list[str]) -> str:
+    """Format for TOML, in which JSON strings and lists are valid."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _real(path: Path) -> Path:
@@ -202,59 +262,42 @@ def _is_ours(words: Any) -> bool:
     return all(isinstance(word, str) for word in texts) and file.is_call(texts)
 
 
-def _vanishing_groups(
-    path: Path, content: bytes | None, after: bytes | None
-) -> list[tuple[str, int]]:
-    """Return the event and index of each group that disappears with our hooks."""
-    old, new = _group_counts(path, content), _group_counts(path, after)
-    ours = dict.fromkeys((place.event, place.group) for place in file.places(path, content))
-    return [
-        (_snake(event), group) for event, group in ours if new.get(event, 0) < old.get(event, 0)
-    ]
-
-
 def _group_counts(path: Path, content: bytes | None) -> dict[str, int]:
     text = SettingsText.decode(path, content).text
     hooks: Any = json.loads(text).get("hooks", {}) if text.strip() else {}
     return {event: len(groups) for event, groups in hooks.items()}
 
 
-class _Places(Record, frozen=True):
-    """The hook locations in config.toml, while our hooks are removed from one hooks.json."""
+def _without_ours(text: str, prefix: str, gone: Sequence[tuple[str, int]]) -> list[str]:
+    """Return the lines of config.toml without the trust in our hooks of one hooks.json.
 
-    prefix: str
-    gone: Sequence[tuple[str, int]]
-
-    def without_ours(self, text: str) -> str:
-        lines: list[str] = []
-        ours = False
-        for line in config_file.LINE.findall(text):
-            header = _TRUST.match(line)
-            if line.startswith("["):
-                ours = header is not None and self._is_ours(line, header["key"])
-                if ours and lines and not lines[-1].strip():
-                    lines.pop()  # the blank line before it
-            if not ours and header is not None:
-                lines.append(line.replace(header["key"], self._moved(header["key"]), 1))
-            elif not ours or not line.strip() or line.startswith("#"):
-                # A comment after our lines belongs to the lines that follow.
-                lines.append(line)
-        return "".join(lines)
-
-    def _is_ours(self, line: str, key: str) -> bool:
-        return line.rstrip().endswith(_MARK) and _unquoted(key).startswith(self.prefix)
-
-    def _moved(self, quoted: str) -> str:
-        """Return a user hook's new location: it moves up when a group before it is removed."""
-        key = _unquoted(quoted)
-        event, _, place = key.removeprefix(self.prefix).partition(":")
-        group, _, index = place.partition(":")
-        if not key.startswith(self.prefix) or not group.isdecimal():
-            return quoted
-        removed = sum(event == other and number < int(group) for other, number in self.gone)
-        location = f"{self.prefix}{event}:{int(group) - removed}:{index}"
-        return json.dumps(location, ensure_ascii=False) if removed else quoted
+    The keys of that file's hooks begin with `prefix`; `gone` are its groups that are removed.
+    """
+    lines: list[str] = []
+    ours = False
+    for line in config_file.LINE.findall(text):
+        header = _TRUST.match(line)
+        key = str(tomllib.loads(f"key = {header['key']}")["key"]) if header else ""
+        if line.startswith("["):
+            ours = line.rstrip().endswith(_MARK) and key.startswith(prefix)
+            if ours and lines and not lines[-1].strip():
+                lines.pop()  # the blank line before it
+        if not ours and header is not None:
+            place = key.removeprefix(prefix)
+            moved = _moved(place, gone) if key.startswith(prefix) else place
+            location = header["key"] if moved == place else _toml(prefix + moved)
+            lines.append(line.replace(header["key"], location, 1))
+        elif not ours or not line.strip() or line.startswith("#"):
+            # A comment after our lines belongs to the lines that follow.
+            lines.append(line)
+    return lines
 
 
-def _unquoted(key: str) -> str:
-    return str(tomllib.loads(f"key = {key}")["key"])
+def _moved(place: str, gone: Sequence[tuple[str, int]]) -> str:
+    """Return a user hook's new place: it moves up when a group before it is removed."""
+    event, _, rest = place.partition(":")
+    group, colon, index = rest.partition(":")
+    if not group.isdecimal():
+        return place
+    removed = sum(event == other and number < int(group) for other, number in gone)
+    return f"{event}:{int(group) - removed}{colon}{index}" if removed else place

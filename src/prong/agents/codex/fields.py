@@ -1,4 +1,4 @@
-"""Extract commands, exit codes and file names from the formats that Codex has used over time."""
+"""Extract prompts, commands, exit codes and file names from the formats of all versions."""
 
 import re
 
@@ -6,14 +6,34 @@ import msgspec
 from msgspec import Raw, Struct
 
 from prong.agents import jsonl
+from prong.agents.media import IMAGE
 from prong.agents.tool_summary import as_words
 
 SHELLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "container.exec"})
 PATCH = "apply_patch"
 
+_INJECTED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<turn_aborted>",
+    "<skill>",
+    "<user_shell_command>",
+    "<recommended_plugins>",
+    "<codex_delegation>",
+    "# AGENTS.md instructions",
+)
+"""Prefixes of user messages that Codex itself inserted."""
+
+_IDE_CONTEXT = "# Context from my IDE setup"
+_IDE_REQUEST = re.compile(r"^## My request for Codex:\s*", re.MULTILINE)
 _EXIT_AT_START = re.compile(rb"(?:Process exited with code|Exit code:) (-?\d+)")
 _EXIT_AT_END = re.compile(rb'\\?"exit_code\\?"\s*:\s*(-?\d+)')
 _PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ")
+
+
+class _Part(Struct, gc=False):
+    type: str = ""
+    text: str | None = None
 
 
 class _Arguments(Struct, gc=False):
@@ -22,9 +42,32 @@ class _Arguments(Struct, gc=False):
     input: str | None = None
 
 
+_parts = msgspec.json.Decoder(str | list[_Part]).decode
 _arguments = msgspec.json.Decoder(_Arguments).decode
 _string = msgspec.json.Decoder(str).decode
 _words = msgspec.json.Decoder(str | list[str]).decode
+
+
+def text_of(raw: Raw) -> str:
+    """Return the text of a JSON value that is a string or a list of parts."""
+    value = jsonl.decoded(_parts, raw) or ""
+    if isinstance(value, str):
+        return value
+    return "\n".join(
+        part.text if part.text is not None else IMAGE if "image" in part.type.lower() else ""
+        for part in value
+    )
+
+
+def typed(text: str) -> str:
+    """Return a prompt without the context that an editor added."""
+    if text.startswith(_IDE_CONTEXT):
+        text = _IDE_REQUEST.split(text, maxsplit=1)[-1]
+    return text.strip()
+
+
+def is_injected(text: str) -> bool:
+    return text.lstrip().startswith(_INJECTED)
 
 
 def string_of(raw: Raw) -> str:
