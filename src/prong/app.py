@@ -6,15 +6,14 @@ Modules of a service are imported inside the properties: most commands need few 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from prong import config, paths
-from prong.agents.base import AgentStore, HasProgram
+from prong.agents.base import AgentStore
+from prong.agents.stores import AgentStores
 from prong.config import Config
-from prong.errors import NotFound
 from prong.plugins import Registry
 from prong.setup import database
 from prong.storage.scan_cache import NoCache, SqliteScanCache
@@ -60,10 +59,11 @@ class App:
 
     def close(self) -> None:
         """Close all files. The application can be used again and reopens them."""
-        for name in ("forks", "search", "sessions", "cache"):
+        for name in ("forks", "search", "cache"):
             service = self.__dict__.pop(name, None)
             if service is not None:
                 service.close()
+        self.__dict__.pop("sessions", None)  # it holds the cache
         database.closed(self)
 
     def __enter__(self) -> Self:
@@ -79,7 +79,16 @@ class App:
         """List, resolve and read sessions."""
         from prong.session.service import SessionService
 
-        return SessionService(self)
+        return SessionService(
+            self.stores,
+            self.cache,
+            hit=lambda number: self.search.last.hit(number),
+            # Called only when the name may be a worker's: most commands need no workers.
+            worker=lambda name: self.workers.current(name),
+            recorded=lambda: self.forks.recorded(),
+            has_code=lambda conversation: self.code.has_last_turn(conversation),
+            require=lambda program: self.programs.require(program),
+        )
 
     @cached_property
     def search(self) -> SearchService:
@@ -126,18 +135,13 @@ class App:
     def registry(self) -> Registry:
         return Registry(self.settings.extra_roots, self.settings.commands)
 
-    @property
-    def stores(self) -> Mapping[str, AgentStore]:
+    @cached_property
+    def stores(self) -> AgentStores:
         """Agent stores by name: those of the registry, unless others were passed."""
-        return self._stores if self._stores is not None else self.registry.stores
+        return AgentStores(self.registry.stores if self._stores is None else self._stores)
 
     def store(self, agent: str) -> AgentStore:
-        try:
-            return self.stores[agent]
-        except KeyError:
-            raise NotFound(
-                f"unknown agent {agent!r}", hint=f"one of {', '.join(self.stores)}"
-            ) from None
+        return self.stores.named(agent)
 
     @cached_property
     def cache(self) -> SqliteScanCache | NoCache:
@@ -182,20 +186,3 @@ class App:
     def worktrees_root(self) -> Path:
         """Managed root: the folder in which prong creates worktrees."""
         return self.settings.workspace.root or paths.worktrees_dir()
-
-    def roots(self, agent: str | None = None) -> list[Path]:
-        """List the roots of one agent, or of all."""
-        return [root for store in self._chosen(agent) for root in store.roots]
-
-    def root_variables(self, agent: str | None = None) -> list[str]:
-        """List the environment variables that set the roots."""
-        variables: list[str] = []
-        for store in self._chosen(agent):
-            # A plug-in may fail even here; `prong doctor` reports it.
-            with suppress(Exception):
-                if isinstance(store, HasProgram):
-                    variables.append(store.program.root_variable)
-        return variables
-
-    def _chosen(self, agent: str | None) -> list[AgentStore]:
-        return [store for name, store in self.stores.items() if agent in (None, name)]

@@ -17,7 +17,6 @@ from prong.model.search import Hit, IndexProgress, Query, SearchResult
 from prong.model.sessions import SessionRef, TurnState
 from prong.model.workers import RunOptions, WorkerInfo, WorkerStatus
 from prong.search.last_search import place_of
-from prong.session.folder_names import project_folder
 from prong.session.listing import SessionFilter
 from prong.views import json
 from prong.workers.launch import fork as worker_forking
@@ -79,7 +78,7 @@ def search(
         app.store(query.agent)
     notes: list[str] = []
     if query.project is not None:
-        query = replace(query, project=project_folder(app, query.project, notes))
+        query = replace(query, project=app.sessions.project(query.project, notes))
     try:
         result = app.search.find(query, engine, on_progress=on_progress)
     except Unavailable as error:

@@ -7,7 +7,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.model.code import Snapshot
+from prong.errors import ProngError
+from prong.model.code import Snapshot, TurnKey
 from prong.model.sessions import Conversation, Turn
 
 if TYPE_CHECKING:
@@ -47,6 +48,15 @@ class CodeService:
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
         """Return the snapshots of a conversation by turn id."""
         return self.capture.of(conversation) if self._app.remembers else {}
+
+    def has_last_turn(self, conversation: Conversation) -> bool:
+        """Return whether the code of the last turn was captured and can be restored."""
+        last = conversation.turns[-1].id if conversation.turns else TurnKey.BASELINE
+        try:
+            snapshot = self.snapshots(conversation).get(last)
+        except ProngError:
+            return False
+        return snapshot is not None and snapshot.repo.is_dir()
 
     def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
         """Add snapshots to the turns of a conversation; with `lfs`, also list missing LFS files."""

@@ -44,7 +44,9 @@ class Caller(Record, frozen=True):
         pids = [int(pid)] if pid.isdecimal() else []
         chain = own_session.ancestors(os.getpid())
         # Outside an agent, an ancestor may be a shell that runs other agents too.
-        return own_session.of(app, [*pids, *(chain if _IN_CLAUDE in os.environ else chain[:1])])
+        return own_session.of(
+            app.stores, [*pids, *(chain if _IN_CLAUDE in os.environ else chain[:1])]
+        )
 
 
 def _of_environment() -> SessionRef | None:

@@ -47,7 +47,7 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
     from prong.errors import UsageError
     from prong.model.record import asdict
     from prong.redaction.visible import safe
-    from prong.session import pages
+    from prong.session.transcript import PageRequest
     from prong.views import json
 
     name = names.session(given.session)
@@ -55,7 +55,7 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
         raise UsageError(
             f"{safe(given.page)[:100]!r} is not a page", hint="the `next` of the previous page"
         )
-    wish = pages.PageWish(
+    request = PageRequest(
         first=given.from_turn,
         last=given.to_turn,
         start=int(given.page[:9]) if given.page else 0,
@@ -65,7 +65,7 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
     )
 
     def read(app: App) -> SessionText:
-        page = pages.page(app, name, wish)
+        page = app.sessions.page(name, request)
         return SessionText(
             session=session_facts(json.session(page.session)),
             messages=[shaped(MessageText, asdict(message)) for message in page.messages],

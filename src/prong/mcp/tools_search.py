@@ -180,7 +180,6 @@ async def find_sessions(call: Call, given: FindSessions) -> FoundSessions:
 
 def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
     from prong.errors import UsageError
-    from prong.session.folder_names import project_folder
     from prong.session.listing import SessionFilter
     from prong.views import json
 
@@ -189,7 +188,7 @@ def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
     own = call.own(app)
     notes: list[str] = []
     folder = names.folder(given.project_path)
-    project = project_folder(app, folder, notes) if folder else None
+    project = app.sessions.project(folder, notes) if folder else None
     filters = SessionFilter(given.agent, project, names.time(given.since), given.limit + 1)
     listing = app.sessions.list(filters)
     chosen = [session for session in listing.sessions if given.include_self or session.ref != own]

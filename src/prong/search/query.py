@@ -18,7 +18,6 @@ from prong.errors import UsageError
 from prong.model.record import Record, field, replace
 from prong.model.search import Query
 from prong.model.times import EXAMPLES, moment
-from prong.session.folder_names import project_folder
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -160,7 +159,7 @@ def read(app: App, words: Sequence[str], options: Query) -> Intent:
     typed = Path(parsed.project) if parsed.project is not None else None
     project = options.project if options.project is not None else typed
     if project is not None:
-        project = project_folder(app, project, notes)
+        project = app.sessions.project(project, notes)
     files = (*options.files, *parsed.files)
     notes += [
         f"{name} is not a pattern: name a whole file or a folder" for name in files if "*" in name

@@ -11,22 +11,19 @@ from enum import StrEnum
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from prong.errors import External, ProngError, UsageError
 from prong.files.regular import read_regular
 from prong.model.record import Record, replace
 from prong.model.search import IndexProgress
-from prong.model.sessions import Session, SessionRef
+from prong.model.sessions import Message, Session, SessionRef
 from prong.redaction.secrets import mask
 from prong.session.export_folder import ExportEntry, ExportFolder
 from prong.session.folder_names import pure_path
-from prong.session.listing import Listing, SessionFilter
+from prong.session.listing import Listing
 from prong.session.transcript import paired
 from prong.transcripts import markdown
-
-if TYPE_CHECKING:
-    from prong.app import App
 
 _FORMAT = "3"
 """Increase it when the Markdown changes, to write all exports again."""
@@ -87,19 +84,25 @@ class ExportPlan(Record, frozen=True):
         return tuple(item for item in self.stale if self.prune and item.removable)
 
 
-def plan(app: App, folder: Path, wanted: SessionFilter, *, masked: bool, prune: bool) -> ExportPlan:
+Roots = Callable[[str | None], Iterable[Path]]
+"""The roots of one agent, or of all."""
+
+
+def plan(
+    folder: Path, listing: Listing, roots: Roots, *, agent: str | None, masked: bool, prune: bool
+) -> ExportPlan:
     """Find the sessions that changed since they were exported."""
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 -- links in it stay, `..` goes
-    _check(app, folder)
-    listing = app.sessions.list(wanted)
     exported = ExportFolder(folder)
     exports = tuple(_looked_at(exported, session, masked=masked) for session in listing.sessions)
-    stale = tuple(_stale(app, exported, listing, wanted.agent))
+    stale = tuple(_stale(exported, listing, roots, agent))
     return ExportPlan(folder, exports, stale, masked, prune, listing.hidden)
 
 
 def export(
-    app: App, planned: ExportPlan, progress: Callable[[IndexProgress], None] = lambda _: None
+    planned: ExportPlan,
+    messages: Callable[[Session], Iterable[Message]],
+    progress: Callable[[IndexProgress], None],
 ) -> ExportPlan:
     """Run a planned export, and return the plan with the outcomes.
 
@@ -117,7 +120,7 @@ def export(
             with writer:
                 for number, item in enumerate(pending):
                     progress(IndexProgress("sessions", number, len(pending), read, total))
-                    writer.add(item, *_read(app, folder, item, masked=planned.masked))
+                    writer.add(item, *_read(folder, item, messages, masked=planned.masked))
                     read += item.session.size
                     if time.monotonic() - saved > _SAVED_EVERY:
                         # In case this run is killed, the next one skips what is saved.
@@ -139,7 +142,11 @@ def export(
 
 
 def _read(
-    app: App, folder: ExportFolder, one: Export, *, masked: bool
+    folder: ExportFolder,
+    one: Export,
+    messages: Callable[[Session], Iterable[Message]],
+    *,
+    masked: bool,
 ) -> tuple[ExportState | ExportEntry, str]:
     """Render an export: returns its entry and text, or the failure and its reason."""
     session = one.session
@@ -153,7 +160,7 @@ def _read(
         text = "".join(
             markdown.document(
                 session,
-                paired(app.sessions.messages(session)),
+                paired(messages(session)),
                 repo=repository_name(session.cwd),
                 mask=mask if masked else lambda text: text,
             )
@@ -206,9 +213,10 @@ class _Writer:
             self._pool.shutdown()
 
 
-def _check(app: App, folder: Path) -> None:
+def refuse_agent_folders(folder: Path, roots: Iterable[Path]) -> None:
+    """Raise `UsageError` for a folder that belongs to an agent."""
     real = Path(os.path.realpath(folder))
-    for root in app.roots():
+    for root in roots:
         if real.is_relative_to(os.path.realpath(root)):
             raise UsageError(
                 f"{folder} belongs to an agent, and nothing is written there",
@@ -240,7 +248,9 @@ def _stamp(session: Session, *, masked: bool) -> str:
     return sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _stale(app: App, folder: ExportFolder, listing: Listing, agent: str | None) -> Iterable[Stale]:
+def _stale(
+    folder: ExportFolder, listing: Listing, roots: Roots, agent: str | None
+) -> Iterable[Stale]:
     """Yield exports of deleted sessions, without those of roots that are just unavailable."""
     existing = {str(ref) for ref in listing.refs}
     agents = {ref.agent for ref in listing.refs}
@@ -249,7 +259,7 @@ def _stale(app: App, folder: ExportFolder, listing: Listing, agent: str | None) 
         if ref in existing or name not in agents or agent not in (None, name):
             continue
         # An empty root may be an unmounted disk.
-        if entry.source and _is_gone(entry.source, [str(root) for root in app.roots(name)]):
+        if entry.source and _is_gone(entry.source, [str(root) for root in roots(name)]):
             removable = folder.obstacle(entry.file) is None
             if folder.has(entry.file):
                 yield Stale(ref, folder.path / entry.file, removable)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from prong.app import App
+from prong.model.sessions import Session
 
 _DRIVE = (":\\", ":/")
 """What follows the letter of a Windows drive."""
@@ -24,13 +22,15 @@ def is_windows(text: str) -> bool:
     return has_drive or text.startswith("\\\\")
 
 
-def project_folder(app: App, given: Path, notes: list[str]) -> Path:
+def project_folder(
+    given: Path, sessions: Callable[[], Iterable[Session]], notes: list[str]
+) -> Path:
     """Resolve a project: `shop` may also be the name of a folder that sessions ran in."""
     folder = Path(os.path.expanduser(given))  # noqa: PTH111 -- Path's fails on `~nobody`
     is_name = len(folder.parts) == 1 and not folder.is_absolute() and not is_windows(str(folder))
     if not is_name or os.path.isdir(folder):  # noqa: PTH112
         return folder
-    candidates = list(dict.fromkeys(_folders(app, folder.name)))
+    candidates = list(dict.fromkeys(_folders(sessions(), folder.name)))
     # Prefer an exact match to one that differs in case.
     candidates = [path for path in candidates if pure_path(path).name == folder.name] or candidates
     if not candidates:
@@ -41,9 +41,9 @@ def project_folder(app: App, given: Path, notes: list[str]) -> Path:
     return Path(candidates[0])
 
 
-def _folders(app: App, name: str) -> Iterator[str]:
+def _folders(sessions: Iterable[Session], name: str) -> Iterator[str]:
     """Yield the folders of this name that sessions ran in, newest first."""
-    for session in app.sessions.all():
+    for session in sessions:
         for cwd in session.cwds:
             path = pure_path(cwd)
             for folder in (*reversed(path.parents), path):

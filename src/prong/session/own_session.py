@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from prong.agents.base import AgentStore
 from prong.agents.worker_base import CanWork
 from prong.errors import ProngError
 from prong.model.sessions import SessionRef
 from prong.processes import process
 
-if TYPE_CHECKING:
-    from prong.app import App
-
 _HIGHEST = 4
 """Maximum number of processes between the agent and this one, such as a shell."""
 
 
-def of(app: App, pids: Iterable[int]) -> SessionRef | None:
+def of(stores: Mapping[str, AgentStore], pids: Iterable[int]) -> SessionRef | None:
     """Find the session that the first of these processes with one has open."""
     for pid in dict.fromkeys(pids):
-        for agent, store in app.stores.items():
+        for agent, store in stores.items():
             if not isinstance(store, CanWork):
                 continue
             with suppress(ProngError, OSError):

@@ -1,39 +1,41 @@
-"""Resuming a session in its own folder."""
+"""Resuming a session in its own folder, and waiting until its agent is idle."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
-from prong.agents.base import CanLaunch, HasActivity, HasProgram, capable
-from prong.code import turn_code
-from prong.errors import Busy, NotFound, ProngError, Unsupported
+from prong.agents.base import AgentStore, CanLaunch, HasActivity, HasProgram, capable
+from prong.errors import Busy, NotFound, Unsupported
 from prong.model.forks import Launch
-from prong.model.sessions import Activity, Session
+from prong.model.sessions import Activity, Program, Session
 
-if TYPE_CHECKING:
-    from prong.app import App
+T = TypeVar("T")
 
-
-def _has_code(app: App, session: Session) -> bool:
-    """Return True if the code of the last turn was captured."""
-    try:
-        conversation = app.sessions.conversation(session)
-        last = conversation.turns[-1] if conversation.turns else None
-        return turn_code.captured(app, conversation, last) is not None
-    except ProngError:
-        return False
+_POLL_SECONDS = 0.2
 
 
-def launch(app: App, session: Session, prompt: str | None) -> Launch:
-    """Build the command that resumes a session in its folder."""
-    store = app.store(session.agent)
+def launch(
+    store: AgentStore,
+    session: Session,
+    prompt: str | None,
+    *,
+    has_code: Callable[[], bool],
+    require: Callable[[Program], None],
+) -> Launch:
+    """Build the command that resumes a session in its folder.
+
+    `has_code` tells whether the code of the last turn was captured; `require` raises when a program
+    is missing.
+    """
     launcher = capable(store, CanLaunch, "be started")
     fork = f"prong fork {session.ref}"
     if not session.cwd:
         raise NotFound(f"{session.ref} does not record its folder", hint=f"{fork} --into DIR")
     if not Path(session.cwd).is_dir():
-        hint = f"{fork} brings its code back" if _has_code(app, session) else f"{fork} --into DIR"
+        hint = f"{fork} brings its code back" if has_code() else f"{fork} --into DIR"
         raise NotFound(f"the folder of {session.ref} no longer exists: {session.cwd}", hint=hint)
     if session.archived:
         hint = f"unarchive it in {session.agent}, or: {fork}"
@@ -44,5 +46,42 @@ def launch(app: App, session: Session, prompt: str | None) -> Launch:
             f"{session.ref} is open in another process", hint=f"{fork} starts a fork next to it"
         )
     if isinstance(store, HasProgram):
-        app.programs.require(store.program)
+        require(store.program)
     return launcher.resume(session, Path(session.cwd), prompt)
+
+
+def when_idle(
+    store: AgentStore,
+    session: Session,
+    act: Callable[[], T],
+    seconds: float,
+    waiting: Callable[[], None],
+) -> T:
+    """Run an action once the agent is idle; raises `Busy` after `seconds`.
+
+    An agent that has just become idle may still write, or start the next prompt. Only `act` can
+    tell: it is retried until it no longer raises `Busy`.
+    """
+    deadline = time.monotonic() + seconds
+    notified = False
+    while True:
+        try:
+            return act()
+        except Busy as error:
+            if "made" in error.details:
+                raise  # some of several forks exist: do not create them twice
+        if not notified:
+            waiting()
+            notified = True
+        _wait_until_idle(store, session, deadline)
+        if time.monotonic() >= deadline:
+            raise Busy(
+                f"{session.ref} is still busy after {seconds:g} s", hint="--wait alone waits"
+            )
+
+
+def _wait_until_idle(store: AgentStore, session: Session, deadline: float) -> None:
+    while time.monotonic() < deadline:
+        time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+        if not isinstance(store, HasActivity) or store.activity(session) is not Activity.BUSY:
+            return

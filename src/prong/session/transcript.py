@@ -1,9 +1,18 @@
-"""Readable transcripts: tool calls merged with their results."""
+"""Transcripts to read: tool calls merged with their results, in pages of limited size."""
 
 from collections.abc import Iterable, Iterator
 
-from prong.model.record import replace
-from prong.model.sessions import Message
+from prong.errors import NotFound
+from prong.model.record import Record, replace
+from prong.model.sessions import Message, Session
+from prong.redaction.visible import safe
+from prong.transcripts import budget
+
+_OF_A_MESSAGE = 12
+"""Token overhead of a message."""
+_OF_A_TOOL = 2_000
+"""Maximum characters of a tool call without its output."""
+_LEFT_OUT = "\n[... {} characters left out ...]\n"
 
 
 def paired(messages: Iterable[Message]) -> Iterator[Message]:
@@ -37,3 +46,98 @@ def _pair(turn: list[Message]) -> Iterator[Message]:
         elif tool.id not in called:
             # Show a result even if its call was lost.
             yield message
+
+
+class PageRequest(Record, frozen=True):
+    """Which part of a session to read."""
+
+    first: int | None = None
+    """The first turn; None for the beginning."""
+    last: int | None = None
+    start: int = 0
+    """Number of messages to skip."""
+    tokens: int = 8_000
+    output: bool = False
+    """Include tool output."""
+    thinking: bool = False
+
+
+class PageMessage(Record, frozen=True):
+    turn: int | None
+    role: str
+    text: str
+    tool: str | None = None
+    failed: bool = False
+    cut: bool = False
+
+
+class SessionPage(Record, frozen=True):
+    session: Session
+    messages: tuple[PageMessage, ...]
+    tokens: int
+    next: int | None
+    """Number of messages read including this page; None for the last page."""
+
+
+def page(session: Session, messages: Iterable[Message], request: PageRequest) -> SessionPage:
+    """Show as many messages as fit, but at least one, cut if necessary."""
+    shown: list[PageMessage] = []
+    used = 0
+    number = -1
+    for number, message in enumerate(_wanted(paired(messages), request)):
+        if number < request.start:
+            continue
+        room = request.tokens - used - _OF_A_MESSAGE
+        page_message = _shown(
+            message, request, budget.characters(max(room, 1)) if not shown else None
+        )
+        size = budget.estimate(len(page_message.text)) + _OF_A_MESSAGE
+        if shown and used + size > request.tokens:
+            return SessionPage(session, tuple(shown), used, number)
+        shown.append(page_message)
+        used += size
+    if request.start > number + 1:
+        raise NotFound(
+            f"page {request.start} does not exist", hint="leave page out for the first one"
+        )
+    return SessionPage(session, tuple(shown), used, None)
+
+
+def _wanted(messages: Iterator[Message], request: PageRequest) -> Iterator[Message]:
+    for message in messages:
+        if message.role == "thinking" and not request.thinking:
+            continue
+        at = message.turn or 0
+        if request.first is not None and at < request.first:
+            continue
+        if request.last is not None and at > request.last:
+            continue
+        yield message
+
+
+def _shown(message: Message, request: PageRequest, room: int | None) -> PageMessage:
+    tool = message.tool
+    text = message.text
+    is_cut = False
+    if tool is not None:
+        text = tool.gist or tool.input
+        output = tool.output or ""
+        if request.output and output:
+            text = f"{text}\n{output}"
+        elif len(text) > _OF_A_TOOL:
+            text, is_cut = _cut(text, _OF_A_TOOL), True
+        is_cut = is_cut or bool(output and not request.output)
+    text = safe(text)
+    if room is not None and len(text) > room:
+        text, is_cut = _cut(text, room), True
+    name = tool.name if tool else None
+    return PageMessage(
+        message.turn, message.role, text, name, tool.failed if tool else False, is_cut
+    )
+
+
+def _cut(text: str, room: int) -> str:
+    """Shorten a text to its beginning and end."""
+    left_out = _LEFT_OUT.format(len(text) - room)
+    half = max((room - len(left_out)) // 2, 20)
+    return f"{text[:half]}{left_out}{text[-half:]}"

@@ -268,7 +268,7 @@ def _server(app: App, scope: McpScope, *, read_only: bool, env: Sequence[str] = 
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise UsageError(f"{name!r} is not a variable name", hint="--env NAME or NAME=VALUE")
     return McpServer(
-        command, pairs, tuple(dict.fromkeys([*app.root_variables(), *_HANDED_ON, *names]))
+        command, pairs, tuple(dict.fromkeys([*app.stores.root_variables(), *_HANDED_ON, *names]))
     )
 
 

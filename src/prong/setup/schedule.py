@@ -186,7 +186,7 @@ def _path_of_qmd() -> str:
 
 def _notes(app: App) -> list[str]:
     """Warn about variables that will be unset when the job runs."""
-    names = [name for name in (*app.root_variables(), *_FOLDERS) if os.environ.get(name)]
+    names = [name for name in (*app.stores.root_variables(), *_FOLDERS) if os.environ.get(name)]
     if not names:
         return []
     text = f"{', '.join(names)} may not be set when the job runs: it does not get your environment"

@@ -50,6 +50,7 @@ def test_an_empty_cell_states_its_reason(capability: Capability, cell: str) -> N
 # What others are made of: every capability that needs a session or a store asks for them.
 BUILDING_BLOCKS = {
     *("sessions.all", "sessions.get", "sessions.turns", "sessions.turn", "sessions.path_of"),
+    *("sessions.page", "sessions.project", "code.has_last_turn"),
     *("search.rest", "code.kept_turns", "code.capture_in_use", "setup.hook_backup"),
     *("forks.source", "forks.is_current", "forks.recorded", "forks.record", "forks.health"),
     *("workers.named", "workers.current"),

@@ -54,7 +54,6 @@ def export(folder: str, **given: Any) -> None:
     """
     from prong.cli.progress import progress
     from prong.session.export import view
-    from prong.session.folder_names import project_folder
     from prong.session.listing import SessionFilter
     from prong.views.search import attempt
 
@@ -65,7 +64,7 @@ def export(folder: str, **given: Any) -> None:
     app = open_app()
     notes: list[str] = []
     with patience():
-        project = project_folder(app, Path(given["project"]), notes) if given["project"] else None
+        project = app.sessions.project(Path(given["project"]), notes) if given["project"] else None
         filters = SessionFilter(given["agent"], project, since, everything=given["everything"])
         plan = app.sessions.plan_export(
             Path(folder), filters, masked=not given["no_mask"], prune=given["prune"]

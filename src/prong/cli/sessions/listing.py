@@ -78,8 +78,8 @@ def list_sessions(
 
 def say_no_sessions(app: "App", agent: str | None = None) -> None:
     """Say that there are no sessions: where prong looked, and what to do."""
-    note(f"no sessions under {', '.join(str(root) for root in app.roots(agent))}")
-    variables = " or ".join(app.root_variables(agent))
+    note(f"no sessions under {', '.join(str(root) for root in app.stores.roots(agent))}")
+    variables = " or ".join(app.stores.root_variables(agent))
     note(f"set {variables}, or run: prong demo" if variables else "run: prong demo")
 
 

@@ -295,10 +295,8 @@ def _of_session(
     name: str,
     command: str | tuple[str, ...],
 ) -> WorkerPlan:
-    from prong.session import resume as resuming
-
     prompt, pasted = short(options.prompt)
-    resumed = resuming.launch(app, session, None if options.headless else prompt)
+    resumed = app.sessions.resume(session, None if options.headless else prompt)
     launch = None
     if not options.headless:
         launcher = capable(store, CanLaunch, "be started")
