@@ -43,26 +43,3 @@ def private_dir(path: Path) -> Path:
     """Create a folder, if missing, readable by its owner only."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
-
-
-def private_file(path: Path) -> None:
-    """Create an empty file, if missing, readable by its owner only.
-
-    For sqlite, which would apply the umask. An existing file is not opened: closing any descriptor
-    of a database drops the locks that the process holds on it. So a new one is created and closed
-    under a temporary name first.
-    """
-    if path.exists():
-        return
-    new = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
-    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    try:
-        os.link(new, path)
-    except FileExistsError:
-        pass  # another process was faster
-    except OSError:
-        if path.exists():
-            return
-        new.rename(path)  # not every file system supports links
-    finally:
-        new.unlink(missing_ok=True)

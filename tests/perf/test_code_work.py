@@ -29,7 +29,7 @@ SMALL = {
     "prong.agents",
     "prong.agents.last_turn",
     "prong.files",
-    "prong.files.lock",
+    "prong.files.atomic",
     "prong.files.regular",
     "prong.hook",
     "prong.hook.program",

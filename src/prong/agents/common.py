@@ -1,14 +1,13 @@
 """Helpers shared by several agents: titles, locks, ids and times."""
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
 from prong.errors import UsageError
-from prong.files.lock import locked
+from prong.files.atomic import held
 from prong.redaction.visible import safe
 
 _TITLE_LENGTH = 200
@@ -37,19 +36,13 @@ def foot(screen: str, rows: int = 3) -> str:
     return "\n".join(filled[-rows:])
 
 
-@contextmanager
-def alone(folder: Path) -> Generator[None]:
+def alone(folder: Path) -> AbstractContextManager[bool]:
     """Lock a folder without writing a lock file.
 
     It keeps two forks from taking the same id. A suspended holder delays others only briefly: on
     a timeout they go on without the lock, since publishing links to a free name in any case.
     """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        locked(descriptor, _PATIENCE)
-        yield
-    finally:
-        os.close(descriptor)
+    return held(folder, _PATIENCE)
 
 
 def path_text(path: Path | str) -> str:

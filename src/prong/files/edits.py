@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from prong.errors import ConfigError, Corrupt, Dirty, External
-from prong.files.journal import sync_folder
+from prong.files import atomic
 from prong.files.regular import read_regular
-from prong.paths import private_dir
 
 
 @dataclass(frozen=True)
@@ -124,8 +123,8 @@ class Backups:
             "folders": folders,
         }
         if original is not None:
-            write_private(self._saved(edit.path), original)
-        write_private(self._name(edit.path, "json"), json.dumps(record).encode())
+            atomic.write_private(self._saved(edit.path), original)
+        atomic.write_private(self._name(edit.path, "json"), json.dumps(record).encode())
 
     def _made_folders(self, edit: Edit) -> Iterable[Path]:
         record = self._record(edit.path) or {}
@@ -204,50 +203,16 @@ def _replace(edit: Edit) -> None:
             target.unlink(missing_ok=True)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
-            _write(target, edit.after, None)
+            like = target.stat() if target.exists() else None  # new files are private
+            atomic.write(target, edit.after, like=like)
     except OSError as error:
         # Do not name the temporary file: the user does not know it.
         message = f"{edit.path} cannot be written: {error.strerror}"
         raise External(message, hint="it is as it was", path=str(target)) from error
-    sync_folder(target.parent)
+    atomic.sync_folder(target.parent)
 
 
 def change(edit: Edit) -> None:
     """Change one file. Raises `Dirty` if it has changed since the edit was made."""
     _check(edit)
     _replace(edit)
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file of prong's own atomically."""
-    private_dir(path.parent)
-    _write(path, content, 0o600)
-
-
-def _write(path: Path, content: bytes, mode: int | None) -> None:
-    """Write a file atomically, keeping owner and mode of an existing one."""
-    staged = path.with_name(f".{path.name}.{os.urandom(4).hex()}.prong")
-    descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            _dress(file.fileno(), path, mode)
-            os.fsync(file.fileno())
-        staged.replace(path)
-    except BaseException:
-        staged.unlink(missing_ok=True)
-        raise
-
-
-def _dress(descriptor: int, path: Path, mode: int | None) -> None:
-    if mode is not None:
-        os.fchmod(descriptor, mode)
-        return
-    try:
-        old = path.stat()
-    except FileNotFoundError:
-        return  # new files are private
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
-    with suppress(OSError):
-        os.fchown(descriptor, old.st_uid, old.st_gid)

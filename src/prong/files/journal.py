@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from prong.files.atomic import sync_folder
 from prong.paths import private_dir
 
 
@@ -82,18 +83,3 @@ class Journal:
 def step(what: str, path: Path) -> None:
     """Announce the next step as an audit event."""
     sys.audit("prong.step", what, str(path))
-
-
-def sync_file(path: Path) -> None:
-    """Flush a file to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_folder(path: Path) -> None:
-    """Flush a folder's directory entries to disk."""
-    with suppress(OSError):  # not every file system supports this
-        sync_file(path)

@@ -18,7 +18,8 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from prong.errors import External, Taken, UsageError
-from prong.files.journal import Journal, step, sync_file, sync_folder
+from prong.files.atomic import link_new, sync_file, sync_folder
+from prong.files.journal import Journal, step
 from prong.files.regular import open_regular
 
 STAGING = ".prong-"
@@ -89,15 +90,9 @@ class Publication:
         journal.write(last=[str(last.staged), str(last.target)])
         step("publish", last.target)
         try:
-            # Linking fails if the name is taken; renaming would overwrite.
-            os.link(last.staged, last.target)
+            link_new(last.staged, last.target)
         except FileExistsError:
             raise Taken(f"{last.target} exists already", path=str(last.target)) from None
-        except OSError:
-            # Not every file system has hard links.
-            if last.target.exists():
-                raise Taken(f"{last.target} exists already", path=str(last.target)) from None
-            last.staged.rename(last.target)
         self._published = True
         for folder in {move.target.parent for move in self._moves}:
             sync_folder(folder)

@@ -27,7 +27,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from prong.files.lock import locked
+from prong.files.atomic import locked
 from prong.files.regular import read_regular
 from prong.paths import private_dir, state_dir
 

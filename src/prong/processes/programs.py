@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from prong.errors import Unavailable
+from prong.files import atomic
 from prong.files.regular import read_regular
 from prong.model.sessions import Program
-from prong.paths import private_dir
 
 TIMEOUT = 20.0
 _COLOURS = ("CLICOLOR_FORCE", "FORCE_COLOR")
@@ -54,8 +54,8 @@ class Programs:
             stale = [entry for entry in remembered if entry[0] == path and entry[:3] != version[:3]]
             kept = [entry for entry in remembered if entry not in stale]
             with suppress(OSError):
-                private_dir(self._memory.parent)
-                self._memory.write_text(json.dumps([*kept, version]), encoding="utf-8")
+                content = json.dumps([*kept, version]).encode()
+                atomic.write_private(self._memory, content, sync=False)
         return missing
 
     def _recall(self) -> list[Any]:

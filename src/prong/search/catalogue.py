@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from prong.files.atomic import create_private
 from prong.model.turn_text import Stamp
-from prong.paths import private_file
 
 ORDINAL_BITS = 20
 """A document key is the mark of its file, shifted by these bits, plus the turn's ordinal."""
@@ -118,7 +118,7 @@ class Catalogue:
 
     def __init__(self, path: Path) -> None:
         """Open or create it. Raises `sqlite3.Error` when it is damaged."""
-        private_file(path)
+        create_private(path)
         self._names: dict[int, tuple[str, str]] | None = None
         """Cached session names of all files."""
         self._names_of = (0, 0)

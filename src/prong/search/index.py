@@ -7,15 +7,14 @@ removes them. A file whose words were removed still has its old stamp, so it is 
 """
 
 import errno
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from prong.errors import Busy, Unavailable
-from prong.files.lock import locked
+from prong.files.atomic import held
 from prong.files.regular import refuse_special
 from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.paths import private_dir
@@ -172,13 +171,8 @@ class SearchIndex:
         with self._lock(0) as free:
             return not free
 
-    @contextmanager
-    def _lock(self, patience: float) -> Generator[bool]:
-        descriptor = os.open(self._folder.parent / "lock", os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            yield locked(descriptor, patience)
-        finally:
-            os.close(descriptor)
+    def _lock(self, patience: float) -> AbstractContextManager[bool]:
+        return held(self._folder.parent / "lock", patience)
 
     @contextmanager
     def writing(self, patience: float = 0) -> Generator["Update | None"]:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from prong.errors import NotFound
+from prong.files.atomic import write_private
 from prong.files.regular import read_regular
 from prong.model.search import Hit
-from prong.paths import private_dir
 
 _PANES = (
     ("TMUX_PANE", "TMUX"),
@@ -57,17 +57,10 @@ class LastSearch:
         """Save the hits; on failure return False, and no hit has a number."""
         places = [place_of(hit) for hit in hits]
         path = self._path()
-        # Random, because a crashed process with the same id may have left a file.
-        part = path.with_suffix(f".{os.urandom(8).hex()}")
         try:
-            private_dir(self._folder)
+            write_private(path, json.dumps({"hits": places}).encode(), sync=False)
             self._sweep()
-            with open(part, "xb", opener=_private) as file:
-                file.write(json.dumps({"hits": places}).encode())
-            part.replace(path)
         except OSError:
-            with suppress(OSError):
-                part.unlink()
             _forget(path)
             return False
         return True
@@ -166,7 +159,3 @@ def _forget(path: Path) -> None:
     except OSError:
         with suppress(OSError):  # the folder may be read-only while the file is not
             os.truncate(path, 0)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

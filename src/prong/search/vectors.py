@@ -12,8 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from prong.files.atomic import create_private
 from prong.log import debug
-from prong.paths import private_dir, private_file
+from prong.paths import private_dir
 from prong.search.embedder import DIMENSIONS, MODEL_ID, Embedder
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ class VectorCache:
 
     def _connect(self) -> sqlite3.Connection:
         private_dir(self._path.parent)
-        private_file(self._path)
+        create_private(self._path)
         connection = sqlite3.connect(self._path, timeout=2)
         try:
             connection.execute("PRAGMA synchronous = OFF")

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from prong.app import App
 from prong.config import Config
 from prong.errors import External, Taken
-from prong.files.lock import locked
+from prong.files.atomic import locked
 from prong.model.record import replace
 from prong.paths import private_dir
 from prong.serve.connection import SILENCE, ClientConnection

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from prong.errors import Busy, UsageError
-from prong.files.edits import write_private
-from prong.files.journal import sync_folder
-from prong.files.lock import locked
+from prong.files import atomic
+from prong.files.atomic import held, sync_folder
 from prong.files.regular import open_regular, read_regular
 from prong.model.record import Record
 from prong.model.sessions import Session
@@ -64,9 +63,8 @@ class ExportFolder:
     def writing(self) -> Generator[None]:
         """Create and lock the folder for writing, and save the entries at the end."""
         private_dir(self.path)
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            if not locked(descriptor, _PATIENCE):
+        with held(self.path, _PATIENCE) as is_free:
+            if not is_free:
                 raise Busy(f"another prong is writing into {self.path}", hint="wait until it ends")
             for leftover in self.path.glob(f"{_STAGED}*.tmp"):
                 leftover.unlink(missing_ok=True)  # left by a killed run
@@ -77,8 +75,6 @@ class ExportFolder:
                 for folder in self._touched:
                     sync_folder(folder)
                 self.save()
-        finally:
-            os.close(descriptor)
 
     def place(self, session: Session) -> str:
         """Choose the file of a session, relative to the folder; always the same one."""
@@ -123,16 +119,12 @@ class ExportFolder:
             return False
         private_dir(target.parent)
         staged = self.path / f"{_STAGED}{secrets.token_hex(8)}.tmp"
-        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
+            atomic.write_new(staged, content)
             if exists:
                 staged.replace(target)
             else:
-                _move_to_new(staged, target)
+                atomic.link_new(staged, target)
         finally:
             staged.unlink(missing_ok=True)
         self._touched.add(target.parent)
@@ -155,7 +147,7 @@ class ExportFolder:
             for ref, entry in sorted(self.entries.items())
         }
         text = json.dumps({"version": _VERSION, "sessions": sessions}, indent=1)
-        write_private(self.path / MANIFEST, text.encode())
+        atomic.write_private(self.path / MANIFEST, text.encode())
 
     def _read(self) -> dict[str, ExportEntry]:
         try:
@@ -197,19 +189,6 @@ def _entries(sessions: dict[str, Any]) -> Iterator[tuple[str, ExportEntry]]:
         parts = entry.file.split("/")
         if len(parts) == 2 and parts[1].endswith(".md") and not {"", ".", ".."} & set(parts):
             yield ref, entry
-
-
-def _move_to_new(staged: Path, target: Path) -> None:
-    """Move a file, raising `FileExistsError` instead of replacing the target."""
-    try:
-        os.link(staged, target)
-    except FileExistsError:
-        raise
-    except OSError:
-        # Not every file system supports hard links.
-        if target.exists():
-            raise FileExistsError(target) from None
-        staged.rename(target)
 
 
 def _slug(text: str) -> str:

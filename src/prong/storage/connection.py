@@ -22,8 +22,9 @@ from threading import Lock, RLock
 from typing import Any, TypeVar
 
 from prong.errors import Busy, Corrupt, ProngError, Unsupported
+from prong.files.atomic import create_private
 from prong.log import debug
-from prong.paths import private_dir, private_file
+from prong.paths import private_dir
 from prong.storage import repairs
 from prong.storage.file import Identity, alone, connect, identity, refuse_special, shared
 from prong.storage.migrations import is_complete, is_current, migrate, refuse_newer
@@ -261,7 +262,7 @@ class _Database:
 
     def _make(self) -> None:
         """Create or migrate the file. The caller holds the exclusive lock."""
-        private_file(self.path)
+        create_private(self.path)
         connection = _connect(self.path)
         try:
             if not is_complete(connection):

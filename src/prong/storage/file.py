@@ -7,19 +7,16 @@ database is opened outside sqlite. Reads take no lock at all.
 """
 
 import errno
-import fcntl
 import os
 import sqlite3
 import stat
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from prong.files.atomic import held
 from prong.storage.problems import busy
-
-_PAUSE = 0.005
 
 Identity = tuple[int, int]
 
@@ -64,36 +61,19 @@ def beside(path: Path, ending: str) -> Path:
 @contextmanager
 def shared(path: Path, patience: float) -> Generator[None]:
     """Prevent replacement of the file. Raises `Busy` if a replacement takes too long."""
-    with _held(path, fcntl.LOCK_SH, patience):
+    with held(path.with_suffix(".lock"), patience, shared=True) as is_free:
+        if not is_free:
+            raise busy(path)
         yield
 
 
 @contextmanager
 def alone(path: Path, patience: float) -> Generator[None]:
     """Lock the file exclusively. Raises `Busy` if other processes hold it too long."""
-    with _held(path, fcntl.LOCK_EX, patience):
+    with held(path.with_suffix(".lock"), patience) as is_free:
+        if not is_free:
+            raise busy(path)
         yield
-
-
-@contextmanager
-def _held(path: Path, how: int, patience: float) -> Generator[None]:
-    descriptor = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise busy(path) from None
-                time.sleep(_PAUSE)
-            except OSError:
-                break  # the file system has no locks, so there is nothing to wait for
-            else:
-                break
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _text(raw: bytes) -> str:

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from prong.files.journal import sync_file, sync_folder
-from prong.model.record import Record, replace
+from prong.files import atomic
+from prong.model.record import Record, asdict, replace
 
 
 class Repair(Record, frozen=True):
@@ -55,16 +55,9 @@ def found(path: Path) -> list[Repair]:
 
 
 def save(path: Path, repair: Repair) -> None:
-    """Write a repair note atomically."""
     note = _note(path, repair.damaged)
-    new = note.with_name(f"{note.name}.new")
-    new.unlink(missing_ok=True)
-    new.touch(0o600, exist_ok=False)
-    fields = ("damaged", "reason", "salvaged", "rebuilt", "seen")
-    new.write_text(json.dumps({name: getattr(repair, name) for name in fields}) + "\n")
-    sync_file(new)
-    new.rename(note)
-    sync_folder(note.parent)
+    atomic.write(note, json.dumps(asdict(repair)).encode() + b"\n")
+    atomic.sync_folder(note.parent)
 
 
 def mark_seen(path: Path) -> None:

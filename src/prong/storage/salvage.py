@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from prong.errors import Unsupported
-from prong.files.journal import sync_folder
+from prong.files.atomic import create_private, link_new, sync_folder
 from prong.log import debug
-from prong.paths import private_file
 from prong.storage import repairs
 from prong.storage.file import beside, connect
 from prong.storage.migrations import is_complete, migrate, refuse_newer, tables
@@ -79,10 +78,7 @@ def mend(path: Path) -> None:
 
 def _replace(path: Path, new: Path, kept: Path) -> None:
     """Swap in the new file, after moving the old log out of its way."""
-    try:
-        os.link(path, kept)
-    except OSError:
-        path.rename(kept)  # not every file system has hard links
+    link_new(path, kept)
     with suppress(FileNotFoundError):
         beside(path, "-wal").rename(beside(kept, "-wal"))
     beside(path, "-shm").unlink(missing_ok=True)
@@ -92,7 +88,7 @@ def _replace(path: Path, new: Path, kept: Path) -> None:
 
 def _salvaged(copy: Path, new: Path) -> dict[str, int]:
     """Copy readable rows into a new database and return their number per table."""
-    private_file(new)
+    create_private(new)
     with closing(connect(new)) as target:
         target.execute("PRAGMA synchronous = FULL")
         target.execute("PRAGMA journal_mode = WAL")
@@ -117,7 +113,7 @@ def _first_pages(damaged: Path) -> Iterator[bytes]:
     """
     content = damaged.read_bytes()
     model_path = damaged.with_name("model.db")
-    private_file(model_path)
+    create_private(model_path)
     with closing(connect(model_path)) as model:
         migrate(model)
     model_bytes = model_path.read_bytes()

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from prong.files.atomic import create_private
 from prong.log import debug
 from prong.model.sessions import KnownFile, Scan
-from prong.paths import private_dir, private_file
+from prong.paths import private_dir
 
 _VERSION = 3
 _SCHEMA = """
@@ -133,7 +134,7 @@ class SqliteScanCache:
 
     def _connect(self) -> sqlite3.Connection:
         private_dir(self._path.parent)
-        private_file(self._path)
+        create_private(self._path)
         connection = sqlite3.connect(self._path, timeout=2)
         try:
             # A lost cache costs one slow scan; waiting for the disk would slow down every scan.

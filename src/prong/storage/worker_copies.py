@@ -6,15 +6,13 @@ that changes the record, so they are always as new. Failure to write one is igno
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from prong.files.journal import sync_file
+from prong.files import atomic
 from prong.log import debug
-from prong.paths import private_dir
 from prong.storage.values import as_bytes, as_text
 
 
@@ -25,13 +23,7 @@ def keep(folder: Path, row: Mapping[str, Any]) -> None:
     encoded = [key for key, item in row.items() if isinstance(item, bytes)]
     file = _file(folder, row["name"])
     try:
-        private_dir(folder)
-        new = file.with_name(f".{file.name}.{os.getpid()}")
-        new.unlink(missing_ok=True)
-        new.touch(0o600)
-        new.write_text(json.dumps({"row": texts, "bytes": encoded}))
-        sync_file(new)
-        new.replace(file)
+        atomic.write_private(file, json.dumps({"row": texts, "bytes": encoded}).encode())
     except OSError as error:
         debug(__name__, "no copy of the record of %s: %s", row["name"], error)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from prong.errors import Busy
-from prong.files.lock import locked
+from prong.files.atomic import held
 from prong.paths import private_dir
 
 if TYPE_CHECKING:
@@ -25,10 +24,7 @@ def alone(app: App, name: str) -> Generator[None]:
     Two texts pasted at once would become one prompt; two programs would write one session.
     """
     folder = private_dir(app.state_dir / "workers")
-    descriptor = os.open(folder / f"{name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        if not locked(descriptor, _PATIENCE):
+    with held(folder / f"{name}.lock", _PATIENCE) as is_free:
+        if not is_free:
             raise Busy(f"another process is talking to {name}", hint=f"prong status {name}")
         yield
-    finally:
-        os.close(descriptor)

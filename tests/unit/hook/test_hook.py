@@ -381,7 +381,7 @@ def test_little_is_imported(agent: Agent, sample: ClaudeSample) -> None:
         "prong.agents",
         "prong.agents.last_turn",
         "prong.files",
-        "prong.files.lock",
+        "prong.files.atomic",
         "prong.files.regular",
         "prong.hook",
         "prong.hook.program",

@@ -13,8 +13,8 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Callable, Collection, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -22,8 +22,8 @@ from typing import Any, NamedTuple, Self
 from prong.code.worktrees import record, refs, state
 from prong.code.worktrees.record import place_of
 from prong.errors import External, ProngError, UsageError
+from prong.files.atomic import held
 from prong.files.journal import Journal, step
-from prong.files.lock import locked
 from prong.files.regular import read_regular
 from prong.paths import private_dir
 
@@ -353,18 +353,12 @@ def _forget_part(token: str, common: str, path: str, branch: str, base: str | No
         return refs.drop_unused_branch(Path(common), branch, base)
 
 
-@contextmanager
-def alone(common: Path) -> Generator[None]:
+def alone(common: Path) -> AbstractContextManager[bool]:
     """Lock out other prongs that change a repository's list of worktrees.
 
     Git fails if an entry vanishes while it looks at it.
     """
-    descriptor = os.open(common, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        locked(descriptor, _PATIENCE)
-        yield
-    finally:
-        os.close(descriptor)
+    return held(common, _PATIENCE)
 
 
 def entries_of(common: Path) -> list[Path]:

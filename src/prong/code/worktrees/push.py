@@ -19,7 +19,8 @@ from prong.code.git import Deadline, Git, GitResult
 from prong.code.worktrees import record as worktree_record
 from prong.code.worktrees.record import entry_of
 from prong.errors import NotFound, ProngError
-from prong.files.lock import locked
+from prong.files import atomic
+from prong.files.atomic import held
 from prong.files.regular import read_regular
 
 _RESULT = "prong-push.json"
@@ -107,9 +108,9 @@ def failure(path: Path, remote: str) -> str | None:
 
 def push(path: Path, remote: str, patience: float = _PATIENCE) -> Push | None:
     """Push and wait; None if another process pushes for too long."""
-    with (entry_of(path) / _LOCK).open("wb") as lock:
+    with held(entry_of(path) / _LOCK, patience) as is_free:
         # Commits made since another push began are not in it.
-        if not locked(lock.fileno(), patience):
+        if not is_free:
             return None
         tip = _tip(path)
         if tip is None:
@@ -155,10 +156,8 @@ def _write(path: Path, done: Push) -> None:
         "when": done.when.isoformat(),
         "failure": done.failure,
     }
-    result = entry_of(path) / _RESULT
-    new = result.with_suffix(f".{os.getpid()}")
-    new.write_text(json.dumps(record), encoding="ascii")
-    new.replace(result)
+    content = json.dumps(record).encode()
+    atomic.write(entry_of(path) / _RESULT, content, mode=0o666, sync=False)
 
 
 if __name__ == "__main__":

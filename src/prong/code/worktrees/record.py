@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from prong.errors import NotFound
+from prong.files import atomic
 from prong.files.regular import read_regular
 
 _FILE = "prong.json"
@@ -115,10 +116,8 @@ def write(worktree: Worktree) -> None:
         "given": given and [given.commit, given.staged, dict(given.files)],
         "warnings": list(worktree.warnings),
     }
-    file = entry_of(worktree.path) / _FILE
-    new = file.with_suffix(".new")
-    new.write_text(json.dumps(record), encoding="ascii")
-    new.replace(file)
+    content = json.dumps(record).encode()
+    atomic.write(entry_of(worktree.path) / _FILE, content, mode=0o666, sync=False)
 
 
 def read(path: Path) -> Worktree:

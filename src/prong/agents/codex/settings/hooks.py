@@ -35,7 +35,8 @@ from prong.agents.settings import file
 from prong.agents.settings.file import NOTIFY, SettingsText
 from prong.agents.shell import Word
 from prong.errors import ConfigError, External, ProngError, Unavailable
-from prong.files.edits import read, write_private
+from prong.files.atomic import write_private
+from prong.files.edits import read
 from prong.files.regular import read_regular
 from prong.model.forks import Launch
 from prong.model.record import replace
