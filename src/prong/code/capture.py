@@ -23,10 +23,14 @@ from prong.model.code import DiffStat, Snapshot, TurnKey
 from prong.model.forks import Fork
 from prong.model.record import replace
 from prong.model.sessions import CodeGap, Conversation, GapKind, SessionRef, Turn, TurnState
-from prong.storage import activity, capture_failures
+from prong.storage import activity
 from prong.storage.activity import ActivityRecords
-from prong.storage.capture_failures import CaptureFailure, CaptureFailureRecords
-from prong.storage.snapshots import SnapshotRecords
+from prong.storage.snapshots import (
+    CaptureFailure,
+    CaptureFailureRecords,
+    SnapshotRecords,
+    failures_in,
+)
 
 _SOON = timedelta(hours=1)
 """How long after a turn its code may still be captured."""
@@ -269,8 +273,8 @@ class Capture:
             with spool.taken(self._spool) as events:
                 captured, retried = self._told(events)
                 self._records.add(*captured)
-                self._activity.add(*activity.told(events))
-                self._failures.add(*capture_failures.from_events(events))
+                self._activity.add(*activity.from_events(events))
+                self._failures.add(*failures_in(events))
                 for event in retried:
                     spool.append(event, self._spool)
         except (ProngError, OSError) as error:

@@ -14,7 +14,7 @@ from prong.log import debug
 from prong.model.amounts import counted, size_text
 from prong.model.code import Snapshot
 from prong.model.sessions import CodeGap, GapKind, Turn
-from prong.storage.capture_failures import CaptureFailure
+from prong.storage.snapshots import CaptureFailure
 
 _NO_CONTENT = "LFS pointer, its content was not downloaded (git lfs pull)"
 _NAMED = 5

@@ -5,17 +5,14 @@ slowly. Several processes may use it at once.
 """
 
 import heapq
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prong.files.atomic import create_private
-from prong.log import debug
-from prong.paths import private_dir
 from prong.search.embedder import DIMENSIONS, MODEL_ID, Embedder
+from prong.storage.cache_file import CacheFile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _VERSION = 1
+_SCHEMA = "CREATE TABLE vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)"
 _KEY_BYTES = 16
 _PERSON = blake2b(MODEL_ID.encode(), digest_size=_KEY_BYTES).digest()
 _LARGEST = 127
@@ -38,13 +36,10 @@ class VectorCache:
     """Vectors in one SQLite file, one byte per number; cosines are exact to three digits."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._connection = self._open()
+        self._file = CacheFile(path, _VERSION, _SCHEMA)
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._file.close()
 
     @staticmethod
     def key_of(text: str) -> bytes:
@@ -83,7 +78,7 @@ class VectorCache:
         """Iterate over all vectors in large batches."""
         after = b""
         query = "SELECT key, vector FROM vectors WHERE key > ? ORDER BY key LIMIT 10000"
-        while rows := self._rows(query, (after,)):
+        while rows := self._file.rows(query, (after,)):
             after = rows[-1][0]
             complete = [row for row in rows if len(row[1]) == DIMENSIONS]
             if complete:
@@ -93,81 +88,24 @@ class VectorCache:
         return {key for (key,) in self._select("SELECT key FROM vectors", keys)}
 
     def put(self, vectors: "Mapping[bytes, NDArray[np.float32]]") -> None:
-        self._write(
-            "INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)",
-            ((key, _as_bytes(vector)) for key, vector in vectors.items()),
-        )
+        rows = ((key, _as_bytes(vector)) for key, vector in vectors.items())
+        self._file.write(("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows))
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
         """Delete all other vectors: those of deleted sessions and of other models."""
         wanted_keys = set(keys)
-        stored = [key for (key,) in self._rows("SELECT key FROM vectors")]
+        stored = [key for (key,) in self._file.rows("SELECT key FROM vectors")]
         stale = [(key,) for key in stored if key not in wanted_keys]
-        self._write("DELETE FROM vectors WHERE key = ?", stale)
+        self._file.write(("DELETE FROM vectors WHERE key = ?", stale))
 
     def count(self) -> int:
-        rows = self._rows("SELECT count(*) FROM vectors")
+        rows = self._file.rows("SELECT count(*) FROM vectors")
         return rows[0][0] if rows else 0
 
     def _select(self, select: str, keys: Iterable[bytes]) -> Iterator[Any]:
         for batch in _batches(keys, _AT_ONCE):
             placeholders = ", ".join("?" * len(batch))
-            yield from self._rows(f"{select} WHERE key IN ({placeholders})", batch)
-
-    def _rows(self, query: str, values: Sequence[bytes] = ()) -> list[Any]:
-        if self._connection is None:
-            return []
-        try:
-            return self._connection.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            debug(__name__, "vectors not read: %s", error)
-            self._replace_if_damaged(error)
-            return []
-
-    def _write(self, statement: str, rows: Iterable[tuple[bytes, ...]]) -> None:
-        if self._connection is None:
-            return
-        try:
-            with self._connection:
-                self._connection.executemany(statement, rows)
-        except sqlite3.Error as error:
-            debug(__name__, "vectors not written: %s", error)
-            self._replace_if_damaged(error)
-
-    def _open(self) -> sqlite3.Connection | None:
-        try:
-            return self._connect()
-        except (sqlite3.Error, OSError) as error:
-            debug(__name__, "no vectors: %s", error)
-            return self._start_again() if _is_damage(error) else None
-
-    def _replace_if_damaged(self, error: sqlite3.Error) -> None:
-        if _is_damage(error):
-            self.close()
-            self._connection = self._start_again()
-
-    def _start_again(self) -> sqlite3.Connection | None:
-        try:
-            for path in (self._path, self._path.with_name(self._path.name + "-journal")):
-                path.unlink(missing_ok=True)
-            return self._connect()
-        except (sqlite3.Error, OSError) as error:
-            debug(__name__, "no vectors: %s", error)
-            return None
-
-    def _connect(self) -> sqlite3.Connection:
-        private_dir(self._path.parent)
-        create_private(self._path)
-        connection = sqlite3.connect(self._path, timeout=2)
-        try:
-            connection.execute("PRAGMA synchronous = OFF")
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version != _VERSION:
-                _create(connection)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
+            yield from self._file.rows(f"{select} WHERE key IN ({placeholders})", batch)
 
 
 def fill(
@@ -217,25 +155,6 @@ def _as_bytes(vector: "NDArray[np.float32]") -> bytes:
     # Only the direction matters: every vector has length 1.
     largest = float(np.abs(vector).max()) or 1.0
     return np.rint(vector * (_LARGEST / largest)).astype(np.int8).tobytes()
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    with connection:
-        # Another process may be doing the same.
-        connection.execute("BEGIN IMMEDIATE")
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version == _VERSION:
-            return
-        connection.execute("DROP TABLE IF EXISTS vectors")
-        connection.execute("CREATE TABLE vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)")
-        connection.execute(f"PRAGMA user_version = {_VERSION}")
-
-
-def _is_damage(error: Exception) -> bool:
-    """Return True for "not a database", "malformed" or a missing table; a lock will pass."""
-    if isinstance(error, sqlite3.OperationalError):
-        return "no such" in str(error)
-    return type(error) is sqlite3.DatabaseError
 
 
 UNCACHED = 50

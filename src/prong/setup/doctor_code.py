@@ -25,8 +25,7 @@ from prong.model.amounts import counted
 from prong.model.code import TurnKey
 from prong.model.findings import Finding, Level
 from prong.model.sessions import Conversation, Session, SessionRef
-from prong.storage.capture_failures import CaptureFailure
-from prong.storage.snapshots import SnapshotRecords
+from prong.storage.snapshots import CaptureFailure, SnapshotRecords
 
 if TYPE_CHECKING:
     from prong.app import App

@@ -4,31 +4,27 @@ Hooks report it. Each session has one row; the newest report wins, in whatever o
 """
 
 import json
-import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prong.log import debug
-from prong.model.record import Record
+from prong.model.record import Record, convert
 from prong.model.sessions import SessionRef
-from prong.storage.connection import read, write
-from prong.storage.values import as_bytes, as_text
+from prong.storage.rows import Records, as_column, name_bytes, path_in
 
 _COLUMNS = ("agent", "session", "state", "detail", "time", "cwd", "worker")
-_ADD = f"""
-    INSERT INTO activity ({", ".join(_COLUMNS)}) VALUES (:{", :".join(_COLUMNS)})
+_UPDATE = """
     ON CONFLICT (agent, session) DO UPDATE
     SET state = excluded.state, detail = excluded.detail, time = excluded.time, cwd = excluded.cwd,
         worker = coalesce(excluded.worker, activity.worker)
     WHERE excluded.time >= activity.time
-"""  # noqa: S608 -- only the names above
-_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM activity"  # noqa: S608
+"""
 _ABOUT = """
     WHERE session IN (SELECT value FROM json_each(?))
     OR worker IN (SELECT value FROM json_each(?))
 """
+_NEWEST_LAST = "ORDER BY time, rowid"
 
 
 class RecordedActivity(Record, frozen=True):
@@ -46,46 +42,30 @@ class RecordedActivity(Record, frozen=True):
     """The name of the worker, if the agent was started as one."""
 
 
-class ActivityRecords:
-    """The last activity of each session. Reads are best effort; writes raise."""
+class ActivityRecords(Records[RecordedActivity]):
+    """The last activity of each session."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        super().__init__(path, "activity", _COLUMNS, _activity)
 
     def add(self, *activities: RecordedActivity) -> None:
         """Record activities, all or none. Reports older than the recorded one are ignored."""
-        if not activities:
-            return
-        rows = [_row(activity) for activity in activities]
-        write(self._path, lambda connection: connection.executemany(_ADD, rows))
+        self._write_all(f"INSERT {self._into} {_UPDATE}", [_row(item) for item in activities])
 
     def all(self) -> dict[SessionRef, RecordedActivity]:
         """Return the last activity of every known session, newest last."""
-        return self._found(f"{_SELECT} ORDER BY time, rowid")
+        return {item.session: item for item in self._select(_NEWEST_LAST)}
 
     def about(
         self, sessions: Iterable[str], workers: Iterable[str]
     ) -> dict[SessionRef, RecordedActivity]:
         """Return the last activity of these sessions, and of every session of these workers."""
         ids = (json.dumps(list(sessions)), json.dumps(list(workers)))
-        return self._found(f"{_SELECT} {_ABOUT} ORDER BY time, rowid", ids)
-
-    def _found(
-        self, query: str, values: tuple[str, ...] = ()
-    ) -> dict[SessionRef, RecordedActivity]:
-        activities: dict[SessionRef, RecordedActivity] = {}
-        for row in read(self._path, query, values):
-            try:
-                activity = _activity(dict(zip(_COLUMNS, row, strict=True)))
-            except (ValueError, TypeError) as error:
-                debug(__name__, "a recorded activity is not readable: %s", error)
-            else:
-                activities[activity.session] = activity
-        return activities
+        return {item.session: item for item in self._select(f"{_ABOUT} {_NEWEST_LAST}", *ids)}
 
 
-def told(events: Iterable[dict[str, Any]]) -> list[RecordedActivity]:
-    """Extract recorded activities from spool events."""
+def from_events(events: Iterable[dict[str, Any]]) -> list[RecordedActivity]:
+    """Read activities from spool events."""
     activities: list[RecordedActivity] = []
     for event in events:
         match event:
@@ -97,7 +77,7 @@ def told(events: Iterable[dict[str, Any]]) -> list[RecordedActivity]:
             }:
                 ref, time = SessionRef(agent, session), _time(at)
                 if time is not None and f"{ref} {state}".isprintable():
-                    detail, cwd = _word(event.get("detail")), _path(event.get("cwd"))
+                    detail, cwd = _word(event.get("detail")), path_in(event.get("cwd"))
                     worker = _word(event.get("worker"))
                     activities.append(RecordedActivity(ref, state, time, detail, cwd, worker))
             case _:
@@ -109,15 +89,6 @@ def _word(value: Any) -> str | None:
     return value if isinstance(value, str) and value.isprintable() else None
 
 
-def _path(value: Any) -> str | None:
-    """Return the value if it can be a path, else None."""
-    try:
-        os.fsencode(value)
-    except (TypeError, UnicodeEncodeError):
-        return None
-    return value
-
-
 def _time(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
@@ -126,24 +97,10 @@ def _time(text: str) -> datetime | None:
 
 
 def _row(activity: RecordedActivity) -> dict[str, Any]:
-    return {
-        "agent": activity.session.agent,
-        "session": activity.session.id,
-        "state": activity.state,
-        "detail": activity.detail,
-        # In one format, so that sqlite can compare them.
-        "time": activity.time.astimezone(UTC).isoformat(timespec="microseconds"),
-        "cwd": as_bytes(activity.cwd),
-        "worker": activity.worker,
-    }
+    row = {name: as_column(getattr(activity, name)) for name in _COLUMNS[2:]}
+    session = activity.session
+    return {**row, "agent": session.agent, "session": session.id, "cwd": name_bytes(activity.cwd)}
 
 
 def _activity(row: dict[str, Any]) -> RecordedActivity:
-    return RecordedActivity(
-        SessionRef(row["agent"], row["session"]),
-        row["state"],
-        datetime.fromisoformat(row["time"]),
-        row["detail"],
-        as_text(row["cwd"]),
-        row["worker"],
-    )
+    return convert({**row, "session": SessionRef(row["agent"], row["session"])}, RecordedActivity)

@@ -3,38 +3,30 @@
 import sqlite3
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from prong.errors import Unsupported
-from prong.log import debug
-from prong.model.forks import Fork, ForkPoint, Method
-from prong.model.record import Record
+from prong.model.forks import Fork, ForkPoint
+from prong.model.record import Record, convert
 from prong.model.sessions import SessionRef
 from prong.storage import connection, repairs
-from prong.storage.connection import read, write
-from prong.storage.values import as_bytes, as_text
+from prong.storage.connection import write
+from prong.storage.rows import Records, as_column, name_bytes
 
-_COLUMNS = (
-    "id",
-    "agent",
-    "parent_session",
-    "parent_workspace",
-    "turn_id",
-    "turn",
-    "child_session",
-    "child_agent",
-    "method",
-    "created",
-    "seed_prompt_hash",
-    "seed_prompt_path",
-    "token_estimate",
-    "context_window",
-    "seed_ack_filtered",
-)
-_INTO = f"INTO forks ({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)})"
-_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM forks"  # noqa: S608 -- only the names above
+_FIELDS = {
+    "id": "id",
+    "parent_workspace": "parent_workspace",
+    "method": "method",
+    "created": "created",
+    "seed_prompt_hash": "seed_hash",
+    "seed_prompt_path": "seed_path",
+    "token_estimate": "tokens",
+    "context_window": "window",
+    "seed_ack_filtered": "seed_ack_filtered",
+}
+"""Columns that have a field of their own. The others identify parent and child."""
+_IDENTITIES = ("agent", "parent_session", "turn_id", "turn", "child_agent", "child_session")
 
 
 class Health(Record, frozen=True):
@@ -47,11 +39,11 @@ class Health(Record, frozen=True):
     """Damaged files that were replaced, and kept."""
 
 
-class ForkRecords:
-    """The recorded forks. Reads are best effort; writes raise."""
+class ForkRecords(Records[Fork]):
+    """The recorded forks."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        super().__init__(path, "forks", (*_FIELDS, *_IDENTITIES), _fork)
 
     def add(self, *forks: Fork) -> None:
         """Record forks, all or none.
@@ -64,74 +56,50 @@ class ForkRecords:
 
         def add(connection: sqlite3.Connection) -> None:
             for fork in forks:
-                sys.audit("prong.step", "record", str(self._path))
+                sys.audit("prong.step", "record", str(self.path))
                 connection.execute(
                     "DELETE FROM forks WHERE child_agent = ? AND child_session = ?",
                     (fork.child.agent, fork.child.id),
                 )
-                connection.execute(f"INSERT {_INTO}", _row(fork))
+                connection.execute(f"INSERT {self._into}", _row(fork))
 
-        write(self._path, add)
+        write(self.path, add)
 
     def restore(self, forks: Iterable[Fork]) -> None:
         """Record forks found in session files. Recorded children stay unchanged."""
-        rows = [_row(fork) for fork in forks]
-        if not rows:
-            return
-        insert = f"INSERT OR IGNORE {_INTO}"
-        write(self._path, lambda connection: connection.executemany(insert, rows))
+        self._write_all(f"INSERT OR IGNORE {self._into}", [_row(fork) for fork in forks])
 
     def all(self) -> list[Fork]:
         """Return every fork, in the order of recording."""
-        forks: list[Fork] = []
-        for row in read(self._path, f"{_SELECT} ORDER BY rowid"):
-            try:
-                forks.append(_fork(dict(zip(_COLUMNS, row, strict=True))))
-            except (ValueError, TypeError) as error:
-                debug(__name__, "a recorded fork is not readable: %s", error)
-        return forks
+        return self._select("ORDER BY rowid")
 
     def health(self) -> Health:
-        problem = connection.problem_with(self._path)
+        problem = connection.problem_with(self.path)
         try:
             forks = len(self.all())
         except Unsupported:
             forks = 0
-        return Health(forks, problem, tuple(repairs.kept(self._path)))
+        return Health(forks, problem, tuple(repairs.kept(self.path)))
 
 
 def _row(fork: Fork) -> dict[str, Any]:
+    parent, child = fork.parent, fork.child
     return {
-        "id": fork.id,
-        "agent": fork.parent.session.agent,
-        "parent_session": fork.parent.session.id,
-        "parent_workspace": as_bytes(fork.parent_workspace),
-        "turn_id": fork.parent.turn_id,
-        "turn": fork.parent.turn,
-        "child_session": fork.child.id,
-        "child_agent": fork.child.agent,
-        "method": fork.method.value,
-        "created": fork.created.astimezone(UTC).isoformat(),
-        "seed_prompt_hash": fork.seed_hash,
-        "seed_prompt_path": as_bytes(fork.seed_path),
-        "token_estimate": fork.tokens,
-        "context_window": fork.window,
-        "seed_ack_filtered": int(fork.seed_ack_filtered),
+        **{column: as_column(getattr(fork, field)) for column, field in _FIELDS.items()},
+        "parent_workspace": name_bytes(fork.parent_workspace),
+        "seed_prompt_path": name_bytes(fork.seed_path),
+        "agent": parent.session.agent,
+        "parent_session": parent.session.id,
+        "turn_id": parent.turn_id,
+        "turn": parent.turn,
+        "child_agent": child.agent,
+        "child_session": child.id,
     }
 
 
 def _fork(row: dict[str, Any]) -> Fork:
     parent = SessionRef(row["agent"], row["parent_session"])
-    return Fork(
-        id=row["id"],
-        parent=ForkPoint(parent, row["turn"], row["turn_id"]),
-        parent_workspace=as_text(row["parent_workspace"]),
-        child=SessionRef(row["child_agent"], row["child_session"]),
-        method=Method(row["method"]),
-        created=datetime.fromisoformat(row["created"]),
-        tokens=row["token_estimate"],
-        window=row["context_window"],
-        seed_hash=row["seed_prompt_hash"],
-        seed_path=as_text(row["seed_prompt_path"]),
-        seed_ack_filtered=bool(row["seed_ack_filtered"]),
-    )
+    fields = {field: row[column] for column, field in _FIELDS.items()}
+    fields["parent"] = ForkPoint(parent, row["turn"], row["turn_id"])
+    fields["child"] = SessionRef(row["child_agent"], row["child_session"])
+    return convert(fields, Fork)

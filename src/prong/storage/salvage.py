@@ -150,8 +150,7 @@ def _fill_up(path: Path) -> None:
 
 def _kept(target: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
     statement = (
-        f"INSERT OR IGNORE INTO {table} ({', '.join(row)}) "  # noqa: S608 -- names of ours
-        f"VALUES ({', '.join('?' * len(row))})"
+        f"INSERT OR IGNORE INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
     )
     try:
         return target.execute(statement, list(row.values())).rowcount
@@ -168,7 +167,7 @@ def _rows(
     if not present:
         return
     names = ("rowid", *present)  # rowid keeps the order of rows
-    select = f"SELECT {', '.join(names)} FROM {table} NOT INDEXED WHERE rowid"  # noqa: S608
+    select = f"SELECT {', '.join(names)} FROM {table} NOT INDEXED WHERE rowid"
     up, down = f"{select} >= ? AND rowid < ? ORDER BY rowid", f"{select} > ? AND rowid < ? "
     down += "ORDER BY rowid DESC"
     end = 1 << 62

@@ -5,74 +5,44 @@ Keys, tokens and prompts are not stored.
 """
 
 import json
+import os
 import sqlite3
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from prong.errors import NotFound, Taken
+from prong.files import atomic
 from prong.log import debug
-from prong.model.record import replace
+from prong.model.record import convert, replace
 from prong.model.workers import Pane, Process, WorkerInfo
-from prong.storage import worker_copies
-from prong.storage.connection import read, write
-from prong.storage.values import as_bytes, as_text
+from prong.storage.connection import write
+from prong.storage.rows import Records, as_column, name_bytes
 
-_COLUMNS = (
-    "name",
-    "agent",
-    "session",
-    "workspace",
-    "command",
-    "env",
-    "created",
-    "started",
-    "stopped",
-    "prompted",
-    "commanded",
-    "headless",
-    "terminal",
-    "pane",
-    "pane_server",
-    "pid",
-    "pid_started",
-    "log",
-    "worktree",
-    "branch",
-    "fork",
-    "forked_from",
-    "commit_turns",
-    "push",
-    "version",
-    "settings_hash",
+_FIELDS = tuple(
+    field for field in WorkerInfo.__struct_fields__ if field not in ("pane", "process", "warnings")
 )
-_VALUES = f"({', '.join(_COLUMNS)}) VALUES (:{', :'.join(_COLUMNS)})"
-_INSERT = f"INSERT INTO workers {_VALUES}"
-_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM workers"  # noqa: S608
-_UPDATE = f"UPDATE workers SET {', '.join(f'{one} = :{one}' for one in _COLUMNS)}"  # noqa: S608
+_COLUMNS = (*_FIELDS, "terminal", "pane", "pane_server", "pid", "pid_started")
+_NAMED = "WHERE name = ?"
 
 
-class WorkerRecords:
-    """The recorded workers. Reads are best effort; writes raise."""
+class WorkerRecords(Records[WorkerInfo]):
+    """The recorded workers."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @property
-    def path(self) -> Path:
-        return self._path
+        super().__init__(path, "workers", _COLUMNS, _worker)
 
     def add(self, worker: WorkerInfo) -> None:
         """Record a new worker. Raises `Taken` if the name is in use."""
         row = _row(worker)
 
         def add(connection: sqlite3.Connection) -> None:
-            connection.execute(_INSERT, row)
-            worker_copies.keep(self._copies, row)
+            connection.execute(f"INSERT {self._into}", row)
+            _keep_copy(self._copies, row)
 
         try:
-            write(self._path, add)
+            write(self.path, add)
         except sqlite3.IntegrityError:
             if self.named(worker.name) == replace(worker, warnings=()):
                 return  # a repair has already restored this record from its copy
@@ -82,17 +52,20 @@ class WorkerRecords:
 
     def save(self, worker: WorkerInfo) -> None:
         """Replace a record. Raises `NotFound` if it was removed meanwhile."""
-        write(self._path, lambda connection: self._save(connection, worker.name, worker))
+        write(self.path, lambda connection: self._save(connection, worker.name, worker))
 
     def change(self, worker: str, /, **fields: Any) -> WorkerInfo:
         """Change some fields, regardless of concurrent changes by other processes."""
 
         def change(connection: sqlite3.Connection) -> WorkerInfo:
-            changed = replace(_named(connection, worker), **fields)
+            workers = self._decoded(connection.execute(self._query(_NAMED), (worker,)))
+            if not workers:
+                raise NotFound(f"no worker named {worker}", hint="prong ps")
+            changed = replace(workers[0], **fields)
             self._save(connection, worker, changed)
             return changed
 
-        return write(self._path, change)
+        return write(self.path, change)
 
     def rename(self, name: str, new: str) -> WorkerInfo:
         try:
@@ -105,128 +78,94 @@ class WorkerRecords:
 
         def remove(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM workers WHERE name = ?", (name,))
-            worker_copies.remove(self._copies, name)
+            _remove_copy(self._copies, name)
 
-        write(self._path, remove)
+        write(self.path, remove)
 
     def named(self, name: str) -> WorkerInfo | None:
-        rows = read(self._path, f"{_SELECT} WHERE name = ?", (name,))
-        return next(iter(_readable(rows)), None)
+        return next(iter(self._select(_NAMED, name)), None)
 
     def all(self) -> list[WorkerInfo]:
         """Return every recorded worker, oldest first."""
-        return _readable(read(self._path, f"{_SELECT} ORDER BY rowid"))
+        return self._select("ORDER BY rowid")
 
     def copies(self) -> list[WorkerInfo]:
-        """Return every worker that has a copy, oldest first; see `worker_copies`."""
-        rows = (tuple(map(row.get, _COLUMNS)) for row in worker_copies.rows(self._copies))
-        return sorted(_readable(rows), key=lambda one: one.created)
+        """Return every worker that has a copy, oldest first."""
+        rows = (tuple(map(row.get, _COLUMNS)) for row in _copied_rows(self._copies))
+        return sorted(self._decoded(rows), key=lambda one: one.created)
 
     @property
     def _copies(self) -> Path:
-        return self._path.parent / "workers"
+        return self.path.parent / "workers"
 
     def _save(self, connection: sqlite3.Connection, name: str, worker: WorkerInfo) -> None:
         row = _row(worker)
-        updated = connection.execute(f"{_UPDATE} WHERE name = :old_name", {**row, "old_name": name})
-        if updated.rowcount == 0:
+        columns = ", ".join(f"{column} = :{column}" for column in _COLUMNS)
+        update = f"UPDATE workers SET {columns} WHERE name = :old_name"
+        if connection.execute(update, {**row, "old_name": name}).rowcount == 0:
             raise NotFound(f"no worker named {name}", hint="prong ps")
         if name != worker.name:
-            worker_copies.remove(self._copies, name)
-        worker_copies.keep(self._copies, row)
-
-
-def _named(connection: sqlite3.Connection, name: str) -> WorkerInfo:
-    workers = _readable(connection.execute(f"{_SELECT} WHERE name = ?", (name,)))
-    if not workers:
-        raise NotFound(f"no worker named {name}", hint="prong ps")
-    return workers[0]
-
-
-def _readable(rows: Any) -> list[WorkerInfo]:
-    workers: list[WorkerInfo] = []
-    for row in rows:
-        try:
-            workers.append(_worker(dict(zip(_COLUMNS, row, strict=True))))
-        except (ValueError, TypeError) as error:
-            debug(__name__, "a recorded worker is not readable: %s", error)
-    return workers
+            _remove_copy(self._copies, name)
+        _keep_copy(self._copies, row)
 
 
 def _row(worker: WorkerInfo) -> dict[str, Any]:
     pane, process = worker.pane, worker.process
     return {
-        "name": worker.name,
-        "agent": worker.agent,
-        "session": worker.session,
-        "workspace": _path_bytes(worker.workspace),
+        **{column: as_column(getattr(worker, column)) for column in _FIELDS},
         "command": json.dumps(worker.command),
         "env": json.dumps(dict(worker.env)),
-        "created": _moment(worker.created),
-        "started": _moment(worker.started),
-        "stopped": _moment(worker.stopped),
-        "prompted": _moment(worker.prompted),
-        "commanded": int(worker.commanded),
-        "headless": int(worker.headless),
-        "terminal": pane.terminal if pane else None,
-        "pane": pane.id if pane else None,
-        "pane_server": as_bytes(pane.server) if pane else None,
-        "pid": process.pid if process else None,
-        "pid_started": process.started if process else None,
-        "log": _path_bytes(worker.log),
-        "worktree": _path_bytes(worker.worktree),
-        "branch": as_bytes(worker.branch),
-        "fork": worker.fork,
-        "forked_from": worker.forked_from,
-        "commit_turns": int(worker.commit_turns),
-        "push": worker.push,
-        "version": worker.version,
-        "settings_hash": worker.settings_hash,
+        "branch": name_bytes(worker.branch),
+        "terminal": pane and pane.terminal,
+        "pane": pane and pane.id,
+        "pane_server": name_bytes(pane.server) if pane else None,
+        "pid": process and process.pid,
+        "pid_started": process and process.started,
     }
 
 
-def _worker(row: Mapping[str, Any]) -> WorkerInfo:
-    pane = row["pane"]
-    command: Any = json.loads(row["command"])
-    env: Any = json.loads(row["env"])
-    return WorkerInfo(
-        name=row["name"],
-        agent=row["agent"],
-        session=row["session"],
-        workspace=Path(as_text(row["workspace"]) or ""),
-        command=command if isinstance(command, str) else tuple(map(str, command)),
-        env={str(key): str(value) for key, value in cast(dict[Any, Any], env).items()},
-        created=datetime.fromisoformat(row["created"]),
-        started=_when(row["started"]),
-        stopped=_when(row["stopped"]),
-        prompted=_when(row["prompted"]),
-        commanded=bool(row["commanded"]),
-        headless=bool(row["headless"]),
-        pane=Pane(row["terminal"], pane, as_text(row["pane_server"])) if pane else None,
-        process=Process(row["pid"], row["pid_started"]) if row["pid"] else None,
-        log=_path(row["log"]),
-        worktree=_path(row["worktree"]),
-        branch=as_text(row["branch"]),
-        fork=row["fork"],
-        forked_from=row["forked_from"],
-        commit_turns=bool(row["commit_turns"]),
-        push=row["push"],
-        version=row["version"],
-        settings_hash=row["settings_hash"],
-    )
+def _worker(row: dict[str, Any]) -> WorkerInfo:
+    fields = {
+        **row,
+        "command": json.loads(row["command"]),
+        "env": json.loads(row["env"]),
+        "pane": row["pane"] and Pane(row["terminal"], row["pane"], row["pane_server"]),
+        "process": Process(row["pid"], row["pid_started"]) if row["pid"] else None,
+    }
+    return convert(fields, WorkerInfo)
 
 
-def _path_bytes(path: Path | None) -> bytes | None:
-    return as_bytes(str(path)) if path is not None else None
+# Copies of records, one file each. How a worker was started is known nowhere else: a headless one
+# has no process between turns, and a running process does not reveal the options prong gave it.
+# Copies are written in the transaction that changes the record, so they are always as new.
 
 
-def _path(value: bytes | None) -> Path | None:
-    return Path(as_text(value) or "") if value is not None else None
+def _keep_copy(folder: Path, row: Mapping[str, Any]) -> None:
+    """Write the copy of a record, if possible, replacing an older one."""
+    # File names need not be valid text.
+    encoded = [key for key, item in row.items() if isinstance(item, bytes)]
+    texts = {key: os.fsdecode(item) if key in encoded else item for key, item in row.items()}
+    try:
+        content = json.dumps({"row": texts, "bytes": encoded}).encode()
+        atomic.write_private(_copy(folder, row["name"]), content)
+    except OSError as error:
+        debug(__name__, "no copy of the record of %s: %s", row["name"], error)
 
 
-def _moment(time: datetime | None) -> str | None:
-    return time.astimezone(UTC).isoformat() if time else None
+def _remove_copy(folder: Path, name: str) -> None:
+    with suppress(OSError):
+        _copy(folder, name).unlink(missing_ok=True)
 
 
-def _when(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
+def _copied_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
+    for file in folder.glob("*.json"):
+        try:
+            copy: dict[str, Any] = json.loads(file.read_bytes())
+            row = cast(dict[str, Any], copy["row"])
+            yield {**row, **{key: os.fsencode(row[key]) for key in copy["bytes"]}}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            debug(__name__, "the copy %s cannot be read: %s", file, error)
+
+
+def _copy(folder: Path, name: str) -> Path:
+    return folder / f"{name}.json"

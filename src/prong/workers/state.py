@@ -22,7 +22,7 @@ from prong.model.record import replace
 from prong.model.sessions import Activity as Doing
 from prong.model.sessions import Session, SessionRef, Turn, TurnState
 from prong.model.workers import Evidence, WorkerInfo, WorkerState, WorkerStatus
-from prong.storage.activity import ActivityRecords, RecordedActivity, told
+from prong.storage.activity import ActivityRecords, RecordedActivity, from_events
 from prong.terminals.base import HasExitCodes
 from prong.transcripts.acknowledgement import acknowledges_seed
 from prong.workers import liveness, push
@@ -115,7 +115,7 @@ class Lookout:
         names = {item.name for item in workers}
         ids = {item.session for item in workers if item.session is not None}
         # Read the spool first: events that are imported meanwhile are then in the table.
-        spooled = told(spool.waiting(self._app.state_dir / "spool"))
+        spooled = from_events(spool.waiting(self._app.state_dir / "spool"))
         events = self._activity.about(ids, names)
         for item in spooled:
             event = events.get(item.session)

@@ -65,10 +65,10 @@ def line(**changes: Any) -> dict[str, Any]:
 def test_lines_of_the_spool(records: ActivityRecords) -> None:
     when = START + timedelta(milliseconds=120)
     expected = RecordedActivity(SESSION, "waiting", when, "permission_prompt", "/code/shop")
-    assert activity.told([line()]) == [expected]
+    assert activity.from_events([line()]) == [expected]
     odd = [line(detail="\ud800", cwd="\ud800"), line(detail=1, cwd=None)]
-    assert [(one.detail, one.cwd) for one in activity.told(odd)] == [(None, None)] * 2
+    assert [(one.detail, one.cwd) for one in activity.from_events(odd)] == [(None, None)] * 2
     nothing = [line(state=None), line(time="soon"), line(session="\ud800"), line(agent=None), {}]
-    assert activity.told(nothing) == []
-    records.add(*activity.told([*odd, line()]))
+    assert activity.from_events(nothing) == []
+    records.add(*activity.from_events([*odd, line()]))
     assert records.all() == {SESSION: expected}
