@@ -1,67 +1,20 @@
 """User configuration from `config.toml`, validated. A missing file counts as empty.
 
-[agents.claude]
-roots = ["~/laptop/.claude"]      # searched besides the agent's own folder
-command = "claude --model opus"   # starts the agent
-
-[workspace]
-root = "~/worktrees"              # where the worktrees of forks are created
-copy = [".env"]                   # ignored files to copy into a worktree
-link = ["node_modules"]           # ignored files to link into a worktree
-
-[picker]
-program = "fzf"                   # picks turns, instead of the built-in list
-
-[snapshots]
-limit_mb = 50                     # snapshots skip, and list, larger files
-
-[search]
-engines = ["builtin"]             # tried in order until one answers
-tool_output = true                # index the output of tools
-
-[terminal]
-default = "tmux"                  # where workers run, instead of the current terminal
-place = "tab"                     # or "split" or "window"
-tmux_socket = "~/.tmux/prong"     # socket of another tmux server
-kitty_socket = "unix:/tmp/kitty"  # listen_on of kitty.conf, for use outside of kitty
-
-[mcp]
-allow_skip_permissions = false    # let agents start workers that skip permission checks
-allow_trust = false               # let agents mark the folders of workers as trusted
-allow_commands = false            # let agents send workers commands such as /clear
-
-[ui]
-theme = "textual-light"           # theme of prong ui, as its palette lists them
-fork_keys = ["alt+shift+f", "F"]  # keys that open the fork dialog
+docs/reference/config.md describes the settings.
 """
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from prong import paths
 from prong.errors import ConfigError
 from prong.files.regular import read_regular
 from prong.files.size_limit import SNAPSHOT_LIMIT, in_bytes
 from prong.model.record import Record, field
-
-_HINT = (
-    "the settings there are: agents.NAME.roots = [FOLDER, ...], agents.NAME.command = COMMAND, "
-    "workspace.root = FOLDER, workspace.copy = [PATTERN, ...], workspace.link = [PATTERN, ...], "
-    'picker.program = "builtin" or "fzf", snapshots.limit_mb = NUMBER, '
-    'search.engines = ["builtin" or "qmd", ...], search.tool_output = true or false, '
-    'terminal.default = NAME, terminal.place = "split", "tab" or "window", '
-    "terminal.tmux_socket = FILE, terminal.kitty_socket = ADDRESS, "
-    "mcp.allow_skip_permissions = true or false, mcp.allow_trust = true or false, "
-    "mcp.allow_commands = true or false, "
-    "ui.theme = NAME, ui.fork_keys = [KEY, ...]"
-)
-_PICKERS = ("builtin", "fzf")
-_ENGINES = ("builtin", "qmd")
-_PLACES = ("split", "tab", "window")
-_TABLES = ("agents", "workspace", "picker", "snapshots", "search", "terminal", "mcp", "ui")
 
 
 class Workspace(Record, frozen=True):
@@ -122,7 +75,7 @@ class Config(Record, frozen=True):
     )
     """Agent name -> start command: a shell line, or a list of words."""
     workspace: Workspace = field(default_factory=Workspace)
-    picker: str = _PICKERS[0]
+    picker: str = "builtin"
     """Program that picks turns."""
     snapshots: Snapshots = field(default_factory=Snapshots)
     search: SearchSettings = field(default_factory=SearchSettings)
@@ -145,162 +98,188 @@ def load(path: Path | None = None) -> Config:
     import tomllib
 
     try:
-        table = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return _config(tomllib.loads(data.decode("utf-8")))
+    except ValueError as error:  # from the parser and the decoder, too
         raise ConfigError(f"{path}: {error}", hint=_HINT) from None
-    return _Checker(path).config(table)
 
 
-class _Checker:
-    """Parser of a TOML table into a `Config`; any unknown setting is an error that names it."""
+def _config(table: dict[str, Any]) -> Config:
+    _only(table, {"agents", "picker", *_RECORDS}, "")
+    roots: dict[str, tuple[Path, ...]] = {}
+    commands: dict[str, str | tuple[str, ...]] = {}
+    for name, value in _table(table.get("agents", {}), "agents").items():
+        settings = _values(value, f"agents.{name}", _SETTINGS["agents.NAME"])
+        roots[name] = settings.get("roots", ())
+        if "command" in settings:
+            commands[name] = settings["command"]
+    picker = _values(table.get("picker", {}), "picker", _SETTINGS["picker"])
+    records: dict[str, Any] = {
+        name: record(**_values(table.get(name, {}), name, _SETTINGS[name]))
+        for name, record in _RECORDS.items()
+    }
+    return Config(roots, commands, picker=picker.get("program", Config().picker), **records)
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
 
-    def config(self, table: dict[str, Any]) -> Config:
-        self._only(table, {*_TABLES}, "")
-        agents = self._table(table.get("agents", {}), "agents")
-        roots: dict[str, tuple[Path, ...]] = {}
-        commands: dict[str, str | tuple[str, ...]] = {}
-        for name, value in agents.items():
-            where = f"agents.{name}"
-            settings = self._table(value, where)
-            self._only(settings, {"roots", "command"}, where)
-            roots[name] = self._roots(settings.get("roots", []), f"{where}.roots")
-            if "command" in settings:
-                commands[name] = self._command(settings["command"], f"{where}.command")
-        workspace = self._workspace(table.get("workspace", {}))
-        picker = self._picker(table.get("picker", {}))
-        snapshots = self._snapshots(table.get("snapshots", {}))
-        search = self._search(table.get("search", {}))
-        terminal = self._terminal(table.get("terminal", {}))
-        mcp = self._mcp(table.get("mcp", {}))
-        ui = self._ui(table.get("ui", {}))
-        return Config(roots, commands, workspace, picker, snapshots, search, terminal, mcp, ui)
+def _values(value: Any, where: str, settings: "Mapping[str, _Setting]") -> dict[str, Any]:
+    """Check a table and return its values by field."""
+    table = _table(value, where)
+    _only(table, settings, where)
+    values: dict[str, Any] = {}
+    for name, item in table.items():
+        setting = settings[name]
+        try:
+            values[setting.field or name] = setting.read(item)
+        except ValueError as error:
+            raise ValueError(f"{where}.{name}{error}") from None
+    return values
 
-    def _ui(self, value: Any) -> UiSettings:
-        table = self._table(value, "ui")
-        self._only(table, {"theme", "fork_keys"}, "ui")
-        theme = table.get("theme")
-        if theme is not None and (not isinstance(theme, str) or not theme.strip()):
-            raise self._wrong("ui.theme must be the name of a theme")
-        values = table.get("fork_keys", list(UiSettings().fork_keys))
-        keys = self._texts(values, "ui.fork_keys must be a list of keys")
-        if not keys or not all(re.fullmatch(r"[A-Za-z0-9_+]+", key) for key in keys):
-            raise self._wrong("ui.fork_keys must be keys such as alt+shift+f, F or ctrl+f")
-        return UiSettings(theme, keys)
 
-    def _mcp(self, value: Any) -> McpSettings:
-        table = self._table(value, "mcp")
-        self._only(table, {"allow_skip_permissions", "allow_trust", "allow_commands"}, "mcp")
-        for name, setting in table.items():
-            if not isinstance(setting, bool):
-                raise self._wrong(f"mcp.{name} must be true or false")
-        return McpSettings(**table)
+def _table(value: Any, where: str) -> dict[str, Any]:
+    _check(isinstance(value, dict), f"{where} must be a table")
+    return value
 
-    def _terminal(self, value: Any) -> TerminalSettings:
-        table = self._table(value, "terminal")
-        self._only(table, {"default", "place", "tmux_socket", "kitty_socket"}, "terminal")
-        for name, setting in table.items():
-            if not isinstance(setting, str) or not setting.strip():
-                raise self._wrong(f"terminal.{name} must be a text")
-        place = table.get("place", TerminalSettings().place)
-        if place not in _PLACES:
-            raise self._wrong(f"terminal.place must be one of {', '.join(_PLACES)}")
-        socket = table.get("tmux_socket")
-        return TerminalSettings(
-            table.get("default"),
-            place,
-            self._folder(socket, "terminal.tmux_socket") if socket else None,
-            table.get("kitty_socket"),
-        )
 
-    def _search(self, value: Any) -> SearchSettings:
-        table = self._table(value, "search")
-        self._only(table, {"engines", "tool_output"}, "search")
-        output = table.get("tool_output", True)
-        if not isinstance(output, bool):
-            raise self._wrong("search.tool_output must be true or false")
-        values = table.get("engines", list(SearchSettings().engines))
-        engines = cast(list[Any], values) if isinstance(values, list) else []
-        if not engines or any(engine not in _ENGINES for engine in engines):
-            raise self._wrong(f"search.engines must be a list of {' and '.join(_ENGINES)}")
-        return SearchSettings(tuple(dict.fromkeys(map(str, engines))), output)
+def _only(table: Mapping[str, Any], allowed: Iterable[str], where: str) -> None:
+    for key in table:
+        _check(key in allowed, f"unknown setting {f'{where}.{key}'.lstrip('.')}")
 
-    def _snapshots(self, value: Any) -> Snapshots:
-        table = self._table(value, "snapshots")
-        self._only(table, {"limit_mb"}, "snapshots")
-        if "limit_mb" not in table:
-            return Snapshots()
-        limit = in_bytes(table["limit_mb"])
-        if limit is None:
-            raise self._wrong("snapshots.limit_mb must be a number above 0")
-        return Snapshots(limit)
 
-    def _picker(self, value: Any) -> str:
-        table = self._table(value, "picker")
-        self._only(table, {"program"}, "picker")
-        program = table.get("program", _PICKERS[0])
-        if program not in _PICKERS:
-            raise self._wrong(f"picker.program must be one of {', '.join(_PICKERS)}")
-        return program
+def _check(is_right: object, message: str) -> None:
+    if not is_right:
+        raise ValueError(message)
 
-    def _workspace(self, value: Any) -> Workspace:
-        table = self._table(value, "workspace")
-        self._only(table, {"root", "copy", "link"}, "workspace")
-        root = table.get("root")
-        if root is not None and not isinstance(root, str):
-            raise self._wrong("workspace.root must be a folder")
-        return Workspace(
-            self._folder(root, "workspace.root") if root is not None else None,
-            self._patterns(table.get("copy", []), "workspace.copy"),
-            self._patterns(table.get("link", []), "workspace.link"),
-        )
 
-    def _patterns(self, value: Any, where: str) -> tuple[str, ...]:
-        patterns = self._texts(value, f"{where} must be a list of patterns")
-        for pattern in patterns:
-            # Negation is pointless: nothing is copied or linked unless it is named.
-            if not pattern.strip() or pattern.startswith("!") or not pattern.isprintable():
-                raise self._wrong(f"{where}: {pattern!r} is not a file pattern")
-        return patterns
+# Readers of values. Each raises `ValueError` with what follows the name of the setting.
 
-    def _roots(self, value: Any, where: str) -> tuple[Path, ...]:
-        texts = self._texts(value, f"{where} must be a list of folders")
-        return tuple(self._folder(text, where) for text in texts)
 
-    def _folder(self, text: str, where: str) -> Path:
-        folder = Path(os.path.expanduser(text))  # noqa: PTH111 -- Path's fails on `~nobody`
-        if not folder.is_absolute():
-            raise self._wrong(f"{where}: {text!r} must begin with / or ~")
-        return folder
+def _text(value: Any, noun: str = "a text") -> str:
+    _check(isinstance(value, str) and value.strip(), f" must be {noun}")
+    return value
 
-    def _command(self, value: Any, where: str) -> str | tuple[str, ...]:
-        words = [value] if isinstance(value, str) else value
-        wrong = f"{where} must be a text or a list of words"
-        texts = self._texts(words, wrong)
-        if not texts or not texts[0].strip():
-            raise self._wrong(f"{where} must not be empty")
-        return value if isinstance(value, str) else texts
 
-    def _texts(self, value: Any, wrong: str) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            raise self._wrong(wrong)
-        texts = tuple(text for text in cast(list[Any], value) if isinstance(text, str))
-        if len(texts) < len(cast(list[Any], value)):
-            raise self._wrong(wrong)
-        return texts
+def _texts(value: Any, noun: str) -> tuple[str, ...]:
+    items = cast(list[Any], value) if isinstance(value, list) else [None]
+    _check(all(isinstance(item, str) for item in items), f" must be {noun}")
+    return cast(tuple[str, ...], tuple(items))
 
-    def _table(self, value: Any, where: str) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise self._wrong(f"{where} must be a table")
-        return cast(dict[str, Any], value)
 
-    def _only(self, table: dict[str, Any], allowed: set[str], where: str) -> None:
-        for key in table:
-            if key not in allowed:
-                name = f"{where}.{key}".lstrip(".")
-                raise self._wrong(f"unknown setting {name}")
+def _flag(value: Any) -> bool:
+    _check(isinstance(value, bool), " must be true or false")
+    return value
 
-    def _wrong(self, message: str) -> ConfigError:
-        return ConfigError(f"{self.path}: {message}", hint=_HINT)
+
+def _picker(value: Any) -> str:
+    _check(value in ("builtin", "fzf"), " must be one of builtin, fzf")
+    return value
+
+
+def _place(value: Any) -> str:
+    _check(_text(value) in ("split", "tab", "window"), " must be one of split, tab, window")
+    return value
+
+
+def _absolute(text: str) -> Path:
+    path = Path(os.path.expanduser(text))  # noqa: PTH111 -- Path's fails on `~nobody`
+    _check(path.is_absolute(), f": {text!r} must begin with / or ~")
+    return path
+
+
+def _file(value: Any) -> Path:
+    return _absolute(_text(value))
+
+
+def _folder(value: Any) -> Path:
+    return _absolute(_texts([value], "a folder")[0])
+
+
+def _folders(value: Any) -> tuple[Path, ...]:
+    return tuple(map(_absolute, _texts(value, "a list of folders")))
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    patterns = _texts(value, "a list of patterns")
+    for pattern in patterns:
+        # Negation is pointless: nothing is copied or linked unless it is named.
+        is_usable = pattern.strip() and not pattern.startswith("!") and pattern.isprintable()
+        _check(is_usable, f": {pattern!r} is not a file pattern")
+    return patterns
+
+
+def _command(value: Any) -> str | tuple[str, ...]:
+    is_text = isinstance(value, str)
+    words = _texts([value] if is_text else value, "a text or a list of words")
+    _check(words and words[0].strip(), " must not be empty")
+    return words[0] if is_text else words
+
+
+def _limit(value: Any) -> int:
+    limit = in_bytes(value)
+    _check(limit, " must be a number above 0")
+    return limit or 0
+
+
+def _engines(value: Any) -> tuple[str, ...]:
+    engines = cast(list[Any], value) if isinstance(value, list) else []
+    is_right = engines and all(engine in ("builtin", "qmd") for engine in engines)
+    _check(is_right, " must be a list of builtin and qmd")
+    return tuple(dict.fromkeys(engines))
+
+
+def _keys(value: Any) -> tuple[str, ...]:
+    keys = _texts(value, "a list of keys")
+    is_right = keys and all(re.fullmatch(r"[A-Za-z0-9_+]+", key) for key in keys)
+    _check(is_right, " must be keys such as alt+shift+f, F or ctrl+f")
+    return keys
+
+
+class _Setting(NamedTuple):
+    form: str
+    """Its values, as in hints."""
+    read: Callable[[Any], Any]
+    field: str = ""
+    """Its field, if named differently."""
+
+
+_FLAG = _Setting("true or false", _flag)
+_PATTERNS = _Setting("[PATTERN, ...]", _patterns)
+_SETTINGS: dict[str, dict[str, _Setting]] = {
+    "agents.NAME": {
+        "roots": _Setting("[FOLDER, ...]", _folders),
+        "command": _Setting("COMMAND", _command),
+    },
+    "workspace": {
+        "root": _Setting("FOLDER", _folder),
+        "copy": _PATTERNS,
+        "link": _PATTERNS,
+    },
+    "picker": {"program": _Setting('"builtin" or "fzf"', _picker)},
+    "snapshots": {"limit_mb": _Setting("NUMBER", _limit, "limit")},
+    "search": {
+        "engines": _Setting('["builtin" or "qmd", ...]', _engines),
+        "tool_output": _Setting("true or false", _flag, "output"),
+    },
+    "terminal": {
+        "default": _Setting("NAME", _text),
+        "place": _Setting('"split", "tab" or "window"', _place),
+        "tmux_socket": _Setting("FILE", _file),
+        "kitty_socket": _Setting("ADDRESS", _text),
+    },
+    "mcp": {"allow_skip_permissions": _FLAG, "allow_trust": _FLAG, "allow_commands": _FLAG},
+    "ui": {
+        "theme": _Setting("NAME", partial(_text, noun="the name of a theme")),
+        "fork_keys": _Setting("[KEY, ...]", _keys),
+    },
+}
+_RECORDS = {
+    "workspace": Workspace,
+    "snapshots": Snapshots,
+    "search": SearchSettings,
+    "terminal": TerminalSettings,
+    "mcp": McpSettings,
+    "ui": UiSettings,
+}
+_HINT = "the settings there are: " + ", ".join(
+    f"{table}.{name} = {setting.form}"
+    for table, settings in _SETTINGS.items()
+    for name, setting in settings.items()
+)

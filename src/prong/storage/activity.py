@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prong.model.record import Record, convert
+from prong.model.record import Record, asdict, convert
 from prong.model.sessions import SessionRef
-from prong.storage.rows import Records, as_column, name_bytes, path_in
+from prong.storage.rows import Records, name_bytes, path_in, time_column
 
 _COLUMNS = ("agent", "session", "state", "detail", "time", "cwd", "worker")
 _UPDATE = """
@@ -97,9 +97,13 @@ def _time(text: str) -> datetime | None:
 
 
 def _row(activity: RecordedActivity) -> dict[str, Any]:
-    row = {name: as_column(getattr(activity, name)) for name in _COLUMNS[2:]}
-    session = activity.session
-    return {**row, "agent": session.agent, "session": session.id, "cwd": name_bytes(activity.cwd)}
+    return {
+        **asdict(activity),
+        "agent": activity.session.agent,
+        "session": activity.session.id,
+        "time": time_column(activity.time),
+        "cwd": name_bytes(activity.cwd),
+    }
 
 
 def _activity(row: dict[str, Any]) -> RecordedActivity:

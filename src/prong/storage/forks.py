@@ -86,6 +86,7 @@ def _row(fork: Fork) -> dict[str, Any]:
     parent, child = fork.parent, fork.child
     return {
         **{column: as_column(getattr(fork, field)) for column, field in _FIELDS.items()},
+        "method": fork.method.value,
         "parent_workspace": name_bytes(fork.parent_workspace),
         "seed_prompt_path": name_bytes(fork.seed_path),
         "agent": parent.session.agent,

@@ -26,6 +26,11 @@ def path_in(value: Any) -> str | None:
     return value
 
 
+def time_column(time: datetime) -> str:
+    """Encode a time in one format, so that sqlite can compare them."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
 def as_column(value: Any) -> Any:
     """Encode one field."""
     match value:
@@ -33,8 +38,8 @@ def as_column(value: Any) -> Any:
             return int(value)
         case Path():
             return os.fsencode(value)
-        case datetime():  # in one format, so that sqlite can compare them
-            return value.astimezone(UTC).isoformat(timespec="microseconds")
+        case datetime():
+            return value.astimezone(UTC).isoformat()
         case _:
             return value
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from prong.model.code import Snapshot, TurnKey
-from prong.model.record import Record, convert
+from prong.model.record import Record, asdict, convert
 from prong.model.sessions import SessionRef
 from prong.storage.connection import read
-from prong.storage.rows import Records, as_column, name_bytes, path_in
+from prong.storage.rows import Records, as_column, name_bytes, path_in, time_column
 
 _RENAMED = {"repo": "repository", "commit": "commit_id", "number": "turn"}
 _COLUMNS = tuple(_RENAMED.get(field, field) for field in Snapshot._fields)
@@ -187,8 +187,8 @@ def _snapshot(row: dict[str, Any]) -> Snapshot:
 
 
 def _failure_row(failure: CaptureFailure) -> dict[str, Any]:
-    values = (*failure.key, failure.time, failure.reason, failure.folder)
-    return dict(zip(_FAILURE_COLUMNS, map(as_column, values), strict=True))
+    row = {name: as_column(value) for name, value in asdict(failure).items() if name != "key"}
+    return {**row, **failure.key._asdict(), "time": time_column(failure.time)}
 
 
 def _failure(row: dict[str, Any]) -> CaptureFailure:
