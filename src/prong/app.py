@@ -123,7 +123,7 @@ class App:
         """Set up prong and check the installation."""
         from prong.setup.service import SetupService
 
-        return SetupService(self)
+        return SetupService(self, self.stores, self.state_dir)
 
     # -- what services share -----------------------------------------------------------------
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def become(app: "App", agent: str, launch: "Launch") -> NoReturn:
     """Replace this process with the agent, with prong's hooks enabled for this run."""
-    run_here(app.setup.hooked(agent, launch))
+    run_here(app.setup.hooks.for_one_run(agent, launch))
 
 
 def run_here(launch: "Launch") -> NoReturn:

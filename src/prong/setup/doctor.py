@@ -169,7 +169,7 @@ def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
     # An agent without files is not in use.
     if not isinstance(store, HasHooks) or not any(root.is_dir() for root in store.roots):
         return
-    (status,) = app.setup.hooks(agent=agent)
+    (status,) = app.setup.hooks.status(agent=agent)
     if status.problem:
         # Hooks are turned off on purpose.
         level = Level.WARNING if status.state is HookState.UNKNOWN else Level.NOTE

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong.agents.base import AgentHooks, CanBeTurnedOff, HasHooks, HookScope, capable
+from prong.agents.stores import AgentStores
 from prong.code.ignored import ignored_among
 from prong.code.repository import Repository
 from prong.errors import ConfigError, ProngError, Unavailable, UsageError
@@ -21,9 +21,6 @@ from prong.files.edits import Backups, Edit
 from prong.log import debug
 from prong.model.forks import Launch
 from prong.model.record import Record
-
-if TYPE_CHECKING:
-    from prong.app import App
 
 
 class HookState(StrEnum):
@@ -68,7 +65,7 @@ class HookPlan(Record, frozen=True):
         return tuple(edit for edit in self.edits if edit.before != edit.after)
 
 
-class _Desk(Record, frozen=True):
+class _Settings(Record, frozen=True):
     """The settings files of one agent in one scope, with contents and backups."""
 
     agent: str
@@ -77,19 +74,17 @@ class _Desk(Record, frozen=True):
     backups: Backups
     contents: dict[Path, bytes | None]
 
-    @classmethod
-    def open(cls, app: App, agent: str, scope: HookScope, folder: Path) -> _Desk:
-        hooks = capable(app.store(agent), HasHooks, "have hooks").hooks
-        files = hooks.files(scope, folder)
-        backups = Backups(app.state_dir / "hooks", str(files[0]))
-        return cls(agent, scope, hooks, backups, {path: edits.read(path) for path in files})
-
     def originals(self) -> dict[Path, bytes | None]:
         stripped = self.hooks.taken_out(self.contents)
         return {
             path: self.backups.original(path, content, stripped[path])
             for path, content in self.contents.items()
         }
+
+    def wanted(self) -> dict[str, str]:
+        """Return the hooks that an installation would add."""
+        new = self.hooks.added(self.originals(), hook_command()).contents
+        return dict(self.hooks.found(new))
 
     def plan(
         self, after: Mapping[Path, bytes | None], *, remove: bool, notes: tuple[str, ...] = ()
@@ -105,69 +100,135 @@ class _Desk(Record, frozen=True):
         )
 
 
-def status(app: App, scope: HookScope, folder: Path, agent: str | None = None) -> list[HookStatus]:
-    """Return the hook status of one agent, or of every agent with hooks."""
-    return [_status(app, name, scope, folder) for name in _agents(app, agent)]
+class HookSetup:
+    """Hooks of prong in the settings of agents."""
 
+    def __init__(self, stores: AgentStores, folder: Path) -> None:
+        """Keep backups of settings in `folder`."""
+        self._stores = stores
+        self._folder = folder
 
-def _status(app: App, agent: str, scope: HookScope, folder: Path) -> HookStatus:
-    hooks = capable(app.store(agent), HasHooks, "have hooks").hooks
-    files = tuple(hooks.files(scope, folder))
-    try:
-        desk = _Desk.open(app, agent, scope, folder)
-        commands = dict(hooks.found(desk.contents))
-        current = bool(commands) and commands == _wanted(desk)
-        disabled = _turned_off(hooks, scope, folder)
-    except Unavailable as error:
-        problem = f"{error.message}, so its hooks are unknown"
-        return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, problem, error.hint)
-    except ProngError as error:
-        return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, error.message, error.hint)
-    state = HookState.OUTDATED if commands else HookState.NONE
-    return HookStatus(
-        agent,
-        scope,
-        HookState.INSTALLED if current else state,
-        files,
-        commands,
-        disabled.message if disabled else None,
-        disabled.hint if disabled else None,
-    )
+    def status(
+        self, *, scope: HookScope = "user", folder: Path | None = None, agent: str | None = None
+    ) -> list[HookStatus]:
+        """Report whether the hooks of one agent, or of every agent with hooks, are installed."""
+        cwd = folder or Path.cwd()
+        return [self._status(name, scope, cwd) for name in self._agents(agent)]
+
+    def _status(self, agent: str, scope: HookScope, folder: Path) -> HookStatus:
+        hooks = self._hooks(agent)
+        files = tuple(hooks.files(scope, folder))
+        try:
+            settings = self._open(agent, scope, folder)
+            commands = dict(hooks.found(settings.contents))
+            current = bool(commands) and commands == settings.wanted()
+            disabled = _turned_off(hooks, scope, folder)
+        except Unavailable as error:
+            problem = f"{error.message}, so its hooks are unknown"
+            return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, problem, error.hint)
+        except ProngError as error:
+            return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, error.message, error.hint)
+        state = HookState.OUTDATED if commands else HookState.NONE
+        return HookStatus(
+            agent,
+            scope,
+            HookState.INSTALLED if current else state,
+            files,
+            commands,
+            disabled.message if disabled else None,
+            disabled.hint if disabled else None,
+        )
+
+    def plan_install(
+        self, *, scope: HookScope = "user", folder: Path | None = None, agent: str | None = None
+    ) -> list[HookPlan]:
+        """Plan installation for every agent in use, or for the named one. Writes nothing."""
+        cwd = folder or Path.cwd()
+
+        def plan(name: str) -> HookPlan:
+            settings = self._open(name, scope, cwd)
+            new = settings.hooks.added(settings.originals(), hook_command())
+            disabled = _turned_off(settings.hooks, scope, cwd)
+            warnings = (disabled.message,) if disabled else ()
+            found = settings.hooks.found
+            if dict(found(settings.contents)) == dict(found(new.contents)):
+                return settings.plan(settings.contents, remove=False, notes=warnings)
+            created = [path for path, content in settings.contents.items() if content is None]
+            visible = _shown_by_git(created, cwd) if scope == "project" else []
+            notes = (*warnings, *new.notes, *visible)
+            return settings.plan(new.contents, remove=False, notes=notes)
+
+        plans = [
+            _planned(plan, name, scope, named=agent is not None)
+            for name in self._agents(agent)
+            # An agent without files is not in use.
+            if agent is not None or any(root.is_dir() for root in self._stores[name].roots)
+        ]
+        if not plans:
+            raise UsageError("no agent found to install hooks for", hint="--agent claude")
+        return plans
+
+    def plan_remove(
+        self, *, scope: HookScope = "user", folder: Path | None = None, agent: str | None = None
+    ) -> list[HookPlan]:
+        """Plan removal for every agent, or for the named one. Writes nothing."""
+
+        def plan(name: str) -> HookPlan:
+            settings = self._open(name, scope, folder or Path.cwd())
+            is_installed = bool(settings.hooks.found(settings.contents))
+            after = settings.originals() if is_installed else settings.contents
+            return settings.plan(after, remove=True)
+
+        named = agent is not None
+        return [_planned(plan, name, scope, named=named) for name in self._agents(agent)]
+
+    def change(self, plan: HookPlan) -> None:
+        """Carry out a plan. Raises `Dirty` if a file has changed since."""
+        if not plan.changes:
+            return
+        for edit in plan.changes:
+            _check_folder(edit.path)
+        if plan.remove:
+            self._backups(plan.edits[0].path).remove(plan.edits)
+        else:
+            self._backups(plan.edits[0].path).install(plan.edits, plan.originals)
+
+    def backup(self, plan: HookPlan, edit: Edit) -> Path | None:
+        """Return the backup of a changed settings file; None when there was no file."""
+        return self._backups(plan.edits[0].path).where(edit.path)
+
+    def for_one_run(self, agent: str, launch: Launch) -> Launch:
+        """Add hooks to one launch without installing them; unchanged if that is impossible."""
+        store = self._stores.named(agent)
+        if not isinstance(store, HasHooks):
+            return launch
+        try:
+            return store.hooks.for_one_run(launch, hook_command(), self._folder)
+        except (ProngError, OSError) as error:
+            # The agent works without hooks, and reports problems with its settings itself.
+            debug(__name__, "%s is started without hooks: %s", agent, error)
+            return launch
+
+    def _agents(self, agent: str | None) -> list[str]:
+        if agent is not None:
+            return [agent]
+        return [name for name, store in self._stores.items() if isinstance(store, HasHooks)]
+
+    def _hooks(self, agent: str) -> AgentHooks:
+        return capable(self._stores.named(agent), HasHooks, "have hooks").hooks
+
+    def _backups(self, first: Path) -> Backups:
+        return Backups(self._folder, str(first))
+
+    def _open(self, agent: str, scope: HookScope, folder: Path) -> _Settings:
+        hooks = self._hooks(agent)
+        files = hooks.files(scope, folder)
+        contents = {path: edits.read(path) for path in files}
+        return _Settings(agent, scope, hooks, self._backups(files[0]), contents)
 
 
 def _turned_off(hooks: AgentHooks, scope: HookScope, folder: Path) -> ProngError | None:
     return hooks.turned_off(scope, folder) if isinstance(hooks, CanBeTurnedOff) else None
-
-
-def _wanted(desk: _Desk) -> dict[str, str]:
-    new = desk.hooks.added(desk.originals(), hook_command()).contents
-    return dict(desk.hooks.found(new))
-
-
-def plan_install(app: App, scope: HookScope, folder: Path, agent: str | None) -> list[HookPlan]:
-    """Plan installation for every agent in use, or for the named one."""
-
-    def plan(name: str) -> HookPlan:
-        desk = _Desk.open(app, name, scope, folder)
-        new = desk.hooks.added(desk.originals(), hook_command())
-        is_installed = dict(desk.hooks.found(desk.contents)) == dict(desk.hooks.found(new.contents))
-        disabled = _turned_off(desk.hooks, scope, folder)
-        warnings = (disabled.message,) if disabled else ()
-        if is_installed:
-            return desk.plan(desk.contents, remove=False, notes=warnings)
-        created = [path for path, content in desk.contents.items() if content is None]
-        visible = _shown_by_git(created, folder) if scope == "project" else []
-        return desk.plan(new.contents, remove=False, notes=(*warnings, *new.notes, *visible))
-
-    plans = [
-        _planned(plan, name, scope, named=agent is not None)
-        for name in _agents(app, agent)
-        # An agent without files is not in use.
-        if agent is not None or any(root.is_dir() for root in app.store(name).roots)
-    ]
-    if not plans:
-        raise UsageError("no agent found to install hooks for", hint="--agent claude")
-    return plans
 
 
 def _shown_by_git(made: list[Path], folder: Path) -> list[str]:
@@ -193,17 +254,6 @@ def _shown_by_git(made: list[Path], folder: Path) -> list[str]:
     ]
 
 
-def plan_remove(app: App, scope: HookScope, folder: Path, agent: str | None) -> list[HookPlan]:
-    """Plan removal for every agent, or for the named one."""
-
-    def plan(name: str) -> HookPlan:
-        desk = _Desk.open(app, name, scope, folder)
-        commands = desk.hooks.found(desk.contents)
-        return desk.plan(desk.originals() if commands else desk.contents, remove=True)
-
-    return [_planned(plan, name, scope, named=agent is not None) for name in _agents(app, agent)]
-
-
 def _planned(
     plan: Callable[[str], HookPlan], agent: str, scope: HookScope, *, named: bool
 ) -> HookPlan:
@@ -213,19 +263,6 @@ def _planned(
         if named:
             raise
         return HookPlan(agent, scope, remove=False, edits=(), originals=(), error=error)
-
-
-def change(app: App, plan: HookPlan) -> None:
-    """Carry out a plan. Raises `Dirty` if a file has changed since."""
-    if not plan.changes:
-        return
-    for edit in plan.changes:
-        _check_folder(edit.path)
-    backups = Backups(app.state_dir / "hooks", str(plan.edits[0].path))
-    if plan.remove:
-        backups.remove(plan.edits)
-    else:
-        backups.install(plan.edits, plan.originals)
 
 
 def _check_folder(path: Path) -> None:
@@ -239,24 +276,6 @@ def _check_folder(path: Path) -> None:
         raise ConfigError(message, hint=f"chmod u+w {shlex.quote(str(folder))}", path=str(path))
 
 
-def backup(app: App, plan: HookPlan, edit: Edit) -> Path | None:
-    """Return the backup of a file's previous content."""
-    return Backups(app.state_dir / "hooks", str(plan.edits[0].path)).where(edit.path)
-
-
-def for_one_run(app: App, agent: str, launch: Launch) -> Launch:
-    """Add hooks to one launch without installing them; unchanged if that is impossible."""
-    store = app.store(agent)
-    if not isinstance(store, HasHooks):
-        return launch
-    try:
-        return store.hooks.for_one_run(launch, hook_command(), app.state_dir / "hooks")
-    except (ProngError, OSError) as error:
-        # The agent works without hooks, and reports problems with its settings itself.
-        debug(__name__, "%s is started without hooks: %s", agent, error)
-        return launch
-
-
 def hook_command() -> tuple[str, ...]:
     """Return the command with which agents call this prong's `prong-hook`."""
     sibling = Path(sys.executable).with_name("prong-hook")
@@ -267,9 +286,3 @@ def hook_command() -> tuple[str, ...]:
         return (on_path,)
     # -P: do not import modules from the agent's working folder.
     return (sys.executable, "-P", "-m", "prong.hook")
-
-
-def _agents(app: App, agent: str | None) -> list[str]:
-    if agent is not None:
-        return [agent]
-    return [name for name, store in app.stores.items() if isinstance(store, HasHooks)]

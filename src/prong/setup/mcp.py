@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prong.agents.base import HasProgram, capable
 from prong.agents.settings.mcp_base import (
@@ -22,12 +22,10 @@ from prong.agents.settings.mcp_base import (
     McpScope,
     McpServer,
 )
+from prong.agents.stores import AgentStores
 from prong.errors import External, NotFound, ProngError, Taken, Unavailable, Unsupported, UsageError
 from prong.model.record import Record
 from prong.setup.schedule import prong_command
-
-if TYPE_CHECKING:
-    from prong.app import App
 
 NAME = "prong"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
@@ -112,8 +110,8 @@ class McpPlan(Record, frozen=True):
 class McpSetup:
     """Registration and removal of the MCP server."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(self, stores: AgentStores) -> None:
+        self._stores = stores
 
     def plan_install(
         self,
@@ -130,11 +128,11 @@ class McpSetup:
         `env` has `NAME=VALUE` for variables to set, and `NAME` for variables to pass on.
         """
         cwd = folder or Path.cwd()
-        server = _server(self._app, scope, read_only=read_only, env=env)
+        server = self._server(scope, read_only=read_only, env=env)
         _check_name(name)
 
         def plan(agent: str) -> McpPlan:
-            servers = _servers(self._app, agent, scope)
+            servers = self._servers(agent, scope)
             before = servers.entry(name, scope, cwd)
             if before is not None and not is_ours(before):
                 message = f"{before.path} has another server of the name {name}"
@@ -143,7 +141,7 @@ class McpSetup:
             change = McpChange(name, scope, cwd, before, after)
             return _plan(agent, servers, change, tuple(_notes(agent, servers, change)))
 
-        return _planned(self._app, agent, plan)
+        return self._planned(agent, plan)
 
     def plan_remove(
         self,
@@ -158,7 +156,7 @@ class McpSetup:
         _check_name(name)
 
         def plans(agent: str) -> list[McpPlan]:
-            servers = _servers(self._app, agent, scope)
+            servers = self._servers(agent, scope)
             scopes = (scope,) if scope else servers.scopes
             entries = [entry for item in scopes if (entry := servers.entry(name, item, cwd))]
             ours = [item for item in entries if is_ours(item)]
@@ -169,15 +167,15 @@ class McpSetup:
             planned = [_plan(agent, servers, change) for change in changes]
             return planned or [McpPlan(agent, None)]
 
-        return _planned(self._app, agent, plans)
+        return self._planned(agent, plans)
 
     def change(self, plan: McpPlan) -> None:
         """Carry out a plan with the agent's own commands, and verify the result."""
         if plan.change is None or not plan.needed:
             return
         change = plan.change
-        servers = _servers(self._app, plan.agent, change.scope)
-        _require_program(self._app, plan.agent)
+        servers = self._servers(plan.agent, change.scope)
+        self._require_program(plan.agent)
         servers.carry_out(change)
         entry = servers.entry(change.name, change.scope, change.folder)
         if _server_of(entry) != _server_of(change.after):
@@ -187,18 +185,63 @@ class McpSetup:
     def status(self, agent: str, folder: Path | None = None) -> McpStatus:
         """Whether the server is registered for a folder. Raises `ConfigError` for a broken file."""
         cwd = folder or Path.cwd()
-        servers = capable(self._app.store(agent), HasMcp, "have MCP servers").mcp_servers
+        servers = self._servers(agent, None)
         for scope in servers.scopes:
             entry = servers.entry(NAME, scope, cwd)
             if entry is None or entry.server is None or not is_ours(entry):
                 continue
             read_only = "--read-only" in entry.server.command
-            server = _server(self._app, scope, read_only=read_only)
+            server = self._server(scope, read_only=read_only)
             after = servers.planned(NAME, scope, cwd, server)
             current = after.server == entry.server
             return McpStatus(agent, McpState.INSTALLED if current else McpState.OUTDATED, entry)
         plug_in = servers.plug_in(NAME)
         return McpStatus(agent, McpState.INSTALLED if plug_in else McpState.NONE, plug_in=plug_in)
+
+    def _planned(
+        self, agent: str | None, plan: Callable[[str], McpPlan | list[McpPlan]]
+    ) -> list[McpPlan]:
+        if agent is not None:
+            self._require_program(agent)
+            return _listed(plan(agent))
+        plans: list[McpPlan] = []
+        for name, store in self._stores.items():
+            if not isinstance(store, HasMcp):
+                continue
+            try:
+                self._require_program(name)
+                plans += _listed(plan(name))
+            except ProngError as error:
+                plans.append(McpPlan(name, None, error=error))
+        return plans
+
+    def _servers(self, agent: str, scope: McpScope | None) -> AgentMcp:
+        servers = capable(self._stores.named(agent), HasMcp, "have MCP servers").mcp_servers
+        if scope is not None and scope not in servers.scopes:
+            scopes = ", ".join(servers.scopes)
+            message = f"{agent} keeps no MCP servers {_SCOPES[scope]}"
+            raise Unsupported(message, hint=f"--scope {scopes}")
+        return servers
+
+    def _require_program(self, agent: str) -> None:
+        store = self._stores.named(agent)
+        if isinstance(store, HasProgram) and shutil.which(store.program.name) is None:
+            program = store.program
+            raise Unavailable(f"{program.name} is not on PATH", hint=program.install)
+
+    def _server(self, scope: McpScope, *, read_only: bool, env: Sequence[str] = ()) -> McpServer:
+        # A shared file must not contain a path of one user's machine.
+        program = ("prong",) if scope == "project" else prong_command()
+        command = (*program, "mcp", *(["--read-only"] if read_only else []))
+        pairs = dict(item.split("=", 1) for item in env if "=" in item)
+        names = [item for item in env if "=" not in item]
+        for name in (*pairs, *names):
+            if not re.fullmatch(r"[A-Za-z_]\w*", name):
+                raise UsageError(
+                    f"{name!r} is not a variable name", hint="--env NAME or NAME=VALUE"
+                )
+        passed_on = dict.fromkeys([*self._stores.root_variables(), *_HANDED_ON, *names])
+        return McpServer(command, pairs, tuple(passed_on))
 
 
 def is_ours(entry: McpEntry) -> bool:
@@ -207,27 +250,6 @@ def is_ours(entry: McpEntry) -> bool:
     if words and words[0].rpartition("/")[2] == "prong":
         return words[1:2] == ("mcp",)
     return words[1:5] == ("-P", "-m", "prong", "mcp")
-
-
-def agents(app: App) -> list[str]:
-    """Return the agents that support MCP servers."""
-    return [name for name, store in app.stores.items() if isinstance(store, HasMcp)]
-
-
-def _planned(
-    app: App, agent: str | None, plan: Callable[[str], McpPlan | list[McpPlan]]
-) -> list[McpPlan]:
-    if agent is not None:
-        _require_program(app, agent)
-        return _listed(plan(agent))
-    plans: list[McpPlan] = []
-    for name in agents(app):
-        try:
-            _require_program(app, name)
-            plans += _listed(plan(name))
-        except ProngError as error:
-            plans.append(McpPlan(name, None, error=error))
-    return plans
 
 
 def _listed(made: McpPlan | list[McpPlan]) -> list[McpPlan]:
@@ -256,36 +278,6 @@ def _notes(agent: str, servers: AgentMcp, change: McpChange) -> list[str]:
     if not servers.hands_on_all:
         notes.append(f"{agent} passes on only the variables that are named; keys are not stored")
     return notes
-
-
-def _server(app: App, scope: McpScope, *, read_only: bool, env: Sequence[str] = ()) -> McpServer:
-    # A shared file must not contain a path of one user's machine.
-    program = ("prong",) if scope == "project" else prong_command()
-    command = (*program, "mcp", *(["--read-only"] if read_only else []))
-    pairs = dict(item.split("=", 1) for item in env if "=" in item)
-    names = [item for item in env if "=" not in item]
-    for name in (*pairs, *names):
-        if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise UsageError(f"{name!r} is not a variable name", hint="--env NAME or NAME=VALUE")
-    return McpServer(
-        command, pairs, tuple(dict.fromkeys([*app.stores.root_variables(), *_HANDED_ON, *names]))
-    )
-
-
-def _servers(app: App, agent: str, scope: McpScope | None) -> AgentMcp:
-    servers = capable(app.store(agent), HasMcp, "have MCP servers").mcp_servers
-    if scope is not None and scope not in servers.scopes:
-        scopes = ", ".join(servers.scopes)
-        message = f"{agent} keeps no MCP servers {_SCOPES[scope]}"
-        raise Unsupported(message, hint=f"--scope {scopes}")
-    return servers
-
-
-def _require_program(app: App, agent: str) -> None:
-    store = app.store(agent)
-    if isinstance(store, HasProgram) and shutil.which(store.program.name) is None:
-        program = store.program
-        raise Unavailable(f"{program.name} is not on PATH", hint=program.install)
 
 
 def _check_name(name: str) -> None:

@@ -9,8 +9,9 @@ import sys
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any
 
+from prong.agents.stores import AgentStores
 from prong.errors import NotFound, ProngError, Taken, Unavailable, UsageError
 from prong.files.edits import Edit
 from prong.model.record import Record
@@ -20,9 +21,6 @@ from prong.setup.schedulers.job import Job, ScheduledJob, Scheduler
 from prong.setup.schedulers.launchd import Launchd
 from prong.setup.schedulers.systemd import Systemd
 from prong.views import json
-
-if TYPE_CHECKING:
-    from prong.app import App
 
 SCHEDULERS = ("launchd", "systemd", "cron")
 """In order of preference."""
@@ -50,15 +48,6 @@ class ScheduleStatus(Record, frozen=True):
     """Why the scheduler cannot be used here, or does not answer."""
 
 
-class ScheduleArguments(TypedDict, total=False):
-    """Options of a scheduled job."""
-
-    scheduler: str | None
-    """The scheduler to use; by default the first available one."""
-    collection: str | None
-    """The qmd collection that each export refreshes."""
-
-
 class SchedulePlan(Record, frozen=True):
     """What scheduling would write. Planning changes nothing."""
 
@@ -73,9 +62,92 @@ class SchedulePlan(Record, frozen=True):
     """False when nothing has to change."""
 
 
-def status(app: App) -> list[ScheduleStatus]:
-    """Return the status of each scheduler."""
-    return [_status(scheduler) for scheduler in _schedulers(app)]
+class ScheduleSetup:
+    """The scheduled update of the index, and of exports."""
+
+    def __init__(self, stores: AgentStores, backups: Path) -> None:
+        self._stores = stores
+        self._schedulers = (Launchd(backups), Systemd(backups), Cron(backups))
+
+    def status(self) -> list[ScheduleStatus]:
+        """Report the scheduled jobs of each scheduler."""
+        return [_status(scheduler) for scheduler in self._schedulers]
+
+    def plan_install(
+        self,
+        every: timedelta,
+        export: Path | None = None,
+        *,
+        scheduler: str | None = None,
+        collection: str | None = None,
+    ) -> SchedulePlan:
+        """Plan a job with the chosen scheduler, or with the first available one.
+
+        With `collection`, each export also refreshes this qmd collection. Writes nothing.
+        """
+        if collection is not None and export is None:
+            raise UsageError("a collection of qmd is made of exports", hint="--export DIR")
+        chosen = self._chosen(scheduler)
+        for other in self._schedulers:
+            if other.name != chosen.name and _entry(other) is not None:
+                raise Taken(
+                    f"already scheduled with {other.name}",
+                    hint=f"prong schedule remove --with {other.name}",
+                )
+        job = Job(tuple(_commands(export, collection)), every)
+        edits = chosen.edits(job)
+        entry = chosen.entry()
+        is_same = entry is not None and entry.active
+        return SchedulePlan(
+            chosen.name,
+            remove=False,
+            edits=edits,
+            every=every,
+            commands=tuple(map(shlex.join, job.commands)),
+            notes=tuple(self._notes()),
+            needed=not is_same or any(edit.before != edit.after for edit in edits),
+        )
+
+    def plan_remove(self, scheduler: str | None = None) -> list[SchedulePlan]:
+        """Plan removal of prong's jobs from all schedulers, or from one. Writes nothing."""
+        return [
+            SchedulePlan(each.name, remove=True, edits=each.edits(None))
+            for each in self._schedulers
+            if scheduler in (None, each.name) and each.entry() is not None
+        ]
+
+    def change(self, plan: SchedulePlan) -> None:
+        """Carry out a plan."""
+        if plan.needed:
+            self._named(plan.scheduler).apply(plan.edits, remove=plan.remove)
+
+    def _notes(self) -> list[str]:
+        """Warn about variables that will be unset when the job runs."""
+        names = [*self._stores.root_variables(), *_FOLDERS]
+        names = [name for name in names if os.environ.get(name)]
+        if not names:
+            return []
+        unset = f"{', '.join(names)} may not be set when the job runs"
+        other_way = "agents.NAME.roots in config.toml names other folders of agents"
+        return [f"{unset}: it does not get your environment; {other_way}"]
+
+    def _named(self, name: str) -> Scheduler:
+        for scheduler in self._schedulers:
+            if scheduler.name == name:
+                return scheduler
+        raise NotFound(f"unknown scheduler {name!r}", hint=f"one of {', '.join(SCHEDULERS)}")
+
+    def _chosen(self, name: str | None) -> Scheduler:
+        reasons: list[str] = []
+        for scheduler in [self._named(name)] if name else self._schedulers:
+            reason = scheduler.missing()
+            if reason is None:
+                return scheduler
+            reasons.append(f"{scheduler.name}: {reason}")
+        raise Unavailable(
+            f"no scheduler found ({'; '.join(reasons)})",
+            hint=f"run it by hand: {shlex.join((*prong_command(), 'index'))}",
+        )
 
 
 def _status(scheduler: Scheduler) -> ScheduleStatus:
@@ -99,57 +171,6 @@ def _status(scheduler: Scheduler) -> ScheduleStatus:
 def _is_current(scheduler: Scheduler, entry: ScheduledJob) -> bool:
     program = scheduler.written(prong_command())
     return any(program in command for command in entry.commands)
-
-
-def plan_install(
-    app: App,
-    every: timedelta,
-    export: Path | None,
-    scheduler: str | None = None,
-    collection: str | None = None,
-) -> SchedulePlan:
-    """Plan a job with the chosen scheduler, or with the first available one.
-
-    With `collection`, each export also refreshes this qmd collection.
-    """
-    if collection is not None and export is None:
-        raise UsageError("a collection of qmd is made of exports", hint="--export DIR")
-    chosen = _chosen(app, scheduler)
-    for other in _schedulers(app):
-        if other.name != chosen.name and _entry(other) is not None:
-            raise Taken(
-                f"already scheduled with {other.name}",
-                hint=f"prong schedule remove --with {other.name}",
-            )
-    job = Job(tuple(_commands(export, collection)), every)
-    edits = chosen.edits(job)
-    entry = chosen.entry()
-    needed = entry is None or not entry.active or any(edit.before != edit.after for edit in edits)
-    return SchedulePlan(
-        chosen.name,
-        remove=False,
-        edits=edits,
-        every=every,
-        commands=tuple(map(shlex.join, job.commands)),
-        notes=tuple(_notes(app)),
-        needed=needed,
-    )
-
-
-def plan_remove(app: App, chosen: str | None) -> list[SchedulePlan]:
-    """Plan removal of prong's jobs from all schedulers, or from the chosen one."""
-    plans: list[SchedulePlan] = []
-    for scheduler in _schedulers(app):
-        if chosen in (None, scheduler.name) and scheduler.entry() is not None:
-            edits = scheduler.edits(None)
-            plans.append(SchedulePlan(scheduler.name, remove=True, edits=edits))
-    return plans
-
-
-def change(app: App, plan: SchedulePlan) -> None:
-    """Carry out a plan."""
-    if plan.needed:
-        _named(app, plan.scheduler).apply(plan.edits, remove=plan.remove)
 
 
 def prong_command() -> tuple[str, ...]:
@@ -182,41 +203,6 @@ def _path_of_qmd() -> str:
     programs = (qmd, shutil.which("node"))
     folders = [os.path.dirname(os.path.abspath(path)) for path in programs if path]  # noqa: PTH100
     return os.pathsep.join(dict.fromkeys([*folders, "/usr/local/bin", "/usr/bin", "/bin"]))
-
-
-def _notes(app: App) -> list[str]:
-    """Warn about variables that will be unset when the job runs."""
-    names = [name for name in (*app.stores.root_variables(), *_FOLDERS) if os.environ.get(name)]
-    if not names:
-        return []
-    text = f"{', '.join(names)} may not be set when the job runs: it does not get your environment"
-    return [f"{text}; agents.NAME.roots in config.toml names other folders of agents"]
-
-
-def _schedulers(app: App) -> list[Scheduler]:
-    backups = app.state_dir / "schedule"
-    return [Launchd(backups), Systemd(backups), Cron(backups)]
-
-
-def _named(app: App, name: str) -> Scheduler:
-    for scheduler in _schedulers(app):
-        if scheduler.name == name:
-            return scheduler
-    raise NotFound(f"unknown scheduler {name!r}", hint=f"one of {', '.join(SCHEDULERS)}")
-
-
-def _chosen(app: App, name: str | None) -> Scheduler:
-    candidates = [_named(app, name)] if name else _schedulers(app)
-    reasons: list[str] = []
-    for scheduler in candidates:
-        reason = scheduler.missing()
-        if reason is None:
-            return scheduler
-        reasons.append(f"{scheduler.name}: {reason}")
-    raise Unavailable(
-        f"no scheduler found ({'; '.join(reasons)})",
-        hint=f"run it by hand: {shlex.join((*prong_command(), 'index'))}",
-    )
 
 
 def _entry(scheduler: Scheduler) -> ScheduledJob | None:

@@ -193,7 +193,7 @@ class ProngUi(TextualApp[Launch]):
         """Exit, and run the agent in this terminal."""
 
         def launch(app: App) -> Launch:
-            return app.setup.hooked(session.agent, app.sessions.resume(session))
+            return app.setup.hooks.for_one_run(session.agent, app.sessions.resume(session))
 
         command = await view.told(self._lanes.reading.do(launch))
         if command is not None:

@@ -84,7 +84,7 @@ def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | N
     shell = worker_environment.carried(os.environ)
     env_vars = {**shell, **worker.env, **launch.env, **(env or {}), **marks}
     launch = replace(launch, env=env_vars)
-    launch = app.setup.hooked(worker.agent, launch)
+    launch = app.setup.hooks.for_one_run(worker.agent, launch)
     log = worker.log or log_file(app, worker.name)
     now = datetime.now(UTC)
     mark = json.dumps({"type": _TURN, "time": now.isoformat()})

@@ -218,7 +218,7 @@ def test_claude_for_one_run(
 ) -> None:
     fake_anthropic.enqueue(write_file("a.txt", "one"), say("done"))
     with App() as app:
-        launch = app.setup.hooked("claude", Launch(("claude",), project, {}, ""))
+        launch = app.setup.hooks.for_one_run("claude", Launch(("claude",), project, {}, ""))
     session = claude.run("alpha", project, arguments=launch.argv[1:]).session_id
     [turn] = turns(ClaudeStore(), claude.session_file(session))
     assert set(by_turn(project, session)) == {"0", turn.id}
@@ -340,7 +340,7 @@ def test_codex_for_one_run(codex: HookedCodex, fake_openai: FakeOpenAI, project:
     fake_openai.enqueue(shell_call("printf one > a.txt"), say("done"))
     with App() as app:
         words = (str(codex.program), "exec", "-C", str(project), "alpha")
-        launch = app.setup.hooked("codex", Launch(words, project, {}, ""))
+        launch = app.setup.hooks.for_one_run("codex", Launch(words, project, {}, ""))
     done = subprocess.run(
         launch.argv,
         cwd=project,

@@ -7,7 +7,9 @@ from prong.code.service import CodeService
 from prong.forks.service import ForkService
 from prong.search.service import SearchService
 from prong.session.service import SessionService
+from prong.setup.hooks import HookSetup
 from prong.setup.mcp import McpSetup
+from prong.setup.schedule import ScheduleSetup
 from prong.setup.service import SetupService
 from prong.workers.service import Workers
 from tests.capabilities import CAPABILITIES, Capability, Missing
@@ -22,6 +24,8 @@ SERVICES: dict[str, type] = {
     "workers": Workers,
     "setup": SetupService,
     "setup.mcp": McpSetup,
+    "setup.hooks": HookSetup,
+    "setup.schedule": ScheduleSetup,
 }
 CELLS = [name for name in Capability.__struct_fields__ if name not in ("name", "method")]
 
@@ -51,7 +55,7 @@ def test_an_empty_cell_states_its_reason(capability: Capability, cell: str) -> N
 BUILDING_BLOCKS = {
     *("sessions.all", "sessions.get", "sessions.turns", "sessions.turn", "sessions.path_of"),
     *("sessions.page", "sessions.project", "code.has_last_turn"),
-    *("search.rest", "code.kept_turns", "code.capture_in_use", "setup.hook_backup"),
+    *("search.rest", "code.kept_turns", "code.capture_in_use", "setup.hooks.backup"),
     *("forks.source", "forks.is_current", "forks.recorded", "forks.record", "forks.health"),
     *("workers.named", "workers.current"),
 }

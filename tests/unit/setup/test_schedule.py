@@ -90,16 +90,18 @@ def test_the_lines_of_the_user_stay_byte_for_byte(
     if before is not None:
         table(tmp_path).write_bytes(before)
     with App() as app:
-        app.setup.change_schedule(app.setup.plan_schedule(SIX, scheduler="cron"))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX, scheduler="cron"))
         assert table(tmp_path).read_bytes().endswith(before or b"")
         line = table(tmp_path).read_text("utf-8", "replace").splitlines()[1]
         program = shlex.join(prong_command())
         assert line == f"17 */6 * * * {program} index --json >/dev/null"
-        assert not app.setup.plan_schedule(SIX, scheduler="cron").needed
-        app.setup.change_schedule(app.setup.plan_schedule(timedelta(hours=1), scheduler="cron"))
+        assert not app.setup.schedule.plan_install(SIX, scheduler="cron").needed
+        app.setup.schedule.change(
+            app.setup.schedule.plan_install(timedelta(hours=1), scheduler="cron")
+        )
         assert table(tmp_path).read_bytes().count(b"prong schedule remove") == 1
-        (plan,) = app.setup.plan_unschedule()
-        app.setup.change_schedule(plan)
+        (plan,) = app.setup.schedule.plan_remove()
+        app.setup.schedule.change(plan)
     found = table(tmp_path).read_bytes() if table(tmp_path).exists() else None
     assert found == before
 
@@ -107,22 +109,22 @@ def test_the_lines_of_the_user_stay_byte_for_byte(
 def test_our_lines_are_found_wherever_the_user_puts_them(install: Install, tmp_path: Path) -> None:
     install("crontab", CRONTAB)
     with App() as app:
-        app.setup.change_schedule(app.setup.plan_schedule(SIX, scheduler="cron"))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX, scheduler="cron"))
         ours = table(tmp_path).read_bytes()
         table(tmp_path).write_bytes(b"first\n" + ours + b"last\n")
-        (plan,) = app.setup.plan_unschedule("cron")
-        app.setup.change_schedule(plan)
+        (plan,) = app.setup.schedule.plan_remove("cron")
+        app.setup.schedule.change(plan)
     assert table(tmp_path).read_bytes() == b"first\nlast\n"
 
 
 def test_half_of_our_lines_are_not_guessed_at(install: Install, tmp_path: Path) -> None:
     install("crontab", CRONTAB)
     with App() as app:
-        app.setup.change_schedule(app.setup.plan_schedule(SIX, scheduler="cron"))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX, scheduler="cron"))
         lines = table(tmp_path).read_bytes().splitlines(keepends=True)
         table(tmp_path).write_bytes(b"".join(lines[:-1]))
         with pytest.raises(Corrupt):
-            app.setup.plan_schedule(SIX, scheduler="cron")
+            app.setup.schedule.plan_install(SIX, scheduler="cron")
 
 
 def test_a_crontab_that_cannot_be_read_is_not_taken_for_empty(
@@ -130,17 +132,17 @@ def test_a_crontab_that_cannot_be_read_is_not_taken_for_empty(
 ) -> None:
     install("crontab", 'if [ "$1" = -l ]; then echo "no permission" >&2; exit 1; fi\n' + CRONTAB)
     with App() as app, pytest.raises(External, match="no permission"):
-        app.setup.plan_schedule(SIX, scheduler="cron")
+        app.setup.schedule.plan_install(SIX, scheduler="cron")
     assert not table(tmp_path).exists()
 
 
 def test_a_crontab_that_changed_meanwhile_is_left_alone(install: Install, tmp_path: Path) -> None:
     install("crontab", CRONTAB)
     with App() as app:
-        plan = app.setup.plan_schedule(SIX, scheduler="cron")
+        plan = app.setup.schedule.plan_install(SIX, scheduler="cron")
         table(tmp_path).write_bytes(b"new\n")
         with pytest.raises(Dirty):
-            app.setup.change_schedule(plan)
+            app.setup.schedule.change(plan)
     assert table(tmp_path).read_bytes() == b"new\n"
 
 
@@ -165,10 +167,10 @@ def test_cron_passes_odd_names_on_as_they_are(tmp_path: Path) -> None:
 def test_the_times_of_cron(install: Install, every: timedelta, times: str) -> None:
     install("crontab", CRONTAB)
     with App() as app:
-        plan = app.setup.plan_schedule(every, scheduler="cron")
+        plan = app.setup.schedule.plan_install(every, scheduler="cron")
         assert f"\n{times} /".encode() in (plan.edits[0].after or b"")
-        app.setup.change_schedule(plan)
-        found = {one.scheduler: one for one in app.setup.schedules()}["cron"]
+        app.setup.schedule.change(plan)
+        found = {one.scheduler: one for one in app.setup.schedule.status()}["cron"]
     assert (found.state, found.every) == (ScheduleState.INSTALLED, every)
     assert found.next_run is not None
     assert timedelta() < found.next_run - datetime.now(UTC) <= every
@@ -178,7 +180,7 @@ def test_the_times_of_cron(install: Install, every: timedelta, times: str) -> No
 def test_an_interval_that_cron_does_not_know(install: Install, every: timedelta) -> None:
     install("crontab", CRONTAB)
     with App() as app, pytest.raises(UsageError, match="interval"):
-        app.setup.plan_schedule(every, scheduler="cron")
+        app.setup.schedule.plan_install(every, scheduler="cron")
 
 
 # -- systemd ---------------------------------------------------------------------------------------
@@ -191,10 +193,10 @@ def units(home: IsolatedHome) -> Path:
 def test_systemd_gets_a_service_and_a_timer(isolated_home: IsolatedHome, install: Install) -> None:
     asked = install("systemctl")
     with App() as app:
-        plan = app.setup.plan_schedule(SIX, Path("/exports"))
+        plan = app.setup.schedule.plan_install(SIX, Path("/exports"))
         assert (plan.scheduler, plan.needed) == ("systemd", True)
         assert not units(isolated_home).exists()
-        app.setup.change_schedule(plan)
+        app.setup.schedule.change(plan)
         service = (units(isolated_home) / "prong-refresh.service").read_text()
         timer = (units(isolated_home) / "prong-refresh.timer").read_text()
         program = shlex.join(prong_command())
@@ -206,18 +208,18 @@ def test_systemd_gets_a_service_and_a_timer(isolated_home: IsolatedHome, install
             "--user daemon-reload",
             "--user enable --now prong-refresh.timer",
         ]
-        assert {one.scheduler: one.state for one in app.setup.schedules()} == {
+        assert {one.scheduler: one.state for one in app.setup.schedule.status()} == {
             "launchd": ScheduleState.NONE,
             "systemd": ScheduleState.INSTALLED,
             "cron": ScheduleState.NONE,
         }
-        (plan,) = app.setup.plan_unschedule()
-        app.setup.change_schedule(plan)
+        (plan,) = app.setup.schedule.plan_remove()
+        app.setup.schedule.change(plan)
         assert calls(asked)[-2:] == [
             "--user disable --now prong-refresh.timer",
             "--user daemon-reload",
         ]
-        assert not app.setup.plan_unschedule()
+        assert not app.setup.schedule.plan_remove()
     # Also the folders that were made for it.
     assert not units(isolated_home).parent.exists()
 
@@ -229,44 +231,44 @@ def test_a_timer_that_is_not_ours_stays(isolated_home: IsolatedHome, install: In
     mine.write_text("[Timer]\n")
     with App() as app:
         with pytest.raises(Taken):
-            app.setup.plan_schedule(SIX)
-        assert not app.setup.plan_unschedule()
+            app.setup.schedule.plan_install(SIX)
+        assert not app.setup.schedule.plan_remove()
     assert mine.read_text() == "[Timer]\n"
 
 
 def test_what_systemd_refuses_is_taken_back(isolated_home: IsolatedHome, install: Install) -> None:
     install("systemctl", 'case "$*" in *enable*) echo "Access denied" >&2; exit 1 ;; esac')
     with App() as app, pytest.raises(External, match="Access denied"):
-        app.setup.change_schedule(app.setup.plan_schedule(SIX))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
     assert not units(isolated_home).exists()
 
 
 def test_a_new_interval_is_told_to_a_timer_that_runs(install: Install) -> None:
     asked = install("systemctl")
     with App() as app:
-        app.setup.change_schedule(app.setup.plan_schedule(SIX))
-        app.setup.change_schedule(app.setup.plan_schedule(timedelta(hours=5)))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
+        app.setup.schedule.change(app.setup.schedule.plan_install(timedelta(hours=5)))
         assert calls(asked)[-1] == "--user restart prong-refresh.timer"
-        assert app.setup.schedules()[1].every == timedelta(hours=5)
+        assert app.setup.schedule.status()[1].every == timedelta(hours=5)
 
 
 def test_a_timer_that_was_turned_off_is_seen_and_turned_on(install: Install) -> None:
     install("systemctl")
     with App() as app:
-        app.setup.change_schedule(app.setup.plan_schedule(SIX))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
         asked = install("systemctl", 'case "$*" in *is-active*) exit 3 ;; esac')
-        assert app.setup.schedules()[1].state is ScheduleState.OFF
-        plan = app.setup.plan_schedule(SIX)
+        assert app.setup.schedule.status()[1].state is ScheduleState.OFF
+        plan = app.setup.schedule.plan_install(SIX)
         assert plan.needed
-        app.setup.change_schedule(plan)
+        app.setup.schedule.change(plan)
         assert "--user enable --now prong-refresh.timer" in calls(asked)
 
 
 def test_the_next_run_is_asked_for(install: Install) -> None:
     install("systemctl", 'case "$*" in *list-timers*) echo \'[{"next":1796083200000000}]\' ;; esac')
     with App() as app:
-        app.setup.change_schedule(app.setup.plan_schedule(SIX))
-        assert app.setup.schedules()[1].next_run == datetime.fromtimestamp(1796083200, UTC)
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
+        assert app.setup.schedule.status()[1].next_run == datetime.fromtimestamp(1796083200, UTC)
 
 
 def test_a_job_that_calls_another_prong_is_outdated(
@@ -274,11 +276,11 @@ def test_a_job_that_calls_another_prong_is_outdated(
 ) -> None:
     install("systemctl")
     with App() as app:
-        app.setup.change_schedule(app.setup.plan_schedule(SIX))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
         service = units(isolated_home) / "prong-refresh.service"
         service.write_text(service.read_text().replace(prong_command()[0], "/old/prong"))
-        assert app.setup.schedules()[1].state is ScheduleState.OUTDATED
-        assert app.setup.plan_schedule(SIX).needed
+        assert app.setup.schedule.status()[1].state is ScheduleState.OUTDATED
+        assert app.setup.schedule.plan_install(SIX).needed
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
@@ -316,7 +318,7 @@ def test_launchd_gets_a_property_list(isolated_home: IsolatedHome, install: Inst
     asked = install("launchctl")
     file = isolated_home.root / "Library" / "LaunchAgents" / "prong.refresh.plist"
     with App() as app:
-        app.setup.change_schedule(app.setup.plan_schedule(SIX, Path(ODD)))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX, Path(ODD)))
         found = plistlib.loads(file.read_bytes())
         assert found["StartInterval"] == 21600
         assert found["ProgramArguments"][:2] == ["/bin/sh", "-c"]
@@ -327,9 +329,9 @@ def test_launchd_gets_a_property_list(isolated_home: IsolatedHome, install: Inst
         assert file.stat().st_mode & 0o777 == 0o600
         (call,) = [line for line in calls(asked) if line.startswith("bootstrap")]
         assert call.endswith(f" {file}")
-        assert app.setup.schedules()[0].state is ScheduleState.INSTALLED
-        (plan,) = app.setup.plan_unschedule("launchd")
-        app.setup.change_schedule(plan)
+        assert app.setup.schedule.status()[0].state is ScheduleState.INSTALLED
+        (plan,) = app.setup.schedule.plan_remove("launchd")
+        app.setup.schedule.change(plan)
         assert calls(asked)[-1].startswith("bootout gui/")
     assert not file.exists()
 
@@ -344,14 +346,14 @@ def test_an_old_launchd_is_asked_in_the_old_way(
 ) -> None:
     asked = install("launchctl", 'case "$1" in boot*) exit 64 ;; esac')
     with App() as app:
-        app.setup.change_schedule(app.setup.plan_schedule(SIX))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
         assert calls(asked)[-1].startswith("load -w ")
 
 
 def test_what_launchd_refuses_is_taken_back(isolated_home: IsolatedHome, install: Install) -> None:
     install("launchctl", "echo 'Bootstrap failed: 5' >&2; exit 5")
     with App() as app, pytest.raises(External, match="Bootstrap failed"):
-        app.setup.change_schedule(app.setup.plan_schedule(SIX))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
     assert not (isolated_home.root / "Library").exists()
 
 
@@ -361,29 +363,29 @@ def test_what_launchd_refuses_is_taken_back(isolated_home: IsolatedHome, install
 def test_the_first_that_is_there_is_used(install: Install) -> None:
     with App() as app:
         with pytest.raises(Unavailable):
-            app.setup.plan_schedule(SIX)
+            app.setup.schedule.plan_install(SIX)
         install("crontab", CRONTAB)
-        assert app.setup.plan_schedule(SIX).scheduler == "cron"
+        assert app.setup.schedule.plan_install(SIX).scheduler == "cron"
         install("systemctl")
-        assert app.setup.plan_schedule(SIX).scheduler == "systemd"
+        assert app.setup.schedule.plan_install(SIX).scheduler == "systemd"
         install("systemctl", "echo 'Failed to connect to bus' >&2; exit 1")
-        assert app.setup.plan_schedule(SIX).scheduler == "cron"
+        assert app.setup.schedule.plan_install(SIX).scheduler == "cron"
 
 
 def test_it_is_not_scheduled_twice(install: Install) -> None:
     install("crontab", CRONTAB)
     install("systemctl")
     with App() as app:
-        app.setup.change_schedule(app.setup.plan_schedule(SIX, scheduler="cron"))
+        app.setup.schedule.change(app.setup.schedule.plan_install(SIX, scheduler="cron"))
         with pytest.raises(Taken, match="cron"):
-            app.setup.plan_schedule(SIX)
+            app.setup.schedule.plan_install(SIX)
 
 
 def test_what_is_only_set_here_is_told(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     install("crontab", CRONTAB)
     monkeypatch.setenv("CODEX_HOME", "/elsewhere")
     with App() as app:
-        plan = app.setup.plan_schedule(SIX)
+        plan = app.setup.schedule.plan_install(SIX)
     assert "CODEX_HOME" in plan.notes[0]
     assert b"elsewhere" not in (plan.edits[0].after or b"")
 
@@ -391,4 +393,4 @@ def test_what_is_only_set_here_is_told(install: Install, monkeypatch: pytest.Mon
 def test_a_name_with_a_line_end_is_refused(install: Install) -> None:
     install("crontab", CRONTAB)
     with App() as app, pytest.raises(UsageError, match="control character"):
-        app.setup.plan_schedule(SIX, Path("/a\nb"))
+        app.setup.schedule.plan_install(SIX, Path("/a\nb"))

@@ -62,7 +62,7 @@ def install(**given: Any) -> None:
     """
     app = open_app()
     with patience("asking the agents ..."):
-        plans = app.setup.plan_hooks(scope=given["scope"], agent=given["agent"])
+        plans = app.setup.hooks.plan_install(scope=given["scope"], agent=given["agent"])
     _carry_out(app, plans, given)
 
 
@@ -76,7 +76,7 @@ def remove(**given: Any) -> None:
     A settings file that has not changed since gets its original bytes back.
     """
     app = open_app()
-    plans = app.setup.plan_hooks(scope=given["scope"], agent=given["agent"], remove=True)
+    plans = app.setup.hooks.plan_remove(scope=given["scope"], agent=given["agent"])
     _carry_out(app, plans, given)
 
 
@@ -87,7 +87,7 @@ def status(agent: str | None, scope: Any, as_json: bool) -> None:
     """Show whether the hooks are installed."""
     app = open_app()
     with patience("asking the agents ..."):
-        statuses = app.setup.hooks(scope=scope, agent=agent)
+        statuses = app.setup.hooks.status(scope=scope, agent=agent)
     if as_json:
         print_json({"hooks": [_status_view(row) for row in statuses]})
         return
@@ -126,7 +126,7 @@ def _changed(app: "App", plan: "HookPlan", given: dict[str, Any]) -> "HookPlan":
     if not plan.changes:
         return plan
     try:
-        app.setup.change_hooks(plan)
+        app.setup.hooks.change(plan)
     except ProngError as error:
         if given["agent"] is not None:
             raise
@@ -163,7 +163,7 @@ def _tell(app: "App", plan: "HookPlan") -> None:
     outcome = "removed" if plan.remove else "installed"
     click.echo(f"{clean(plan.agent)}: {styled(outcome, fg='green')}")
     for edit in plan.changes:
-        backup = app.setup.hook_backup(plan, edit)
+        backup = app.setup.hooks.backup(plan, edit)
         if backup is not None and not plan.remove:
             note(f"{short_path(str(edit.path))} as it was: {backup}")
 
@@ -194,7 +194,7 @@ def _plan_view(app: "App", plan: "HookPlan", *, done: bool) -> dict[str, Any]:
                 "path": str(edit.path),
                 "change": edit.kind,
                 "diff": edit.diff(),
-                "backup": saved(app.setup.hook_backup(plan, edit)),
+                "backup": saved(app.setup.hooks.backup(plan, edit)),
             }
             for edit in plan.edits
         ],

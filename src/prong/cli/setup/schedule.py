@@ -96,7 +96,7 @@ def install(**given: Any) -> None:
     """
     app = open_app()
     folder = Path(given["export_to"]) if given["export_to"] else None
-    plan = app.setup.plan_schedule(
+    plan = app.setup.schedule.plan_install(
         given["every"], folder, scheduler=given["scheduler"], collection=given["collection"]
     )
     _carry_out(app, [plan], given)
@@ -109,7 +109,7 @@ def install(**given: Any) -> None:
 def remove(**given: Any) -> None:
     """Remove what `prong schedule install` wrote, and nothing else."""
     app = open_app()
-    plans = app.setup.plan_unschedule(given["scheduler"])
+    plans = app.setup.schedule.plan_remove(given["scheduler"])
     if not plans and not given["as_json"]:
         click.echo("nothing is scheduled")
     _carry_out(app, plans, given)
@@ -121,7 +121,7 @@ def status(as_json: bool) -> None:
     """Show the scheduled job and its next run."""
     from prong.setup.schedule import status_view
 
-    statuses = open_app().setup.schedules()
+    statuses = open_app().setup.schedule.status()
     if as_json:
         print_json({"schedules": [status_view(job) for job in statuses]})
         return
@@ -164,7 +164,7 @@ def _carry_out(app: "App", plans: "Sequence[SchedulePlan]", given: dict[str, Any
         click.confirm("Do this?", default=False, abort=True, err=True)
     if not dry_run:
         for plan in changes:
-            app.setup.change_schedule(plan)
+            app.setup.schedule.change(plan)
             if not as_json:
                 outcome = "removed" if plan.remove else "installed"
                 click.echo(f"{plan.scheduler}: {styled(outcome, fg='green')}")

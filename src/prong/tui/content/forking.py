@@ -116,7 +116,7 @@ def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> NewFork:
     forks = tuple(app.forks.make_several(planned, wish.count))
     launch = forks[0].launch
     if launch is not None:
-        launch = app.setup.hooked(planned.agent, launch)
+        launch = app.setup.hooks.for_one_run(planned.agent, launch)
     return NewFork(planned, forks, launch=launch)
 
 

@@ -273,7 +273,7 @@ def _opened(app: App, worker: WorkerInfo, launch: Launch | None, opening: _Openi
     marks = environment.marked(worker.name, commit_turns=worker.commit_turns, push=worker.push)
     shell = environment.carried(os.environ)
     env = {**shell, **worker.env, **launch.env, **opening.env, **marks}
-    launch = app.setup.hooked(worker.agent, replace(launch, env=env, title=worker.name))
+    launch = app.setup.hooks.for_one_run(worker.agent, replace(launch, env=env, title=worker.name))
     now = datetime.now(UTC)
     facts: dict[str, Any] = {"started": now, "stopped": None}
     facts["prompted"] = now if opening.asked else None
