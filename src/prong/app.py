@@ -63,7 +63,8 @@ class App:
             service = self.__dict__.pop(name, None)
             if service is not None:
                 service.close()
-        self.__dict__.pop("sessions", None)  # it holds the cache
+        for name in ("sessions", "code"):  # they hold the cache
+            self.__dict__.pop(name, None)
         database.closed(self)
 
     def __enter__(self) -> Self:
@@ -109,7 +110,15 @@ class App:
         """The code of turns: snapshots, diffs and worktrees."""
         from prong.code.service import CodeService
 
-        return CodeService(self)
+        return CodeService(
+            self.sessions,
+            self.stores,
+            self.settings,
+            (lambda: self.database) if self.remembers else None,
+            forks=lambda: self.forks.recorded(),
+            workers=lambda: self.workers.records.all(),
+            state=self.state_dir,
+        )
 
     @cached_property
     def workers(self) -> Workers:

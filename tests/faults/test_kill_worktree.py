@@ -65,8 +65,8 @@ class Bench:
         for path in self.sessions():
             shutil.rmtree(path.parent)
         with App() as app:
-            for one in app.code.worktrees():
-                app.code.prune(one, force=True)
+            for one in app.code.worktrees.list():
+                app.code.worktrees.prune(one, force=True)
         for line in self.refs().splitlines():
             if line.startswith("refs/prong/"):
                 git(self.code, "update-ref", "-d", line.split()[0])
@@ -127,7 +127,7 @@ def test_killed_at_every_step(bench: Bench, code: Code) -> None:
             )
             assert "branch refs/heads/try\n" in bench.known()
             with App() as app:
-                (found,) = app.code.worktrees()
+                (found,) = app.code.worktrees.list()
                 assert str(found.session) == f"claude:{NEW}"
             bench.undo()
         else:

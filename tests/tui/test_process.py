@@ -95,7 +95,7 @@ def test_a_terminal_that_is_closed_in_the_middle_of_a_fork(demo: Demo, moment: s
     """The fork is whole or there is none, and no process stays."""
     with App() as app:
         journals, before = app.journal_dir, {one.ref.id for one in app.sessions.all()}
-        worktrees = len(app.code.worktrees())
+        worktrees = len(app.code.worktrees.list())
     projects = Path(os.environ["CLAUDE_CONFIG_DIR"]) / "projects"
     managed = Path(os.environ["XDG_DATA_HOME"]) / "prong" / "worktrees"
     files = set(projects.rglob("*.jsonl"))
@@ -117,7 +117,7 @@ def test_a_terminal_that_is_closed_in_the_middle_of_a_fork(demo: Demo, moment: s
         wait_until(lambda: not any(map(is_running, processes)), what="the end of all processes")
     with App() as app:
         new = [one for one in app.sessions.all() if one.ref.id not in before]
-        made = len(app.code.worktrees()) - worktrees
+        made = len(app.code.worktrees.list()) - worktrees
         assert (len(new), made) in ((0, 0), (1, 1))
         recorded = {fork.child for fork in app.forks.recorded()}
         assert {one.ref for one in new} <= recorded

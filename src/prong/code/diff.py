@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong.code import changes, gaps, turn_code
 from prong.code.changes import FileChange, Sides
@@ -17,10 +16,6 @@ from prong.errors import NotFound, ProngError, UsageError
 from prong.model.code import DiffStat, Snapshot, TurnKey
 from prong.model.record import Record
 from prong.model.sessions import Conversation, Session, Turn
-from prong.session.resolve import find_turn
-
-if TYPE_CHECKING:
-    from prong.app import App
 
 _RANGE = re.compile(r"(.+?)(?<![/.])\.\.(?!/)(.*)", re.DOTALL)
 """The two dots of `A..B`, but not those of a path."""
@@ -87,20 +82,7 @@ class CodeDiff(Record, frozen=True):
         return changes.patch(self.sides, self.paths, binary=binary)
 
 
-def diff(app: App, first: str, second: str | None, paths: Sequence[str]) -> CodeDiff:
-    """Compare what `SESSION`, `SESSION@A`, `SESSION@A..B` or two of them name."""
-    if second is None:
-        first, second = _ends(first)
-    if second is not None:
-        return _compared(_point(app, first), _point(app, second), paths)
-    target = app.sessions.resolve(first)
-    conversation = app.sessions.conversation(target.session)
-    if target.turn is None:
-        return _whole(app, conversation, paths)
-    return of_turn(app, conversation, find_turn(conversation, target.turn), paths)
-
-
-def _ends(text: str) -> tuple[str, str | None]:
+def ends(text: str) -> tuple[str, str | None]:
     """Split `S@A..B`, `S@A..`, `S@..B` and `S@A..T@B`; the second is None without dots."""
     if os.path.isfile(text) or (match := _RANGE.fullmatch(text)) is None:  # noqa: PTH113 -- may be no path
         return text, None
@@ -112,7 +94,10 @@ def _ends(text: str) -> tuple[str, str | None]:
 
 
 def of_turn(
-    app: App, conversation: Conversation, turn: Turn | None, paths: Sequence[str] = ()
+    conversation: Conversation,
+    captured: Mapping[str, Snapshot],
+    turn: Turn | None,
+    paths: Sequence[str] = (),
 ) -> CodeDiff:
     """Return what a turn changed since its prompt, whether committed or not.
 
@@ -128,15 +113,14 @@ def of_turn(
             "the turn was abandoned by a rewind: name the turn before it",
             hint=f"prong diff {ref}@A..{turn.id}",
         )
-    captured = app.code.snapshots(conversation)
-    new = _captured(conversation, captured, turn)
+    new = point(conversation, captured, turn)
     before = conversation.turns[turn.index - 2] if turn.index > 1 else None
     start = turn_code.starts(captured).get(turn.id)
     if start is not None:
-        return _compared(CodePoint(conversation.session, before, start, at_prompt=True), new, paths)
+        return compared(CodePoint(conversation.session, before, start, at_prompt=True), new, paths)
     if turn_code.id_before(conversation, turn, captured) == TurnKey.START:
         began = CodePoint(conversation.session, before, captured[TurnKey.START], at_prompt=True)
-        return _compared(began, new, paths)
+        return compared(began, new, paths)
     earlier = [*reversed(conversation.turns[: turn.index - 1]), None]
     bases = [base for base in earlier if (base.id if base else TurnKey.BASELINE) in captured]
     if bases[:1] != earlier[:1]:
@@ -147,12 +131,13 @@ def of_turn(
             f"no code captured at the turn before {turn.index}: its changes are unknown",
             hint=f"{since}{_INSTALL}",
         )
-    return _compared(_captured(conversation, captured, bases[0]), new, paths)
+    return compared(point(conversation, captured, bases[0]), new, paths)
 
 
-def _whole(app: App, conversation: Conversation, paths: Sequence[str]) -> CodeDiff:
+def whole(
+    conversation: Conversation, captured: Mapping[str, Snapshot], paths: Sequence[str]
+) -> CodeDiff:
     """Compare the earliest captured code with the latest."""
-    captured = app.code.snapshots(conversation)
     turns = [
         turn
         for turn in (None, *conversation.turns)
@@ -160,7 +145,7 @@ def _whole(app: App, conversation: Conversation, paths: Sequence[str]) -> CodeDi
     ]
     if not turns:
         raise _missing(conversation, captured, None)
-    old, new = (_captured(conversation, captured, turn) for turn in (turns[0], turns[-1]))
+    old, new = (point(conversation, captured, turn) for turn in (turns[0], turns[-1]))
     if old == new:
         raise NotFound(f"of {old.session.ref} only the code of turn {old.name} was captured")
     notes: list[str] = []
@@ -168,22 +153,17 @@ def _whole(app: App, conversation: Conversation, paths: Sequence[str]) -> CodeDi
         notes.append(f"from turn {old.name} on: nothing was captured before")
     if new.turn != conversation.turns[-1]:
         notes.append(f"up to turn {new.name}: nothing was captured since")
-    return _compared(old, new, paths, notes)
+    return compared(old, new, paths, notes)
 
 
-def _point(app: App, text: str) -> CodePoint:
-    target = app.sessions.resolve(text)
-    conversation = app.sessions.conversation(target.session)
-    captured = app.code.snapshots(conversation)
+def latest(conversation: Conversation, captured: Mapping[str, Snapshot]) -> CodePoint:
     turns = conversation.turns
-    if target.turn is not None:
-        return _captured(conversation, captured, find_turn(conversation, target.turn))
     last = next((turn for turn in reversed(turns) if turn.id in captured), None)
-    return _captured(conversation, captured, last or (turns[-1] if turns else None))
+    return point(conversation, captured, last or (turns[-1] if turns else None))
 
 
-def _captured(
-    conversation: Conversation, captured: dict[str, Snapshot], turn: Turn | None
+def point(
+    conversation: Conversation, captured: Mapping[str, Snapshot], turn: Turn | None
 ) -> CodePoint:
     snapshot = captured.get(turn.id if turn else TurnKey.BASELINE)
     if snapshot is None:
@@ -192,7 +172,7 @@ def _captured(
 
 
 def _missing(
-    conversation: Conversation, captured: dict[str, Snapshot], turn: Turn | None
+    conversation: Conversation, captured: Mapping[str, Snapshot], turn: Turn | None
 ) -> NotFound:
     session = conversation.session
     if not captured:
@@ -219,17 +199,17 @@ def _spans(numbers: Iterable[int]) -> str:
     return f"turn {spans[0]}" if is_single else f"turns {', '.join(spans)}"
 
 
-def _compared(
+def compared(
     old: CodePoint, new: CodePoint, paths: Sequence[str], notes: Iterable[str] = ()
 ) -> CodeDiff:
     repo = _common(old, new)
     chosen = _paths(repo, paths)
     sides, lost = changes.sides(repo, old.snapshot, new.snapshot)
     caveats = list(notes)
-    for point in (old, new):
-        where = "at the prompt after" if point.at_prompt else "of"
+    for side in (old, new):
+        where = "at the prompt after" if side.at_prompt else "of"
         caveats += gaps.warnings(
-            gaps.of_snapshot(point.snapshot), f"the code {where} turn {point.name}"
+            gaps.of_snapshot(side.snapshot), f"the code {where} turn {side.name}"
         )
     caveats += [f"the repository in {path} cannot be compared" for path in lost]
     files = changes.files(sides, chosen)
@@ -247,9 +227,9 @@ def _common(old: CodePoint, new: CodePoint) -> Path:
             repos.append(repo)
     if not repos:
         raise NotFound(f"the repository of {new} no longer exists: {new.snapshot.repo}")
-    for point in (old, new):
-        if not any(changes.has(repo, point.snapshot.tree) for repo in repos):
-            raise NotFound(f"the code of {point} is no longer in {point.snapshot.repo}")
+    for side in (old, new):
+        if not any(changes.has(repo, side.snapshot.tree) for repo in repos):
+            raise NotFound(f"the code of {side} is no longer in {side.snapshot.repo}")
     raise UsageError(
         f"{old} and {new} belong to different repositories: "
         f"{old.snapshot.repo} and {new.snapshot.repo}",
@@ -257,12 +237,12 @@ def _common(old: CodePoint, new: CodePoint) -> Path:
     )
 
 
-def _places(point: CodePoint) -> Iterator[Path]:
+def _places(side: CodePoint) -> Iterator[Path]:
     """Yield working trees that may have the snapshot: its own may be gone."""
-    if point.snapshot.repo.is_dir():
-        yield point.snapshot.repo
-    folder = Path(point.session.cwd or "")
-    repository = _repository(folder) if point.session.cwd and folder.is_dir() else None
+    if side.snapshot.repo.is_dir():
+        yield side.snapshot.repo
+    folder = Path(side.session.cwd or "")
+    repository = _repository(folder) if side.session.cwd and folder.is_dir() else None
     if repository is not None:
         yield repository.top
 

@@ -2,43 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prong import paths
+from prong.agents.base import AgentStore
+from prong.config import Config
 from prong.errors import ProngError
 from prong.model.code import Snapshot, TurnKey
+from prong.model.forks import Fork
 from prong.model.sessions import Conversation, Turn
+from prong.model.workers import WorkerInfo
 
 if TYPE_CHECKING:
-    from prong.app import App
-    from prong.code import diff
     from prong.code.capture import Capture
-    from prong.code.worktrees.status import PrunePlan, WorktreeStatus
+    from prong.code.diff import CodeDiff, CodePoint
+    from prong.code.turn_code import TurnCode
+    from prong.code.worktrees.status import ManagedWorktrees
+    from prong.session.service import SessionService
 
 
 class CodeService:
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(
+        self,
+        sessions: SessionService,
+        stores: Mapping[str, AgentStore],
+        settings: Config,
+        database: Callable[[], Path] | None,
+        forks: Callable[[], list[Fork]],
+        workers: Callable[[], Iterable[WorkerInfo]],
+        state: Path,
+    ) -> None:
+        """Serve the code of `sessions`. `forks` and `workers` return what is recorded.
+
+        `database` returns the path of a sound state.db; None if nothing is remembered.
+        """
+        self._sessions = sessions
+        self._stores = stores
+        self._settings = settings
+        self._database = database
+        self._forks = forks
+        self._workers = workers
+        self._state = state
 
     @cached_property
     def capture(self) -> Capture:
         from prong.code import locate
         from prong.code.capture import Capture
 
-        app = self._app
-
         def folders() -> Iterator[Path]:
-            return locate.of_sessions(app.sessions.all(), app.forks.recorded())
+            return locate.of_sessions(self._sessions.all(), self._forks())
 
-        _, limit = app.database, app.settings.snapshots.limit
-        agent_folders = partial(locate.of_agents, app.stores)
-        return Capture(app.state_dir, app.forks.recorded, limit, folders, agent_folders)
+        if self._database is not None:
+            self._database()
+        limit = self._settings.snapshots.limit
+        agent_folders = partial(locate.of_agents, self._stores)
+        return Capture(self._state, self._forks, limit, folders, agent_folders)
+
+    @cached_property
+    def worktrees(self) -> ManagedWorktrees:
+        from prong.code.worktrees.status import ManagedWorktrees
+
+        root = self._settings.workspace.root or paths.worktrees_dir()
+        return ManagedWorktrees(
+            root,
+            self._sessions.all,
+            self._forks,
+            self._workers,
+            self._stores,
+            self.capture.take_in,
+        )
 
     def capture_in_use(self) -> Capture | None:
         """Return the snapshot service, or None without loading it if no snapshot was ever taken."""
-        is_used = self._app.remembers and (self._app.state_dir / "state.db").exists()
+        is_used = self._database is not None and (self._state / "state.db").exists()
         return self.capture if is_used else None
 
     def kept_turns(self) -> set[str]:
@@ -47,7 +86,13 @@ class CodeService:
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
         """Return the snapshots of a conversation by turn id."""
-        return self.capture.of(conversation) if self._app.remembers else {}
+        return self.capture.of(conversation) if self._database else {}
+
+    def of_turn(self, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
+        """Find the code at the end of a turn, or before the first; None if unknown."""
+        from prong.code import turn_code
+
+        return turn_code.find(self.snapshots(conversation), conversation, turn)
 
     def has_last_turn(self, conversation: Conversation) -> bool:
         """Return whether the code of the last turn was captured and can be restored."""
@@ -60,45 +105,44 @@ class CodeService:
 
     def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
         """Add snapshots to the turns of a conversation; with `lfs`, also list missing LFS files."""
-        if not self._app.remembers:
-            return conversation
-        return self.capture.with_code(conversation, lfs=lfs)
+        return self.capture.with_code(conversation, lfs=lfs) if self._database else conversation
 
     def keep(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
         """Take a snapshot of the current code for the session's last turn."""
         return self.capture.keep(conversation, again=again)
 
-    def diff(
-        self, first: str, second: str | None = None, paths: Sequence[str] = ()
-    ) -> diff.CodeDiff:
+    def diff(self, first: str, second: str | None = None, paths: Sequence[str] = ()) -> CodeDiff:
         """Diff the code of `SESSION[@TURN]`, `SESSION@A..B`, or of two sessions.
 
         `paths` limits the diff to these files and folders.
         """
         from prong.code import diff
 
-        return diff.diff(self._app, first, second, paths)
+        if second is None:
+            first, second = diff.ends(first)
+        if second is not None:
+            return diff.compared(self._point(first), self._point(second), paths)
+        target = self._sessions.resolve(first)
+        conversation = self._sessions.conversation(target.session)
+        captured = self.snapshots(conversation)
+        if target.turn is None:
+            return diff.whole(conversation, captured, paths)
+        turn = self._sessions.turn(conversation, target.turn)
+        return diff.of_turn(conversation, captured, turn, paths)
 
-    def change_of(self, conversation: Conversation, turn: Turn) -> diff.CodeDiff:
+    def _point(self, text: str) -> CodePoint:
+        from prong.code import diff
+
+        target = self._sessions.resolve(text)
+        conversation = self._sessions.conversation(target.session)
+        captured = self.snapshots(conversation)
+        if target.turn is None:
+            return diff.latest(conversation, captured)
+        turn = self._sessions.turn(conversation, target.turn)
+        return diff.point(conversation, captured, turn)
+
+    def change_of(self, conversation: Conversation, turn: Turn) -> CodeDiff:
         """Diff the code before and after a turn."""
         from prong.code import diff
 
-        return diff.of_turn(self._app, conversation, turn)
-
-    def worktrees(self) -> list[WorktreeStatus]:
-        """List the worktrees that prong created, oldest first."""
-        from prong.code.worktrees import status as worktrees
-
-        return worktrees.listed(self._app)
-
-    def plan_prune(self, names: Sequence[str] = (), *, force: bool = False) -> PrunePlan:
-        """Plan which worktrees to remove: finished ones, or the named ones. Removes nothing."""
-        from prong.code.worktrees import status as worktrees
-
-        return worktrees.plan_prune(self._app, names, force=force)
-
-    def prune(self, worktree: WorktreeStatus, *, force: bool = False) -> str | None:
-        """Remove a worktree; return the name of its branch if that is kept."""
-        from prong.code.worktrees import status as worktrees
-
-        return worktrees.prune(self._app, worktree, force=force)
+        return diff.of_turn(conversation, self.snapshots(conversation), turn)

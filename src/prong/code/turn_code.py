@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong.code.repository import Repository
 from prong.code.worktrees import worktree
 from prong.model.code import Snapshot, TurnKey
 from prong.model.record import Record
 from prong.model.sessions import Conversation, Session, Turn
-
-if TYPE_CHECKING:
-    from prong.app import App
 
 _PUNCTUAL = timedelta(minutes=1)
 
@@ -34,9 +30,11 @@ class TurnCode(Record, frozen=True):
         return self.snapshot is not None
 
 
-def find(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
+def find(
+    snapshots: Mapping[str, Snapshot], conversation: Conversation, turn: Turn | None
+) -> TurnCode | None:
     """Find the code at the end of a turn, or before the first; None if unknown."""
-    return next((code for source in SOURCES if (code := source(app, conversation, turn))), None)
+    return captured(snapshots, turn) or _nearest(snapshots, conversation, turn)
 
 
 def id_before(conversation: Conversation, turn: Turn, known: Mapping[str, Snapshot]) -> str:
@@ -68,9 +66,9 @@ def starts(known: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
     }
 
 
-def captured(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
+def captured(snapshots: Mapping[str, Snapshot], turn: Turn | None) -> TurnCode | None:
     """Return the snapshot taken at the end of the turn."""
-    snapshot = app.code.snapshots(conversation).get(turn.id if turn else TurnKey.BASELINE)
+    snapshot = snapshots.get(turn.id if turn else TurnKey.BASELINE)
     if snapshot is None or not snapshot.repo.is_dir():
         return None
     late = _delay(snapshot, turn) if turn and is_late(snapshot, turn) else None
@@ -86,13 +84,15 @@ def _delay(snapshot: Snapshot, turn: Turn) -> timedelta:
     return snapshot.taken - turn.ended if turn.ended else timedelta()
 
 
-def nearest(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
+def _nearest(
+    snapshots: Mapping[str, Snapshot], conversation: Conversation, turn: Turn | None
+) -> TurnCode | None:
     """Return the commit that the session's branch was at.
 
     In the repository of the session, or one with the code of another turn of it.
     """
     session = conversation.session
-    repository = repository_of(session) or _repository_with_code(app, conversation)
+    repository = repository_of(session) or _repository_with_code(snapshots)
     when = (turn.ended or turn.started) if turn else session.started
     if repository is None or when is None:
         return None
@@ -100,16 +100,8 @@ def nearest(app: App, conversation: Conversation, turn: Turn | None) -> TurnCode
     return TurnCode(repository, commit=commit) if commit else None
 
 
-Source = Callable[["App", Conversation, Turn | None], TurnCode | None]
-
-SOURCES: tuple[Source, ...] = (captured, nearest)
-"""In order of reliability. Code reconstructed from the edits in a session would come between."""
-
-
-def _repository_with_code(app: App, conversation: Conversation) -> Path | None:
-    kept = sorted(
-        app.code.snapshots(conversation).values(), key=lambda one: one.taken, reverse=True
-    )
+def _repository_with_code(snapshots: Mapping[str, Snapshot]) -> Path | None:
+    kept = sorted(snapshots.values(), key=lambda one: one.taken, reverse=True)
     return next((one.repo for one in kept if Repository.find(one.repo)), None)
 
 

@@ -26,7 +26,6 @@ from prong.code.worktrees.journal import Undo
 from prong.code.worktrees.make import refuse_among_files
 from prong.code.worktrees.record import Worktree, common_of
 from prong.code.worktrees.refs import snapshot_for
-from prong.code.worktrees.status import is_used
 from prong.errors import External, NotFound, ProngError, UsageError
 from prong.forks.workspace_names import WorkspaceNames, name_of, without_fork
 from prong.model.amounts import counted
@@ -121,7 +120,7 @@ def _looked_up(
     """Find the session's current repository and the turn's code; at least one exists."""
     session = conversation.session
     repository = turn_code.repository_of(session)
-    origin = turn_code.find(app, conversation, turn)
+    origin = app.code.of_turn(conversation, turn)
     if repository is None and (origin is None or Repository.find(origin.repo) is None):
         folder = Path(session.cwd or "")
         if session.cwd and locate.is_lost(folder):
@@ -321,7 +320,7 @@ def made(app: App, plan: WorktreePlan) -> Generator[Making]:
             raise  # no fork was created
         except BaseException:
             # Interrupted: keep the folder if a session already uses it.
-            if is_used(app, making.worktree.path):
+            if app.code.worktrees.is_used(making.worktree.path):
                 undo.keep()
             raise
 

@@ -14,7 +14,6 @@ from prong.code import gaps
 from prong.code.capture import Capture, IncompleteSnapshot
 from prong.code.git import Git
 from prong.code.snapshots.message import REFS
-from prong.code.worktrees import status
 from prong.code.worktrees import worktree as adapter
 from prong.code.worktrees.journal import leftovers, sweep
 from prong.code.worktrees.record import common_of
@@ -64,7 +63,7 @@ def examine(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
 
     `sessions`: all of them, newest first.
     """
-    for root in status.roots(app):
+    for root in app.code.worktrees.roots:
         unfinished = leftovers(root)
         if unfinished:
             message = f"{counted(len(unfinished), 'worktree')} interrupted, in {root}"
@@ -169,9 +168,9 @@ def _grouped(values: Iterable[T], key: Callable[[T], Path | None]) -> dict[Path 
 
 def fix(app: App) -> Iterable[Finding]:
     """Undo what killed forks left, and make the snapshot records match the repositories."""
-    for root in status.roots(app):
+    for root in app.code.worktrees.roots:
         try:
-            swept = sweep(root, lambda path: status.is_used(app, path))
+            swept = sweep(root, app.code.worktrees.is_used)
         except (OSError, ProngError) as error:
             message = f"cannot remove leftovers in {root}: {error}"
             yield Finding("forks", Level.WARNING, message)

@@ -4,6 +4,7 @@ import pytest
 
 from prong.cli.main import COMMANDS
 from prong.code.service import CodeService
+from prong.code.worktrees.status import ManagedWorktrees
 from prong.forks.service import ForkService
 from prong.search.service import SearchService
 from prong.session.service import SessionService
@@ -21,6 +22,7 @@ SERVICES: dict[str, type] = {
     "search": SearchService,
     "forks": ForkService,
     "code": CodeService,
+    "code.worktrees": ManagedWorktrees,
     "workers": Workers,
     "setup": SetupService,
     "setup.mcp": McpSetup,
@@ -56,6 +58,7 @@ BUILDING_BLOCKS = {
     *("sessions.all", "sessions.get", "sessions.turns", "sessions.turn", "sessions.path_of"),
     *("sessions.page", "sessions.project", "code.has_last_turn"),
     *("search.rest", "code.kept_turns", "code.capture_in_use", "setup.hooks.backup"),
+    *("code.of_turn", "code.worktrees.is_used"),
     *("forks.source", "forks.is_current", "forks.recorded", "forks.record", "forks.health"),
     *("workers.named", "workers.current"),
 }

@@ -183,7 +183,7 @@ def test_a_prompt_comes_in_between(
     monkeypatch.setattr(workspace_copy, "copy", copy)
     clone = app.workers.clone("source", timeout=PATIENCE)
     assert len(copies) == 2
-    there = [one.worktree.path for one in app.code.worktrees()]
+    there = [one.worktree.path for one in app.code.worktrees.list()]
     assert there == [source.worktree, clone.worktree]
     assert clone.workspace == copies[1]
     assert prompts(app, clone) == ["first", "meanwhile"]
@@ -374,8 +374,10 @@ def test_it_is_killed(app: App, lab: WorkerLab) -> None:
                     lab.tmux("kill-pane", "-t", pane.split()[0])
             app.workers.records.remove("copy")
             new[0].path.unlink()
-            (status,) = [one for one in app.code.worktrees() if one.worktree.path == folders[0]]
-            app.code.prune(status, force=True)
+            (status,) = [
+                one for one in app.code.worktrees.list() if one.worktree.path == folders[0]
+            ]
+            app.code.worktrees.prune(status, force=True)
         app.workers.records.remove("copy")
         assert source_of(app, source) == before, number
     assert whole > 1

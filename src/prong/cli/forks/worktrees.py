@@ -43,7 +43,7 @@ def worktrees(context: click.Context, as_json: bool) -> None:
 
     app = open_app()
     with patience("looking at worktrees ..."):
-        statuses = app.code.worktrees()
+        statuses = app.code.worktrees.list()
     if as_json:
         print_json({"worktrees": [json.worktree(status) for status in statuses]})
         return
@@ -69,7 +69,7 @@ def prune(names: tuple[str, ...], force: bool, dry_run: bool, yes: bool, as_json
     """
     app = open_app()
     with patience("looking at worktrees ..."):
-        plan = app.code.plan_prune(names, force=force)
+        plan = app.code.worktrees.plan_prune(names, force=force)
     if not as_json:
         _show(plan, dry_run=dry_run)
     if plan.removed and not dry_run and not yes:
@@ -90,7 +90,7 @@ def _remove(
     branches: dict[str, str | None] = {}
     for status in chosen:
         with patience(f"removing {clean(status.name)} ..."):
-            branch = app.code.prune(status, force=force)
+            branch = app.code.worktrees.prune(status, force=force)
         branches[str(status.worktree.path)] = branch
         if quiet:
             continue

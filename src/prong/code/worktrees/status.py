@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong import paths
-from prong.agents.base import HasActivity
+from prong.agents.base import AgentStore, HasActivity
 from prong.code.worktrees import state as worktree_state
 from prong.code.worktrees import worktree as worktrees
 from prong.code.worktrees.journal import under_way
@@ -23,10 +22,8 @@ from prong.errors import Ambiguous, Busy, Dirty, NotFound, ProngError
 from prong.model.forks import Fork, ForkPoint, Method
 from prong.model.record import Record, field
 from prong.model.sessions import Activity, Session, SessionRef
+from prong.model.workers import WorkerInfo
 from prong.processes import process as processes
-
-if TYPE_CHECKING:
-    from prong.app import App
 
 _AT_ONCE = 8
 _PATIENCE = 2.0
@@ -92,63 +89,93 @@ class PrunePlan(Record, frozen=True):
     kept: tuple[KeptWorktree, ...]
 
 
-def roots(app: App) -> list[Path]:
-    """List the managed root, and the default one."""
-    return list(dict.fromkeys((app.worktrees_root, paths.worktrees_dir())))
+class ManagedWorktrees:
+    """The worktrees that prong created, and who uses them."""
 
+    def __init__(
+        self,
+        root: Path,
+        sessions: Callable[[], Sequence[Session]],
+        forks: Callable[[], Sequence[Fork]],
+        workers: Callable[[], Iterable[WorkerInfo]],
+        stores: Mapping[str, AgentStore],
+        take_in: Callable[[], None],
+    ) -> None:
+        """Manage the worktrees in `root` and in the default folder.
 
-def listed(app: App) -> list[WorktreeStatus]:
-    """List all worktrees, oldest first."""
-    survey = _Survey(app)
-    until = time.monotonic() + _PATIENCE
-    existing = [(root, one) for root in roots(app) for one in worktrees.listed(root)]
-    gone = [(root, one) for root in roots(app) for one in worktrees.missing(root, survey.folders())]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        looks = pool.map(_Look.at, [one for _, one in existing], repeat(until))
-        statuses = [survey.status(*one, look) for one, look in zip(existing, looks, strict=True)]
-    statuses += [survey.status(*one, _Look(is_there=False)) for one in gone]
-    return sorted(statuses, key=lambda one: one.worktree.created)
+        `take_in` records captured events, which may name a folder that is about to go.
+        """
+        self.root = root
+        self.roots = list(dict.fromkeys((root, paths.worktrees_dir())))
+        self._sessions = sessions
+        self._forks = forks
+        self._workers = workers
+        self._stores = stores
+        self._take_in = take_in
 
+    def list(self) -> list[WorktreeStatus]:
+        """List all worktrees, oldest first."""
+        survey = self._survey()
+        until = time.monotonic() + _PATIENCE
+        existing = [(root, one) for root in self.roots for one in worktrees.listed(root)]
+        gone = [
+            (root, one) for root in self.roots for one in worktrees.missing(root, survey.folders())
+        ]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            looks = pool.map(_Look.at, [one for _, one in existing], repeat(until))
+            pairs = zip(existing, looks, strict=True)
+            statuses = [survey.status(*one, look) for one, look in pairs]
+        statuses += [survey.status(*one, _Look(is_there=False)) for one in gone]
+        return sorted(statuses, key=lambda one: one.worktree.created)
 
-def is_used(app: App, path: Path) -> bool:
-    """Tell whether a session, or a worker with a pane or process, uses a worktree."""
-    top = os.path.realpath(path)
-    workers = (item for item in app.workers.records.all() if item.pane or item.process)
-    if any(_in(os.path.realpath(item.workspace), top) for item in workers):
-        return True
-    return any(_in(item, top) for session in app.sessions.all() for item in _real_folders(session))
+    def is_used(self, path: Path) -> bool:
+        """Tell whether a session, or a worker with a pane or process, uses a worktree."""
+        top = os.path.realpath(path)
+        workers = (worker for worker in self._workers() if worker.pane or worker.process)
+        if any(_in(os.path.realpath(worker.workspace), top) for worker in workers):
+            return True
+        return any(_in(item, top) for one in self._sessions() for item in _real_folders(one))
 
+    def plan_prune(self, names: Sequence[str] = (), *, force: bool = False) -> PrunePlan:
+        """Plan which worktrees to remove: finished ones, or the named ones. Removes nothing.
 
-def plan_prune(app: App, names: Sequence[str], *, force: bool) -> PrunePlan:
-    """Choose the finished worktrees, or the named ones; raise if one of these cannot be removed."""
-    everything = listed(app)
-    chosen = [_named(everything, name) for name in dict.fromkeys(names)] if names else everything
-    removed: list[WorktreeStatus] = []
-    kept: list[KeptWorktree] = []
-    for status in chosen:
+        Raises an error if a named one cannot be removed.
+        """
+        everything = self.list()
+        chosen = [_named(everything, name) for name in dict.fromkeys(names)] or everything
+        removed: list[WorktreeStatus] = []
+        kept: list[KeptWorktree] = []
+        for status in chosen:
+            error = _objection(status, force=force)
+            if error is None and status.state is WorktreeState.NEW and not names:
+                hint = f"prong worktrees prune {status.name}"
+                error = Busy("its fork has not run yet", hint=hint)
+            if error is None:
+                removed.append(status)
+            elif names:
+                raise error
+            else:
+                kept.append(KeptWorktree(status, error))
+        return PrunePlan(tuple(removed), tuple(kept))
+
+    def prune(self, worktree: WorktreeStatus, *, force: bool = False) -> str | None:
+        """Remove a worktree, unless it came into use meanwhile.
+
+        Returns the name of its branch if that is kept.
+        """
+        recorded = worktree.worktree
+        look = _Look.at(recorded, time.monotonic())
+        status = self._survey().status(worktree.root, recorded, look)
         error = _objection(status, force=force)
-        if error is None and status.state is WorktreeState.NEW and not names:
-            error = Busy("its fork has not run yet", hint=f"prong worktrees prune {status.name}")
-        if error is None:
-            removed.append(status)
-        elif names:
+        if error is not None:
             raise error
-        else:
-            kept.append(KeptWorktree(status, error))
-    return PrunePlan(tuple(removed), tuple(kept))
+        self._take_in()
+        if status.state is WorktreeState.MISSING:
+            return worktrees.forget_missing(recorded, root=worktree.root)
+        return worktrees.remove(recorded, root=worktree.root, force=force)
 
-
-def prune(app: App, worktree: WorktreeStatus, *, force: bool) -> str | None:
-    """Remove a worktree, unless it came into use meanwhile."""
-    recorded = worktree.worktree
-    status = _Survey(app).status(worktree.root, recorded, _Look.at(recorded, time.monotonic()))
-    error = _objection(status, force=force)
-    if error is not None:
-        raise error
-    app.code.capture.take_in()  # captured events may name this folder
-    if status.state is WorktreeState.MISSING:
-        return worktrees.forget_missing(recorded, root=worktree.root)
-    return worktrees.remove(recorded, root=worktree.root, force=force)
+    def _survey(self) -> _Survey:
+        return _Survey(self.roots, self._sessions(), self._forks(), self._workers(), self._stores)
 
 
 def _named(everything: list[WorktreeStatus], name: str) -> WorktreeStatus:
@@ -231,19 +258,26 @@ class _Look(Record, frozen=True):
 class _Survey:
     """Sessions and processes at one moment."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._sessions = {session.ref: session for session in app.sessions.all()}
+    def __init__(
+        self,
+        roots: Iterable[Path],
+        sessions: Iterable[Session],
+        forks: Iterable[Fork],
+        workers: Iterable[WorkerInfo],
+        stores: Mapping[str, AgentStore],
+    ) -> None:
+        self._stores = stores
+        self._sessions = {session.ref: session for session in sessions}
         self._places = {ref: _real_folders(item) for ref, item in self._sessions.items()}
-        self._forks = {fork.child: fork for fork in app.forks.recorded()}
-        self._under_way = {path for root in roots(app) for path in under_way(root)}
+        self._forks = {fork.child: fork for fork in forks}
+        self._under_way = {path for root in roots for path in under_way(root)}
         # Empty where the system does not report it.
         self._running = [
             (pid, item["cwd"]) for pid, item in processes.running("cwd") if item["cwd"]
         ]
         self._headless = {
             os.path.realpath(worker.worktree)
-            for worker in app.workers.records.all()
+            for worker in workers
             if worker.headless and worker.worktree and not worker.stopped
         }
 
@@ -293,7 +327,7 @@ class _Survey:
         return WorktreeState.FINISHED if ran else WorktreeState.NEW
 
     def _is_open(self, ref: SessionRef) -> bool:
-        store = self._app.stores.get(ref.agent)
+        store = self._stores.get(ref.agent)
         if not isinstance(store, HasActivity):
             return False
         # A session without a prompt may have no file yet.

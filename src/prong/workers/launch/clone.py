@@ -21,7 +21,6 @@ from prong.agents.worker_base import CanWork, HasTrust, NewSession
 from prong.code.ignored import IgnoredFiles
 from prong.code.worktrees import workspace_copy, worktree
 from prong.code.worktrees.journal import Undo
-from prong.code.worktrees.status import is_used
 from prong.code.worktrees.workspace_copy import WorkspaceCopy
 from prong.errors import Busy, External, ProngError, Taken
 from prong.forks import make
@@ -164,7 +163,7 @@ def _workspace(
             raise  # no session was created in it
         except BaseException:
             # Interrupted by the user. A session that exists already needs its folder.
-            if is_used(app, copy.path):
+            if app.code.worktrees.is_used(copy.path):
                 undo.keep()
             raise
 
