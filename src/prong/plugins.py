@@ -35,8 +35,8 @@ BUILT_IN_TERMINALS: Mapping[str, str] = {
     "kitty": "prong.terminals.kitty:Kitty",
     "wezterm": "prong.terminals.wezterm:WezTerm",
     "iterm2": "prong.terminals.iterm2:ITerm2",
-    "exec": "prong.terminals.exec:Exec",
-    "print": "prong.terminals.print:Print",
+    "exec": "prong.terminals.paneless:Exec",
+    "print": "prong.terminals.paneless:Print",
 }
 
 

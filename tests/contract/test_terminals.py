@@ -24,10 +24,9 @@ from prong.terminals.base import (
     HasExitCodes,
     Terminal,
 )
-from prong.terminals.exec import Exec
 from prong.terminals.iterm2 import ITerm2
 from prong.terminals.kitty import Kitty
-from prong.terminals.print import Print
+from prong.terminals.paneless import Exec, Print
 from prong.terminals.tmux import Tmux
 from prong.terminals.wezterm import WezTerm
 from prong.testing.home import IsolatedHome

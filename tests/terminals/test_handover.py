@@ -14,9 +14,8 @@ from prong.errors import External, Unavailable, UsageError
 from prong.model.forks import Launch
 from prong.model.workers import Placement
 from prong.terminals import handover, keys
-from prong.terminals.exec import Exec
 from prong.terminals.handover import handed_over
-from prong.terminals.print import Print
+from prong.terminals.paneless import Exec, Print
 from prong.testing.home import IsolatedHome
 
 

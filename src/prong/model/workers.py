@@ -1,7 +1,5 @@
 """Workers and panes, as values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum

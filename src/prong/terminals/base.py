@@ -1,12 +1,12 @@
-"""The `Terminal` protocol, and a protocol for each optional capability."""
-
-from __future__ import annotations
+"""The `Terminal` protocol, a protocol for each optional capability, and what terminals share."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from prong.model.forks import Launch
 from prong.model.workers import LivePane, Pane, Placement
+from prong.terminals import detect
 
 
 class Terminal(Protocol):
@@ -108,3 +108,37 @@ class TerminalFactory(Protocol):
     """The type of an entry point in the group `prong.terminals`."""
 
     def __call__(self, environ: Mapping[str, str]) -> Terminal: ...
+
+
+class PaneTerminal:
+    """The common part of the built-in terminals, which find panes by server and id."""
+
+    name: str
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    @property
+    def is_here(self) -> bool:
+        return self.name in detect.inside(self._environ)
+
+    def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
+        alive: dict[Pane, LivePane] = {}
+        for server in dict.fromkeys(pane.server for pane in panes):
+            pids = self._pids(server)
+            running = (pane for pane in panes if pane.server == server and pane.id in pids)
+            alive.update((pane, LivePane(pids[pane.id])) for pane in running)
+        return alive
+
+    def _pids(self, server: str | None) -> Mapping[str, int | None]:
+        """Return the running panes of a server, with the pids of their programs if known."""
+        raise NotImplementedError
+
+
+def title_of(launch: Launch) -> str:
+    return launch.title or Path(launch.argv[0]).name
+
+
+def trimmed(screen: str) -> str:
+    """Remove trailing blanks and trailing empty lines."""
+    return "\n".join(line.rstrip() for line in screen.split("\n")).rstrip("\n")

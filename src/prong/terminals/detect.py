@@ -5,8 +5,6 @@ and so does a kitty opened from tmux. TERM and TERM_PROGRAM identify the innermo
 because each terminal sets at least one of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _MARKS = {

@@ -7,8 +7,6 @@ everything goes into a file that only its owner can read, and the pane runs `lau
 deletes it and becomes the program.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

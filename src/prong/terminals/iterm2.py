@@ -3,21 +3,19 @@
 iTerm2 parses a command line much like a shell, so it only gets the launcher's command.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import shlex
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 from prong.errors import External, NotFound, ProngError, Unavailable
 from prong.model.forks import Launch
 from prong.model.workers import LivePane, Pane, Placement
-from prong.terminals import detect, keys
+from prong.terminals import keys
+from prong.terminals.base import PaneTerminal, title_of, trimmed
 from prong.terminals.handover import handed_over
 
 T = TypeVar("T")
@@ -28,15 +26,8 @@ _INSTALL = f"{sys.executable} -m pip install iterm2"
 _ALLOW = "iTerm2 > Settings > General > Magic > Enable Python API"
 
 
-class ITerm2:
+class ITerm2(PaneTerminal):
     name = "iterm2"
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-
-    @property
-    def is_here(self) -> bool:
-        return self.name in detect.inside(self._environ)
 
     def problem(self) -> str | None:
         try:
@@ -46,14 +37,13 @@ class ITerm2:
         return None
 
     def open(self, launch: Launch, place: Placement) -> Pane:
-        title = launch.title or Path(launch.argv[0]).name
         with handed_over(launch) as argv:
             line = shlex.join(argv)
 
             async def opened(app: Any) -> str:
                 session = await self._new_session(app, line, place)
                 with suppress(Exception):  # the program may have ended already
-                    await session.async_set_name(title)
+                    await session.async_set_name(title_of(launch))
                 return str(session.session_id)
 
             return Pane(self.name, self._asked(opened))
@@ -106,8 +96,7 @@ class ITerm2:
             return [line.string for line in lines]
 
         # iTerm2 reports an empty cell as NUL.
-        lines = [line.replace("\0", " ").rstrip() for line in self._asked(read)]
-        return "\n".join(lines).rstrip("\n")
+        return trimmed("\n".join(self._asked(read)).replace("\0", " "))
 
     def focus(self, pane: Pane) -> None:
         async def focused(app: Any) -> None:

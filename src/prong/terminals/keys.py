@@ -1,7 +1,5 @@
 """Key names, the same for every terminal: those of tmux."""
 
-from __future__ import annotations
-
 import re
 
 from prong.errors import UsageError

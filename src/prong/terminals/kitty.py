@@ -4,22 +4,20 @@ kitty must be configured to listen on a socket, whose address programs in it fin
 KITTY_LISTEN_ON. kitty appends its pid to the path of a socket named in kitty.conf.
 """
 
-from __future__ import annotations
-
 import base64
 import json
-import os
 import socket
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from prong.errors import External, NotFound, Unavailable
 from prong.model.forks import Launch
-from prong.model.workers import LivePane, Pane, Placement
-from prong.terminals import detect, keys
+from prong.model.workers import Pane, Placement
+from prong.terminals import keys
+from prong.terminals.base import PaneTerminal, title_of, trimmed
 from prong.terminals.handover import handed_over
 from prong.terminals.programs import PATIENCE
 
@@ -34,16 +32,12 @@ _PIECE = 36 * 1024
 """Bytes per message: kitty closes the connection when it gets much more at once."""
 
 
-class Kitty:
+class Kitty(PaneTerminal):
     name = "kitty"
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+        super().__init__(environ)
         self._listens = environ.get(SOCKET) or environ.get("KITTY_LISTEN_ON") or None
-
-    @property
-    def is_here(self) -> bool:
-        return self.name in detect.inside(self._environ)
 
     def problem(self) -> str | None:
         if self._listens is None:
@@ -58,7 +52,7 @@ class Kitty:
         if self._listens is None:
             raise Unavailable("kitty does not listen on a socket", hint=_HINT)
         server = _found(self._listens)
-        title = launch.title or Path(launch.argv[0]).name
+        title = title_of(launch)
         with handed_over(launch) as argv:
             options: dict[str, Any] = {
                 "args": list(argv),
@@ -75,14 +69,6 @@ class Kitty:
                 options["match"] = f"window_id:{self._environ['KITTY_WINDOW_ID']}"
             return Pane(self.name, str(_asked(server, "launch", options)), server)
 
-    def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
-        alive: dict[Pane, LivePane] = {}
-        for server in dict.fromkeys(pane.server for pane in panes):
-            living = _living(server)
-            running = (pane for pane in panes if pane.server == server and pane.id in living)
-            alive.update((pane, LivePane(living[pane.id])) for pane in running)
-        return alive
-
     def close(self, pane: Pane) -> None:
         with suppress(NotFound, Unavailable):
             _asked(pane.server, "close-window", _match(pane))
@@ -97,11 +83,18 @@ class Kitty:
 
     def capture(self, pane: Pane, *, history: bool = False) -> str:
         extent = "all" if history else "screen"
-        text = str(_asked(pane.server, "get-text", {**_match(pane), "extent": extent}))
-        return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n")
+        return trimmed(str(_asked(pane.server, "get-text", {**_match(pane), "extent": extent})))
 
     def focus(self, pane: Pane) -> None:
         _asked(pane.server, "focus-window", _match(pane))
+
+    def _pids(self, server: str | None) -> Mapping[str, int | None]:
+        try:
+            screens = json.loads(_asked(server, "ls", {}))
+        except Unavailable:  # kitty is gone
+            return {}
+        windows = (item for screen in screens for tab in screen["tabs"] for item in tab["windows"])
+        return {str(window["id"]): int(window["pid"]) for window in windows}
 
 
 def _match(pane: Pane) -> dict[str, Any]:
@@ -115,16 +108,6 @@ def _sent(pane: Pane, data: bytes, how: Mapping[str, Any]) -> None:
         # kitty sends no reply to send-text. A query on the same connection does get one, fails
         # if the window is gone, and is answered only after the text was processed.
         _asked(pane.server, "get-text", {**_match(pane), "extent": "selection"}, before=text)
-
-
-def _living(server: str | None) -> dict[str, int]:
-    """Map the windows of a kitty to their programs' pids; empty when kitty is gone."""
-    try:
-        answer = json.loads(_asked(server, "ls", {}))
-    except Unavailable:
-        return {}
-    windows = (window for screen in answer for tab in screen["tabs"] for window in tab["windows"])
-    return {str(window["id"]): int(window["pid"]) for window in windows}
 
 
 # -- the protocol ----------------------------------------------------------------------------------
@@ -196,19 +179,11 @@ def _found(listens: str) -> str:
 
 def _numbered(path: Path) -> Iterator[tuple[float, str]]:
     """Yield the sockets of running kitties, each after its modification time."""
+    import psutil
+
     with suppress(OSError):
         for file in path.parent.glob(f"{path.name}-*"):
             pid = file.name.removeprefix(f"{path.name}-")
             status = file.stat()
-            if pid.isdigit() and stat.S_ISSOCK(status.st_mode) and _runs(int(pid)):
+            if pid.isdigit() and stat.S_ISSOCK(status.st_mode) and psutil.pid_exists(int(pid)):
                 yield status.st_mtime, str(file)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -1,7 +1,5 @@
 """Run the command-line program of a terminal."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ The server is the one around this process, else the socket in PRONG_TMUX_SOCKET,
 default server. Pane ids restart with each server, so callers that store one also compare the pid.
 """
 
-from __future__ import annotations
-
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,8 +11,9 @@ from pathlib import Path
 
 from prong.errors import External, NotFound, Unsupported
 from prong.model.forks import Launch
-from prong.model.workers import LivePane, Pane, Placement
+from prong.model.workers import Pane, Placement
 from prong.terminals import detect, keys
+from prong.terminals.base import PaneTerminal, title_of, trimmed
 from prong.terminals.handover import handed_over
 from prong.terminals.programs import ProgramResult, run
 
@@ -32,11 +31,11 @@ _NO_PANE = (*_NO_SERVER, "can't find pane", "can't find window", "can't find ses
 _HINT = "check with `tmux ls`; `tmux kill-server` stops a server that does not answer"
 
 
-class Tmux:
+class Tmux(PaneTerminal):
     name = "tmux"
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+        super().__init__(environ)
         chosen = environ.get(SOCKET) or None
         surrounding = environ.get("TMUX", "").rsplit(",", 2)[0]
         # A missing socket belongs to a server that has ended, or to another machine.
@@ -63,14 +62,6 @@ class Tmux:
                 if "no space for new pane" not in split.complaint:
                     return self._opened(split)
             return self._opened(self._window("", launch, argv))
-
-    def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
-        alive: dict[Pane, LivePane] = {}
-        for server in dict.fromkeys(pane.server for pane in panes):
-            living = self._living(server)
-            running = (pane for pane in panes if pane.server == server and pane.id in living)
-            alive.update((pane, LivePane(living[pane.id])) for pane in running)
-        return alive
 
     def close(self, pane: Pane) -> None:
         result = self._run(pane.server, "kill-pane", "-t", pane.id)
@@ -99,8 +90,7 @@ class Tmux:
 
     def capture(self, pane: Pane, *, history: bool = False) -> str:
         start = ("-S", "-") if history else ()
-        text = self._expect(pane, "capture-pane", "-p", "-J", *start, "-t", pane.id)
-        return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n")
+        return trimmed(self._expect(pane, "capture-pane", "-p", "-J", *start, "-t", pane.id))
 
     def cursor_column(self, pane: Pane) -> int:
         column = self._expect(pane, "display-message", "-p", "-t", pane.id, "#{cursor_x}").strip()
@@ -145,7 +135,7 @@ class Tmux:
             self._socket,
             *("split-window", "-h", "-t", target, "-P", "-F", _WHICH, *_folder(launch), *words),
             *(";", "set-option", "-p", "remain-on-exit", "on"),
-            *(";", "select-pane", "-T", _title(launch)),
+            *(";", "select-pane", "-T", _text(title_of(launch))),
             *(";", "last-pane"),
         )
 
@@ -159,7 +149,7 @@ class Tmux:
             *("new-window", "-d", *target, "-n", mark, "-P", "-F", _WHICH),
             *(*_folder(launch), *words),
             *(";", "set-option", "-p", "-t", window, "remain-on-exit", "on"),
-            *(";", "rename-window", "-t", window, _title(launch)),
+            *(";", "rename-window", "-t", window, _text(title_of(launch))),
         )
 
     def _detached(self, launch: Launch, words: Sequence[str]) -> ProgramResult:
@@ -169,7 +159,7 @@ class Tmux:
             return result
         result = self._run(
             self._socket,
-            *("new-session", "-d", "-s", SESSION, "-n", _title(launch), *_SIZE),
+            *("new-session", "-d", "-s", SESSION, "-n", _text(title_of(launch)), *_SIZE),
             *("-P", "-F", _WHICH, *_folder(launch), *words),
             *(";", "set-option", "-p", "-t", f"{session}:", "remain-on-exit", "on"),
         )
@@ -184,7 +174,7 @@ class Tmux:
 
     # -- queries ----------------------------------------------------------------------------------
 
-    def _living(self, server: str | None) -> dict[str, int]:
+    def _pids(self, server: str | None) -> Mapping[str, int | None]:
         columns = "#{pane_dead} #{pane_id} #{pane_pid}"
         result = self._run(server, "list-panes", "-a", "-F", columns)
         if not result.ok:
@@ -239,10 +229,6 @@ def _socket(server: str | None) -> tuple[str, ...]:
 
 def _folder(launch: Launch) -> tuple[str, str]:
     return "-c", _text(str(launch.cwd))
-
-
-def _title(launch: Launch) -> str:
-    return _text(launch.title or Path(launch.argv[0]).name)
 
 
 def _text(text: str) -> str:

@@ -1,16 +1,15 @@
 """WezTerm, through `wezterm cli`, whose list of panes has no pids."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from prong.errors import External, NotFound, Unavailable
 from prong.model.forks import Launch
-from prong.model.workers import LivePane, Pane, Placement
-from prong.terminals import detect, keys
+from prong.model.workers import Pane, Placement
+from prong.terminals import keys
+from prong.terminals.base import PaneTerminal, trimmed
 from prong.terminals.handover import handed_over
 from prong.terminals.programs import ProgramResult, run
 
@@ -22,15 +21,8 @@ _NO_PANE = ("no such pane", "pane not found", "invalid pane", "not found in")
 _NO_SERVER = ("failed to connect", "Connection refused", "No such file or directory")
 
 
-class WezTerm:
+class WezTerm(PaneTerminal):
     name = "wezterm"
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
-
-    @property
-    def is_here(self) -> bool:
-        return self.name in detect.inside(self._environ)
 
     def problem(self) -> str | None:
         if shutil.which("wezterm", path=self._environ.get("PATH")) is None:
@@ -58,14 +50,6 @@ class WezTerm:
             self._run(server, "set-tab-title", "--pane-id", pane.id, "--", launch.title)
         return pane
 
-    def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
-        alive: dict[Pane, LivePane] = {}
-        for server in dict.fromkeys(pane.server for pane in panes):
-            living = {str(entry["pane_id"]) for entry in self._listed(server)}
-            running = (pane for pane in panes if pane.server == server and pane.id in living)
-            alive.update((pane, LivePane()) for pane in running)
-        return alive
-
     def close(self, pane: Pane) -> None:
         result = self._run(pane.server, "kill-pane", "--pane-id", pane.id)
         if not result.ok and pane in self.alive([pane]):
@@ -81,21 +65,20 @@ class WezTerm:
 
     def capture(self, pane: Pane, *, history: bool = False) -> str:
         start = ("--start-line", "-1000000") if history else ()
-        text = self._expect(pane, "get-text", *start)
-        return "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n")
+        return trimmed(self._expect(pane, "get-text", *start))
 
     def focus(self, pane: Pane) -> None:
         self._expect(pane, "activate-pane")
 
-    def _listed(self, server: str | None) -> list[dict[str, Any]]:
-        """Return all panes; empty when no WezTerm runs."""
+    def _pids(self, server: str | None) -> Mapping[str, int | None]:
         result = self._run(server, "list", "--format", "json")
         if not result.ok:
             if any(message in result.complaint for message in _NO_SERVER):
-                return []
+                return {}
             raise result.error(_HINT)
         try:
-            return cast(list[dict[str, Any]], json.loads(result.output))
+            listed: list[dict[str, Any]] = json.loads(result.output)
+            return {str(entry["pane_id"]): None for entry in listed}
         except ValueError:
             raise External("wezterm cli list gave no JSON", hint=_HINT) from None
 

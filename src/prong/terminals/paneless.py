@@ -1,8 +1,7 @@
-"""The current terminal: the program replaces prong's own process."""
-
-from __future__ import annotations
+"""Terminals without panes: this one, which becomes the program, and a command to paste anywhere."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
@@ -13,19 +12,26 @@ from prong.model.workers import LivePane, Pane, Placement
 from prong.terminals.handover import FOREIGN
 
 
-class Exec:
-    name = "exec"
-    takes_over = True
-
+class _Paneless:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    @property
-    def is_here(self) -> bool:
-        return True
-
     def problem(self) -> str | None:
         return None
+
+    def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
+        return {}
+
+    def close(self, pane: Pane) -> None:
+        """Do nothing: the process has become the program, or prong never started it."""
+
+
+class Exec(_Paneless):
+    """The current terminal: the program replaces prong's own process."""
+
+    name = "exec"
+    is_here = True
+    takes_over = True
 
     def open(self, launch: Launch, place: Placement) -> NoReturn:
         merged = {**self._environ, **launch.env, "PWD": str(launch.cwd)}
@@ -46,8 +52,22 @@ class Exec:
             message = f"cannot start {launch.argv[0]}: {error.strerror}"
             raise External(message, hint="prong doctor", argv=list(launch.argv)) from None
 
-    def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
-        return {}
 
-    def close(self, pane: Pane) -> None:
-        """Do nothing: the process that could close the pane has become the program."""
+class Print(_Paneless):
+    """A command to paste into any shell. The pane's id is the command."""
+
+    name = "print"
+    is_here = False
+    only_tells = True
+
+    def open(self, launch: Launch, place: Placement) -> Pane:
+        """Return the command, without the variables that the calling shell already has."""
+        unset = [word for name in FOREIGN if name in self._environ for word in ("-u", name)]
+        pairs = [
+            f"{name}={value}"
+            for name, value in launch.env.items()
+            if name not in FOREIGN and self._environ.get(name) != value
+        ]
+        env = ["env", *unset, *pairs] if unset or pairs else []
+        folder = shlex.join(["cd", "--", str(launch.cwd)])
+        return Pane(self.name, f"{folder} && {shlex.join([*env, *launch.argv])}")
