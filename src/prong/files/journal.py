@@ -9,9 +9,10 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from prong.files.atomic import sync_folder
+from prong.files.regular import objects_in
 from prong.paths import private_dir
 
 
@@ -51,21 +52,13 @@ class Journal:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Someone may have cleaned up before it was locked.
             if path.is_file():
-                return cls._read(path, file)
+                journal = cls(path, file)
+                journal.entries += objects_in(file.read())
+                return journal
         except OSError:
             pass
         file.close()
         return None
-
-    @classmethod
-    def _read(cls, path: Path, file: BinaryIO) -> "Journal":
-        journal = cls(path, file)
-        for line in file.read().split(b"\n"):
-            with suppress(ValueError):  # half a line: the step it announces never happened
-                entry: Any = json.loads(line)
-                if isinstance(entry, dict):
-                    journal.entries.append(cast(dict[str, Any], entry))
-        return journal
 
     def write(self, **entry: Any) -> None:
         step("write", self._path)
@@ -78,6 +71,17 @@ class Journal:
 
     def close(self) -> None:
         self._file.close()
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Return the journals of killed processes."""
+    paths: list[Path] = []
+    for path in sorted(folder.glob("*.jsonl")):
+        journal = Journal.open(path)
+        if journal is not None:
+            journal.close()
+            paths.append(path)
+    return paths
 
 
 def step(what: str, path: Path) -> None:

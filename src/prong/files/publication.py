@@ -62,8 +62,11 @@ class Publication:
         return staged
 
     def hurry(self, staged: Path) -> None:
-        """Start flushing a finished file to disk in the background."""
-        Thread(target=_sync_quietly, args=(staged,), daemon=True).start()
+        """Start flushing a finished file to disk in the background.
+
+        `publish` does it again and reports errors; `sync_folder` reports none.
+        """
+        Thread(target=sync_folder, args=(staged,), daemon=True).start()
 
     def publish(self, session_file: Path) -> None:
         """Move all staged files to their destination, `session_file` last.
@@ -71,13 +74,12 @@ class Publication:
         Raises `Taken` if it exists; then nothing was published.
         """
         self.check()
-        journal = self._open_journal()
+        assert self._journal is not None, "nothing was staged"
         self._moves.sort(key=lambda move: move.target == session_file)
-        assert self._moves, "nothing was staged"
         assert self._moves[-1].target == session_file, "the session file was not staged"
         _sync([move.staged for move in self._moves])
         for move in self._moves[:-1]:
-            journal.write(
+            self._journal.write(
                 moved=[str(move.staged), str(move.target)],
                 content=_fingerprint(move.staged),
                 shared=move.optional,
@@ -87,7 +89,7 @@ class Publication:
             if not _moved(move.staged, move.target) and not move.optional:
                 raise Taken(f"{move.target} exists already", path=str(move.target))
         last = self._moves[-1]
-        journal.write(last=[str(last.staged), str(last.target)])
+        self._journal.write(last=[str(last.staged), str(last.target)])
         step("publish", last.target)
         try:
             link_new(last.staged, last.target)
@@ -135,20 +137,15 @@ class Publication:
             return False
         return True
 
-    def _open_journal(self) -> Journal:
-        if self._journal is None:
-            self._journal = Journal.create(self.journal_dir, self._token)
-        return self._journal
-
     def _staging_beside(self, folder: Path) -> Path:
         """Return the staging folder inside `folder`, creating both if necessary."""
         existing = self._staging.get(folder)
         if existing is not None:
             return existing
-        journal = self._open_journal()
+        self._journal = self._journal or Journal.create(self.journal_dir, self._token)
         staging = folder / f"{STAGING}{self._token}"
         try:
-            _make(folder, staging, journal)
+            _make(folder, staging, self._journal)
         except (FileExistsError, NotADirectoryError):
             chain = (folder, *folder.parents)
             blocker = next((path for path in chain if path.exists() and not path.is_dir()), folder)
@@ -185,36 +182,17 @@ def copy_file(source: Path, target: Path) -> None:
         shutil.copyfileobj(reading, writing, _BUFFER)
 
 
-@dataclass(frozen=True)
-class Leftover:
-    """An unfinished fork."""
-
-    journal: Path
-    staging: tuple[Path, ...]
-
-
-def leftovers(journal_dir: Path) -> list[Leftover]:
-    """Return what killed processes left behind."""
-    unfinished: list[Leftover] = []
-    for path in sorted(journal_dir.glob("*.jsonl")):
-        journal = Journal.open(path)
-        if journal is not None:
-            unfinished.append(Leftover(path, tuple(_staging_folders(journal.entries))))
-            journal.close()
-    return unfinished
-
-
-def undo(leftover: Leftover) -> list[Path]:
-    """Clean up after a killed process and return the removed paths.
+def undo(path: Path) -> list[Path]:
+    """Clean up after a killed process, by its journal, and return the removed paths.
 
     Raises `OSError` if something cannot be removed; then the journal stays.
     """
-    journal = Journal.open(leftover.journal)
+    journal = Journal.open(path)
     if journal is None:
         return []
     try:
         removed = _undo(journal.entries)
-        _remove(leftover.journal)
+        _remove(path)
     finally:
         journal.close()
     return removed
@@ -231,8 +209,8 @@ def _undo(entries: list[dict[str, Any]]) -> list[Path]:
     if not is_finished:
         moves = [entry for entry in reversed(entries) if "moved" in entry]
         removed += [Path(move["moved"][1]) for move in moves if _took_back(move)]
-    for folder in _staging_folders(entries):
-        if folder.is_dir():
+    for folder in (Path(entry["staging"]) for entry in entries if "staging" in entry):
+        if folder.name.startswith(STAGING) and folder.is_dir():
             _remove(folder)
             removed.append(folder)
     if not is_finished:
@@ -243,11 +221,6 @@ def _undo(entries: list[dict[str, Any]]) -> list[Path]:
                     Path(entry["folder"]).rmdir()
                     removed.append(Path(entry["folder"]))
     return removed
-
-
-def _staging_folders(entries: list[dict[str, Any]]) -> list[Path]:
-    folders = (Path(entry["staging"]) for entry in entries if "staging" in entry)
-    return [folder for folder in folders if folder.name.startswith(STAGING)]
 
 
 def _took_back(entry: dict[str, Any]) -> bool:
@@ -326,12 +299,6 @@ def _fingerprint(path: Path) -> list[list[str | int]] | None:
     except OSError:
         return None
     return sorted(entries)
-
-
-def _sync_quietly(path: Path) -> None:
-    # `publish` does it again and reports errors.
-    with suppress(OSError):
-        sync_file(path)
 
 
 def _sync(paths: list[Path]) -> None:

@@ -5,8 +5,10 @@ Reading a pipe could block forever, and a device never ends.
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 LIMIT = 64 << 20
 """In bytes. Settings and companion files of sessions are much smaller."""
@@ -34,6 +36,20 @@ def read_regular(path: Path | str, limit: int = LIMIT) -> bytes:
     if len(content) > limit:
         raise OSError(f"larger than {limit >> 20} MiB: {os.fspath(path)}")
     return content
+
+
+def objects_in(content: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects of a file, one in each line.
+
+    A partial line, from a crash or a full disk, is skipped: what it announces never happened.
+    """
+    import json  # slow to import
+
+    for line in content.split(b"\n"):
+        with suppress(ValueError):
+            entry: Any = json.loads(line)
+            if isinstance(entry, dict):
+                yield cast(dict[str, Any], entry)
 
 
 def refuse_special(folder: Path | str) -> None:

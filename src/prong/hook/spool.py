@@ -25,10 +25,10 @@ import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from prong.files.atomic import locked
-from prong.files.regular import read_regular
+from prong.files.regular import objects_in, read_regular
 from prong.paths import private_dir, state_dir
 
 VERSION = 1
@@ -114,10 +114,4 @@ def _events(path: Path) -> list[dict[str, Any]]:
         content = read_regular(path, _LARGEST)
     except OSError:
         return []  # deleted, or not a regular file, so not written by a hook
-    events: list[dict[str, Any]] = []
-    for line in content.split(b"\n"):
-        with suppress(ValueError):  # a partial line, from a full disk
-            event: Any = json.loads(line)
-            if isinstance(event, dict):
-                events.append(cast(dict[str, Any], event))
-    return events
+    return list(objects_in(content))

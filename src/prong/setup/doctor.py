@@ -14,6 +14,7 @@ from prong.agents.base import AgentStore, HasHooks, HasProgram, HasRetention
 from prong.agents.settings.mcp_base import HasMcp
 from prong.errors import ProngError
 from prong.files import publication
+from prong.files.journal import leftovers
 from prong.model.amounts import counted, size_text
 from prong.model.findings import Finding, Level
 from prong.model.record import Record
@@ -208,7 +209,7 @@ def _mcp(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
 
 
 def _unfinished(app: App) -> Iterable[Finding]:
-    forks = publication.leftovers(app.journal_dir)
+    forks = leftovers(app.journal_dir)
     if forks:
         message = f"{counted(len(forks), 'fork')} interrupted; files are left over"
         yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
@@ -234,7 +235,7 @@ def _state(app: App) -> Iterable[Finding]:
 
 def fix(app: App) -> Iterable[Finding]:
     """Clean up after killed forks, and restore lost records."""
-    for leftover in publication.leftovers(app.journal_dir):
+    for leftover in leftovers(app.journal_dir):
         try:
             removed = publication.undo(leftover)
         except OSError as error:
@@ -244,7 +245,7 @@ def fix(app: App) -> Iterable[Finding]:
         for path in removed:
             yield Finding("forks", Level.OK, f"removed {path}")
         if not removed:
-            yield Finding("forks", Level.OK, f"removed {leftover.journal}")
+            yield Finding("forks", Level.OK, f"removed {leftover}")
     # Only after the cleanup is it clear which sessions exist and which worktrees they use.
     yield from doctor_code.fix(app)
 

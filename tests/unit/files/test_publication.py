@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from prong.errors import External, Taken, UsageError
-from prong.files.publication import STAGING, Publication, copy_file, leftovers, undo, writer
+from prong.files.journal import leftovers
+from prong.files.publication import STAGING, Publication, copy_file, undo, writer
 
 ID = "0123"
 
@@ -191,8 +192,8 @@ class TestUndo:
         publication = Publication(place.journal)
         place.write(publication)
         place.abandon(publication)
-        (found,) = leftovers(place.journal)
-        assert [path.parent for path in found.staging] == [place.project]
+        assert len(leftovers(place.journal)) == 1
+        assert [path.name[:7] for path in place.project.iterdir()] == [STAGING]
         assert place.fix()[-1] == place.project.parent.parent
         assert place.is_empty()
         assert place.fix() == []
@@ -237,7 +238,7 @@ class TestUndo:
         place.write(publication)
         place.abandon(publication)
         (found,) = leftovers(place.journal)
-        with found.journal.open() as file:
+        with found.open() as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX)
             assert undo(found) == []
         assert undo(found) != []

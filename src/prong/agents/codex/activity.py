@@ -3,7 +3,6 @@
 Codex holds a lock for each thread it has open. The last mark in the rollout shows if a turn runs.
 """
 
-import fcntl
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -17,6 +16,7 @@ from prong.agents.codex.fields import text_of, typed
 from prong.agents.codex.records import RolloutLine
 from prong.agents.common import parse_time
 from prong.agents.worker_base import LastWords
+from prong.files.atomic import locked
 from prong.files.regular import open_regular
 from prong.model.sessions import Activity
 from prong.processes.process import locks
@@ -42,18 +42,15 @@ def is_open(root: Path, thread_id: str) -> bool:
     if active_locks is None:
         return _is_locked(path)
     # Check without locking: a Codex that starts at this instant would find the thread in use.
-    return any(locked == inode for locked, _ in active_locks)
+    return any(number == inode for number, _ in active_locks)
 
 
 def _is_locked(path: Path) -> bool:
     try:
         with open_regular(path) as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            return not locked(lock.fileno(), 0, shared=True)
     except OSError:
         return False
-    return False
 
 
 def last_mark(path: Path) -> tuple[Activity, datetime | None]:

@@ -7,7 +7,6 @@ a worktree's entry in its repository, an unused branch, and a snapshot taken for
 """
 
 import errno
-import json
 import os
 import secrets
 import shutil
@@ -22,9 +21,10 @@ from typing import Any, NamedTuple, Self
 from prong.code.worktrees import record, refs, state
 from prong.code.worktrees.record import place_of
 from prong.errors import External, ProngError, UsageError
+from prong.files import journal as journals
 from prong.files.atomic import held
 from prong.files.journal import Journal, step
-from prong.files.regular import read_regular
+from prong.files.regular import objects_in, read_regular
 from prong.paths import private_dir
 
 PRIVATE = ".prong"
@@ -193,13 +193,7 @@ def _is_touched(path: Path, at: float) -> bool:
 
 def leftovers(root: Path) -> list[Path]:
     """List the journals of killed processes."""
-    paths: list[Path] = []
-    for path in sorted((root / PRIVATE).glob("*.jsonl")):
-        journal = Journal.open(path)
-        if journal is not None:
-            paths.append(path)
-            journal.close()
-    return paths
+    return journals.leftovers(root / PRIVATE)
 
 
 def under_way(root: Path) -> set[Path]:
@@ -217,11 +211,9 @@ def under_way(root: Path) -> set[Path]:
 
 def _entries_in(path: Path) -> list[dict[str, Any]]:
     """Read a journal without locking it."""
-    try:
-        lines = read_regular(path).split(b"\n")[:-1]  # the last line may be incomplete
-        return [json.loads(line) for line in lines]
-    except (OSError, ValueError):  # it was deleted meanwhile
-        return []
+    with suppress(OSError):  # it was deleted meanwhile
+        return list(objects_in(read_regular(path)))
+    return []
 
 
 def delete(root: Path, path: Path, token: str) -> None:
