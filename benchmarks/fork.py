@@ -48,8 +48,7 @@ class Bench:
         session = store.session_at(path)
         assert session
         source = store.source(session)
-        spans = [span for span in source.whole.active if span.opener]
-        ends = tuple(span.nodes[-1].uuid for span in spans)
+        ends = tuple(span.nodes[-1].uuid for span in source.turns.active)
         source.close()
         (folder / "into").mkdir()
         return cls(folder, path, ends, session.cwd or "")

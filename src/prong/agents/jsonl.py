@@ -199,6 +199,8 @@ class Reader(Record, Generic[T], dict=True):
         self.end = offset + end
 
 
+_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
 # Not strict: accept control characters inside strings.
 _json = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
@@ -324,6 +326,16 @@ def decoded(decode: Callable[[bytes], V], raw: msgspec.Raw | bytes) -> V | None:
         return decoded(decode, _clean(bytes(raw).decode("utf-8", "surrogateescape")).encode())
     except (ValueError, RecursionError):
         return None
+
+
+def raw_fields(data: msgspec.Raw | bytes) -> dict[str, msgspec.Raw]:
+    """Decode an object but not its values, as far as it is undamaged; empty for anything else."""
+    try:
+        return _raw_fields(data)
+    except (ValueError, RecursionError):
+        pieces, _ = split_objects(bytes(data))
+        fields = pieces[0][2] if pieces else {}
+        return {_clean(key): msgspec.Raw(plain_json(value)) for key, value in fields.items()}
 
 
 def read_at(file: BinaryIO, place: Location) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ import pytest
 
 from prong.agents.base import AgentStore
 from prong.agents.claude import launch as claude_commands
-from prong.agents.claude import seed as claude_seeding
+from prong.agents.claude.output import seed_answer
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex import launch as codex_commands
 from prong.agents.codex import seed as codex_seeding
@@ -213,8 +213,8 @@ class TestClaude:
             kind=RequestKind.TITLE,  # the server takes a request without tools for that
         )
         base = [str(claude_cli.program), "--dangerously-skip-permissions", "--model", "opus"]
-        done = run(claude_seeding.launch(base, store.roots, child), claude_cli.env(), BIG)
-        answer = claude_seeding.answer(done.stdout.split("\n"))
+        done = run(claude_commands.seed(base, store.roots, child), claude_cli.env(), BIG)
+        answer = seed_answer(done.stdout.split("\n"))
         assert (answer.session_id, answer.text, answer.error) == (child.id, "Ready.", None)
         assert not ran.exists()
         assert len(BIG.encode()) > 400_000
@@ -263,8 +263,8 @@ class TestClaude:
         fake_anthropic.respond = lambda _: Fail(400, "no such thing")
         child = child_of(source, Path(source.cwd or ""), str(uuid.uuid4()))
         base = [str(claude_cli.program)]
-        done = run(claude_seeding.launch(base, store.roots, child), claude_cli.env(), "seed")
-        answer = claude_seeding.answer(done.stdout.split("\n"))
+        done = run(claude_commands.seed(base, store.roots, child), claude_cli.env(), "seed")
+        answer = seed_answer(done.stdout.split("\n"))
         assert answer.text == ""
         assert "no such thing" in (answer.error or "")
         assert read_lines(claude_cli.session_file(str(child.id)))

@@ -1,6 +1,12 @@
-"""Whether a session is active, by the file that Claude Code keeps for each running process."""
+"""Whether a session is active, by the file that Claude Code keeps for each running process.
 
-from collections.abc import Iterable
+Measured: `sessions/<pid>.json` says `waiting`, and why, as soon as a dialog of a turn opens; the
+file does not exist before the trust question is answered.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -8,45 +14,77 @@ import msgspec
 from prong.agents import jsonl
 from prong.agents.claude.prompts import prompt_of, text_of
 from prong.agents.claude.records import ApiMessage, SessionLine
-from prong.agents.worker_base import LastWords
+from prong.agents.worker_base import LastWords, OpenSession
 from prong.files.regular import read_regular
 from prong.model.sessions import Activity
 from prong.model.workers import Process
-from prong.processes.process import is_alive
+from prong.processes.process import descendants, is_alive
 
 
 class _Process(msgspec.Struct, rename="camel"):
     pid: int
     session_id: str
     status: str | None = None
+    waiting_for: str | None = None
     proc_start: str | None = None
+    updated_at: float | None = None
+    status_updated_at: float | None = None
+
+    @property
+    def activity(self) -> Activity:
+        return Activity.IDLE if self.status == "idle" else Activity.BUSY
+
+    @property
+    def runs(self) -> bool:
+        return is_alive(Process(self.pid, self.proc_start))
 
 
 _process = msgspec.json.Decoder(_Process).decode
 
 
-def activity(root: Path, session_id: str) -> Activity:
+def _recorded(entry: Path) -> _Process | None:
+    with suppress(OSError):
+        return jsonl.decoded(_process, read_regular(entry))
+    return None
+
+
+def activity(roots: Iterable[Path], session_id: str) -> Activity:
     """Return busy if a running process has the session open and is not waiting for a prompt."""
-    try:
-        entries = list((root / "sessions").glob("*.json"))
-    except OSError:
-        return Activity.CLOSED
-    state = Activity.CLOSED
-    for entry in entries:
-        try:
-            process = jsonl.decoded(_process, read_regular(entry))
-        except OSError:
-            continue
-        if (
-            process is None
-            or process.session_id != session_id
-            or not is_alive(Process(process.pid, process.proc_start))
-        ):
-            continue
-        if process.status != "idle":
-            return Activity.BUSY
-        state = Activity.IDLE
-    return state
+    entries: list[Path] = []
+    for root in roots:
+        with suppress(OSError):
+            entries += (root / "sessions").glob("*.json")
+    processes = [process for process in map(_recorded, entries) if process]
+    states = {proc.activity for proc in processes if proc.session_id == session_id and proc.runs}
+    return Activity.BUSY if Activity.BUSY in states else next(iter(states), Activity.CLOSED)
+
+
+def open_sessions(roots: Sequence[Path], pids: Iterable[int]) -> Mapping[int, OpenSession]:
+    entries = {pid: _registered(roots, pid) for pid in pids}
+    missing = [pid for pid, entry in entries.items() if entry is None]
+    # The pid may be a shell or wrapper that started it.
+    for pid, children in (descendants(missing) if missing else {}).items():
+        entries[pid] = next(filter(None, (_registered(roots, child) for child in children)), None)
+    # Without a status it is still starting.
+    return {pid: _open_session(proc) for pid, proc in entries.items() if proc and proc.status}
+
+
+def _registered(roots: Sequence[Path], pid: int) -> _Process | None:
+    processes = (_recorded(root / "sessions" / f"{pid}.json") for root in roots)
+    return next((proc for proc in processes if proc and proc.pid == pid and proc.runs), None)
+
+
+def _open_session(entry: _Process) -> OpenSession:
+    since: datetime | None = None
+    with suppress(ValueError, OverflowError, OSError):
+        if milliseconds := entry.status_updated_at or entry.updated_at:
+            since = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return OpenSession(
+        session=entry.session_id,
+        activity=entry.activity,
+        since=since,
+        waits_for=(entry.waiting_for or "a person") if entry.status == "waiting" else None,
+    )
 
 
 class _LastPrompt(msgspec.Struct, rename="camel"):

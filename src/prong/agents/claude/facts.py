@@ -4,13 +4,14 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 
 from msgspec import Struct
 
 from prong.agents.claude.prompts import is_program
 from prong.agents.claude.transcript import ClaudeTranscript, TranscriptNode
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import ClaudeSpan, is_opener, spans
+from prong.agents.claude.turns import ClaudeTurns, is_opener, spans
 from prong.agents.common import first_line, parse_time
 from prong.model.forks import SeedHeader
 from prong.model.sessions import Session, SessionRef, TurnKind
@@ -64,16 +65,12 @@ def key_of(uuid: str) -> bytes:
 
 
 def summarise(
-    tree: Tree,
-    ref: SessionRef,
-    file: str,
-    stat: os.stat_result,
-    active: list[ClaudeSpan] | None = None,
+    tree: Tree, ref: SessionRef, file: str, stat: os.stat_result, turns: ClaudeTurns | None = None
 ) -> ClaudeFacts:
-    """Extract the facts. `active` are the turns of the conversation, if already split."""
+    """Extract the facts. `turns` are those of the tree, if already split."""
     transcript = tree.transcript
-    active_spans = spans(tree.history, transcript) if active is None else active
-    openers = [span.opener for span in active_spans if span.opener]
+    lead, active = (turns.lead, turns.active) if turns else spans(tree.history, transcript)
+    openers = [span.opener for span in active]
     title = transcript.custom_title or transcript.ai_title
     copied = set(transcript.forked_uuids)
     entrypoints, cwds = transcript.entrypoints, transcript.cwds
@@ -104,7 +101,11 @@ def summarise(
         keys=b"".join(key_of(node.uuid) for node in openers),
         times=b"".join(_milliseconds(node.time).to_bytes(8) for node in openers),
         uniform=_uniform(openers),
-        ends=b"".join(key_of(end) for span in active_spans for end in _ends(span)),
+        ends=b"".join(
+            key_of(end)
+            for nodes in (lead, *(span.nodes for span in active))
+            for end in _ends(nodes)
+        ),
         forked_from=transcript.forked_from,
         forked=sum(opener.uuid in copied for opener in openers),
     )
@@ -122,15 +123,10 @@ def _uniform(openers: Sequence[TranscriptNode]) -> int:
     return next((count for count, id_ in enumerate(ids) if id_ != ids[0]), len(ids))
 
 
-def _ends(span: ClaudeSpan) -> Iterator[str]:
-    """Yield the lines where the session may have ended: the turn's last message and last line."""
-    if span.nodes:
-        messages = (node for node in reversed(span.nodes) if node.type in ("user", "assistant"))
-        message = next(messages, None)
-        if message is not None:
-            yield message.uuid
-        if message is not span.nodes[-1]:
-            yield span.nodes[-1].uuid
+def _ends(nodes: Sequence[TranscriptNode]) -> list[str]:
+    """Return the lines where the session may have ended: the last message and the last line."""
+    messages = (node.uuid for node in reversed(nodes) if node.type in ("user", "assistant"))
+    return list(dict.fromkeys([*islice(messages, 1), *(node.uuid for node in nodes[-1:])]))
 
 
 def _first_prompt(openers: Sequence[TranscriptNode]) -> str:

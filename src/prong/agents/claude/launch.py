@@ -1,8 +1,8 @@
-"""Launch Claude Code: start, resume, or fork a session natively."""
+"""Launch Claude Code: start, resume, seed, or fork a session natively."""
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from prong.agents import argv
@@ -40,7 +40,19 @@ def as_prompt(text: str, route: Route) -> str:
 
 PROGRAM = "claude"
 FLAGS = ("--resume", "--fork-session", "--session-id", "--name")
-"""Flags that the launches below use."""
+"""Flags that the launches of sessions use."""
+
+SEED_FLAGS = (
+    *("--print", "--session-id", "--name", "--output-format", "--verbose", "--tools"),
+    *("--strict-mcp-config", "--permission-mode", "--system-prompt-snapshot", "--settings"),
+)
+_KEPT_BY_SEED = flags(
+    """
+    --add-dir --append-system-prompt --append-system-prompt-file --autocompact --betas --effort
+    --fallback-model --model --setting-sources --settings --system-prompt --system-prompt-file
+    """
+)
+"""Flags of the base command to keep: about the model, not permissions, tools and plug-ins."""
 
 # From the help text, plus undocumented flags.
 GRAMMAR = Grammar(
@@ -94,14 +106,13 @@ SESSION_FLAGS = flags(
 )
 """Flags that select the session to open."""
 
-_NAME_FLAGS = frozenset({"-n", "--name"})
+_NAME_FLAGS = flags("-n --name")
 
 
 def start(
     command: Command, roots: Sequence[Path], child: Child, prompt: str | None = None
 ) -> Launch:
-    own = ["--session-id", child.id] if child.id else []
-    words = _rebuilt(command, [*own, *_named(child)], prompt, renamed=child.title is not None)
+    words = rebuilt(command, _identity(child), prompt)
     root = child.root or roots[0]
     return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
 
@@ -111,7 +122,7 @@ def resume(
 ) -> Launch:
     """Resume a session, which may not be written yet."""
     root = root_of(session.path, roots)
-    words = _rebuilt(command, ["--resume", handle(session, root, cwd)], prompt)
+    words = rebuilt(command, ["--resume", _handle(session, root, cwd)], prompt)
     return argv.launch(words, cwd, environment(root), f"{session.agent}:{session.id[:8]}")
 
 
@@ -124,10 +135,72 @@ def native_fork(
 ) -> Launch:
     """Fork the whole session by Claude Code itself, which writes the file on the first prompt."""
     root = root_of(session.path, roots)
-    own = ["--resume", handle(session, root, child.cwd), "--fork-session"]
-    own += ["--session-id", child.id] if child.id else []
-    words = _rebuilt(command, [*own, *_named(child)], prompt, renamed=child.title is not None)
+    own = ["--resume", _handle(session, root, child.cwd), "--fork-session", *_identity(child)]
+    words = rebuilt(command, own, prompt)
     return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
+
+
+def seed(command: Command, roots: Sequence[Path], child: Child) -> Launch:
+    """Send a first prompt on standard input, without tools.
+
+    Measured: a prompt of any length arrives, stripped of surrounding space. The session is one of
+    `claude -p`, so Claude Code's picker does not list it, but its id opens it.
+    """
+    own = ["--print", *_identity(child), "--output-format", "stream-json", "--verbose"]
+    own += ["--tools", "", "--strict-mcp-config", "--permission-mode", "dontAsk"]
+    # Otherwise later runs would keep this run's system prompt, which has no tools.
+    own += ["--system-prompt-snapshot", "off"]
+
+    def change(words: Sequence[Word]) -> Sequence[Word]:
+        kept = [argument for argument in GRAMMAR.arguments(words) if argument.flag in _KEPT_BY_SEED]
+        # Hooks may run anything, and a Stop hook may make the model continue. Only one
+        # `--settings` is possible, and the program may depend on the user's.
+        has_settings = any(argument.flag == "--settings" for argument in kept)
+        quiet = [] if has_settings else ["--settings", '{"disableAllHooks":true}']
+        return argv.with_prompt(kept, [*own, *quiet], None)
+
+    words = argv.rebuilt(command, PROGRAM, change)
+    # `@name` in the transcript would attach the current version of any such file.
+    env = {**environment(child.root or roots[0]), "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
+    return argv.launch(words, child.cwd, env, argv.fork_title(child.parent))
+
+
+def _identity(child: Child) -> list[str]:
+    own = ["--session-id", child.id] if child.id else []
+    return own + (["--name", child.title] if child.title else [])
+
+
+def rebuilt(
+    command: Command,
+    own: Sequence[str],
+    prompt: str | None = None,
+    *,
+    dropped: Container[str | None] = (),
+) -> tuple[str, ...]:
+    """Open another session, or the same one in another way, with the flags of the base command.
+
+    Besides those that select a session, some are `dropped`.
+    """
+
+    def change(words: Sequence[Word]) -> Sequence[Word]:
+        kept = [arg for arg in GRAMMAR.arguments(words) if arg.flag not in SESSION_FLAGS]
+        if "--name" in own:
+            kept = [arg for arg in kept if arg.flag not in _NAME_FLAGS]
+        kept = [arg for arg in kept if arg.flag not in dropped]
+        return argv.with_prompt(kept, own, _operand(prompt))
+
+    return argv.rebuilt(command, PROGRAM, change)
+
+
+def _operand(prompt: str | None) -> str | None:
+    """Append a space to a one-word prompt, which could be a subcommand (`doctor`) even after `--`.
+
+    Claude Code strips the space again.
+    """
+    if prompt is None:
+        return None
+    prompt = as_prompt(prompt, Route.ARGUMENT)
+    return prompt if len(prompt.split()) > 1 else f"{prompt} "
 
 
 def root_of(path: Path, roots: Sequence[Path]) -> Path:
@@ -145,7 +218,7 @@ def environment(root: Path) -> dict[str, str]:
     return argv.root_variable("CLAUDE_CONFIG_DIR", root, default_root())
 
 
-def handle(session: Session, root: Path, cwd: Path) -> str:
+def _handle(session: Session, root: Path, cwd: Path) -> str:
     """Return the argument of `--resume`: the id, or the path of a session in another project.
 
     Old versions (2.1.197) look for an id only in the project of the working directory. An invalid
@@ -153,38 +226,6 @@ def handle(session: Session, root: Path, cwd: Path) -> str:
     """
     path = session.path.absolute()
     usual = root.absolute() / "projects" / project_folder(cwd) / f"{session.id}.jsonl"
+    is_usual = is_uuid(session.id) and os.path.realpath(path) == os.path.realpath(usual)
     # A planned fork has no file yet, only an id.
-    if path.is_file() and not (is_uuid(session.id) and _is_same(path, usual)):
-        return str(path)
-    return session.id
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _named(child: Child) -> list[str]:
-    return ["--name", child.title] if child.title else []
-
-
-def _rebuilt(
-    command: Command, own: Sequence[str], prompt: str | None, *, renamed: bool = False
-) -> tuple[str, ...]:
-    dropped = SESSION_FLAGS | _NAME_FLAGS if renamed else SESSION_FLAGS
-
-    def change(words: Sequence[Word]) -> Sequence[Word]:
-        kept = [arg for arg in GRAMMAR.arguments(words) if arg.flag not in dropped]
-        return argv.with_prompt(kept, own, operand(prompt))
-
-    return argv.rebuilt(command, PROGRAM, change)
-
-
-def operand(prompt: str | None) -> str | None:
-    """Append a space to a one-word prompt, which could be a subcommand (`doctor`) even after `--`.
-
-    Claude Code strips the space again.
-    """
-    if prompt is None:
-        return None
-    prompt = as_prompt(prompt, Route.ARGUMENT)
-    return prompt if len(prompt.split()) > 1 else f"{prompt} "
+    return str(path) if path.is_file() and not is_usual else session.id

@@ -6,6 +6,8 @@ damaged copies of real sessions, and on files that were built for it.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
+from operator import itemgetter
 
 from prong.agents.claude.transcript import ClaudeTranscript, LastPrompt, TranscriptNode
 from prong.agents.common import parse_time
@@ -30,10 +32,9 @@ def find_leaf(transcript: ClaudeTranscript) -> TranscriptNode | None:
     elif last.explicit and last.order > newest.order:
         leaf = named
     else:
-        leaf = tip if _goes_on(nodes, tip, named, explicit=last.explicit) else named
-    if speaker(nodes, leaf) is None and leaf is not tip:
-        leaf = tip
-    return leaf if speaker(nodes, leaf) is not None else _latest_end(nodes)
+        is_below = descends(nodes, tip, named)
+        leaf = tip if is_below or (not last.explicit and _is_in_batch(nodes, tip, named)) else named
+    return next((end for end in (leaf, tip) if speaker(nodes, end)), None) or _latest_end(nodes)
 
 
 def is_note(node: TranscriptNode) -> bool:
@@ -65,6 +66,11 @@ def ancestors(nodes: Nodes, node: TranscriptNode) -> Iterator[TranscriptNode]:
         line = nodes.get(line.parent or "")
 
 
+def descends(nodes: Nodes, node: TranscriptNode, ancestor: TranscriptNode) -> bool:
+    """Return whether a line is, or descends from, another."""
+    return any(line is ancestor for line in ancestors(nodes, node))
+
+
 def _is_main(node: TranscriptNode) -> bool:
     return not node.sidechain and node.type != "progress"
 
@@ -82,13 +88,6 @@ def _last_prompt(transcript: ClaudeTranscript) -> LastPrompt | None:
     return None if any(node.boundary for node in later) else last
 
 
-def _goes_on(nodes: Nodes, tip: TranscriptNode, named: TranscriptNode, *, explicit: bool) -> bool:
-    """Return whether the tip continues the conversation of the named line."""
-    if any(line is named for line in ancestors(nodes, tip)):
-        return True
-    return not explicit and _is_in_batch(nodes, tip, named)
-
-
 def _is_in_batch(nodes: Nodes, tip: TranscriptNode, named: TranscriptNode) -> bool:
     """Return whether the tip continues from another of several parallel calls.
 
@@ -104,39 +103,32 @@ def _is_in_batch(nodes: Nodes, tip: TranscriptNode, named: TranscriptNode) -> bo
     if call is None or not call.calls or call.message_id is None:
         return False
     calls = {item.id for item in call.calls}
-    earlier = set(_same_message(nodes, call, call.message_id))
+    id_ = call.message_id
+    earlier = list(takewhile(lambda line: belongs(line, id_), ancestors(nodes, call)))
     is_below = False
     child: TranscriptNode | None = None
     for line in ancestors(nodes, tip):
         if line is call:
             others = {item.id for item in child.results} & calls if child else set[str]()
             return is_below or (bool(answered & calls) and not others <= answered)
-        if line.message_id == call.message_id and line.calls:
-            if line.uuid in earlier:
+        if line.message_id == id_ and line.calls:
+            if line in earlier:
                 return True
             is_below = True
-        elif not belongs(line, call.message_id):
+        elif not belongs(line, id_):
             is_below = False
         if line.type != "progress":
             child = line
     return False
 
 
-def _same_message(nodes: Nodes, call: TranscriptNode, message_id: str) -> Iterator[str]:
-    """Yield the uuids of lines above a call that belong to the same message."""
-    for line in ancestors(nodes, call):
-        if not belongs(line, message_id):
-            return
-        yield line.uuid
-
-
 def _newest_below(nodes: Nodes, tip: TranscriptNode) -> TranscriptNode:
     """Return the latest descendant of the tip, which precedes it in the file; else the tip."""
     if not any(node.parent == tip.uuid for node in nodes.values()):
         return tip
-    children: dict[str, list[TranscriptNode]] = {}
+    children: dict[str | None, list[TranscriptNode]] = {}
     for node in nodes.values():
-        children.setdefault(node.parent or "", []).append(node)
+        children.setdefault(node.parent, []).append(node)
     below = {tip.uuid: tip}
     pending = [tip]
     while pending:
@@ -151,13 +143,13 @@ def _latest_end(nodes: Nodes) -> TranscriptNode | None:
     """Return the latest end of any branch, for a tip that is connected to nothing."""
     parents = {node.parent for node in nodes.values() if node.type != "progress"}
     answered = {node.parent for node in nodes.values() if _is_spoken(node)}
-    ends = [
-        end
+    timed = [
+        (time, end)
         for node in nodes.values()
         if _is_main(node) and node.uuid not in parents
         if (end := speaker(nodes, node)) is not None
         if end.uuid not in answered and not end.sidechain
+        if (time := parse_time(end.time)) is not None
     ]
-    timed = [(time, end) for end in ends if (time := parse_time(end.time)) is not None]
     # With equal times, `max` returns the first.
-    return max(timed, key=lambda pair: pair[0])[1] if timed else None
+    return max(timed, key=itemgetter(0))[1] if timed else None

@@ -2,23 +2,19 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, cast
 
 from prong.agents import jsonl, media
 from prong.agents.claude.prompts import readable
-from prong.agents.claude.transcript import ClaudeTranscript, ToolResult, TranscriptNode
+from prong.agents.claude.transcript import ClaudeTranscript, TranscriptNode
 from prong.agents.common import parse_time
 from prong.agents.last_turn import unwrapped
 from prong.agents.media import DOCUMENT, IMAGE, Key
 from prong.agents.tool_summary import gist
-from prong.model.sessions import Media, Message, Role, Tool, View
+from prong.model.record import replace
+from prong.model.sessions import Media, Message, Tool, View
 
-
-class _Piece(NamedTuple):
-    role: Role
-    text: str
-    tool: Tool | None = None
-    media: tuple[Media, ...] = ()
+_MEDIA = {"image": IMAGE, "document": DOCUMENT}
 
 
 class ClaudeRenderer:
@@ -37,15 +33,13 @@ class ClaudeRenderer:
 
     def render(self, nodes: Iterable[TranscriptNode], turn: int | None) -> Iterator[Message]:
         for node in nodes:
-            if self._is_left_out(node):
-                continue
-            line = jsonl.read_at(self.file, node.place)
+            line = None if self._is_left_out(node) else jsonl.read_at(self.file, node.place)
             if line is None:
                 continue
             time = parse_time(node.time)
-            for piece in self._pieces(node, line):
-                media = () if self.text_only else piece.media
-                yield Message(piece.role, piece.text, turn, piece.tool, time, media)
+            for message in self._messages(node, line):
+                images = () if self.text_only else message.media
+                yield replace(message, turn=turn, time=time, media=images)
 
     def _is_left_out(self, node: TranscriptNode) -> bool:
         if node.type in ("progress", "system"):
@@ -56,81 +50,65 @@ class ClaudeRenderer:
             return node.error or (node.meta and node.synthetic)
         return node.meta
 
-    def _pieces(self, node: TranscriptNode, line: dict[str, Any]) -> Iterator[_Piece]:
-        if node.type == "attachment":
-            yield from self._queued(node, line)
-            return
-        # A local command has its text directly in the line.
-        path: tuple[Key, ...] = ("content",) if node.local else ("message", "content")
+    def _messages(self, node: TranscriptNode, line: dict[str, Any]) -> Iterator[Message]:
+        is_said, is_queued = node.type == "assistant", node.type == "attachment"
+        path: tuple[Key, ...] = ("message", "content")
+        if is_queued:
+            path = ("attachment", "prompt")
+        elif node.local:
+            path = ("content",)
         content: Any = line
         for key in path:
             content = _dict(content).get(key)
-        blocks = cast(list[Any], content) if isinstance(content, list) else [content]
-        results = {result.id: result for result in node.results}
-        # Beside a tool result, the CLI adds reminders, whatever the entrypoint.
-        entrypoint = None if results else line.get("entrypoint")
-        for number, block in enumerate(blocks):
-            if isinstance(block, str):
-                yield from self._user_text(node, block, entrypoint)
-            elif _dict(block).get("type") == "text" and node.type != "assistant":
-                yield from self._user_text(node, str(block.get("text") or ""), entrypoint)
-            else:
-                yield from self._block(node, _dict(block), results, (*path, number))
-
-    def _queued(self, node: TranscriptNode, line: dict[str, Any]) -> Iterator[_Piece]:
-        """Render a prompt that was typed while the agent was busy."""
-        prompt = _dict(line.get("attachment")).get("prompt")
-        if self.text_only or not any(self._images(node, prompt, ())):
-            yield _Piece("user", node.queued or "")
+        if is_queued and (self.text_only or not any(self._images(node, content, ()))):
+            yield Message("user", node.queued or "")
             return
-        for number, block in enumerate(cast(list[Any], prompt)):
-            if _dict(block).get("type") == "text":
-                yield _Piece("user", str(block.get("text") or ""))
-            else:
-                yield from self._block(node, _dict(block), {}, ("attachment", "prompt", number))
+        # Beside a tool result, the CLI adds reminders, whatever the entrypoint.
+        entrypoint = None if node.results else line.get("entrypoint")
+        for number, block in enumerate(_blocks(content)):
+            fields = {"type": "text", "text": block} if isinstance(block, str) else _dict(block)
+            if fields.get("type") != "text":
+                yield from self._block(node, fields, (*path, number))
+                continue
+            text = str(fields.get("text") or "")
+            if is_said or is_queued or self.view is View.CONTEXT:
+                yield Message("assistant" if is_said else "user", text)
+            elif text := readable(unwrapped(text, entrypoint).strip()):
+                yield Message("summary" if node.summary else "user", text)
 
     def _block(
-        self,
-        node: TranscriptNode,
-        block: dict[str, Any],
-        results: dict[str, ToolResult],
-        path: tuple[Key, ...],
-    ) -> Iterator[_Piece]:
+        self, node: TranscriptNode, block: dict[str, Any], path: tuple[Key, ...]
+    ) -> Iterator[Message]:
         match block.get("type"):
-            case "text":
-                yield _Piece("assistant", str(block.get("text") or ""))
             case "thinking":
-                yield _Piece("thinking", str(block.get("thinking") or ""))
+                yield Message("thinking", str(block.get("thinking") or ""))
             case "tool_use" | "server_tool_use":
-                name = str(block.get("name") or "")
+                name, id_ = str(block.get("name") or ""), str(block.get("id") or "")
                 args = json.dumps(block.get("input"), ensure_ascii=False)
-                id_ = str(block.get("id") or "")
-                yield _Piece("assistant", "", Tool(id_, name, args, gist=gist(block.get("input"))))
+                tool = Tool(id_, name, args, gist=gist(block.get("input")))
+                yield Message("assistant", "", tool=tool)
             case "tool_result":
-                id_ = str(block.get("tool_use_id") or "")
-                result = results.get(id_)
-                content = block.get("content")
+                id_, content = str(block.get("tool_use_id") or ""), block.get("content")
+                codes = {result.id: result.exit_code for result in node.results}
                 tool = Tool(
                     id_,
                     self.names.get(id_, ""),
-                    output=result_text(content),
+                    output=_result_text(content),
                     failed=bool(block.get("is_error")),
-                    exit_code=result.exit_code if result else None,
+                    exit_code=codes.get(id_),
                 )
-                images = self._images(node, content, (*path, "content"))
-                yield _Piece("tool", "", tool, tuple(images))
+                images = tuple(self._images(node, content, (*path, "content")))
+                yield Message("tool", "", tool=tool, media=images)
             case "image" | "document" as kind:
-                text = IMAGE if kind == "image" else DOCUMENT
-                yield _Piece("user", text, None, (self._media(node, block, path),))
+                yield Message("user", _MEDIA[kind], media=(self._media(node, block, path),))
             case _:
                 pass
 
     def _images(self, node: TranscriptNode, blocks: Any, path: tuple[Key, ...]) -> Iterator[Media]:
-        if not isinstance(blocks, list):
-            return
-        for number, block in enumerate(cast(list[Any], blocks)):
-            if _dict(block).get("type") in ("image", "document"):
-                yield self._media(node, block, (*path, number))
+        if isinstance(blocks, list):
+            for number, block in enumerate(cast(list[Any], blocks)):
+                if _dict(block).get("type") in _MEDIA:
+                    yield self._media(node, block, (*path, number))
 
     def _media(self, node: TranscriptNode, block: dict[str, Any], path: tuple[Key, ...]) -> Media:
         source = _dict(block.get("source"))
@@ -142,38 +120,28 @@ class ClaudeRenderer:
             lambda: self.file, node.place, (*path, "source", "data"), source.get("data"), type_
         )
 
-    def _user_text(self, node: TranscriptNode, text: str, entrypoint: Any) -> Iterator[_Piece]:
-        if self.view is View.CONTEXT or node.type == "assistant":
-            yield _Piece("assistant" if node.type == "assistant" else "user", text)
-            return
-        text = readable(unwrapped(text, entrypoint).strip())
-        if text:
-            yield _Piece("summary" if node.summary else "user", text)
-
 
 def _dict(value: Any) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def result_text(content: Any) -> str:
+def _blocks(content: Any) -> list[Any]:
+    return cast(list[Any], content) if isinstance(content, list) else [content]
+
+
+def _result_text(content: Any) -> str:
     """Return the text of a tool result: a string, a list of blocks, or an object."""
     if content is None:
         return ""
-    if isinstance(content, str):
-        return content
     if not isinstance(content, list):
-        return json.dumps(content, ensure_ascii=False)
+        return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
     parts: list[str] = []
     for block in cast(list[Any], content):
+        kind = _dict(block).get("type")
         if not isinstance(block, dict):
             parts.append(str(block))
-            continue
-        fields = cast(dict[str, Any], block)
-        match fields.get("type"):
-            case "text":
-                parts.append(str(fields.get("text") or ""))
-            case "image":
-                parts.append(IMAGE)
-            case other:
-                parts.append(f"[{other}]")
+        elif kind == "text":
+            parts.append(str(_dict(block).get("text") or ""))
+        else:
+            parts.append(IMAGE if kind == "image" else f"[{kind}]")
     return "\n".join(parts)

@@ -7,6 +7,7 @@ transcript is tool output that prong does not need.
 import re
 
 from msgspec import Raw, Struct, field
+from msgspec.structs import astuple
 
 NO_RAW = Raw(b"")
 
@@ -18,12 +19,7 @@ class ApiUsage(Struct, gc=False):
     output_tokens: int | None = None
 
     def total(self) -> int:
-        return (
-            (self.input_tokens or 0)
-            + (self.cache_creation_input_tokens or 0)
-            + (self.cache_read_input_tokens or 0)
-            + (self.output_tokens or 0)
-        )
+        return sum(filter(None, astuple(self)))
 
 
 class ContentBlock(Struct, gc=False):
@@ -145,27 +141,15 @@ def size_of(content: str | list[ContentBlock]) -> int:
         return len(content)
     size = 0
     for block in content:
-        # Most blocks have one of these, given by their type.
-        kind = block.type
-        if kind == "tool_use":
-            size += len(block.input)
-        elif kind == "tool_result":
-            size += len(block.content)
-        else:
-            size += len(block.text) + len(block.thinking) + len(block.input) + len(block.content)
-    return size if 0 < size < _PICTURE_SIZE else _size_with_pictures(content, size)
-
-
-def _size_with_pictures(content: list[ContentBlock], size: int) -> int:
+        size += len(block.text) + len(block.thinking) + len(block.input) + len(block.content)
+    if 0 < size < _PICTURE_SIZE:
+        return size
     for block in content:
         if block.type in ("image", "document"):
             size += _PICTURE_SIZE
-        elif _is_list(block.content) and b'"base64"' in (raw := bytes(block.content)):
+        # Most results are one long string, which need not be copied.
+        elif bytes(memoryview(block.content)[:1]) == b"[":
+            raw = bytes(block.content)
             for picture in _PICTURE.finditer(raw):
                 size += _PICTURE_SIZE - (raw.find(b'"', picture.end()) - picture.start())
     return size
-
-
-def _is_list(raw: Raw) -> bool:
-    """Return whether the JSON is a list, without copying it: most results are one long string."""
-    return bytes(memoryview(raw)[:1]) == b"["

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from prong.agents.claude.lineage import Parent
     from prong.agents.claude.settings.hooks import ClaudeHooks
     from prong.agents.claude.settings.mcp_servers import ClaudeMcp
-    from prong.agents.claude.transcript import ClaudeTranscript
+    from prong.agents.claude.transcript import ClaudeTranscript, TranscriptNode
     from prong.agents.claude.tree import Tree
-    from prong.agents.claude.turns import ClaudeSpan
     from prong.agents.claude.words import ClaudeListener
     from prong.agents.headless import ProgramAnswer
     from prong.files.publication import Publication
@@ -171,18 +170,18 @@ class ClaudeStore(WorkerStore):
             content = _read(file, session.path)
             tree = Tree(content)
             renderer = ClaudeRenderer(file, content, view, text_only=True)
-            for span in _parts(tree, view, turn):
-                yield from renderer.render(span.nodes, span.number)
-                for text in span.absorbed:
-                    yield Message("user", text, span.number)
+            for number, nodes, absorbed in _parts(tree, view, turn):
+                yield from renderer.render(nodes, number)
+                for text in absorbed:
+                    yield Message("user", text, number)
 
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
         from prong.agents.claude.tree import Tree
 
         with jsonl.opened(session.path) as file:
             tree = Tree(_read(file, session.path))
-            for span in _parts(tree, View.HISTORY, turn):
-                for node in span.nodes:
+            for _, nodes, _ in _parts(tree, View.HISTORY, turn):
+                for node in nodes:
                     file.seek(node.offset)
                     yield file.read(node.length).rstrip(b"\n")
 
@@ -191,8 +190,7 @@ class ClaudeStore(WorkerStore):
     def activity(self, session: Session) -> Activity:
         from prong.agents.claude import activity as live
 
-        states = [live.activity(root, session.id) for root in self.roots]
-        return next((a for a in (Activity.BUSY, Activity.IDLE) if a in states), Activity.CLOSED)
+        return live.activity(self.roots, session.id)
 
     def live_folders(self, _: Iterable[str], /) -> Iterable[Path]:
         return [root / "sessions" for root in self.roots]
@@ -250,9 +248,9 @@ class ClaudeStore(WorkerStore):
 
     @property
     def seed_flags(self) -> tuple[str, ...]:
-        from prong.agents.claude import seed as seeding
+        from prong.agents.claude import launch
 
-        return seeding.FLAGS
+        return launch.SEED_FLAGS
 
     @property
     def program(self) -> Program:
@@ -284,14 +282,14 @@ class ClaudeStore(WorkerStore):
         return launch.native_fork(self.command, self.roots, session, child, prompt)
 
     def seed(self, child: Child) -> Launch:
-        from prong.agents.claude import seed as seeding
+        from prong.agents.claude import launch
 
-        return seeding.launch(self.command, self.roots, child)
+        return launch.seed(self.command, self.roots, child)
 
     def seeded(self, child: Child, output: Iterable[str]) -> "ProgramAnswer":
-        from prong.agents.claude import seed as seeding
+        from prong.agents.claude.output import seed_answer
 
-        return seeding.answer(output)
+        return seed_answer(output)
 
     # -- workers -------------------------------------------------------------------------------
 
@@ -390,18 +388,21 @@ class _Listing:
         return []
 
 
-def _parts(tree: "Tree", view: View, turn: str | None) -> "list[ClaudeSpan]":
+_Part = tuple[int | None, list["TranscriptNode"], list[str]]
+"""The number of a turn, its lines, and the prompts that have none."""
+
+
+def _parts(tree: "Tree", view: View, turn: str | None) -> list[_Part]:
     """Split the lines to show into turns."""
     from prong.agents.claude import turns
-    from prong.agents.claude.turns import ClaudeSpan
 
     if turn is None and view is View.CONTEXT:
-        return [ClaudeSpan(None, tree.context())]
+        return [(None, tree.context(), [])]
     cut = turns.cut(tree)
-    if turn is None:
-        return cut.active
-    spans = (*cut.active, *cut.abandoned)
-    return [span for span in spans if span.opener and span.opener.uuid == turn]
+    span = cut.span(turn) if turn is not None else None
+    lead: list[_Part] = [(None, cut.lead, [])] if turn is None else []
+    spans = cut.active if turn is None else [span] if span else []
+    return lead + [(span.number, span.nodes, span.absorbed) for span in spans]
 
 
 def _read(file: BinaryIO, path: Path) -> "ClaudeTranscript":

@@ -18,8 +18,12 @@ from prong.agents.claude.prompts import Prompt, prompt_of, steering, text_of
 from prong.agents.claude.records import (
     CHAIN_TYPES,
     ApiMessage,
+    Attachment,
+    CompactMetadata,
     ContentBlock,
     Details,
+    Preserved,
+    PreservedSegment,
     SessionLine,
     size_of,
 )
@@ -171,12 +175,13 @@ class _ToolInput(Struct, gc=False):
 
 
 _tool_input = msgspec.json.Decoder(_ToolInput).decode
-
-
-_NOBODY = ApiMessage()
+_TYPED = (None, "prompt")
+_NO_MESSAGE = ApiMessage()
+_Base = tuple[str, str | None, str, int, int, int, str | None, bool, bool, bool]
+"""The first fields of a node, which all types of lines have."""
 
 Hear = Callable[[SessionLine], None]
-"""Called with each decoded line that may contain text to index."""
+"""Called with each message, which may contain text to index."""
 
 
 def read(
@@ -186,198 +191,166 @@ def read(
     transcript = previous or ClaudeTranscript()
     transcript.bad = [bad for bad in transcript.bad if bad[0] < transcript.read_to]
     reader = jsonl.Reader(SessionLine)
-    taker = _Taker(transcript)
-    take = taker.take
+    add = _Builder(transcript).add
     for offset, data, line in reader.records(file, start=transcript.read_to):
-        if reader.is_aside and line.type in CHAIN_TYPES:
+        if line.type not in CHAIN_TYPES:
+            _add_side_line(transcript, line)
+        elif reader.is_aside:
             reader.bad.append(jsonl.Bad(offset, "Claude Code does not read it"))
-        elif take(line, offset, len(data)) and hear is not None:
-            hear(line)
-    taker.finish()
+        elif line.uuid:
+            add(line, line.uuid, offset, len(data))
+            if hear is not None and line.message is not None:
+                hear(line)
     transcript.read_to = max(transcript.read_to, reader.end)
     transcript.bad.extend((bad.offset, bad.reason) for bad in reader.bad)
     return transcript
 
 
-class _Taker:
-    """Builder that adds lines to a transcript, in file order.
+def _add_side_line(transcript: ClaudeTranscript, line: SessionLine) -> None:
+    order = len(transcript.nodes)
+    match line.type:
+        case "last-prompt" if line.leaf_uuid is not None or line.explicit:  # old CLIs name no leaf
+            before = transcript.last_prompt
+            # The CLI repeats it on exit without the mark, which stays valid.
+            is_repeated = before and (before.leaf, before.order) == (line.leaf_uuid, order)
+            explicit = bool(line.explicit or (is_repeated and before and before.explicit))
+            transcript.last_prompt = LastPrompt(line.leaf_uuid, explicit, order)
+        case "custom-title":
+            transcript.custom_title = line.custom_title or None
+            # A fork by prong records its creation time here: its lines are older.
+            transcript.updated = line.timestamp or transcript.updated
+        case "ai-title":
+            transcript.ai_title = line.ai_title or None
+        case "summary" if line.leaf_uuid and line.summary:
+            transcript.summaries[line.leaf_uuid] = line.summary
+        case "queue-operation":
+            operation = QueueOperation(line.operation or "", text_of(line.content), order)
+            transcript.queue.append(operation)
+        case _:
+            pass
 
-    This runs for each line of a store, so it makes few calls, and creates each node in one call:
-    setting the field of a struct afterwards takes longer.
+
+class _Builder:
+    """Builder that adds lines of the tree to a transcript, in file order.
+
+    This runs for each line of a store, so it creates each node in one call: setting the field of a
+    struct afterwards takes longer.
     """
 
     def __init__(self, transcript: ClaudeTranscript) -> None:
         self.transcript = transcript
         self.nodes = transcript.nodes
-        self.started, self.updated = transcript.started, transcript.updated
-        self.branch = transcript.branch
-        self.model = transcript.model
         self.cwd = transcript.cwds[-1] if transcript.cwds else None
         self.entrypoint: str | None = None
-        self.repeated = transcript.repeated
         self.tools = {
             call.id: call.name for node in transcript.nodes.values() for call in node.calls
         }
 
-    def take(self, line: SessionLine, offset: int, length: int) -> bool:
-        """Add a line; return whether it, or an earlier copy of it, may contain text to index."""
-        uuid, kind = line.uuid, line.type
-        if not uuid or kind not in CHAIN_TYPES:
-            self._take_side_line(line)
-            return False
-        nodes = self.nodes
-        existing = nodes.get(uuid)
+    def add(self, line: SessionLine, uuid: str, offset: int, length: int) -> None:
+        existing = self.nodes.get(uuid)
         # A line that is written twice keeps its first position and its last content.
-        order = len(nodes) if existing is None else existing.order
-        has_text = existing is not None
-        if kind == "assistant":
-            has_text = self._take_assistant(line, uuid, order, offset, length) or has_text
-        elif kind == "user":
-            has_text = self._take_user(line, uuid, order, offset, length) or has_text
-        else:
-            nodes[uuid] = _node_beside(line, uuid, order, offset, length)
-        if not line.is_sidechain:
-            self._take_metadata(line, uuid)
-            if kind != "progress":
-                self.repeated = None if existing is None else uuid
-        return has_text
-
-    def finish(self) -> None:
-        """Store the metadata that the last lines set."""
-        transcript = self.transcript
-        transcript.started, transcript.updated = self.started, self.updated
-        transcript.branch, transcript.model = self.branch, self.model
-        transcript.repeated = self.repeated
-
-    def _take_side_line(self, line: SessionLine) -> None:
-        transcript = self.transcript
+        order = len(self.nodes) if existing is None else existing.order
+        base = (
+            uuid,
+            line.parent_uuid,
+            line.type,
+            order,
+            offset,
+            length,
+            line.timestamp,
+            line.is_sidechain,
+            line.is_meta,
+            line.is_compact_summary,
+        )
         match line.type:
-            case "last-prompt" if line.leaf_uuid is None and not line.explicit:
-                pass  # old CLIs record no leaf here
-            case "last-prompt":
-                order, before = len(transcript.nodes), transcript.last_prompt
-                # The CLI repeats it on exit without the mark, which stays valid.
-                is_repeated = before and (before.leaf, before.order) == (line.leaf_uuid, order)
-                explicit = bool(line.explicit or (is_repeated and before and before.explicit))
-                transcript.last_prompt = LastPrompt(line.leaf_uuid, explicit, order)
-            case "custom-title":
-                transcript.custom_title = line.custom_title or None
-                # A fork by prong records its creation time here: its lines are older.
-                self.updated = line.timestamp or self.updated
-            case "ai-title":
-                transcript.ai_title = line.ai_title or None
-            case "summary":
-                if line.leaf_uuid and line.summary:
-                    transcript.summaries[line.leaf_uuid] = line.summary
-            case "queue-operation":
-                text = text_of(line.content)
-                transcript.queue.append(
-                    QueueOperation(line.operation or "", text, len(transcript.nodes))
+            case "assistant":
+                node = self._answer(line, line.message or _NO_MESSAGE, base)
+            case "user":
+                node = self._user_line(line, line.message or _NO_MESSAGE, base)
+            case "attachment":
+                node = TranscriptNode(*base, queued=_queued_prompt(line.attachment))
+            case "system":
+                node = TranscriptNode(
+                    *base,
+                    local=line.subtype == "local_command" and not line.is_display_only,
+                    closing=line.subtype == "turn_duration",
+                    boundary=_boundary(line) if line.subtype == "compact_boundary" else None,
                 )
             case _:
-                pass
+                node = TranscriptNode(*base)
+        self.nodes[uuid] = node
+        if not line.is_sidechain:
+            self._add_metadata(line, node)
+            if line.type != "progress":
+                self.transcript.repeated = None if existing is None else uuid
 
-    def _take_metadata(self, line: SessionLine, uuid: str) -> None:
-        time = line.timestamp
-        if time:
-            self.updated = time
-            self.started = self.started or time
+    def _add_metadata(self, line: SessionLine, node: TranscriptNode) -> None:
+        transcript = self.transcript
+        if line.timestamp:
+            transcript.updated = line.timestamp
+            transcript.started = transcript.started or line.timestamp
         # Most lines repeat the metadata of the line before.
         if line.cwd != self.cwd and line.cwd:
             self.cwd = line.cwd
-            move(self.transcript.cwds, line.cwd)
-            self.transcript.moves.append((len(self.nodes) - 1, line.cwd))
+            move(transcript.cwds, line.cwd)
+            transcript.moves.append((len(self.nodes) - 1, line.cwd))
         if line.git_branch:
-            self.branch = line.git_branch
+            transcript.branch = line.git_branch
         if line.entrypoint != self.entrypoint and line.entrypoint:
             self.entrypoint = line.entrypoint
-            if line.entrypoint not in self.transcript.entrypoints:
-                self.transcript.entrypoints.append(line.entrypoint)
+            if line.entrypoint not in transcript.entrypoints:
+                transcript.entrypoints.append(line.entrypoint)
         if line.forked_from and line.forked_from.session_id:
-            self.transcript.forked_from = line.forked_from.session_id
-            if self.nodes[uuid].prompt:
-                self.transcript.forked_uuids.append(uuid)
+            transcript.forked_from = line.forked_from.session_id
+            if node.prompt:
+                transcript.forked_uuids.append(node.uuid)
 
-    def _take_assistant(
-        self, line: SessionLine, uuid: str, order: int, at: int, length: int
-    ) -> bool:
-        body = line.message or _NOBODY
-        content, model, usage = body.content, body.model, body.usage
+    def _answer(self, line: SessionLine, message: ApiMessage, base: _Base) -> TranscriptNode:
+        content, model, usage = message.content, message.model, message.usage
         synthetic = model == "<synthetic>"
         if model and not synthetic and not line.is_sidechain:
-            self.model = model
-        has_text = True
+            self.transcript.model = model
         calls: tuple[TranscriptCall, ...] = ()
         unfinished = False
         if isinstance(content, list):
-            has_text = False
-            for block in content:
-                kind = block.type
-                if kind == "tool_use":
-                    call = _call_of(block)
-                    self.tools[call.id] = call.name
-                    calls += (call,)
-                    has_text = has_text or call.name in LAUNCHERS
-                elif kind == "text":
-                    has_text = True
+            calls = tuple(_call_of(block) for block in content if block.type == "tool_use")
+            self.tools.update((call.id, call.name) for call in calls)
             if not calls:
                 # Thinking is never the last block of a message.
                 thought = not content or "thinking" in content[-1].type
-                unfinished = thought or body.stop_reason == "tool_use"
-        self.nodes[uuid] = TranscriptNode(
-            uuid,
-            line.parent_uuid,
-            "assistant",
-            order,
-            at,
-            length,
-            line.timestamp,
-            line.is_sidechain,
-            line.is_meta,
-            line.is_compact_summary,
-            line.is_api_error_message,
-            synthetic,
+                unfinished = thought or message.stop_reason == "tool_use"
+        return TranscriptNode(
+            *base,
+            error=line.is_api_error_message,
+            synthetic=synthetic,
             unfinished=unfinished,
             size=size_of(content),
-            message_id=body.id,
+            message_id=message.id,
             tokens=(usage.total() or None) if usage and not synthetic else None,
             calls=calls,
         )
-        return has_text and body is not _NOBODY
 
-    def _take_user(self, line: SessionLine, uuid: str, order: int, at: int, length: int) -> bool:
-        content = line.message.content if line.message else ""
-        results: tuple[ToolResult, ...] = ()
-        queued: str | None = None
+    def _user_line(self, line: SessionLine, message: ApiMessage, base: _Base) -> TranscriptNode:
+        content = message.content
+        blocks = content if isinstance(content, list) else []
+        results = tuple(
+            self._result_of(block, line.tool_use_result)
+            for block in blocks
+            if block.type == "tool_result"
+        )
         prompt: Prompt | None = None
-        if isinstance(content, list):
-            for block in content:
-                if block.type == "tool_result":
-                    results += (self._result_of(block, line.tool_use_result),)
-            if results and len(content) > len(results):
-                queued = steering(content)
         if not results and line.message:
             prompt = prompt_of(line)
-            self._take_ids(line, prompt)
-        self.nodes[uuid] = TranscriptNode(
-            uuid,
-            line.parent_uuid,
-            "user",
-            order,
-            at,
-            length,
-            line.timestamp,
-            line.is_sidechain,
-            line.is_meta,
-            line.is_compact_summary,
+            self._add_ids(line, prompt)
+        return TranscriptNode(
+            *base,
             size=size_of(content),
             prompt=prompt,
-            queued=queued,
+            queued=steering(blocks) if 0 < len(results) < len(blocks) else None,
             results=results,
         )
-        return bool(results)
 
-    def _take_ids(self, line: SessionLine, prompt: Prompt | None) -> None:
+    def _add_ids(self, line: SessionLine, prompt: Prompt | None) -> None:
         if line.session_id and not line.is_sidechain:
             ids = self.transcript.session_ids
             ids[line.session_id] = ids.get(line.session_id, 0) + 1
@@ -389,48 +362,24 @@ class _Taker:
     def _result_of(self, block: ContentBlock, details: object) -> ToolResult:
         id_, failed = block.tool_use_id or "", bool(block.is_error)
         tool = self.tools.get(id_)
-        if tool == SHELL:
-            if not failed:
-                started = isinstance(details, Details) and details.background_task_id
-                return ToolResult(id_, failed, None if started else 0)
+        exit_code: int | None = None
+        agent: str | None = None
+        if tool == SHELL and failed:
             match = _EXIT_CODE.match(memoryview(block.content)[:200])
-            return ToolResult(id_, failed, int(match[1]) if match else None)
-        if tool in LAUNCHERS and isinstance(details, Details):
-            match_id = _AGENT_ID.fullmatch(bytes(details.agent_id))
-            return ToolResult(id_, failed, None, match_id[1].decode() if match_id else None)
-        return ToolResult(id_, failed)
+            exit_code = int(match[1]) if match else None
+        elif tool == SHELL:
+            started = isinstance(details, Details) and details.background_task_id
+            exit_code = None if started else 0
+        elif tool in LAUNCHERS and isinstance(details, Details):
+            match = _AGENT_ID.fullmatch(bytes(details.agent_id))
+            agent = match[1].decode() if match else None
+        return ToolResult(id_, failed, exit_code, agent)
 
 
-def _node_beside(
-    line: SessionLine, uuid: str, order: int, offset: int, length: int
-) -> TranscriptNode:
-    """Make the node of an attachment, system or progress line."""
-    node = TranscriptNode(
-        uuid,
-        line.parent_uuid,
-        line.type,
-        order,
-        offset,
-        length,
-        line.timestamp,
-        line.is_sidechain,
-        line.is_meta,
-        line.is_compact_summary,
-    )
-    if line.type == "attachment":
-        attachment = line.attachment
-        if (
-            attachment
-            and attachment.type == "queued_command"
-            and attachment.command_mode in (None, "prompt")
-        ):
-            node.queued = text_of(attachment.prompt) or None
-    elif line.type == "system":
-        node.local = line.subtype == "local_command" and not line.is_display_only
-        node.closing = line.subtype == "turn_duration"
-        if line.subtype == "compact_boundary":
-            node.boundary = _boundary_of(line)
-    return node
+def _queued_prompt(attachment: Attachment | None) -> str | None:
+    if attachment is None or attachment.type != "queued_command":
+        return None
+    return text_of(attachment.prompt) or None if attachment.command_mode in _TYPED else None
 
 
 def _call_of(block: ContentBlock) -> TranscriptCall:
@@ -442,15 +391,15 @@ def _call_of(block: ContentBlock) -> TranscriptCall:
     return TranscriptCall(block.id or "", name, getattr(arguments, argument))
 
 
-def _boundary_of(line: SessionLine) -> Boundary:
-    metadata = line.compact_metadata
-    segment = metadata.preserved_segment if metadata else None
-    kept = metadata.preserved_messages if metadata else None
+def _boundary(line: SessionLine) -> Boundary:
+    metadata = line.compact_metadata or CompactMetadata()
+    segment = metadata.preserved_segment or PreservedSegment()
+    kept = metadata.preserved_messages or Preserved()
     return Boundary(
         line.logical_parent_uuid,
-        segment.head_uuid if segment else None,
-        segment.tail_uuid if segment else None,
-        (kept.anchor_uuid if kept else None) or (segment.anchor_uuid if segment else None),
-        (kept.uuids or kept.all_uuids) if kept else [],
-        bool(metadata and metadata.messages_summarized),
+        segment.head_uuid,
+        segment.tail_uuid,
+        kept.anchor_uuid or segment.anchor_uuid,
+        kept.uuids or kept.all_uuids,
+        bool(metadata.messages_summarized),
     )

@@ -6,32 +6,18 @@ The context starts at the last compaction; the history continues before it.
 """
 
 from bisect import bisect_right
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import dropwhile
 from operator import itemgetter
-from typing import NamedTuple
 
-from prong.agents.claude.leaf import belongs, find_leaf, is_note, speaker
+from prong.agents.claude.leaf import belongs, descends, find_leaf, is_note, speaker
 from prong.agents.claude.transcript import Boundary, ClaudeTranscript, TranscriptNode
 from prong.agents.common import parse_time
 
 _NEARBY = timedelta(seconds=5)
 """How far back the CLI looks for a substitute when the parent of a line is missing."""
-
-
-class _Segment(NamedTuple):
-    """Lines that a compaction preserved: stored before the boundary, sent after it."""
-
-    boundary: TranscriptNode
-    anchor: TranscriptNode
-    """The summary after which they are sent."""
-
-    def is_below(self, chain: list[TranscriptNode]) -> bool:
-        """Return whether a chain began after the compaction and has not reached it yet."""
-        return any(node.order > self.boundary.order for node in chain) and not any(
-            node is self.boundary for node in chain
-        )
 
 
 class Tree:
@@ -83,12 +69,9 @@ class Tree:
                 return segment
         return []
 
-    def abandoned(self) -> list[TranscriptNode]:
-        """Return the lines of dead branches, in file order."""
-        return self._others(self.history)
-
-    def _others(self, chosen: list[TranscriptNode]) -> list[TranscriptNode]:
-        """Return all other lines of the main conversation, in file order."""
+    def others(self, chosen: list[TranscriptNode] | None = None) -> list[TranscriptNode]:
+        """Return the lines outside the history, or outside some lines, in file order."""
+        chosen = self.history if chosen is None else chosen
         if len(chosen) == len(self.nodes):
             return []
         uuids = {node.uuid for node in chosen}
@@ -104,14 +87,12 @@ class Tree:
         `passed` are the lines walked so far, which are never returned again. `speaker` is the line
         at which a run of progress lines began, if any.
         """
-        if node.boundary is not None and node.parent is None:
-            return self._before(node, node.boundary)
-        if not node.parent:
-            return None
-        parent = self.nodes.get(node.parent)
+        parent = self.nodes.get(node.parent or "")
         if parent is not None and parent.uuid not in passed:
             return parent
-        return self._nearby(speaker or node, passed)
+        if node.boundary is not None and node.parent is None:
+            return self._before(node, node.boundary)
+        return self._nearby(speaker or node, passed) if node.parent else None
 
     def _nearby(self, node: TranscriptNode, passed: Container[str]) -> TranscriptNode | None:
         """Return the line that replaces a parent that is missing or already passed, as in the CLI.
@@ -121,10 +102,10 @@ class Tree:
         time = parse_time(node.time)
         if time is None:
             return None
-        number = bisect_right(self._by_time, time, key=itemgetter(0))
-        while number and self._by_time[number - 1][0] >= time - _NEARBY:
-            number -= 1
-            candidate = self._by_time[number][1]
+        for number in range(bisect_right(self._by_time, time, key=itemgetter(0)) - 1, -1, -1):
+            earlier, candidate = self._by_time[number]
+            if earlier < time - _NEARBY:
+                break
             if candidate.uuid not in passed:
                 return candidate
         return None
@@ -143,66 +124,48 @@ class Tree:
 
     def _before(self, start: TranscriptNode, boundary: Boundary) -> TranscriptNode | None:
         """Return the last line before a compaction."""
-        logical = self.nodes.get(boundary.logical_parent or "")
+        nodes = self.nodes
+        logical, tail = nodes.get(boundary.logical_parent or ""), nodes.get(boundary.tail or "")
+        earlier = (
+            node
+            for node in reversed(nodes.values())
+            if node.order < start.order and not node.sidechain
+        )
         if boundary.partial and logical is not None:
             # The logical parent is where the summarized part meets the kept one. Both were on the
             # branch that was active then, which is the last one written below it.
-            earlier = self._earlier(start)
-            return next((node for node in earlier if self.descends(node, logical)), logical)
-        if logical is not None and logical is not start:
-            return logical
+            return next((node for node in earlier if descends(nodes, node, logical)), logical)
         # The logical parent may never have been written.
-        tail = self.nodes.get(boundary.tail or "")
-        if tail is not None and tail is not start:
-            return tail
-        return next(self._earlier(start), None)
-
-    def _earlier(self, start: TranscriptNode) -> Iterator[TranscriptNode]:
-        """Iterate over the lines before this one in the file, nearest first."""
-        return (
-            node
-            for node in reversed(self.nodes.values())
-            if node.order < start.order and not node.sidechain
-        )
-
-    def descends(self, node: TranscriptNode, ancestor: TranscriptNode) -> bool:
-        """Return whether a line is, or descends from, the ancestor."""
-        seen: set[str] = set()
-        current: TranscriptNode | None = node
-        while current is not None and current.uuid not in seen:
-            if current is ancestor:
-                return True
-            seen.add(current.uuid)
-            current = self.nodes.get(current.parent or "")
-        return False
+        named = (node for node in (logical, tail) if node is not None and node is not start)
+        return next(named, None) or next(earlier, None)
 
     def _walk(self, leaf: TranscriptNode | None) -> list[TranscriptNode]:
         chain: list[TranscriptNode] = []
-        find, append = self.nodes.get, chain.append
         preserved = self._preserved_heads
         passed: set[str] = set()
         node = speaker = leaf
         while node is not None and node.uuid not in passed:
-            append(node)
+            chain.append(node)
             passed.add(node.uuid)
-            if preserved and (segment := preserved.get(node.uuid)) and segment.is_below(chain):
-                # Preserved lines come after the summary, and the rest before the boundary.
-                append(segment.anchor)
-                if segment.boundary is not segment.anchor:
-                    append(segment.boundary)
+            if preserved and node.uuid in preserved:
+                boundary, anchor = preserved[node.uuid]
+                is_later = any(line.order > boundary.order for line in chain)
+                if is_later and boundary.uuid not in passed:
+                    # Preserved lines come after the summary, and the rest before the boundary.
+                    chain += [anchor] if anchor is boundary else [anchor, boundary]
             if node.type != "progress":
                 speaker = node
-            parent = find(node.parent or "")
-            if parent is None or parent.uuid in passed:
-                parent = self.parent_of(node, passed, speaker)
-            node = parent
+            node = self.parent_of(node, passed, speaker)
         return chain
 
     @cached_property
-    def _preserved_heads(self) -> dict[str, "_Segment"]:
-        """Preserved segments by the uuid of their first line."""
+    def _preserved_heads(self) -> dict[str, tuple[TranscriptNode, TranscriptNode]]:
+        """Boundary and anchor of preserved lines, by the uuid of the first of them.
+
+        They are stored before the boundary, and sent after the anchor.
+        """
         return {
-            node.boundary.head: _Segment(node, anchor)
+            node.boundary.head: (node, anchor)
             for node in self.nodes.values()
             if node.boundary is not None
             and node.boundary.head in self.nodes
@@ -216,22 +179,33 @@ class Tree:
         Each block of an API message is one line. Parallel calls and their results branch off each
         other, so a walk from the leaf sees only some of them.
         """
-        messages, strays = self._beside(chain)
-        if not messages and not strays:
+        others = self.others(chain)
+        strays = {result.id: node for node in reversed(others) for result in node.results}
+        if strays:
+            for node in chain:
+                for result in node.results:
+                    strays.pop(result.id, None)
+        messages: dict[str | None, list[TranscriptNode]] = {
+            id_: [] for id_ in _split(chain, others, strays)
+        }
+        if not messages:
             return chain
+        for node in self.nodes.values():
+            if node.message_id in messages and not node.sidechain:
+                messages[node.message_id].append(node)
         lines: list[TranscriptNode] = []
         placed: set[str] = set()
         for node in chain:
-            if node.uuid in placed:
+            message = messages.get(node.message_id)
+            if message is None:
+                if node.uuid not in placed:
+                    lines.append(node)
                 continue
-            group = messages.get(node.message_id) if node.message_id else None
-            if group is None:
-                lines.append(node)
-                continue
-            for member in (*group, *_results_for(group, strays)):
-                if member.uuid not in placed:
-                    placed.add(member.uuid)
-                    lines.append(member)
+            calls = (call.id for line in message for call in line.calls)
+            for line in (*message, *(strays[id_] for id_ in calls if id_ in strays)):
+                if line.uuid not in placed:
+                    placed.add(line.uuid)
+                    lines.append(line)
         return lines
 
     def _with_notes(self, history: list[TranscriptNode]) -> list[TranscriptNode]:
@@ -241,16 +215,14 @@ class Tree:
         below another, and what hooks wrote after the last answer.
         """
         children: dict[str, list[TranscriptNode]] = {}
-        for node in self._others(history):
+        for node in self.others(history):
             if node.type != "progress":
                 children.setdefault(self._bridged(node) or "", []).append(node)
         if not children:
             return history
-        end = speaker(self.nodes, self.leaf) if self.leaf else None
         calling = {node.message_id for node in history if node.calls}
         message: str | None = None
         lines: list[TranscriptNode] = []
-        ended: list[TranscriptNode] = []
         for node in history:
             lines.append(node)
             if node.type == "assistant":
@@ -260,9 +232,9 @@ class Tree:
             if message is not None:
                 for child in children.get(node.uuid, ()):
                     lines += _run_of_notes(child, children)
-            if node is end or ended:
-                ended.append(node)
         placed = {node.uuid for node in lines}
+        end = speaker(self.nodes, self.leaf) if self.leaf else None
+        ended = list(dropwhile(lambda node: node is not end, history))
         return lines + [node for node in _notes_below(ended, children) if node.uuid not in placed]
 
     def _bridged(self, node: TranscriptNode) -> str | None:
@@ -272,56 +244,25 @@ class Tree:
             node, parent = parent, self.nodes.get(parent.parent or "")
         return node.parent
 
-    def _beside(
-        self, chain: list[TranscriptNode]
-    ) -> tuple[dict[str, list[TranscriptNode]], dict[str, TranscriptNode]]:
-        """Return the lines of messages only partly in the chain, and results outside it by call."""
-        others = self._others(chain)
-        strays = {result.id: node for node in reversed(others) for result in node.results}
-        if strays:
-            for node in chain:
-                for result in node.results:
-                    strays.pop(result.id, None)
-        split, seen = _split(chain, strays)
-        split.update(node.message_id or "" for node in others if node.message_id in seen)
-        messages: dict[str, list[TranscriptNode]] = {id_: [] for id_ in split}
-        if split:
-            for node in self.nodes.values():
-                if node.message_id in split and not node.sidechain:
-                    messages[node.message_id or ""].append(node)
-        return messages, strays
-
 
 def _split(
-    chain: list[TranscriptNode], strays: dict[str, TranscriptNode]
-) -> tuple[set[str], set[str]]:
-    """Return the ids of messages only partly in the chain, and of all in it."""
-    split: set[str] = set()
-    seen: set[str] = set()
+    chain: list[TranscriptNode],
+    others: list[TranscriptNode],
+    strays: Mapping[str, TranscriptNode],
+) -> set[str | None]:
+    """Return the ids of messages whose lines are not all together in the chain."""
+    split: set[str | None] = set()
+    seen: set[str | None] = set()
     previous: str | None = None
     for node in chain:
         id_ = node.message_id
-        if id_ is not None and id_ != previous:
-            # A result may be written between two calls of one message; the CLI sends it after both.
-            if id_ in seen:
-                split.add(id_)
-            seen.add(id_)
+        # A result may be written between two calls of one message; the CLI sends it after both.
+        if (id_ != previous and id_ in seen) or any(call.id in strays for call in node.calls):
+            split.add(id_)
+        seen.add(id_)
         previous = id_
-    if strays:
-        for node in chain:
-            for call in node.calls:
-                if call.id in strays and node.message_id is not None:
-                    split.add(node.message_id)
-    return split, seen
-
-
-def _results_for(
-    group: list[TranscriptNode], results: dict[str, TranscriptNode]
-) -> Iterator[TranscriptNode]:
-    for node in group:
-        for call in node.calls:
-            if call.id in results:
-                yield results[call.id]
+    split.update(node.message_id for node in others if node.message_id in seen)
+    return split - {None}
 
 
 def _run_of_notes(

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from prong.agents import jsonl
 from prong.agents import words as texts
 from prong.agents.claude import subagents, transcript, turns
 from prong.agents.claude.facts import ClaudeFacts, summarise
-from prong.agents.claude.records import NO_RAW, ContentBlock, SessionLine
+from prong.agents.claude.records import ContentBlock, SessionLine
 from prong.agents.claude.transcript import LAUNCHERS, ClaudeTranscript
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import ClaudeSpan, ClaudeTurnCut
-from prong.model.sessions import SessionRef, SubAgent
+from prong.agents.claude.turns import ClaudeSpan, ClaudeTurns
+from prong.model.sessions import SessionRef
 from prong.model.turn_text import FileTexts, Stamp, TextSink, TurnText
 
 
@@ -42,16 +42,21 @@ class SessionWords:
         """Prompts of sub-agents by the call that launched them."""
 
     def hear(self, line: SessionLine) -> None:
-        kind, body, uuid = line.type, line.message, line.uuid
+        body, uuid = line.message, line.uuid
         if body is None or not uuid:
             return
         content = body.content
-        if kind == "assistant":
-            answer = self._heard(content)
+        if line.type == "assistant":
+            answer = _answers(content)
             # If a line is written twice, the last content counts.
             if answer or uuid in self.said:
                 self.said[uuid] = answer
-        elif self.output and kind == "user" and isinstance(content, list):
+            for block in content if isinstance(content, list) else ():
+                if block.type == "tool_use" and block.name in LAUNCHERS:
+                    task = jsonl.decoded(_task, block.input) or _Task()
+                    prompts = (task.description or "", task.prompt or "")
+                    self.tasks[block.id or ""] = texts.lines(prompts)
+        elif self.output and line.type == "user" and isinstance(content, list):
             results: list[bytes] = []
             for block in content:
                 if block.type == "tool_result":
@@ -59,20 +64,76 @@ class SessionWords:
             if results or uuid in self.results:
                 self.results[uuid] = results
 
-    def _heard(self, content: str | list[ContentBlock]) -> list[bytes]:
-        if isinstance(content, str):
-            return [msgspec.json.encode(content)[1:-1]] if content else []
+    def turns(self, cut: ClaudeTurns, read: ClaudeTranscript, path: str) -> Iterator[TurnText]:
+        """Yield the turns of a file, the active ones first."""
+        spans = cut.active + cut.abandoned
+        sidechains = self._beside(spans, read)
+        agents: dict[str | None, list[Path]] = {}
+        for agent in subagents.find(Path(path), read) if self.tasks else ():
+            agents.setdefault(agent.call_id, []).append(agent.path)
+        for span in spans:
+            called = dict.fromkeys(call.id for node in span.nodes for call in node.calls)
+            aside: list[str] = []
+            for id_ in called:
+                if id_ in self.tasks:
+                    aside.append(texts.bounded(self.tasks[id_]))
+                    aside += [_said_by(agent) for agent in agents.get(id_, ())]
+            aside.append(texts.bounded(texts.decoded(sidechains.get(span.id, ()))))
+            yield self._text(span, read, texts.lines(aside))
+
+    def _text(self, span: ClaudeSpan, read: ClaudeTranscript, aside: str) -> TurnText:
         answers: list[bytes] = []
-        for block in content:
-            if block.type == "text":
-                if piece := texts.piece(block.text):
-                    answers.append(piece)
-            elif block.type == "tool_use" and block.name in LAUNCHERS:
-                task = jsonl.decoded(_task, block.input) or _Task()
-                self.tasks[block.id or ""] = texts.lines(
-                    [task.description or "", task.prompt or ""]
-                )
+        results: list[bytes] = []
+        for node in span.nodes:
+            if node.uuid not in self.said:
+                results += self.results.get(node.uuid, ())
+            elif not node.meta:
+                answers += self.said[node.uuid]
+        turn = turns.describe(span, read, is_last=False)
+        answer, last_answer = texts.answers(answers)
+        return TurnText(
+            id=span.id,
+            index=span.number,
+            kind=turn.kind.value,
+            started=span.opener.time,
+            prompt="\n".join((turn.prompt, *turn.queued)),
+            answer=answer,
+            last_answer=last_answer,
+            files=turn.files,
+            commands=tuple(command.command for command in turn.commands),
+            output=texts.decoded(results),
+            aside=aside,
+        )
+
+    def _beside(self, spans: list[ClaudeSpan], read: ClaudeTranscript) -> dict[str, list[bytes]]:
+        """Collect what sub-agents said in old files, with their lines among those of the turn."""
+        answers: dict[str, list[bytes]] = {}
+        openers = sorted((span.opener.order, span.id) for span in spans)
+        for node in read.nodes.values():
+            if node.sidechain and node.uuid in self.said:
+                number = bisect_left(openers, (node.order, ""))
+                if number:
+                    answers.setdefault(openers[number - 1][1], []).extend(self.said[node.uuid])
         return answers
+
+
+def _answers(content: str | list[ContentBlock]) -> list[bytes]:
+    if isinstance(content, str):
+        return [msgspec.json.encode(content)[1:-1]] if content else []
+    pieces = (texts.piece(block.text) for block in content if block.type == "text")
+    return [piece for piece in pieces if piece]
+
+
+def _said_by(agent: Path) -> str:
+    parts: list[bytes] = []
+    try:
+        with jsonl.open_file(agent) as file:
+            for _, _, line in jsonl.Reader(SessionLine).records(file):
+                if line.type == "assistant" and line.message:
+                    parts += _answers(line.message.content)
+    except OSError:
+        return ""
+    return texts.bounded(texts.decoded(parts))
 
 
 class ClaudeListener:
@@ -95,117 +156,12 @@ class ClaudeListener:
     def summarise(self, read: ClaudeTranscript, path: str, stat: os.stat_result) -> ClaudeFacts:
         tree = Tree(read)
         cut = turns.cut(tree)
-        ref = SessionRef("claude", session_id(path))
-        facts = summarise(tree, ref, path, stat, cut.active)
-        turn_texts = spoken(cut, read, self._words, path) if facts.conversation else ()
-        self.sink.take(FileTexts(path, Stamp.of(stat), ref.id, turn_texts))
+        facts = summarise(tree, SessionRef("claude", session_id(path)), path, stat, cut)
+        turn_texts = self._words.turns(cut, read, path) if facts.conversation else ()
+        self.sink.take(FileTexts(path, Stamp.of(stat), facts.session.id, turn_texts))
         return facts
 
 
 def session_id(path: str) -> str:
     """Return the id of a session in a project folder: its file name."""
     return os.path.basename(path).removesuffix(".jsonl")
-
-
-def spoken(
-    cut: ClaudeTurnCut, read: ClaudeTranscript, words: SessionWords, path: str
-) -> Iterator[TurnText]:
-    """Yield the turns of a file, the active ones first."""
-    spans = [span for span in cut.active if span.opener is not None] + cut.abandoned
-    sidechains = _beside(spans, read, words)
-    agents = _sent(Path(path), read) if words.tasks else {}
-    for span in spans:
-        yield _text(span, words, agents, sidechains)
-
-
-def _text(
-    span: ClaudeSpan,
-    words: SessionWords,
-    sent: dict[str, list[SubAgent]],
-    beside: dict[str, list[bytes]],
-) -> TurnText:
-    opener = span.opener
-    assert opener is not None
-    assert opener.prompt is not None
-    answers: list[bytes] = []
-    results: list[bytes] = []
-    all_answers, all_results = words.said, words.results
-    for node in span.nodes:
-        uuid = node.uuid
-        if uuid in all_answers:
-            if not node.meta:
-                answers += all_answers[uuid]
-        elif uuid in all_results:
-            results += all_results[uuid]
-    turn_work = turns.work(span)
-    aside: list[str] = []
-    for call in turn_work.calls if words.tasks else ():
-        if call.id in words.tasks:
-            aside.append(texts.bounded(words.tasks[call.id]))
-            aside += [_said_by(agent) for agent in sent.get(call.id, ())]
-    aside.append(texts.bounded(texts.decoded(beside.get(opener.uuid, ()))))
-    answer, last_answer = texts.answers(answers)
-    return TurnText(
-        id=opener.uuid,
-        index=span.number,
-        kind=opener.prompt.kind.value,
-        started=opener.time,
-        prompt="\n".join((turn_work.prompt, *turn_work.queued)),
-        answer=answer,
-        last_answer=last_answer,
-        files=turn_work.files,
-        commands=tuple(command.command for command in turn_work.commands),
-        output=texts.decoded(results),
-        aside=texts.lines(aside),
-    )
-
-
-def _beside(
-    spans: list[ClaudeSpan], read: ClaudeTranscript, words: SessionWords
-) -> dict[str, list[bytes]]:
-    """Collect what sub-agents said in old files, where their lines are among those of the turn."""
-    answers: dict[str, list[bytes]] = {}
-    openers = sorted((span.opener.order, span.opener.uuid) for span in spans if span.opener)
-    for node in read.nodes.values():
-        if node.sidechain and node.uuid in words.said:
-            number = bisect_left(openers, (node.order, ""))
-            if number:
-                answers.setdefault(openers[number - 1][1], []).extend(words.said[node.uuid])
-    return answers
-
-
-def _sent(session_file: Path, read: ClaudeTranscript) -> dict[str, list[SubAgent]]:
-    """Find the sub-agents with separate files, by the call that launched them."""
-    agents: dict[str, list[SubAgent]] = {}
-    for agent in subagents.find(session_file, read):
-        agents.setdefault(agent.call_id or "", []).append(agent)
-    return agents
-
-
-class _Text(Struct, gc=False):
-    type: str = ""
-    text: Raw = NO_RAW
-
-
-class _Body(Struct, gc=False):
-    content: str | list[_Text] = ""
-
-
-class _Line(Struct, gc=False):
-    """A line of a sub-agent, with only the fields needed: there may be hundreds of files."""
-
-    type: str = ""
-    message: _Body | None = None
-
-
-def _said_by(agent: SubAgent) -> str:
-    parts: list[bytes] = []
-    try:
-        with jsonl.open_file(agent.path) as file:
-            for _, _, line in jsonl.Reader(_Line).records(file):
-                content = line.message.content if line.message else ""
-                if line.type == "assistant" and not isinstance(content, str):
-                    parts += [texts.piece(block.text) for block in content if block.type == "text"]
-    except OSError:
-        return ""
-    return texts.bounded(texts.decoded(parts))

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude import seed
+from prong.agents.claude import launch as commands
+from prong.agents.claude.output import seed_answer
 from prong.agents.headless import NOTHING_SAID, ProgramAnswer
 from prong.model.forks import Child, ForkPoint
 from prong.model.record import replace
@@ -27,7 +28,7 @@ def root(isolated_home: IsolatedHome) -> Path:
 
 class TestCommand:
     def test_no_tools_no_servers_no_hooks(self, root: Path) -> None:
-        launch = seed.launch("claude", [root], CHILD)
+        launch = commands.seed("claude", [root], CHILD)
         line = shlex.join(launch.argv)
         assert line.startswith(f"claude --print --session-id {ID} --output-format stream-json")
         assert "--tools '' --strict-mcp-config --permission-mode dontAsk" in line
@@ -43,25 +44,25 @@ class TestCommand:
             "--permission-mode bypassPermissions --tools Bash --allowedTools 'Bash(*)' --bg "
             "--mcp-config x.json --agent a --plugin-dir p --no-session-persistence -r old 'go on'"
         )
-        assert seed.launch(base, [root], CHILD) == seed.launch("claude", [root], CHILD)
+        assert commands.seed(base, [root], CHILD) == commands.seed("claude", [root], CHILD)
 
     def test_the_model_and_its_instructions_stay(self, root: Path) -> None:
         kept = "--model opus --append-system-prompt -c --effort high --add-dir a b"
-        launch = seed.launch(f"claude {kept} --verbose", [root], CHILD)
-        plain = seed.launch("claude", [root], CHILD)
+        launch = commands.seed(f"claude {kept} --verbose", [root], CHILD)
+        plain = commands.seed("claude", [root], CHILD)
         assert launch.argv == ("claude", *shlex.split(kept), *plain.argv[1:])
 
     def test_settings_of_the_user_stay(self, root: Path) -> None:
-        launch = seed.launch("claude --settings s.json", [root], CHILD)
+        launch = commands.seed("claude --settings s.json", [root], CHILD)
         assert launch.argv[:3] == ("claude", "--settings", "s.json")
         assert launch.argv.count("--settings") == 1
 
     def test_a_title(self, root: Path) -> None:
-        argv = seed.launch("claude", [root], replace(CHILD, title="my fork")).argv
+        argv = commands.seed("claude", [root], replace(CHILD, title="my fork")).argv
         assert argv[argv.index("--name") + 1] == "my fork"
 
     def test_a_line_for_a_shell_and_another_root(self, tmp_path: Path) -> None:
-        launch = seed.launch("cd x && claude --model opus --bg", [tmp_path], CHILD)
+        launch = commands.seed("cd x && claude --model opus --bg", [tmp_path], CHILD)
         assert launch.argv[:2] == ("sh", "-c")
         assert launch.argv[2].startswith("cd x && claude --model opus --print --session-id")
         assert launch.env["CLAUDE_CONFIG_DIR"] == str(tmp_path)
@@ -100,28 +101,28 @@ class TestAnswer:
         ],
     )
     def test_ready(self, output: list[str]) -> None:
-        assert seed.answer(output) == ProgramAnswer(ID, "Ready.", None)
+        assert seed_answer(output) == ProgramAnswer(ID, "Ready.", None)
 
     def test_several_messages(self) -> None:
         output = [INIT, said(text("Let me see.")), said(text("Ready."), id="m2"), DONE]
-        assert seed.answer(output).text == "Let me see.\nReady."
+        assert seed_answer(output).text == "Let me see.\nReady."
 
     def test_an_api_error(self) -> None:
         end = line(type="result", subtype="success", is_error=True, result="API Error: 400 x")
         spoken = said(text("API Error: 400 x"), message={"model": "<synthetic>"})
-        assert seed.answer([INIT, spoken, end]) == ProgramAnswer(ID, "", "API Error: 400 x")
+        assert seed_answer([INIT, spoken, end]) == ProgramAnswer(ID, "", "API Error: 400 x")
 
     def test_a_failed_run(self) -> None:
         end = line(
             type="result", subtype="error_during_execution", is_error=True, errors=["a", "b"]
         )
-        assert seed.answer([INIT, end]) == ProgramAnswer(ID, "", "a; b")
+        assert seed_answer([INIT, end]) == ProgramAnswer(ID, "", "a; b")
         end = line(type="result", subtype="error_max_turns", is_error=True)
-        assert seed.answer([INIT, end]) == ProgramAnswer(ID, "", "error_max_turns")
+        assert seed_answer([INIT, end]) == ProgramAnswer(ID, "", "error_max_turns")
 
     def test_no_answer(self) -> None:
-        assert seed.answer([INIT, said(THOUGHT), DONE]) == ProgramAnswer(ID, "", NOTHING_SAID)
+        assert seed_answer([INIT, said(THOUGHT), DONE]) == ProgramAnswer(ID, "", NOTHING_SAID)
 
     def test_it_ended_early(self) -> None:
-        assert seed.answer([]) == ProgramAnswer(None, "", NOTHING_SAID)
-        assert seed.answer([INIT, said(text("Rea"))]) == ProgramAnswer(ID, "Rea", NOTHING_SAID)
+        assert seed_answer([]) == ProgramAnswer(None, "", NOTHING_SAID)
+        assert seed_answer([INIT, said(text("Rea"))]) == ProgramAnswer(ID, "Rea", NOTHING_SAID)

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 from msgspec import structs
 
-from prong.agents.claude import turns
+from prong.agents.claude.leaf import descends
 from prong.agents.claude.transcript import ClaudeTranscript, LastPrompt, TranscriptNode
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import ClaudeSpan
+from prong.agents.claude.turns import ClaudeSpan, ClaudeTurns, spans
 from prong.errors import Corrupt, NotFound
 from prong.model.forks import Cut
 from prong.model.record import Record
@@ -36,19 +36,17 @@ class Selection(Record, frozen=True):
     unanswered: TranscriptNode | None
     """The last message, if the session continued without an answer to it."""
 
-    @property
-    def turn_ids(self) -> list[str]:
-        return [span.opener.uuid for span in self.spans if span.opener]
 
-
-def select(tree: Tree, whole: turns.ClaudeTurnCut, cut: Cut) -> Selection:
+def select(tree: Tree, whole: ClaudeTurns, cut: Cut) -> Selection:
     """Select the lines up to and including one turn, active or abandoned."""
-    tree, active, last = _branch(tree, whole, cut.turn)
-    spans, rest = active[: last + 1], active[last + 1 :]
-    nodes = [node for span in spans for node in span.nodes]
+    tree, lead, turns, count = _branch(tree, whole, cut.turn)
+    spans, rest = turns[:count], turns[count:]
+    *before, last = [lead, *(span.nodes for span in spans)]
     if rest:
-        last_nodes = [node for node in spans[-1].nodes if not _is_later(node, rest[0].opener, tree)]
-        nodes = nodes[: len(nodes) - len(spans[-1].nodes)] + _until_the_last_answer(last_nodes)
+        last = _until_the_last_answer(
+            [node for node in last if not _is_later(node, rest[0].opener, tree)]
+        )
+    nodes = [node for part in (*before, last) for node in part]
     if cut.full:
         nodes = list(_without_compactions(nodes))
     if not any(node.type in ("user", "assistant") for node in nodes):
@@ -56,29 +54,26 @@ def select(tree: Tree, whole: turns.ClaudeTurnCut, cut: Cut) -> Selection:
     context = tree.context(nodes)
     present = {node.uuid for node in nodes}
     # Lines that a compaction preserved may be on another branch.
-    lost = [node for node in context if node.uuid not in present]
-    nodes = [*lost, *nodes] if lost else nodes
+    nodes = [*(node for node in context if node.uuid not in present), *nodes]
     messages = [node for node in context if node.type in ("user", "assistant")]
     unanswered = messages[-1] if rest and messages and messages[-1].type == "user" else None
     return Selection(nodes, context, spans, rest, _fork(tree, nodes, context), unanswered)
 
 
 def _branch(
-    tree: Tree, whole: turns.ClaudeTurnCut, turn: str | None
-) -> tuple[Tree, list[ClaudeSpan], int]:
-    """Return the tree and turns of the conversation with this turn, and the turn's number."""
+    tree: Tree, whole: ClaudeTurns, turn: str | None
+) -> tuple[Tree, list[TranscriptNode], list[ClaudeSpan], int]:
+    """Return the tree and turns of the conversation with this turn, and how many to keep."""
     if turn is None:
-        return tree, whole.active, 0
-    for number, span in enumerate(whole.active):
-        if span.opener and span.opener.uuid == turn:
-            return tree, whole.active, number
-    for span in whole.abandoned:
-        if span.opener and span.opener.uuid == turn:
-            branch = Tree(tree.transcript, leaf=_end_of(span))
-            active = turns.spans(branch.history, tree.transcript)
-            for number, branch_span in enumerate(active):
-                if branch_span.opener and branch_span.opener.uuid == turn:
-                    return branch, active, number
+        return tree, whole.lead, whole.active, 0
+    span = whole.span(turn)
+    lead, turns = whole.lead, whole.active
+    if span and span.number is None:
+        tree = Tree(tree.transcript, leaf=_end_of(span))
+        lead, turns = spans(tree.history, tree.transcript)
+    for span in turns:
+        if span.id == turn:
+            return tree, lead, turns, span.number or 0
     raise NotFound(f"turn {turn} no longer exists", hint="prong turns --all")
 
 
@@ -89,22 +84,18 @@ def _end_of(span: ClaudeSpan) -> TranscriptNode:
     return ends[-1] if ends else span.nodes[-1]
 
 
-def _is_later(node: TranscriptNode, prompt: TranscriptNode | None, tree: Tree) -> bool:
+def _is_later(node: TranscriptNode, prompt: TranscriptNode, tree: Tree) -> bool:
     """Return whether a line belongs to a message still streaming when the next prompt was written.
 
     It is sent with the rest of its message, but only from the next turn on.
     """
-    return prompt is not None and node.order > prompt.order and tree.descends(node, prompt)
+    return node.order > prompt.order and descends(tree.nodes, node, prompt)
 
 
 def _until_the_last_answer(nodes: list[TranscriptNode]) -> list[TranscriptNode]:
-    end = len(nodes)
-    for index in range(len(nodes) - 1, -1, -1):
-        if _is_spoken(nodes[index]):
-            end = index + 1
-            break
-    else:
-        # There is only a prompt without an answer.
+    """Drop what follows the last answer; keep everything if there is none."""
+    end = next((at for at in range(len(nodes), 0, -1) if _is_spoken(nodes[at - 1])), None)
+    if end is None:
         return nodes
     prompt = nodes[end - 1].prompt
     # Notes after an interrupt belong to the next local command.

@@ -18,15 +18,10 @@ from prong.model.sessions import SubAgent
 
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
-_encode_lines = msgspec.json.Encoder().encode_lines
 _SIGNED = b'"signature"'
 """Thinking is signed, so a line that contains it is not rewritten."""
-_CHUNK = 1 << 18
 _RESULTS = "tool-results"
 _AGENTS = "subagents"
-
-Record = tuple[int, dict[str, Raw]]
-"""The approximate length of a line, and its fields."""
 
 
 @dataclass
@@ -44,35 +39,16 @@ class Moved:
         self._needles = {_inside(home): _results(home) for home in homes if home.is_dir()}
         self._replacement = _inside(self.target.with_suffix(""))
 
-    def lines(self, records: Iterable[Record]) -> Iterator[bytes]:
-        """Encode records in chunks, which saves calls, and replace paths into the old folder."""
-        chunk: list[dict[str, Raw]] = []
-        size = 0
-        for length, fields in records:
-            chunk.append(fields)
-            size += length
-            if size > _CHUNK:
-                yield self._encoded(chunk)
-                chunk.clear()
-                size = 0
-        yield self._encoded(chunk)
-
-    def _encoded(self, records: list[dict[str, Raw]]) -> bytes:
-        lines = _encode_lines(records)
-        if not any(needle in lines for needle in self._needles):
-            return lines
-        return b"".join(self._rewritten(_encode(record)) + b"\n" for record in records)
-
-    def _rewritten(self, line: bytes) -> bytes:
-        for needle, results in self._needles.items():
-            if needle not in line:
-                continue
-            for result in results:
-                if _inside(result)[:-1] in line:
-                    self.results.add(result)
-            if _SIGNED not in line:
-                line = line.replace(needle, self._replacement)
-        return line
+    def lines(self, records: Iterable[dict[str, Raw]]) -> Iterator[bytes]:
+        """Encode records, and replace paths into the old folder."""
+        for record in records:
+            line = _encode(record)
+            for needle, results in self._needles.items():
+                if needle in line:
+                    self.results.update(name for name in results if _inside(name)[:-1] in line)
+                    if _SIGNED not in line:
+                        line = line.replace(needle, self._replacement)
+            yield line + b"\n"
 
 
 def _inside(folder: Path | str) -> bytes:
@@ -92,10 +68,7 @@ def launched(source: ClaudeSource, nodes: Iterable[TranscriptNode]) -> list[SubA
     calls = {call.id for node in nodes for call in node.calls}
     remaining = list(source.conversation.subagents)
     agents: list[SubAgent] = []
-    while remaining:
-        started = [agent for agent in remaining if agent.call_id in calls]
-        if not started:
-            break
+    while started := [agent for agent in remaining if agent.call_id in calls]:
         agents += started
         remaining = [agent for agent in remaining if agent.call_id not in calls]
         if remaining:
@@ -135,22 +108,18 @@ def _copy_agent(path: Path, folder: Path, id_: str, until: str | None, moved: Mo
         copy_file(meta, folder / meta.name)
 
 
-def _agent_records(lines: Iterable[bytes], id_: str, until: str | None) -> Iterator[Record]:
-    new_id = Raw(_encode(id_))
+def _agent_records(lines: Iterable[bytes], id_: str, until: str | None) -> Iterator[dict[str, Raw]]:
     for line in lines:
         try:
             fields = _fields(line)
         except (ValueError, RecursionError):
             continue  # incomplete or damaged: the agent skips it too
-        if until is not None and _time_of(fields) > until:
+        # Times compare as text because all have one format.
+        time = bytes(fields.get("timestamp", b"")).decode("utf-8", "replace").strip('"')
+        if until is not None and time > until:
             break
-        fields["sessionId"] = new_id
-        yield len(line), fields
-
-
-def _time_of(fields: dict[str, Raw]) -> str:
-    """Return the time of a line as text, which compares because all have one format."""
-    return bytes(fields.get("timestamp", Raw(b""))).decode("utf-8", "replace").strip('"')
+        fields["sessionId"] = Raw(_encode(id_))
+        yield fields
 
 
 def stage_memory(session_file: Path, folder: Path, publication: Publication) -> None:

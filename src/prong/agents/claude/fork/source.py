@@ -10,7 +10,7 @@ from prong.agents.claude.fork.selection import Selection, select
 from prong.agents.claude.messages import ClaudeRenderer
 from prong.agents.claude.transcript import ClaudeTranscript
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import ClaudeSpan
+from prong.agents.claude.turns import ClaudeTurns
 from prong.errors import Corrupt
 from prong.model.forks import Cut, Extent
 from prong.model.sessions import Conversation, Message, Session, Skipped, TurnKind, View
@@ -39,7 +39,7 @@ class ClaudeSource:
         return Tree(self.transcript)
 
     @cached_property
-    def whole(self) -> turns.ClaudeTurnCut:
+    def turns(self) -> ClaudeTurns:
         return turns.cut(self.tree)
 
     @property
@@ -48,20 +48,30 @@ class ClaudeSource:
 
     @cached_property
     def _conversation(self) -> Conversation:
-        active, abandoned, compactions = turns.build(self.whole, self.transcript, live=self._live)
-        path = self.session.path
+        path, read = self.session.path, self.transcript
+        lead, active = self.turns.lead, self.turns.active
         return Conversation(
             session=self.session,
-            turns=active,
-            abandoned=abandoned,
-            compactions=compactions,
+            turns=tuple(
+                turns.describe(span, read, is_last=span is active[-1], live=self._live)
+                for span in active
+            ),
+            abandoned=tuple(
+                turns.describe(span, read, is_last=True) for span in self.turns.abandoned
+            ),
+            compactions=tuple(
+                number
+                for number, nodes in enumerate((lead, *(span.nodes for span in active)))
+                for node in nodes
+                if node.boundary
+            ),
             subagents=subagents.find(path, self.transcript),
             skipped=tuple(Skipped(path, reason, offset) for offset, reason in self.transcript.bad),
         )
 
     def selection(self, cut: Cut) -> Selection:
         if cut not in self._selections:
-            self._selections[cut] = select(self.tree, self.whole, cut)
+            self._selections[cut] = select(self.tree, self.turns, cut)
         return self._selections[cut]
 
     def extent(self, cut: Cut) -> Extent:
@@ -75,7 +85,7 @@ class ClaudeSource:
         start = max((n.order for n in selection.nodes if n.boundary), default=-1)
         reported = [n.tokens for n in selection.context if n.tokens and n.order > start]
         return Extent(
-            turns=len(selection.turn_ids),
+            turns=len(selection.spans),
             characters=sum(node.size for node in selection.context),
             # If compactions are undone, counts from after one are too low.
             tokens=(max(reported) if cut.full else reported[-1]) if reported else None,
@@ -86,34 +96,22 @@ class ClaudeSource:
         selection = self.selection(cut)
         numbers = {
             node.uuid: number
-            for number, span in enumerate(selection.spans)
+            for number, span in enumerate(selection.spans, 1)
             for node in span.nodes
-            if number
         }
         renderer = ClaudeRenderer(self.file, self.transcript, View.HISTORY)
         for node in selection.nodes if cut.full else selection.context:
             yield from renderer.render([node], numbers.get(node.uuid))
 
     def _warnings(self, chosen: Selection) -> Iterator[str]:
-        count = self._unreported(chosen)
+        """Yield a warning for background agents that reported back only after the cut."""
+        calls = [call.id for node in chosen.nodes for call in node.calls]
+        notifications = (
+            str((jsonl.read_at(self.file, span.opener.place) or {}).get("message"))
+            for span in chosen.rest
+            if span.prompt.kind is TurnKind.NOTIFICATION
+        )
+        count = sum(any(call in text for call in calls) for text in notifications)
         if count:
             agents = "a background agent" if count == 1 else f"{count} background agents"
             yield f"{agents} had not reported back at this turn; Claude Code may say it failed"
-
-    def _unreported(self, chosen: Selection) -> int:
-        """Count background agents of the fork's turns that reported back only later."""
-        calls = [call.id for node in chosen.nodes for call in node.calls]
-        return sum(
-            any(call in notification for call in calls)
-            for notification in (self._notification(span) for span in chosen.rest)
-            if notification
-        )
-
-    def _notification(self, span: ClaudeSpan) -> str:
-        opener = span.opener
-        if opener is None or opener.prompt is None:
-            return ""
-        if opener.prompt.kind is not TurnKind.NOTIFICATION:
-            return ""
-        line = jsonl.read_at(self.file, opener.place) or {}
-        return str(line.get("message"))
