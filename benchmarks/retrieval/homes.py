@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from prong.agents.base import AgentStore, HasTexts
+from prong.agents.base import AgentStore
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.app import App
@@ -39,9 +39,7 @@ def texts(home: Path) -> Iterator[FileTexts]:
         sessions = app.sessions.all()
     for session in sessions:
         store = known[session.agent]
-        found = (
-            store.file_texts(session.file, output=False) if isinstance(store, HasTexts) else None
-        )
+        found = store.file_texts(session.file, output=False)
         if found is not None:
             yield found
 

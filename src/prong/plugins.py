@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from prong.agents.base import AgentFactory, AgentStore, HasCommand
+from prong.agents.base import AgentStore
 from prong.errors import NotFound, Unavailable
 from prong.model.record import Record
 
@@ -108,7 +108,7 @@ class Registry:
         extra = self._extra_roots.get(store.name)
         store = factory(_distinct([*store.roots, *extra])) if extra else store
         command = self._commands.get(store.name)
-        if command is not None and isinstance(store, HasCommand):
+        if command is not None and store.command:
             store.command = command
         return store
 
@@ -119,6 +119,8 @@ class Registry:
         if store.name != name:
             # Its sessions would carry a name that resolves to no agent.
             raise ValueError(f"it calls itself {store.name!r}")
+        if not isinstance(cast(object, store), AgentStore):
+            raise TypeError("it is not an AgentStore")
         return store
 
 
@@ -127,8 +129,9 @@ def _distinct(roots: Sequence[Path]) -> list[Path]:
     return list({os.path.realpath(root): root for root in reversed(roots)}.values())[::-1]
 
 
-def _factory(target: str) -> AgentFactory:
-    return cast(AgentFactory, _loaded(target))
+def _factory(target: str) -> Callable[..., AgentStore]:
+    """Load a factory: roots in, store out; without roots, those that the agent itself uses."""
+    return cast(Callable[..., AgentStore], _loaded(target))
 
 
 def _loaded(target: str) -> object:

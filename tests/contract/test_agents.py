@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from prong.agents.base import AgentStore, HasSamples, ScanCache
+from prong.agents.base import AgentStore, ScanCache
 from prong.errors import Corrupt, NotFound
 from prong.model.sessions import (
     Conversation,
@@ -32,7 +32,6 @@ class TestBuiltIn(AgentStoreContract):
     @pytest.fixture(params=BUILT_IN)
     def store(self, request: pytest.FixtureRequest, tmp_path: Path) -> AgentStore:
         store = Registry().make(request.param, [tmp_path / "root"])
-        assert isinstance(store, HasSamples)
         store.write_samples(str(tmp_path / "project"), NOON)
         return store
 
@@ -41,7 +40,6 @@ class TestTexts(TextsContract):
     @pytest.fixture(params=BUILT_IN)
     def store(self, request: pytest.FixtureRequest, tmp_path: Path) -> AgentStore:
         store = Registry().make(request.param, [tmp_path / "root"])
-        assert isinstance(store, HasSamples)
         store.write_samples(str(tmp_path / "project"), NOON)
         return store
 
@@ -50,12 +48,11 @@ class TestForks(ForkContract):
     @pytest.fixture(params=BUILT_IN)
     def store(self, request: pytest.FixtureRequest, tmp_path: Path) -> AgentStore:
         store = Registry().make(request.param, [tmp_path / "root"])
-        assert isinstance(store, HasSamples)
         store.write_samples(str(tmp_path / "project"), NOON)
         return store
 
 
-class NotesStore:
+class NotesStore(AgentStore):
     """An agent that keeps one JSON list of prompts in each file: a plug-in fits on a screen."""
 
     name = "notes"

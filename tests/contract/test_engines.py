@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.base import HasSamples, SearchEngine
 from prong.config import SearchSettings
 from prong.plugins import Registry
 from prong.search.builtin import BuiltIn, SearchScope, Standing
+from prong.search.chain import SearchEngine
 from prong.search.engines import engines
 from prong.testing.contract import MemoryCache
 from prong.testing.engine_contract import SearchEngineContract
@@ -21,7 +21,6 @@ class TestBuiltIn(SearchEngineContract):
     @pytest.fixture
     def engine(self, tmp_path: Path) -> Iterator[SearchEngine]:
         store = Registry().make("claude", [tmp_path / "root"])
-        assert isinstance(store, HasSamples)
         store.write_samples(str(tmp_path / "project"), datetime(2026, 11, 15, 12, tzinfo=UTC))
         made = engines(tmp_path / "index", {store.name: store}, MemoryCache(), SearchSettings())
         made.indexing.refresh()

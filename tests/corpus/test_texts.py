@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.base import AgentStore, HasTexts
+from prong.agents.base import AgentStore
 from prong.search.index import SearchIndex
 from prong.search.indexing import plain_texts
 from prong.search.lexical import Scope, words_of
@@ -31,7 +31,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_formats(expected: Expected, folder: Path) -> None:
     path = folder / expected.file
     store, conversation = corpus.read(path, folder)
-    assert isinstance(store, HasTexts)
     texts = store.file_texts(str(path))
     assert texts is not None
     told = {turn.id: turn for turn in texts.turns}
@@ -49,7 +48,6 @@ def test_all_of_it_can_be_indexed(folder: Path, tmp_path: Path) -> None:
         for expected in FORMATS:
             path = folder / expected.file
             store, _ = corpus.read(path, folder)
-            assert isinstance(store, HasTexts)
             texts = store.file_texts(str(path))
             assert texts is not None
             update.add(store.name, texts, None)
@@ -63,7 +61,6 @@ def test_all_of_it_can_be_indexed(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("agent", ["claude", "codex"])
 def test_whole_stores(agent: str, folder: Path) -> None:
     store = _store(agent, folder)
-    assert isinstance(store, HasTexts)
     sink = TextCollector()
     scan = store.scan_texts(NoCache(), sink)
     assert scan == store.scan(NoCache())

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.store import StoreManifest, write_store
 from prong.agents import jsonl, scan, words
-from prong.agents.base import AgentStore, HasTexts
+from prong.agents.base import AgentStore
 from prong.plugins import BUILT_IN, Registry
 from prong.storage.scan_cache import NoCache
 from prong.testing.contract import MemoryCache, TextCollector
@@ -34,7 +34,6 @@ def store(root: Path) -> AgentStore:
 
 def listen(store: AgentStore, cache: Any, sink: TextCollector) -> list[str]:
     """Scan; the files that were opened, without the list of names."""
-    assert isinstance(store, HasTexts)
     with opened_below(*store.roots) as opened:
         cache.save(store.name, store.scan_texts(cache, sink))
     return [path for path in opened if not path.endswith(("session_index.jsonl", ".meta.json"))]

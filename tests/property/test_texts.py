@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prong.agents import words
-from prong.agents.base import AgentStore, HasTexts
+from prong.agents.base import AgentStore
 from prong.errors import ProngError
 from prong.search.indexing import plain_texts
 from prong.storage.scan_cache import NoCache
@@ -25,7 +25,6 @@ ID = uuid(1)
 
 def heard(store: AgentStore) -> TextCollector:
     """All that is said in a store, which is scanned as if nobody listened."""
-    assert isinstance(store, HasTexts)
     sink = TextCollector()
     assert store.scan_texts(NoCache(), sink) == store.scan(NoCache())
     for path, given_ in sink.files.items():

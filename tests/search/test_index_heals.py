@@ -4,7 +4,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from prong.model.sessions import Conversation, Scan, Session
 from prong.search.catalogue import Catalogue
 from prong.search.index import SearchIndex
 from prong.search.lexical import LexicalWriter
+from tests.plain_store import PlainStore
 from tests.search.lab import SearchLab, places
 
 GRIFFIN = ("Tame the griffin", "Tamed.")
@@ -156,34 +156,18 @@ def test_what_could_not_be_read_is_behind(lab: SearchLab, monkeypatch: pytest.Mo
     assert lab.places("griffin") == ["1@1"]
 
 
-class Plain:
-    """A plug-in with no more than the port asks for."""
-
-    name = "plain"
-    roots: Sequence[Path] = ()
-
-    def __init__(self, real: ClaudeStore) -> None:
-        self.real = real
-        self.scan = real.scan
-        self.session_at = real.session_at
-        self.messages = real.messages
-        self.raw = real.raw
-
+class Unreadable(PlainStore):
     def conversation(self, session: Session) -> Conversation:
         raise RuntimeError("boom")
 
 
-class Broken(Plain):
-    def __init__(self, real: ClaudeStore) -> None:
-        super().__init__(real)
-        self.scan = self.fail
-
-    def fail(self, cache: ScanCache) -> Scan:
+class Broken(Unreadable):
+    def scan(self, cache: ScanCache) -> Scan:
         raise RuntimeError("bang")
 
 
-@pytest.mark.parametrize("plug_in", [Plain, Broken])
-def test_a_plug_in_that_fails_hides_nobody(lab: SearchLab, plug_in: type[Plain]) -> None:
+@pytest.mark.parametrize("plug_in", [Unreadable, Broken])
+def test_a_plug_in_that_fails_hides_nobody(lab: SearchLab, plug_in: type[PlainStore]) -> None:
     lab.claude(GRIFFIN)
     own = ClaudeStore([lab.home.claude])
     stores = {"claude": own, "plain": plug_in(ClaudeStore([lab.home.root / "other"]))}

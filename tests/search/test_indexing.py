@@ -18,6 +18,7 @@ from prong.model.sessions import Scan
 from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.search.index import VERSION, SearchIndex, Update
 from prong.search.vectors import VectorCache
+from tests.plain_store import PlainStore
 from tests.search.lab import START, SearchLab, places
 
 
@@ -284,20 +285,8 @@ def test_an_agent_that_tells_no_words_is_searched_through_its_messages(lab: Sear
     from prong.agents.claude.store import ClaudeStore
     from prong.config import Config
 
-    class Plain:
-        """A plug-in with no more than the port asks for."""
-
-        def __init__(self, real: ClaudeStore) -> None:
-            self.name = "plain"
-            self.roots = real.roots
-            self.scan = real.scan
-            self.session_at = real.session_at
-            self.conversation = real.conversation
-            self.messages = real.messages
-            self.raw = real.raw
-
     lab.claude(("Paint the hippogriff", "Painted."))
-    stores = {"claude": Plain(ClaudeStore([lab.home.claude]))}
+    stores = {"claude": PlainStore(ClaudeStore([lab.home.claude]))}
     with App(Config(), stores=stores) as app:
         assert places(app.search.find(Query("hippogriff", fast=True)).hits) == ["1@1"]
 

@@ -7,7 +7,7 @@ were measured.
 import re
 import unicodedata
 
-from prong.agents.worker_base import Route
+from prong.model.workers import Route
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NOT_DRAWN = frozenset({"Cc", "Cf", "Cs", "Co", "Mn", "Me"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from prong.agents.base import AgentStore, HasProgram
+from prong.agents.base import AgentStore
 from prong.errors import NotFound
 
 
@@ -29,7 +29,7 @@ class AgentStores(dict[str, AgentStore]):
         for store in self._chosen(agent):
             # A plug-in may fail even here; `prong doctor` reports it.
             with suppress(Exception):
-                if isinstance(store, HasProgram):
+                if store.program:
                     variables.append(store.program.root_variable)
         return variables
 

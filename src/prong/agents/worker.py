@@ -1,110 +1,70 @@
-"""Store methods that run an agent as a worker; the modules behind them are imported on use."""
+"""Base class of stores whose agent prong can run as a worker.
+
+The modules that know the agent's commands and screens are imported on use, since most commands
+start nothing.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from prong.agents.base import AgentStore
 
 if TYPE_CHECKING:
-    from prong.agents.argv import Command
     from prong.agents.headless import TurnOutput
-    from prong.agents.worker_base import LastWords, NewSession, OpenSession, Route
     from prong.model.forks import Launch
     from prong.model.sessions import Session
-    from prong.model.workers import RunOptions
+    from prong.model.workers import LastWords, NewSession, OpenSession, Route, RunOptions
 
 
-class WorkerModule(Protocol):
-    """The interface of an agent's module `worker`."""
+class WorkerStore(AgentStore):
+    """A store with two modules: `_worker` has a function for each method here, and `_trust`."""
 
-    def command_with(self, command: "Command", options: "RunOptions") -> tuple[str, ...]: ...
-
-    def session_in(self, command: "Command") -> str | None: ...
-
-    def begin(
-        self,
-        command: "Command",
-        roots: Sequence[Path],
-        new: "NewSession",
-        prompt: str | None = None,
-    ) -> "Launch": ...
-
-    def one_turn(
-        self, command: "Command", roots: Sequence[Path], session: "NewSession", *, resume: bool
-    ) -> "Launch": ...
-
-    def turn_output(self, output: Iterable[str]) -> "TurnOutput": ...
-
-    def open_sessions(
-        self, roots: Sequence[Path], pids: Iterable[int]
-    ) -> "Mapping[int, OpenSession]": ...
-
-    def settings_files(self, command: "Command", folder: Path, root: Path) -> list[Path]: ...
-
-    def dialog_on(self, screen: str) -> str | None: ...
-
-    def input_on(self, screen: str) -> str | None: ...
-
-    def last_words(self, path: Path) -> "LastWords": ...
-
-    def as_prompt(self, text: str, route: "Route") -> str: ...
-
-
-class Trust(Protocol):
-    """The interface of an agent's module `settings.trust`."""
-
-    def is_trusted(self, folder: Path, root: Path) -> bool: ...
-
-    def edited(self, folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]: ...
-
-
-class WorkerStore:
-    """Base class that implements `CanWork`, `HasTrust` and the like with two modules."""
-
-    roots: Sequence[Path]
-    command: "Command"
-    input_column: int = 2
-    """After the prompt sign and a space."""
+    input_column = 2  # after the prompt sign and a space
 
     @property
-    def _working(self) -> WorkerModule:
+    def _worker(self) -> ModuleType:
         raise NotImplementedError
 
     @property
-    def _trust(self) -> Trust:
+    def _trust(self) -> ModuleType:
         raise NotImplementedError
 
-    def command_with(self, options: "RunOptions") -> tuple[str, ...]:
-        return self._working.command_with(self.command, options)
+    def command_with(self, options: RunOptions) -> tuple[str, ...]:
+        return self._worker.command_with(self.command, options)
 
-    def session_in(self, command: "Command") -> str | None:
-        return self._working.session_in(command)
+    def session_in(self, command: str | Sequence[str]) -> str | None:
+        return self._worker.session_in(command)
 
-    def begin(self, new: "NewSession", prompt: str | None = None) -> "Launch":
-        return self._working.begin(self.command, self.roots, new, prompt)
+    def begin(self, new: NewSession, prompt: str | None = None) -> Launch:
+        return self._worker.begin(self.command, self.roots, new, prompt)
 
-    def headless(self, session: "NewSession", *, resume: bool) -> "Launch":
-        return self._working.one_turn(self.command, self.roots, session, resume=resume)
+    def headless(self, session: NewSession, *, resume: bool) -> Launch:
+        return self._worker.one_turn(self.command, self.roots, session, resume=resume)
 
-    def headless_events(self, output: Iterable[str]) -> "TurnOutput":
-        return self._working.turn_output(output)
+    def headless_events(self, output: Iterable[str]) -> TurnOutput:
+        return self._worker.turn_output(output)
 
-    def open_sessions(self, pids: Iterable[int]) -> "Mapping[int, OpenSession]":
-        return self._working.open_sessions(self.roots, pids)
+    def open_sessions(self, pids: Iterable[int]) -> Mapping[int, OpenSession]:
+        return self._worker.open_sessions(self.roots, pids)
 
-    def settings_files(self, folder: Path, root: Path | None = None) -> list[Path]:
-        return self._working.settings_files(self.command, folder, root or self.roots[0])
+    def settings_files(self, folder: Path, root: Path | None = None) -> Sequence[Path]:
+        return self._worker.settings_files(self.command, folder, root or self.roots[0])
 
     def dialog_on(self, screen: str) -> str | None:
-        return self._working.dialog_on(screen)
+        return self._worker.dialog_on(screen)
 
     def input_on(self, screen: str) -> str | None:
-        return self._working.input_on(screen)
+        return self._worker.input_on(screen)
 
-    def as_prompt(self, text: str, route: "Route") -> str:
-        return self._working.as_prompt(text, route)
+    def as_prompt(self, text: str, route: Route) -> str:
+        return self._worker.as_prompt(text, route)
 
-    def last_words(self, session: "Session") -> "LastWords":
-        return self._working.last_words(session.path)
+    def last_words(self, session: Session) -> LastWords:
+        return self._worker.last_words(session.path)
 
     def is_trusted(self, folder: Path, root: Path | None = None) -> bool:
         return self._trust.is_trusted(folder, root or self.roots[0])

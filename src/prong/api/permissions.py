@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.agents.command import commanded
-from prong.agents.worker_base import CanWork
-from prong.errors import UsageError
+from prong.errors import Unsupported, UsageError
 from prong.model.record import Record
 from prong.model.workers import RunOptions, WorkerState, WorkerStatus
 from prong.paths import config_file
@@ -54,13 +52,14 @@ def refuse_inherited(app: App, agent: str, command: str | tuple[str, ...] | None
 
 
 def _skips(app: App, agent: str, command: str | tuple[str, ...] | None) -> bool:
-    store = commanded(app.store(agent), command)
-    if not isinstance(store, CanWork):
-        return False
+    store = app.store(agent).with_command(command)
     # If the flag changes nothing, the command has it already.
-    plain, skipping = (
-        store.command_with(RunOptions(skip_permissions=skips)) for skips in (False, True)
-    )
+    try:
+        plain, skipping = (
+            store.command_with(RunOptions(skip_permissions=skips)) for skips in (False, True)
+        )
+    except Unsupported:
+        return False
     return sorted(words(plain)) == sorted(words(skipping))
 
 

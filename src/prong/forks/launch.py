@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.agents.base import AgentStore, CanFork, CanLaunch, capable
-from prong.agents.command import commanded
+from prong.agents.base import AgentStore
 from prong.model.forks import UNKNOWN_ID, Child, ForkPlan, ForkPoint, Launch, Method
 from prong.model.record import replace
 from prong.model.sessions import Session, SessionRef
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 def store_of(app: App, plan: ForkPlan) -> AgentStore:
     """Get the agent store of a fork, using the plan's command."""
-    return commanded(app.store(plan.agent), plan.command)
+    return app.store(plan.agent).with_command(plan.command)
 
 
 def launch_of_plan(app: App, plan: ForkPlan) -> Launch:
@@ -34,7 +33,7 @@ def launch_of_plan(app: App, plan: ForkPlan) -> Launch:
 def is_started(store: AgentStore, point: ForkPoint, method: Method) -> bool:
     """Return True if there is nothing to copy, so that a new session will do: before turn 1."""
     empty = method is Method.COPY and point.turn_id is None
-    return empty and not capable(store, CanFork, "be forked").writes_empty
+    return empty and not store.writes_empty
 
 
 def root_of(store: AgentStore, source: Session, agent: str) -> Path:
@@ -61,12 +60,11 @@ def launch_of(
 def _launch_of(
     store: AgentStore, child: Child, source: Session, method: Method, prompt: str | None
 ) -> Launch:
-    launcher = capable(store, CanLaunch, "be started")
     if method is Method.NATIVE:
-        return launcher.native_fork(source, child, prompt)
+        return store.native_fork(source, child, prompt)
     if is_started(store, child.parent, method):
-        return launcher.start(child, prompt)
-    return launcher.resume(_session(store, child, source, method), child.cwd, prompt)
+        return store.start(child, prompt)
+    return store.resume(_session(store, child, source, method), child.cwd, prompt)
 
 
 def _session(store: AgentStore, child: Child, source: Session, method: Method) -> Session:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from prong.agents.base import CanConvert, CanFork, CanForkNatively, ForkSource, capable
+from prong.agents.base import ForkSource
 from prong.errors import Busy, Corrupt, NotFound, ProngError, Taken, UsageError
 from prong.files.publication import Publication
 from prong.forks import plan as planning
@@ -16,7 +16,7 @@ from prong.forks.launch import is_started, launch_of_plan, store_of
 from prong.forks.seed import ForkOutcome
 from prong.model.forks import Fork, ForkPlan, Method
 from prong.model.record import replace
-from prong.model.sessions import Session, SessionRef
+from prong.model.sessions import SessionRef
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -145,8 +145,7 @@ def _native(app: App, plan: ForkPlan) -> ForkOutcome:
     if plan.new_id is not None:
         # The agent writes the file at the first prompt, under the id in the launch command.
         return ForkOutcome(plan.new_id)
-    store = capable(store_of(app, plan), CanForkNatively, "be forked by its own program")
-    id_ = store.fork_natively(plan.source, plan.child)
+    id_ = store_of(app, plan).fork_natively(plan.source, plan.child)
     return ForkOutcome(id_, app.sessions.path_of(plan.agent, id_))
 
 
@@ -171,15 +170,12 @@ def _copied(
 
     try:
         with Publication(app.journal_dir, check) as publication:
-            session: Session
             if plan.agent == plan.source.agent:
-                copier = capable(store, CanFork, "be forked")
-                session = copier.copy(source, plan.cut, plan.child, publication)
+                session = store.copy(source, plan.cut, plan.child, publication)
             else:
                 # The command may set the model provider of the thread.
-                commanded = store_of(app, plan)
-                converter = capable(commanded, CanConvert, "be written from another agent's")
-                session = converter.convert(source.messages(plan.cut), plan.child, publication)
+                messages = source.messages(plan.cut)
+                session = store_of(app, plan).convert(messages, plan.child, publication)
     except (Corrupt, UsageError):
         # The file may have been rewritten while it was copied.
         if app.forks.is_current(source):

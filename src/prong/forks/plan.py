@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING
 
 from prong.agents.base import (
     AgentStore,
-    CanFork,
-    CanSeed,
     ForkSource,
-    HasActivity,
-    HasProgram,
-    capable,
 )
-from prong.agents.command import commanded
-from prong.agents.worker_base import CanWork
 from prong.errors import Busy, NotFound, Unavailable, UsageError
 from prong.forks import workspace as workspaces
 from prong.forks.context_window import window_of
@@ -74,7 +67,6 @@ class ForkOptions(Record, frozen=True):
 def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     resolved = app.sessions.resolve(point)
     session = resolved.session
-    source_store = capable(app.store(session.agent), CanFork, "be forked")
     source = app.forks.source(session)
     conversation = source.conversation
     turn = _chosen(conversation, resolved.turn)
@@ -92,13 +84,12 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     worker = resolved.worker or worker_of(app, session)
     inherited = worker if worker is not None and worker.agent == agent else None
     command = _command(app, agent, inherited, options)
-    child_store = commanded(app.store(agent), command)
-    _check_method(conversation, turn, agent, options)
+    child_store = app.store(agent).with_command(command)
+    _check_method(conversation, turn, child_store, options)
     worktree, unopened = _worktree(app, conversation, turn, options)
     workspace = worktree.folder if worktree else _workspace(app, point, conversation, options)
     cut = Cut(forked_at.turn_id, options.before_compaction)
-    ids = capable(child_store, CanFork, "be the fork of another one")
-    new_id = ids.fork_id(options.method, source, cut, options.id)
+    new_id = child_store.fork_id(options.method, source, cut, options.id)
     title = _title(conversation, forked_at, options)
     root = root_of(child_store, session, agent)
     draft = ForkPlan(
@@ -127,7 +118,7 @@ def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
     draft = replace(draft, launch=launch_of_plan(app, draft))
     draft = replace(draft, missing=_check_program(app, child_store, options.method))
     draft = _measured(source, child_store, draft)
-    activity = source_store.activity(session) if isinstance(source_store, HasActivity) else None
+    activity = app.store(session.agent).activity(session)
     warnings = _warnings(draft, source, turn, activity)
     with workspaces.offering_none():
         warnings += workspaces.warnings(worktree)
@@ -158,8 +149,7 @@ def _command(
     command = options.command or (worker.command if worker else None) or None
     if options.run is None:
         return command
-    store = commanded(app.store(agent), command)
-    return capable(store, CanWork, "be a worker").command_with(options.run)
+    return app.store(agent).with_command(command).command_with(options.run)
 
 
 def _worktree(
@@ -177,8 +167,7 @@ def _worktree(
 def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
     """Plan another fork of the same turn, with its own id, title and worktree."""
     source = app.forks.source(first.source)
-    ids = capable(app.store(first.agent), CanFork, "be the fork of another one")
-    new_id = ids.fork_id(first.method, source, first.cut, None)
+    new_id = app.store(first.agent).fork_id(first.method, source, first.cut, None)
     title = f"{first.title} {number}" if first.title else None
     plan = replace(first, new_id=new_id, title=title)
     if first.worktree is not None:
@@ -260,9 +249,14 @@ def refuse_running(conversation: Conversation, turn: Turn | None) -> None:
 
 
 def _check_method(
-    conversation: Conversation, turn: Turn | None, agent: str, options: ForkOptions
+    conversation: Conversation, turn: Turn | None, store: AgentStore, options: ForkOptions
 ) -> None:
-    source = conversation.session
+    source, agent = conversation.session, store.name
+    is_converted = options.method is Method.COPY and agent != source.agent and turn is not None
+    if is_converted and not store.supports("convert"):
+        raise store.unsupported("be written from another agent's")
+    if options.method is Method.SEED and not store.longest_seed:
+        raise store.unsupported("be seeded")
     if options.trim and options.method is not Method.SEED:
         raise UsageError("--trim needs --method seed", hint="--method seed --trim")
     if turn is None and options.method is not Method.COPY:
@@ -313,19 +307,18 @@ def _title(conversation: Conversation, place: ForkPoint, options: ForkOptions) -
 
 def require_program(app: App, plan: ForkPlan) -> None:
     """Raise `Unavailable` if the agent's program, needed to run the fork, is missing."""
-    store = store_of(app, plan)
-    if plan.missing is not None and isinstance(store, HasProgram):
-        app.programs.require(store.program)
+    program = store_of(app, plan).program
+    if plan.missing is not None and program is not None:
+        app.programs.require(program)
 
 
 def _check_program(app: App, store: AgentStore, method: Method) -> str | None:
     """Warn of a missing program; raise `Unavailable` where it must create the fork."""
-    if not isinstance(store, HasProgram):
-        return None
     program = store.program
+    if program is None:
+        return None
     if method is Method.SEED:
-        seed_flags = capable(store, CanSeed, "be seeded").seed_flags
-        program = replace(program, flags=(*program.flags, *seed_flags))
+        program = replace(program, flags=(*program.flags, *store.seed_flags))
     try:
         app.programs.require(program)
     except Unavailable as error:
@@ -350,7 +343,7 @@ def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPla
     built_seed = seed_of(source, store, draft, media)
     tokens = built_seed.tokens
     too_long = window is not None and budget.level(tokens, window) is budget.BudgetLevel.OVER
-    longest = capable(store, CanSeed, "be seeded").longest_seed
+    longest = store.longest_seed
     if too_long or built_seed.characters > longest:
         limit = window if too_long else budget.estimate(longest)
         raise UsageError(
@@ -394,7 +387,7 @@ def seed_of(
     """Build the prompt of a seed fork; `media` collects the images and documents left out."""
     limit = None
     if draft.trim:
-        limit = budget.estimate(capable(store, CanSeed, "be seeded").longest_seed) - 1
+        limit = budget.estimate(store.longest_seed) - 1
         if draft.window is not None:
             limit = min(limit, budget.room(draft.window))
     messages = source.messages(replace(draft.cut, full=True))
@@ -403,7 +396,7 @@ def seed_of(
 
 
 def _warnings(
-    draft: ForkPlan, source: ForkSource, turn: Turn | None, activity: Activity | None
+    draft: ForkPlan, source: ForkSource, turn: Turn | None, activity: Activity
 ) -> list[str]:
     notes = list(draft.warnings)
     match budget.level(draft.tokens, draft.window):

@@ -2,7 +2,7 @@
 
 import os
 
-from prong.agents.base import CanFork, ForkSource, ScanCache
+from prong.agents.base import AgentStore, ForkSource, ScanCache
 from prong.model.record import Record
 from prong.model.sessions import Session
 
@@ -21,7 +21,7 @@ class Readings:
     def __init__(self) -> None:
         self._last: _Reading | None = None
 
-    def of(self, store: CanFork, session: Session, cache: ScanCache) -> ForkSource:
+    def of(self, store: AgentStore, session: Session, cache: ScanCache) -> ForkSource:
         """Read the session, or reuse the last reading if the file is unchanged."""
         last = self._last
         # Taken before reading, so that lines added meanwhile show as a change.

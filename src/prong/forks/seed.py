@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.agents.base import CanSeed, ForkSource, SeedReply, capable
+from prong.agents.base import ForkSource
 from prong.agents.run import RunningProgram
 from prong.errors import External
 from prong.forks import plan as planning
@@ -16,6 +16,7 @@ from prong.model.record import Record, replace
 from prong.transcripts.acknowledgement import is_ready
 
 if TYPE_CHECKING:
+    from prong.agents.headless import ProgramAnswer
     from prong.app import App
 
 
@@ -34,9 +35,8 @@ _SAID = 300
 
 def seeded(app: App, plan: ForkPlan, source: ForkSource) -> ForkOutcome:
     """Submit the seed, from which the agent creates a session, and check its reply."""
-    agent = store_of(app, plan)
-    store = capable(agent, CanSeed, "be seeded")
-    seed = planning.seed_of(source, agent, plan)
+    store = store_of(app, plan)
+    seed = planning.seed_of(source, store, plan)
     launch = store.seed(plan.child)
     launch = replace(launch, env={**plan.env, **launch.env})
     try:
@@ -82,7 +82,7 @@ def _discard(app: App, plan: ForkPlan) -> bool:
     return True
 
 
-def _unexpected(reply: SeedReply) -> str:
+def _unexpected(reply: ProgramAnswer) -> str:
     text = " ".join(reply.text.split())
     if not text:
         return "the agent did not say that it is ready"

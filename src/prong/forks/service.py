@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from prong.agents.base import CanFork, ForkSource, capable
+from prong.agents.base import ForkSource
 from prong.errors import ProngError
 from prong.forks.readings import Readings
 from prong.model.forks import Fork, ForkPlan
@@ -57,8 +57,7 @@ class ForkService:
 
     def source(self, session: Session) -> ForkSource:
         """Read a session for a fork. It stays open until another one is read."""
-        store = capable(self._app.store(session.agent), CanFork, "be forked")
-        return self._readings.of(store, session, self._app.cache)
+        return self._readings.of(self._app.store(session.agent), session, self._app.cache)
 
     def is_current(self, source: ForkSource) -> bool:
         """Return whether the session is unchanged since it was read."""

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from prong.model.record import Record, field
+from prong.model.sessions import Activity
 
 
 class Placement(StrEnum):
@@ -141,3 +142,43 @@ class WorkerStatus(Record, frozen=True):
     @property
     def state(self) -> WorkerState:
         return self.evidence.state
+
+
+class NewSession(Record, frozen=True):
+    """A session to start, or one that a headless worker continues."""
+
+    id: str | None
+    """None when the agent's program will choose it."""
+    cwd: Path
+    title: str | None = None
+    root: Path | None = None
+    """The agent's configuration folder; None for its first one."""
+
+
+class OpenSession(Record, frozen=True):
+    """A session that a running process of the agent has open, and its activity."""
+
+    session: str
+    activity: Activity
+    since: datetime | None = None
+    """The start of this activity, if recorded."""
+    waits_for: str | None = None
+    """What it needs from a person, if recorded."""
+    source: str = "registry"
+    """The evidence: `registry`, the agent's list of its processes; or `lock`, a held lock and the
+    last turn mark in the session."""
+
+
+class LastWords(Record, frozen=True):
+    """The last prompt and the last answer of a conversation."""
+
+    prompt: str | None = None
+    said: str = ""
+
+
+class Route(StrEnum):
+    """How a prompt is sent to an agent. On each route, other prefixes mean commands."""
+
+    TYPED = "typed"
+    ARGUMENT = "argument"
+    STDIN = "stdin"

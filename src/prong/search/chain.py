@@ -1,13 +1,22 @@
 """Search engine chain: tries engines in order until one answers."""
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from prong.agents.base import SearchEngine
 from prong.model.record import replace
 from prong.model.search import Answer, Attempt, Query
 
 FILTERS = "filters"
 """Mode of an attempt whose hits were all removed by filters."""
+
+
+class SearchEngine(Protocol):
+    """A search back end. It reports failures in the answer instead of raising."""
+
+    @property
+    def name(self) -> str: ...
+
+    def search(self, query: Query) -> Answer: ...
 
 
 class Chain:

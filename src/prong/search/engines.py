@@ -21,7 +21,7 @@ from prong.model.sessions import Session
 from prong.redaction.secrets import mask_passage
 from prong.redaction.visible import safe
 from prong.search.builtin import BuiltIn, Name, SearchScope, Standing
-from prong.search.chain import Chain
+from prong.search.chain import Chain, SearchEngine
 from prong.search.hits import Lookup
 from prong.search.index import SearchIndex, has_no_room, is_damage, unavailable
 from prong.search.indexing import Indexing, OnProgress, Refreshed
@@ -29,7 +29,7 @@ from prong.session.lineage import family_of
 from prong.session.listing import Project
 
 if TYPE_CHECKING:
-    from prong.agents.base import AgentStore, ScanCache, SearchEngine
+    from prong.agents.base import AgentStore, ScanCache
     from prong.app import App
     from prong.config import SearchSettings
     from prong.search.embedder import Embedder

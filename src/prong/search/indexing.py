@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from prong.agents.base import AgentStore, HasTexts, ScanCache
+from prong.agents.base import AgentStore, ScanCache
 from prong.errors import ProngError
 from prong.log import debug
 from prong.model.record import Record, field
@@ -227,10 +227,7 @@ class _AgentRun:
 
     def scan(self, cache: ScanCache) -> Scan:
         """Scan the store, indexing texts as they are read."""
-        if isinstance(self._store, HasTexts):
-            self._scan = self._store.scan_texts(cache, self)
-        else:
-            self._scan = self._store.scan(cache)
+        self._scan = self._store.scan_texts(cache, self)
         return self._scan
 
     # -- text sink for the scan; loads the catalogue only when something is new ------------------
@@ -337,7 +334,7 @@ class _AgentRun:
         return remaining
 
     def _read(self, path: str, session: Session | None) -> FileTexts | None:
-        if isinstance(self._store, HasTexts):
+        if self._store.supports("file_texts"):
             return self._store.file_texts(path, output=self.output)
         if session is None:
             return None

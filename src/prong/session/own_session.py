@@ -7,7 +7,6 @@ from contextlib import suppress
 from itertools import islice
 
 from prong.agents.base import AgentStore
-from prong.agents.worker_base import CanWork
 from prong.errors import ProngError
 from prong.model.sessions import SessionRef
 from prong.processes import process
@@ -20,8 +19,6 @@ def of(stores: Mapping[str, AgentStore], pids: Iterable[int]) -> SessionRef | No
     """Find the session that the first of these processes with one has open."""
     for pid in dict.fromkeys(pids):
         for agent, store in stores.items():
-            if not isinstance(store, CanWork):
-                continue
             with suppress(ProngError, OSError):
                 open_session = store.open_sessions([pid]).get(pid)
                 if open_session is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from prong.agents.base import AgentStore, CanLaunch, HasActivity, HasProgram, capable
+from prong.agents.base import AgentStore
 from prong.errors import Busy, NotFound, Unsupported
 from prong.model.forks import Launch
 from prong.model.sessions import Activity, Program, Session
@@ -30,7 +30,8 @@ def launch(
     `has_code` tells whether the code of the last turn was captured; `require` raises when a program
     is missing.
     """
-    launcher = capable(store, CanLaunch, "be started")
+    if not store.supports("resume"):
+        raise store.unsupported("be started")
     fork = f"prong fork {session.ref}"
     if not session.cwd:
         raise NotFound(f"{session.ref} does not record its folder", hint=f"{fork} --into DIR")
@@ -40,14 +41,14 @@ def launch(
     if session.archived:
         hint = f"unarchive it in {session.agent}, or: {fork}"
         raise Unsupported(f"{session.ref} is archived", hint=hint)
-    if isinstance(store, HasActivity) and store.activity(session) is not Activity.CLOSED:
+    if store.activity(session) is not Activity.CLOSED:
         # Two processes must not write to one conversation.
         raise Busy(
             f"{session.ref} is open in another process", hint=f"{fork} starts a fork next to it"
         )
-    if isinstance(store, HasProgram):
+    if store.program is not None:
         require(store.program)
-    return launcher.resume(session, Path(session.cwd), prompt)
+    return store.resume(session, Path(session.cwd), prompt)
 
 
 def when_idle(
@@ -83,5 +84,5 @@ def when_idle(
 def _wait_until_idle(store: AgentStore, session: Session, deadline: float) -> None:
     while time.monotonic() < deadline:
         time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
-        if not isinstance(store, HasActivity) or store.activity(session) is not Activity.BUSY:
+        if store.activity(session) is not Activity.BUSY:
             return

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from prong import paths
-from prong.agents.base import AgentStore, HasProgram, HasSamples
+from prong.agents.base import AgentStore
 from prong.code.capture import Capture
 from prong.code.snapshots import snapshot
 from prong.errors import ProngError
@@ -55,7 +55,6 @@ def write(registry: Registry, home: Path) -> Demo:
         sessions = [
             store.write_samples(str(shop.folder), shop.now, shop.turn_over)
             for store in stores.values()
-            if isinstance(store, HasSamples)
         ]
         count = 0
         with suppress(ProngError):
@@ -63,7 +62,7 @@ def write(registry: Registry, home: Path) -> Demo:
     roots = {
         store.program.root_variable: str(store.roots[0])
         for store in stores.values()
-        if isinstance(store, HasProgram)
+        if store.program
     }
     return Demo(shop.folder, stores, tuple(sessions), roots | variables, has_code=count > 0)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong import __version__, paths
-from prong.agents.base import AgentStore, HasHooks, HasProgram, HasRetention
-from prong.agents.settings.mcp_base import HasMcp
+from prong.agents.base import AgentStore
 from prong.errors import ProngError
 from prong.files import publication
 from prong.files.journal import leftovers
@@ -88,9 +87,9 @@ def _unknown_agents(app: App) -> Iterable[Finding]:
 
 
 def _program(agent: str, store: AgentStore) -> Iterable[Finding]:
-    if not isinstance(store, HasProgram):
-        return
     program = store.program
+    if program is None:
+        return
     path = shutil.which(program.name)
     if path is None:
         message = f"{program.name} is not on PATH: sessions can be read and forked, but not resumed"
@@ -141,12 +140,11 @@ def _roots(agent: str, store: AgentStore, sessions: list[Session]) -> Iterable[F
         counts = f"{counted(len(local), 'session')}, {counted(turns, 'turn')}"
         message = f"{root}: {counts}, {size_text(size)}"
         yield Finding(agent, Level.OK, message)
-        if isinstance(store, HasRetention):
-            yield from _retention(agent, store, root, local)
+        yield from _retention(agent, store, root, local)
 
 
 def _retention(
-    agent: str, store: HasRetention, root: Path, sessions: list[Session]
+    agent: str, store: AgentStore, root: Path, sessions: list[Session]
 ) -> Iterable[Finding]:
     retention = store.retention(root)
     if retention is None:
@@ -168,7 +166,7 @@ def _retention(
 
 def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
     # An agent without files is not in use.
-    if not isinstance(store, HasHooks) or not any(root.is_dir() for root in store.roots):
+    if store.hooks is None or not any(root.is_dir() for root in store.roots):
         return
     (status,) = app.setup.hooks.status(agent=agent)
     if status.problem:
@@ -187,7 +185,7 @@ def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
 
 
 def _mcp(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
-    if not isinstance(store, HasMcp) or not any(root.is_dir() for root in store.roots):
+    if store.mcp_servers is None or not any(root.is_dir() for root in store.roots):
         return
     install = f"prong mcp install --agent {agent}"
     try:

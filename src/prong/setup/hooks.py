@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from prong.agents.base import AgentHooks, CanBeTurnedOff, HasHooks, HookScope, capable
+from prong.agents.base import AgentHooks, HookScope
 from prong.agents.stores import AgentStores
 from prong.code.ignored import ignored_among
 from prong.code.repository import Repository
@@ -122,7 +122,7 @@ class HookSetup:
             settings = self._open(agent, scope, folder)
             commands = dict(hooks.found(settings.contents))
             current = bool(commands) and commands == settings.wanted()
-            disabled = _turned_off(hooks, scope, folder)
+            disabled = hooks.turned_off(scope, folder)
         except Unavailable as error:
             problem = f"{error.message}, so its hooks are unknown"
             return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, problem, error.hint)
@@ -148,7 +148,7 @@ class HookSetup:
         def plan(name: str) -> HookPlan:
             settings = self._open(name, scope, cwd)
             new = settings.hooks.added(settings.originals(), hook_command())
-            disabled = _turned_off(settings.hooks, scope, cwd)
+            disabled = settings.hooks.turned_off(scope, cwd)
             warnings = (disabled.message,) if disabled else ()
             found = settings.hooks.found
             if dict(found(settings.contents)) == dict(found(new.contents)):
@@ -199,11 +199,11 @@ class HookSetup:
 
     def for_one_run(self, agent: str, launch: Launch) -> Launch:
         """Add hooks to one launch without installing them; unchanged if that is impossible."""
-        store = self._stores.named(agent)
-        if not isinstance(store, HasHooks):
+        hooks = self._stores.named(agent).hooks
+        if hooks is None:
             return launch
         try:
-            return store.hooks.for_one_run(launch, hook_command(), self._folder)
+            return hooks.for_one_run(launch, hook_command(), self._folder)
         except (ProngError, OSError) as error:
             # The agent works without hooks, and reports problems with its settings itself.
             debug(__name__, "%s is started without hooks: %s", agent, error)
@@ -212,10 +212,14 @@ class HookSetup:
     def _agents(self, agent: str | None) -> list[str]:
         if agent is not None:
             return [agent]
-        return [name for name, store in self._stores.items() if isinstance(store, HasHooks)]
+        return [name for name, store in self._stores.items() if store.hooks]
 
     def _hooks(self, agent: str) -> AgentHooks:
-        return capable(self._stores.named(agent), HasHooks, "have hooks").hooks
+        store = self._stores.named(agent)
+        hooks = store.hooks
+        if hooks is None:
+            raise store.unsupported("have hooks")
+        return hooks
 
     def _backups(self, first: Path) -> Backups:
         return Backups(self._folder, str(first))
@@ -225,10 +229,6 @@ class HookSetup:
         files = hooks.files(scope, folder)
         contents = {path: edits.read(path) for path in files}
         return _Settings(agent, scope, hooks, self._backups(files[0]), contents)
-
-
-def _turned_off(hooks: AgentHooks, scope: HookScope, folder: Path) -> ProngError | None:
-    return hooks.turned_off(scope, folder) if isinstance(hooks, CanBeTurnedOff) else None
 
 
 def _shown_by_git(made: list[Path], folder: Path) -> list[str]:

@@ -13,10 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from prong.agents.base import HasProgram, capable
 from prong.agents.settings.mcp_base import (
     AgentMcp,
-    HasMcp,
     McpChange,
     McpEntry,
     McpScope,
@@ -206,7 +204,7 @@ class McpSetup:
             return _listed(plan(agent))
         plans: list[McpPlan] = []
         for name, store in self._stores.items():
-            if not isinstance(store, HasMcp):
+            if store.mcp_servers is None:
                 continue
             try:
                 self._require_program(name)
@@ -216,7 +214,10 @@ class McpSetup:
         return plans
 
     def _servers(self, agent: str, scope: McpScope | None) -> AgentMcp:
-        servers = capable(self._stores.named(agent), HasMcp, "have MCP servers").mcp_servers
+        store = self._stores.named(agent)
+        servers = store.mcp_servers
+        if servers is None:
+            raise store.unsupported("have MCP servers")
         if scope is not None and scope not in servers.scopes:
             scopes = ", ".join(servers.scopes)
             message = f"{agent} keeps no MCP servers {_SCOPES[scope]}"
@@ -224,9 +225,8 @@ class McpSetup:
         return servers
 
     def _require_program(self, agent: str) -> None:
-        store = self._stores.named(agent)
-        if isinstance(store, HasProgram) and shutil.which(store.program.name) is None:
-            program = store.program
+        program = self._stores.named(agent).program
+        if program is not None and shutil.which(program.name) is None:
             raise Unavailable(f"{program.name} is not on PATH", hint=program.install)
 
     def _server(self, scope: McpScope, *, read_only: bool, env: Sequence[str] = ()) -> McpServer:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prong import paths
-from prong.agents.base import AgentStore, HasProgram
-from prong.agents.worker_base import CanWork
+from prong.agents.base import AgentStore
 from prong.code.capture import Capture
 from prong.code.worktrees import worktree
 from prong.errors import ProngError, Taken
@@ -105,7 +104,7 @@ def _worker(app: App, pid: int, facts: Mapping[str, Any]) -> WorkerInfo | None:
             name=environ[NAME],
             agent=name,
             workspace=Path(facts["cwd"]),
-            command=command or (store.program.name if isinstance(store, HasProgram) else name),
+            command=command or (store.program.name if store.program else name),
             created=datetime.now(UTC),
             session=session,
             pane=_pane(environ),
@@ -119,15 +118,13 @@ def _worker(app: App, pid: int, facts: Mapping[str, Any]) -> WorkerInfo | None:
 
 def _session(store: AgentStore, pid: int) -> str | None:
     """Return the session that a process has open."""
-    if not isinstance(store, CanWork):
-        return None
     opened = store.open_sessions([pid]).get(pid)
     return opened.session if opened else None
 
 
 def _program(store: AgentStore, words: Sequence[str]) -> str | None:
     """Return the agent's program if the process runs it."""
-    if not isinstance(store, HasProgram):
+    if store.program is None:
         return None
     # For a script, the interpreter is the first word.
     names = {os.path.basename(word) for word in words[:2]}

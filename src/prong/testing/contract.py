@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.base import AgentStore, HasProgram, HasRetention, HasTexts
+from prong.agents.base import AgentStore
 from prong.errors import Corrupt, NotFound
 from prong.model.record import replace
 from prong.model.sessions import KnownFile, Scan, Session, View
@@ -215,15 +215,14 @@ class AgentStoreContract:
         assert fingerprint(roots) == before
 
     def test_what_it_can_do_is_said_in_full(self, store: AgentStore) -> None:
-        if isinstance(store, HasProgram):
-            program = store.program
+        program = store.program
+        if program is not None:
             assert program.name
             assert program.install
             assert program.root_variable
-        if isinstance(store, HasRetention):
-            for root in store.roots:
-                retention = store.retention(root)
-                assert retention is None or retention.days >= 0
+        for root in store.roots:
+            retention = store.retention(root)
+            assert retention is None or retention.days >= 0
 
     def test_the_words_of_a_session_can_be_had_from_its_messages(
         self, store: AgentStore, session: Session
@@ -265,7 +264,7 @@ class TextCollector:
 
 
 class TextsContract:
-    """Requirements for every store that implements `HasTexts`."""
+    """Requirements for every store that supports `file_texts`."""
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> AgentStore:
@@ -275,30 +274,23 @@ class TextsContract:
     def cache(self) -> MemoryCache:
         return MemoryCache()
 
-    @pytest.fixture
-    def talker(self, store: AgentStore) -> HasTexts:
-        assert isinstance(store, HasTexts)
-        return store
-
-    def test_the_scan_is_the_same(
-        self, store: AgentStore, talker: HasTexts, cache: MemoryCache
-    ) -> None:
-        assert talker.scan_texts(cache, TextCollector()) == store.scan(cache)
+    def test_the_scan_is_the_same(self, store: AgentStore, cache: MemoryCache) -> None:
+        assert store.scan_texts(cache, TextCollector()) == store.scan(cache)
 
     def test_every_file_that_is_read_is_given_once(
-        self, talker: HasTexts, cache: MemoryCache
+        self, store: AgentStore, cache: MemoryCache
     ) -> None:
         sink = TextCollector()
-        scan = talker.scan_texts(cache, sink)
+        scan = store.scan_texts(cache, sink)
         assert sorted(sink.taken) == sorted(scan.changed)
         for path, file in scan.changed.items():
             assert sink.files[path].stamp == Stamp(file.size, file.mtime_ns, file.inode)
 
     def test_the_turns_are_those_of_the_conversation(
-        self, store: AgentStore, talker: HasTexts, cache: MemoryCache
+        self, store: AgentStore, cache: MemoryCache
     ) -> None:
         sink = TextCollector()
-        for session in talker.scan_texts(cache, sink).sessions:
+        for session in store.scan_texts(cache, sink).sessions:
             actual = sink.turns(session)
             expected = {turn.id: turn for turn in plain_texts(store, session).turns}
             assert set(actual) <= set(expected)
@@ -310,44 +302,44 @@ class TextsContract:
                     assert turn.index is not None
                     assert turn.index <= session.inherited
 
-    def test_one_file_says_the_same(self, talker: HasTexts, cache: MemoryCache) -> None:
+    def test_one_file_says_the_same(self, store: AgentStore, cache: MemoryCache) -> None:
         for output in (True, False):
             sink = TextCollector(output=output)
-            talker.scan_texts(cache, sink)
+            store.scan_texts(cache, sink)
             for path, texts in sink.files.items():
-                alone = talker.file_texts(path, output=output)
+                alone = store.file_texts(path, output=output)
                 assert alone is not None
                 assert alone._replace(turns=tuple(alone.turns)) == texts
 
     def test_what_tools_gave_back_is_left_out_unless_it_is_wanted(
-        self, talker: HasTexts, cache: MemoryCache
+        self, store: AgentStore, cache: MemoryCache
     ) -> None:
         with_output, without = TextCollector(), TextCollector(output=False)
-        talker.scan_texts(cache, with_output)
-        talker.scan_texts(cache, without)
+        store.scan_texts(cache, with_output)
+        store.scan_texts(cache, without)
         for path, texts in with_output.files.items():
             silent = tuple(replace(turn, output="") for turn in texts.turns)
             assert without.files[path] == texts._replace(turns=silent)
 
     def test_what_the_cache_knows_is_not_given_again(
-        self, talker: HasTexts, store: AgentStore, cache: MemoryCache
+        self, store: AgentStore, cache: MemoryCache
     ) -> None:
-        cache.save(store.name, talker.scan_texts(cache, TextCollector()))
+        cache.save(store.name, store.scan_texts(cache, TextCollector()))
         sink = TextCollector()
-        talker.scan_texts(cache, sink)
+        store.scan_texts(cache, sink)
         assert sink.files == {}
 
     def test_a_file_that_is_not_wanted_is_only_scanned(
-        self, store: AgentStore, talker: HasTexts, cache: MemoryCache
+        self, store: AgentStore, cache: MemoryCache
     ) -> None:
         sink = TextCollector()
-        talker.scan_texts(cache, sink)
+        store.scan_texts(cache, sink)
         sink.taken.clear()
-        assert talker.scan_texts(cache, sink) == store.scan(cache)
+        assert store.scan_texts(cache, sink) == store.scan(cache)
         assert sink.taken == []
 
-    def test_a_file_that_is_gone_has_no_words(self, talker: HasTexts, tmp_path: Path) -> None:
-        assert talker.file_texts(str(tmp_path / "gone.jsonl")) is None
+    def test_a_file_that_is_gone_has_no_words(self, store: AgentStore, tmp_path: Path) -> None:
+        assert store.file_texts(str(tmp_path / "gone.jsonl")) is None
 
 
 def check_words(turn: TurnText, expected: TurnText) -> None:

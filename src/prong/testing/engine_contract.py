@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import pytest
 
-from prong.agents.base import SearchEngine
 from prong.model.search import Answer, Query
+from prong.search.chain import SearchEngine
 
 ODD_TEXTS = [
     "",

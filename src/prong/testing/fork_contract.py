@@ -1,4 +1,4 @@
-"""Contract tests for agents that can be forked: `CanFork` and its companions.
+"""Contract tests for agents that can be forked.
 
 class TestMine(ForkContract):
     @pytest.fixture
@@ -12,15 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from prong.agents.base import (
-    AgentStore,
-    CanConvert,
-    CanFork,
-    CanLaunch,
-    CanSeed,
-    ForkSource,
-    HasActivity,
-)
+from prong.agents.base import AgentStore, ForkSource
 from prong.errors import Taken, UsageError
 from prong.files.publication import Publication
 from prong.model.forks import Child, Cut, ForkPoint, Method
@@ -38,10 +30,9 @@ class ForkContract:
         raise NotImplementedError("give a store with a session of two turns or more")
 
     @pytest.fixture
-    def forks(self, store: AgentStore, monkeypatch: pytest.MonkeyPatch) -> CanFork:
+    def forks(self, store: AgentStore, monkeypatch: pytest.MonkeyPatch) -> AgentStore:
         # Hide the agent's program: the contract must hold on any machine.
         monkeypatch.setenv("PATH", os.devnull)
-        assert isinstance(store, CanFork)
         return store
 
     @pytest.fixture
@@ -49,13 +40,15 @@ class ForkContract:
         return max(store.scan(MemoryCache()).sessions, key=lambda session: session.turn_count)
 
     @pytest.fixture
-    def source(self, forks: CanFork, session: Session) -> Iterator[ForkSource]:
+    def source(self, forks: AgentStore, session: Session) -> Iterator[ForkSource]:
         source = forks.source(session)
         yield source
         source.close()
 
     @pytest.fixture
-    def fork(self, forks: CanFork, source: ForkSource, session: Session, tmp_path: Path) -> Forker:
+    def fork(
+        self, forks: AgentStore, source: ForkSource, session: Session, tmp_path: Path
+    ) -> Forker:
         """Return a function that forks at a cut, into a separate folder."""
         folder = tmp_path / "fork goes_here"
         folder.mkdir()
@@ -155,7 +148,7 @@ class ForkContract:
     def test_a_conversation_of_another_agent_can_be_written_down(
         self, store: AgentStore, source: ForkSource, session: Session, tmp_path: Path
     ) -> None:
-        if not isinstance(store, CanConvert) or not isinstance(store, CanFork):
+        if not store.supports("convert"):
             pytest.skip("this agent takes none")
         messages: list[Message] = [
             Message("user", "how are you?", 1),
@@ -172,7 +165,6 @@ class ForkContract:
     def test_commands_are_lists_of_words(
         self, store: AgentStore, session: Session, tmp_path: Path
     ) -> None:
-        assert isinstance(store, CanLaunch)
         prompt = "-x; rm -rf $(pwd)\n'quoted' \"twice\""
         child = Child(str(uuid4()), tmp_path, ForkPoint(session.ref, 1, "x"))
         for launch in (store.resume(session, tmp_path, prompt), store.start(child, prompt)):
@@ -181,13 +173,12 @@ class ForkContract:
         assert session.id in " ".join(store.resume(session, tmp_path).argv)
 
     def test_nobody_is_at_work_on_a_sample(self, store: AgentStore, session: Session) -> None:
-        if isinstance(store, HasActivity):
-            assert store.activity(session) is Activity.CLOSED
+        assert store.activity(session) is Activity.CLOSED
 
     def test_a_seed_takes_its_prompt_on_standard_input(
         self, store: AgentStore, session: Session, tmp_path: Path
     ) -> None:
-        if isinstance(store, CanSeed):
+        if store.longest_seed:
             child = Child(str(uuid4()), tmp_path, ForkPoint(session.ref, 1, "x"))
             words = " ".join(store.seed(child).argv)
             assert store.longest_seed > 100_000

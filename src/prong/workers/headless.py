@@ -15,13 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.agents import command
-from prong.agents.base import capable
 from prong.agents.run import environment
-from prong.agents.worker_base import CanWork, HeadlessEvents, NewSession, Route
 from prong.errors import Busy, NotFound, Unavailable
 from prong.model.record import replace
-from prong.model.workers import WorkerInfo
+from prong.model.workers import NewSession, Route, WorkerInfo
 from prong.paths import private_dir
 from prong.processes.process import is_alive, process_of
 from prong.workers import lock
@@ -30,6 +27,7 @@ from prong.workers.send import literal
 from prong.workers.state import Lookout
 
 if TYPE_CHECKING:
+    from prong.agents.headless import TurnOutput
     from prong.app import App
 
 _TURN = "prong.turn"
@@ -71,13 +69,13 @@ def _started(app: App, worker: WorkerInfo, text: str, env: Mapping[str, str] | N
         raise NotFound(
             f"the folder of {worker.name} no longer exists: {worker.workspace}", hint=hint
         )
-    store = command.commanded(app.store(worker.agent), worker.command)
+    store = app.store(worker.agent).with_command(worker.command)
     session = NewSession(worker.session, worker.workspace)
     resume = (
         worker.session is not None
         and app.sessions.path_of(worker.agent, worker.session) is not None
     )
-    launch = capable(store, CanWork, "be a worker").headless(session, resume=resume)
+    launch = store.headless(session, resume=resume)
     marks = worker_environment.marked(
         worker.name, commit_turns=worker.commit_turns, push=worker.push
     )
@@ -130,10 +128,9 @@ def run_of(worker: WorkerInfo) -> str | None:
     return worker.started.astimezone(UTC).isoformat() if worker.started else None
 
 
-def events(app: App, worker: WorkerInfo, run: str | None = None) -> HeadlessEvents:
+def events(app: App, worker: WorkerInfo, run: str | None = None) -> TurnOutput:
     """Parse the output of a run so far; of the last one by default."""
-    store = capable(app.store(worker.agent), CanWork, "be a worker")
-    return store.headless_events(_turn(worker.log, run))
+    return app.store(worker.agent).headless_events(_turn(worker.log, run))
 
 
 def complaints(worker: WorkerInfo) -> str:

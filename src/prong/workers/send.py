@@ -15,16 +15,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from prong.agents.worker_base import HasCommands, HasDialogs, HasInput, Route
 from prong.errors import Busy, External, ProngError, Unavailable, Unsupported
 from prong.log import debug
-from prong.model.workers import Pane, WorkerInfo, WorkerState, WorkerStatus
+from prong.model.workers import Pane, Route, WorkerInfo, WorkerState, WorkerStatus
 from prong.terminals.base import CanCapture, CanPress, CanSend, HasCursor, Terminal
 from prong.workers import liveness
 from prong.workers.evidence import ENDING
 from prong.workers.state import Lookout
 
 if TYPE_CHECKING:
+    from prong.agents.base import AgentStore
     from prong.app import App
 
 
@@ -42,14 +42,14 @@ _DRAWN_ALIKE = ("L", "N", "P", "Sm", "Sc", "Sk")
 class InputLine:
     """Input line of a UI, observed by what a paste changes on the screen.
 
-    Where the agent's UI is known, also by its contents: `HasInput`.
+    Where the agent's UI is known, also by its contents: `input_on`.
     """
 
-    def __init__(self, terminal: Terminal, pane: Pane, agent: object) -> None:
+    def __init__(self, terminal: Terminal, pane: Pane, agent: AgentStore) -> None:
         """Capture the screen before the paste."""
         self._terminal = terminal
         self._pane = pane
-        self._agent = agent if isinstance(agent, HasInput) else None
+        self._agent = agent
         self._before = Counter(self._lines())
         self._shown: list[str] = []
         self.before = self.text()
@@ -91,7 +91,7 @@ class InputLine:
     def text(self) -> str | None:
         """Return the text in the input line; None if it cannot be read."""
         screen = "\n".join(self._lines())
-        return self._agent.input_on(screen) if self._agent and screen else None
+        return self._agent.input_on(screen) if screen else None
 
     def holds_draft(self) -> bool:
         """Return whether the input line certainly contains a person's draft.
@@ -99,7 +99,7 @@ class InputLine:
         A suggestion of the agent is no draft: the cursor is in front of it.
         """
         text = self.text()
-        if not text or self._agent is None or not isinstance(self._terminal, HasCursor):
+        if not text or not isinstance(self._terminal, HasCursor):
             return False
         if text == "!":  # shell mode without a command
             return True
@@ -176,8 +176,7 @@ def send(app: App, worker: WorkerInfo, text: str, *, as_command: bool = False) -
 
 def literal(app: App, worker: WorkerInfo, text: str, route: Route) -> str:
     """Quote a text so that the agent takes it as a prompt, whatever it begins with."""
-    store = app.store(worker.agent)
-    return store.as_prompt(text, route) if isinstance(store, HasCommands) else text
+    return app.store(worker.agent).as_prompt(text, route)
 
 
 def own_pane(app: App, worker: WorkerInfo) -> tuple[Terminal, Pane]:
@@ -283,7 +282,7 @@ class _Sending:
         if status.state is WorkerState.WAITING:
             raise _in_a_dialog(worker, status.evidence.detail)
         store = self._app.store(worker.agent)
-        if isinstance(store, HasDialogs) and worker.pane is not None:
+        if worker.pane is not None:
             # A dialog without a hook event may be on the screen.
             terminal = self._app.terminals.of(worker.pane)
             is_gone = status.state is WorkerState.GONE

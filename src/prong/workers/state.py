@@ -14,14 +14,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.agents.worker_base import CanWork, HasLastWords, HasTrust, OpenSession
 from prong.errors import ProngError
 from prong.hook import spool
 from prong.log import debug
 from prong.model.record import replace
 from prong.model.sessions import Activity as Doing
 from prong.model.sessions import Session, SessionRef, Turn, TurnState
-from prong.model.workers import Evidence, WorkerInfo, WorkerState, WorkerStatus
+from prong.model.workers import Evidence, OpenSession, WorkerInfo, WorkerState, WorkerStatus
 from prong.storage.activity import ActivityRecords, RecordedActivity, from_events
 from prong.terminals.base import HasExitCodes
 from prong.transcripts.acknowledgement import acknowledges_seed
@@ -103,7 +102,7 @@ class Lookout:
         result: dict[str, OpenSession] = {}
         for agent, pids in running.items():
             store = self._app.stores.get(agent)
-            if isinstance(store, CanWork):
+            if store is not None:
                 opened = store.open_sessions(pids.values())
                 result.update({name: opened[pid] for name, pid in pids.items() if pid in opened})
         return result
@@ -232,7 +231,7 @@ class Lookout:
         place = (worker.agent, worker.workspace)
         if place not in self._untrusted:
             store = self._app.stores.get(worker.agent)
-            asks = isinstance(store, HasTrust) and not store.is_trusted(worker.workspace)
+            asks = store is not None and not store.is_trusted(worker.workspace)
             self._untrusted[place] = asks
         return self._untrusted[place]
 
@@ -323,10 +322,8 @@ def _with_words(
         return status
     store = app.store(status.worker.agent)
     status = replace(status, turn=session.turn_count)
-    if not isinstance(store, HasLastWords):
-        return status
     words = store.last_words(session)
-    if acknowledges_seed(words.prompt, words.said):
+    if words is None or acknowledges_seed(words.prompt, words.said):
         return status
     lines = [line for line in words.said.splitlines() if line.strip()]
     return replace(status, last_line=lines[-1].strip() if lines else "", last_input=words.prompt)

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-from prong.agents.worker_base import Route
 from prong.errors import Busy, External, Unsupported, UsageError
 from prong.model.sessions import Message, Session, TurnState
-from prong.model.workers import WorkerInfo, WorkerState, WorkerStatus
+from prong.model.workers import Route, WorkerInfo, WorkerState, WorkerStatus
 from prong.terminals.base import CanPress
 from prong.transcripts.acknowledgement import acknowledges_seed
 from prong.workers import answers, lock

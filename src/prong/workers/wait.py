@@ -9,7 +9,6 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.agents.worker_base import HasLiveFolders
 from prong.errors import Busy, ProngError, Unavailable
 from prong.log import debug
 from prong.model.workers import WorkerInfo, WorkerState, WorkerStatus
@@ -94,6 +93,6 @@ def watched(app: App, workers: Iterable[WorkerInfo]) -> set[Path]:
             folders.add(worker.log.parent)
     for agent, sessions in open_sessions.items():
         store = app.stores.get(agent)
-        if isinstance(store, HasLiveFolders):
+        if store is not None:
             folders.update(store.live_folders(sessions))
     return folders

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prong.agents.base import ScanCache
+from prong.agents.base import AgentStore, ScanCache
 from prong.model.sessions import (
     Conversation,
     Message,
@@ -23,7 +23,7 @@ from tests.packages import install
 HERE = "tests.cli.setup.test_plug_ins"
 
 
-class Toy:
+class Toy(AgentStore):
     """An agent as a plug-in would bring it: nothing but the core protocol."""
 
     name = "toy"

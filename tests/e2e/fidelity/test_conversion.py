@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.base import AgentStore, CanFork
+from prong.agents.base import AgentStore
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.model.forks import Cut
@@ -145,7 +145,6 @@ def test_claude_gets_what_the_model_of_codex_would_get(
 def context(store: AgentStore, scenario: Scenario) -> list[Message]:
     session = store.session_at(scenario.path)
     assert session is not None
-    assert isinstance(store, CanFork)
     source = store.source(session)
     try:
         return list(source.messages(Cut(source.conversation.turns[-1].id)))

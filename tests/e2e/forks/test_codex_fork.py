@@ -402,7 +402,7 @@ def test_what_codex_cannot_read_is_copied(bench: Bench) -> None:
 
 
 def test_settings_of_the_base_command(bench: Bench) -> None:
-    bench.store.command = ["env", "A=1", "codex", "-c", "model_verbosity=low", "-m", "x", "--yolo"]
+    bench.store.command = ("env", "A=1", "codex", "-c", "model_verbosity=low", "-m", "x", "--yolo")
     session = bench.turns("alpha one")
     fork = bench.fork(session, conversation(bench, session).turns[0], "codex")
     assert prompts(bench.sent(fork)) == ["alpha one"]

@@ -14,9 +14,8 @@ import pytest
 
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
-from prong.agents.worker_base import NewSession
 from prong.model.sessions import Activity
-from prong.model.workers import RunOptions
+from prong.model.workers import NewSession, RunOptions
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
-from prong.agents.worker_base import HeadlessEvents, OpenSession
+from prong.agents.headless import TurnOutput
 from prong.code.worktrees import worktree
 from prong.hook import spool
 from prong.model.forks import Launch
-from prong.model.workers import RunOptions
+from prong.model.workers import OpenSession, RunOptions
 from prong.testing.home import IsolatedHome
 from prong.testing.wait import PATIENCE, wait_until
 from tests.drivers.tmux import Tmux
@@ -79,7 +79,7 @@ def wait_told(event: str, count: int = 1) -> dict[str, Any]:
 
 def turn(
     store: Store, launch: Launch, prompt: str, env: Mapping[str, str]
-) -> tuple[int, HeadlessEvents]:
+) -> tuple[int, TurnOutput]:
     """One turn without a terminal, until its end."""
     done = subprocess.run(
         launch.argv,

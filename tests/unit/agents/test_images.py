@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prong.agents.base import CanFork, ForkSource
+from prong.agents.base import ForkSource
 from prong.model.forks import Cut
 from prong.model.sessions import Media, Message, View
 from tests.unit.agents.conversions import call, convert, message, result
@@ -246,7 +246,6 @@ def test_an_image_that_a_tool_returned_follows_the_call(agent: str, root: Path) 
         ("user", "again"),
     ]
     # And it is still there for a fork of the fork.
-    assert isinstance(made.store, CanFork)
     with closing(made.store.source(made.session)) as fork:
         cut = Cut(made.conversation.turns[-1].id, full=True)
         found = [media.read() for m in fork.messages(cut) for media in m.media]

@@ -7,8 +7,8 @@ import pytest
 
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
-from prong.agents.worker_base import HasLastWords, LastWords
 from prong.model.sessions import SessionRef
+from prong.model.workers import LastWords
 from prong.storage.scan_cache import NoCache
 
 
@@ -18,7 +18,6 @@ def test_they_are_those_of_the_last_turn(
 ) -> None:
     store = kind([tmp_path])
     store.write_samples("/home/ada/shop", datetime(2026, 11, 16, tzinfo=UTC))
-    assert isinstance(store, HasLastWords)
     sessions = store.scan(NoCache()).sessions
     assert sessions
     for session in sessions:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from prong.agents.worker_base import HasTrust
 from prong.app import App
 from prong.code.worktrees import workspace_copy
 from prong.code.worktrees.journal import leftovers
@@ -387,7 +386,6 @@ def test_it_is_killed(app: App, lab: WorkerLab) -> None:
 def test_a_copy_that_is_trusted(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
     store = app.store("claude")
-    assert isinstance(store, HasTrust)
     other = app.workers.clone("source")
     assert not store.is_trusted(other.workspace)
     clone = app.workers.clone("source", trust=True)

@@ -14,10 +14,9 @@ import msgspec
 from prong.agents import jsonl
 from prong.agents.claude.prompts import prompt_of, text_of
 from prong.agents.claude.records import ApiMessage, SessionLine
-from prong.agents.worker_base import LastWords, OpenSession
 from prong.files.regular import read_regular
 from prong.model.sessions import Activity
-from prong.model.workers import Process
+from prong.model.workers import LastWords, OpenSession, Process
 from prong.processes.process import descendants, is_alive
 
 

@@ -11,9 +11,9 @@ from prong.agents.claude.folders import default_root, project_folder
 from prong.agents.common import is_uuid
 from prong.agents.literal import prepared, visible, without_invisible
 from prong.agents.shell import Word
-from prong.agents.worker_base import Route
 from prong.model.forks import Child, Launch
 from prong.model.sessions import Session
+from prong.model.workers import Route
 
 _LINE = "Prompt:"
 _ENDS = frozenset({"exit", "quit", ":q", ":q!", ":wq", ":wq!"})

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID, uuid4
 
@@ -13,7 +14,7 @@ from prong.agents import jsonl, versions
 from prong.agents.base import ForkSource, ScanCache, TurnOver
 from prong.agents.claude.folders import SUBAGENT, default_root, project_folder
 from prong.agents.scan import FileScan, Reading, SessionFiles, no_conversation, recall
-from prong.agents.worker import Trust, WorkerModule, WorkerStore
+from prong.agents.worker import WorkerStore
 from prong.errors import Corrupt, NotFound
 from prong.files.regular import read_regular
 from prong.model.forks import Child, Cut, Launch, Method
@@ -33,7 +34,6 @@ from prong.model.sessions import (
 
 # Readers, forks and launches are imported on use: listing cached sessions needs none of them.
 if TYPE_CHECKING:
-    from prong.agents.argv import Command
     from prong.agents.claude.facts import ClaudeFacts
     from prong.agents.claude.fork.source import ClaudeSource
     from prong.agents.claude.jobs import ClaudeJob
@@ -243,7 +243,7 @@ class ClaudeStore(WorkerStore):
 
     # -- launches ----------------------------------------------------------------------------
 
-    command: "Command" = name
+    command = name
     longest_seed = 3_000_000
 
     @property
@@ -296,13 +296,13 @@ class ClaudeStore(WorkerStore):
     chooses_ids = False
 
     @property
-    def _working(self) -> WorkerModule:
+    def _worker(self) -> ModuleType:
         from prong.agents.claude import worker
 
         return worker
 
     @property
-    def _trust(self) -> Trust:
+    def _trust(self) -> ModuleType:
         from prong.agents.claude.settings import trust
 
         return trust

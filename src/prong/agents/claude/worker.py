@@ -13,10 +13,9 @@ from prong.agents.claude.launch import GRAMMAR, PROGRAM, SESSION_FLAGS, environm
 from prong.agents.claude.launch import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
 from prong.agents.claude.output import turn_output as turn_output  # noqa: PLC0414 -- likewise
 from prong.agents.common import checked_id, foot, is_uuid
-from prong.agents.worker_base import NewSession
 from prong.errors import UsageError
 from prong.model.forks import Launch
-from prong.model.workers import RunOptions
+from prong.model.workers import NewSession, RunOptions
 
 _SKIP = "--dangerously-skip-permissions"
 _OUTPUT_FLAGS = flags("-p --print --output-format --input-format")

@@ -15,10 +15,10 @@ from prong.agents import jsonl
 from prong.agents.codex.fields import text_of, typed
 from prong.agents.codex.records import RolloutLine
 from prong.agents.common import parse_time
-from prong.agents.worker_base import LastWords
 from prong.files.atomic import locked
 from prong.files.regular import open_regular
 from prong.model.sessions import Activity
+from prong.model.workers import LastWords
 from prong.processes.process import locks
 
 _BLOCK = 1 << 16

@@ -15,10 +15,10 @@ from prong.agents.common import is_uuid
 from prong.agents.headless import events
 from prong.agents.literal import prepared, visible
 from prong.agents.shell import Word
-from prong.agents.worker_base import Route
 from prong.errors import External, Unsupported, UsageError
 from prong.model.forks import UNKNOWN_ID, Child, Launch
 from prong.model.sessions import Session
+from prong.model.workers import Route
 
 _SIGNS = {Route.TYPED: ("!", "/"), Route.ARGUMENT: ("!",), Route.STDIN: ()}
 

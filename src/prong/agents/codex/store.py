@@ -7,13 +7,14 @@ from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
 
 from prong.agents import jsonl, versions
 from prong.agents.base import ForkSource, ScanCache, TurnOver
 from prong.agents.codex.library import Library, RolloutName, default_root, names
 from prong.agents.scan import FileScan, Reading, SessionFiles, recall
-from prong.agents.worker import Trust, WorkerModule, WorkerStore
+from prong.agents.worker import WorkerStore
 from prong.errors import Corrupt, NotFound, ProngError, UsageError
 from prong.model.forks import Child, Cut, Launch, Method
 from prong.model.record import replace
@@ -32,7 +33,6 @@ from prong.model.sessions import (
 
 # Parsing, forking and launching are imported on use: listing sessions needs none of them.
 if TYPE_CHECKING:
-    from prong.agents.argv import Command
     from prong.agents.codex.assembly import Assembly
     from prong.agents.codex.facts import CodexFacts
     from prong.agents.codex.fork.source import CodexSource
@@ -344,7 +344,7 @@ class CodexStore(WorkerStore):
 
     # -- launching ---------------------------------------------------------------------------
 
-    command: "Command" = name
+    command = name
     longest_seed = 1 << 20
 
     @property
@@ -422,13 +422,13 @@ class CodexStore(WorkerStore):
     chooses_ids = True
 
     @property
-    def _working(self) -> WorkerModule:
+    def _worker(self) -> ModuleType:
         from prong.agents.codex import worker
 
         return worker
 
     @property
-    def _trust(self) -> Trust:
+    def _trust(self) -> ModuleType:
         from prong.agents.codex.settings import trust
 
         return trust

@@ -34,13 +34,12 @@ from prong.agents.codex.library import RolloutName
 from prong.agents.common import foot, is_uuid
 from prong.agents.headless import TurnOutput, events
 from prong.agents.shell import Word
-from prong.agents.worker_base import NewSession, OpenSession
 from prong.errors import Unsupported, UsageError
 from prong.files.regular import open_regular
 from prong.model.forks import Launch
 from prong.model.record import Record
 from prong.model.sessions import Activity
-from prong.model.workers import RunOptions
+from prong.model.workers import NewSession, OpenSession, RunOptions
 from prong.processes import process
 
 _SKIP = "--dangerously-bypass-approvals-and-sandbox"

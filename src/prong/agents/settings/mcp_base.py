@@ -1,13 +1,14 @@
-"""Protocols and records for registering MCP servers with an agent.
+"""Base class and records for registering MCP servers with an agent.
 
 Separate from `prong.agents.base`, because only `prong mcp install` and `prong doctor` need it.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from prong.model.record import Record, field
 
@@ -51,43 +52,30 @@ class McpChange(Record, frozen=True):
     after: McpEntry | None
 
 
-class AgentMcp(Protocol):
+class AgentMcp(ABC):
     """Editor of an agent's list of MCP servers, by the agent's own commands."""
 
-    @property
-    def scopes(self) -> Sequence[McpScope]:
-        """The supported scopes, in order of precedence."""
-        ...
+    scopes: Sequence[McpScope]
+    """The supported scopes, in order of precedence."""
+    hands_on_all: bool
+    """Whether servers inherit the whole environment of the agent."""
 
-    @property
-    def hands_on_all(self) -> bool:
-        """Whether servers inherit the whole environment of the agent."""
-        ...
-
+    @abstractmethod
     def entry(self, name: str, scope: McpScope, folder: Path) -> McpEntry | None:
         """Return the current entry. Raises `ConfigError` when the file cannot be read."""
-        ...
 
+    @abstractmethod
     def planned(self, name: str, scope: McpScope, folder: Path, server: McpServer) -> McpEntry:
         """Return the entry to write, keeping other settings that the user made for this name."""
-        ...
 
     def plug_in(self, name: str) -> str | None:
         """Return the enabled plug-in of this name, which brings its own server."""
-        ...
+        return None
 
+    @abstractmethod
     def commands(self, change: McpChange) -> Sequence[Sequence[str]]:
         """Return the commands to run, without the values of variables."""
-        ...
 
+    @abstractmethod
     def carry_out(self, change: McpChange) -> None:
         """Run the agent's own commands. Raises `External` when one fails."""
-        ...
-
-
-@runtime_checkable
-class HasMcp(Protocol):
-    """Agents that support MCP servers."""
-
-    @property
-    def mcp_servers(self) -> AgentMcp: ...

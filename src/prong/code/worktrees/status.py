@@ -12,7 +12,7 @@ from itertools import repeat
 from pathlib import Path
 
 from prong import paths
-from prong.agents.base import AgentStore, HasActivity
+from prong.agents.base import AgentStore
 from prong.code.worktrees import state as worktree_state
 from prong.code.worktrees import worktree as worktrees
 from prong.code.worktrees.journal import under_way
@@ -328,7 +328,7 @@ class _Survey:
 
     def _is_open(self, ref: SessionRef) -> bool:
         store = self._stores.get(ref.agent)
-        if not isinstance(store, HasActivity):
+        if store is None or not store.roots:
             return False
         # A session without a prompt may have no file yet.
         session = self._sessions.get(ref) or Session(ref, str(store.roots[0] / ref.id), "")

@@ -15,9 +15,6 @@ from math import inf
 from typing import TYPE_CHECKING, TypedDict
 from uuid import uuid4
 
-from prong.agents import command as worker_launching
-from prong.agents.base import AgentStore, capable
-from prong.agents.worker_base import CanWork, HasTrust, NewSession
 from prong.code.ignored import IgnoredFiles
 from prong.code.worktrees import workspace_copy, worktree
 from prong.code.worktrees.journal import Undo
@@ -29,7 +26,7 @@ from prong.forks.plan import ForkOptions
 from prong.forks.workspace_names import WorkspaceNames, name_of, without_fork
 from prong.model.forks import Code, Fork, Launch
 from prong.model.record import Record, replace
-from prong.model.workers import Placement, WorkerInfo
+from prong.model.workers import NewSession, Placement, WorkerInfo
 from prong.workers import names
 from prong.workers.launch import environment, start
 from prong.workers.launch.clone_source import CloneOrigin, Moment, Prompted, Rest
@@ -188,23 +185,17 @@ def _forked(app: App, origin: CloneOrigin, copy: WorkspaceCopy, before: Moment) 
     fork = replace(fork, code=Code.NOW, branch=branch)
     assert fork.launch is not None
     store = app.store(fork.child.agent)
-    return _Made(copy, fork.launch, plan.command or _command(store), fork.child.id, fork)
+    return _Made(copy, fork.launch, plan.command or store.command, fork.child.id, fork)
 
 
 def _begun(app: App, origin: CloneOrigin, copy: WorkspaceCopy) -> _Made:
     """Start a new session for the clone of an empty one."""
     worker = origin.worker
     command = (worker.command if worker else None) or None
-    store = worker_launching.commanded(app.store(origin.agent), command)
-    working = capable(store, CanWork, "be a worker")
-    id_ = None if working.chooses_ids else str(uuid4())
-    launch = working.begin(NewSession(id_, copy.folder))
-    return _Made(copy, launch, command or _command(store), id_)
-
-
-def _command(store: AgentStore) -> str | tuple[str, ...]:
-    """Return the configured command of an agent."""
-    return getattr(store, "command", ())
+    store = app.store(origin.agent).with_command(command)
+    id_ = None if store.chooses_ids else str(uuid4())
+    launch = store.begin(NewSession(id_, copy.folder))
+    return _Made(copy, launch, command or store.command, id_)
 
 
 # -- the clone ------------------------------------------------------------------------------------
@@ -233,7 +224,7 @@ def _started(
 
 def _trust(app: App, origin: CloneOrigin, made: _Made) -> None:
     store = app.store(origin.agent)
-    if isinstance(store, HasTrust) and not store.is_trusted(made.copy.folder):
+    if not store.is_trusted(made.copy.folder):
         try:
             start.record_trust(store, made.copy.folder)
         except ProngError as error:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.agents.base import HasActivity
 from prong.errors import Busy, NotFound, UsageError
 from prong.forks import plan
 from prong.model.record import Record
@@ -91,10 +90,9 @@ class CloneOrigin(Record, frozen=True):
         return self.is_at_work_on_session(app)
 
     def is_at_work_on_session(self, app: App) -> bool:
-        store = app.store(self.agent)
-        if self.session is None or not isinstance(store, HasActivity):
+        if self.session is None:
             return False
-        return store.activity(self.session) is Activity.BUSY
+        return app.store(self.agent).activity(self.session) is Activity.BUSY
 
 
 class Rest:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from prong.agents.worker_base import HasTrust
 from prong.errors import ProngError, UsageError
 from prong.forks import plan as planning
 from prong.forks.plan import ForkOptions
@@ -146,7 +145,7 @@ def _started(
 
 def _trust(app: App, plan: ForkPlan) -> None:
     store = app.store(plan.agent)
-    if isinstance(store, HasTrust) and not store.is_trusted(plan.workspace):
+    if not store.is_trusted(plan.workspace):
         worker_starting.record_trust(store, plan.workspace)
 
 

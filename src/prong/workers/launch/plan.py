@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from prong.agents import command as worker_launching
-from prong.agents.base import AgentStore, CanLaunch, HasProgram, capable
-from prong.agents.worker_base import CanWork, HasTrust, NewSession
+from prong.agents.base import AgentStore
 from prong.code.branch_names import refuse_unfit
 from prong.code.git import Git
 from prong.code.repository import Repository
@@ -23,7 +21,7 @@ from prong.forks.workspace_names import WorkspaceNames, name_of
 from prong.model.forks import Code, ForkPlan, Launch, WorktreePlan
 from prong.model.record import Record, field, replace
 from prong.model.sessions import Session
-from prong.model.workers import Placement, RunOptions
+from prong.model.workers import NewSession, Placement, RunOptions
 from prong.session.listing import Project, SessionFilter
 from prong.workers import names
 
@@ -106,24 +104,23 @@ def plan(app: App, options: WorkerOptions) -> WorkerPlan:
         return _of_fork(app, options)
     session = _continued(app, options)
     agent = _agent(app, options, session)
-    store = worker_launching.commanded(app.store(agent), options.command)
-    working = capable(store, CanWork, "be a worker")
-    id_in_command = working.session_in(getattr(store, "command", ()))
-    command = working.command_with(options.run)
-    store = worker_launching.commanded(store, command)
-    if isinstance(store, HasProgram):
+    store = app.store(agent).with_command(options.command)
+    id_in_command = store.session_in(store.command)
+    command = store.command_with(options.run)
+    store = store.with_command(command)
+    if store.program is not None:
         app.programs.require(store.program)
     name = _name(app, options)
     if session is not None:
         return _of_session(app, options, store, session, name, command)
     project = _folder(options.project)
-    id_ = _new_id(app, working, options.id or id_in_command, agent)
+    id_ = _new_id(app, store, options.id or id_in_command, agent)
     worktree = _worktree(app, project, name, options)
     workspace = worktree.folder if worktree else project
     prompt, pasted = short(options.prompt)
     # Also for a headless worker, so that invalid options fail before anything is created.
     new = NewSession(id_, workspace)
-    launch = capable(store, CanWork, "be a worker").begin(new, prompt)
+    launch = store.begin(new, prompt)
     draft = WorkerPlan(
         options=options,
         name=name,
@@ -214,7 +211,7 @@ def _folder(given: Path | None) -> Path:
     return Path(os.path.realpath(folder))
 
 
-def _new_id(app: App, store: CanWork, wanted: str | None, agent: str) -> str | None:
+def _new_id(app: App, store: AgentStore, wanted: str | None, agent: str) -> str | None:
     if store.chooses_ids:
         if wanted is not None:
             hint = f"leave --id out: {agent} says its id when it has started"
@@ -270,10 +267,10 @@ def settled(app: App, plan: WorkerPlan) -> WorkerPlan:
     plan = replace(plan, worktree=worktree, workspace=worktree.folder)
     if plan.launch is None:
         return plan
-    store = worker_launching.commanded(app.store(plan.agent), plan.command)
+    store = app.store(plan.agent).with_command(plan.command)
     new = NewSession(plan.session, plan.workspace)
     prompt, _ = short(plan.options.prompt)
-    return replace(plan, launch=capable(store, CanWork, "be a worker").begin(new, prompt))
+    return replace(plan, launch=store.begin(new, prompt))
 
 
 def _refuse_no_remote(repo: Path, remote: str | None) -> None:
@@ -299,8 +296,7 @@ def _of_session(
     resumed = app.sessions.resume(session, None if options.headless else prompt)
     launch = None
     if not options.headless:
-        launcher = capable(store, CanLaunch, "be started")
-        launch = launcher.resume(session, resumed.cwd, prompt)
+        launch = store.resume(session, resumed.cwd, prompt)
     draft = WorkerPlan(
         options=options,
         name=name,
@@ -351,7 +347,7 @@ def _of_fork(app: App, options: WorkerOptions) -> WorkerPlan:
         options=options,
         name=name,
         agent=fork.agent,
-        command=fork.command or getattr(store, "command", ()),
+        command=fork.command or store.command,
         workspace=fork.workspace,
         launch=fork.launch,
         session=fork.new_id,
@@ -373,7 +369,7 @@ def _elsewhere(app: App, options: WorkerOptions) -> Path | None:
 
 
 def _with_trust(store: AgentStore, draft: WorkerPlan) -> WorkerPlan:
-    if draft.options.headless or not isinstance(store, HasTrust):
+    if draft.options.headless:
         return draft
     # The worktree does not exist yet; agents trust it with its repository.
     folder = draft.worktree.repo if draft.worktree else draft.workspace

@@ -9,9 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prong.agents import command as worker_launching
-from prong.agents.base import AgentStore, CanLaunch, HasProgram, capable
-from prong.agents.worker_base import CanWork, HasTrust, NewSession
+from prong.agents.base import AgentStore
 from prong.code.worktrees import worktree as worktrees
 from prong.errors import Busy, Dirty, NotFound, ProngError, Taken, Unsupported
 from prong.files import edits
@@ -20,7 +18,7 @@ from prong.forks import workspace
 from prong.model.forks import Fork, ForkPlan, Launch, WorktreePlan
 from prong.model.record import Record, field, replace
 from prong.model.sessions import Session, SessionRef
-from prong.model.workers import Placement, WorkerInfo, WorkerState
+from prong.model.workers import NewSession, Placement, WorkerInfo, WorkerState
 from prong.processes.process import process_of
 from prong.processes.programs import output
 from prong.terminals.base import OnlyTells, TakesOver, Terminal
@@ -235,7 +233,7 @@ def _top_of(app: App, fork: Fork) -> Path | None:
 @contextmanager
 def _reserved(app: App, draft: WorkerInfo) -> Generator[WorkerInfo]:
     """Reserve a worker's name before anything is created; release it if nothing started."""
-    store = worker_launching.commanded(app.store(draft.agent), draft.command or None)
+    store = app.store(draft.agent).with_command(draft.command or None)
     app.workers.records.add(draft)
     try:
         yield replace(draft, **_in_force(app, store, draft))
@@ -249,8 +247,8 @@ def _reserved(app: App, draft: WorkerInfo) -> Generator[WorkerInfo]:
 
 def _in_force(app: App, store: AgentStore, worker: WorkerInfo) -> dict[str, str | None]:
     """Record the current version of the program and hash of its settings."""
-    version = output([store.program.name, "--version"]) if isinstance(store, HasProgram) else None
-    files = store.settings_files(worker.workspace) if isinstance(store, CanWork) else ()
+    version = output([store.program.name, "--version"]) if store.program else None
+    files = store.settings_files(worker.workspace)
     facts = {
         "version": version.strip() if version else None,
         "settings_hash": environment.settings_hash(files),
@@ -339,11 +337,10 @@ def _restarted(
     if worker.pane is not None and liveness.is_left_behind(app, worker):
         with suppress(ProngError):
             app.terminals.of(worker.pane).close(worker.pane)
-    store = worker_launching.commanded(app.store(worker.agent), worker.command)
+    store = app.store(worker.agent).with_command(worker.command)
     session = _session_of(app, worker)
     if session is not None:
-        launcher = capable(store, CanLaunch, "be started")
-        launch = launcher.resume(session, worker.workspace)
+        launch = store.resume(session, worker.workspace)
     elif worker.prompted is not None:
         raise NotFound(
             f"the session of {worker.name} no longer exists: {worker.agent}:{worker.session}",
@@ -351,9 +348,8 @@ def _restarted(
         )
     else:
         # Without a prompt, the agent has written no session.
-        working = capable(store, CanWork, "be a worker")
-        id_ = None if working.chooses_ids else worker.session
-        launch = working.begin(NewSession(id_, worker.workspace))
+        id_ = None if store.chooses_ids else worker.session
+        launch = store.begin(NewSession(id_, worker.workspace))
         if id_ is None:
             worker = app.workers.records.change(worker.name, session=None)
     return _opened(app, worker, launch, _Opening(terminal, place))
@@ -371,10 +367,9 @@ def record_trust(store: AgentStore, folder: Path) -> None:
 
     Agents write to that file, too, so retry until no other write came in between.
     """
-    trusting = capable(store, HasTrust, "be told which folders to trust")
     for attempt in range(_ATTEMPTS):
         try:
-            edits.change(Edit(*trusting.trusting(folder)))
+            edits.change(Edit(*store.trusting(folder)))
         except Dirty:
             if attempt + 1 == _ATTEMPTS:
                 raise

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prong.agents.base import AgentStore
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex import activity as live
 from prong.agents.codex.store import CodexStore
-from prong.agents.worker_base import CanWork, HasDialogs, HasTrust, NewSession
 from prong.errors import Unsupported, UsageError
 from prong.model.sessions import Activity
-from prong.model.workers import RunOptions
+from prong.model.workers import NewSession, RunOptions
 from prong.processes import process as processes
 from prong.testing.home import IsolatedHome
 
@@ -41,9 +41,9 @@ def codex(command: str | tuple[str, ...] = "codex") -> CodexStore:
 
 def test_both_are_what_workers_need() -> None:
     for store in (claude(), codex()):
-        assert isinstance(store, CanWork)
-        assert isinstance(store, HasTrust)
-        assert isinstance(store, HasDialogs)
+        assert store.supports("begin")
+        assert store.supports("is_trusted")
+        assert store.supports("dialog_on")
     assert not claude().chooses_ids
     assert codex().chooses_ids
 
@@ -184,12 +184,14 @@ class TestOptions:
             (codex(), ("--last",)),
         ],
     )
-    def test_a_session_among_the_extra_words(self, store: CanWork, words: tuple[str, ...]) -> None:
+    def test_a_session_among_the_extra_words(
+        self, store: AgentStore, words: tuple[str, ...]
+    ) -> None:
         with pytest.raises(UsageError, match="is set by prong"):
             store.command_with(RunOptions(extra=words))
 
     @pytest.mark.parametrize("store", [claude(), codex()])
-    def test_a_prompt_among_the_extra_words(self, store: CanWork) -> None:
+    def test_a_prompt_among_the_extra_words(self, store: AgentStore) -> None:
         with pytest.raises(UsageError, match="do this"):
             store.command_with(RunOptions(extra=("do this",)))
 

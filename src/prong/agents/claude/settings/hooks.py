@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from prong.agents import argv
-from prong.agents.base import HookedFiles, HookScope
+from prong.agents.base import AgentHooks, HookedFiles, HookScope
 from prong.agents.claude.launch import GRAMMAR, PROGRAM
 from prong.agents.settings import file
 from prong.agents.shell import Word
@@ -28,7 +28,7 @@ _KEPT_DAYS = 30
 """Days to keep the settings of a run after its last start."""
 
 
-class ClaudeHooks:
+class ClaudeHooks(AgentHooks):
     """Editor of Claude Code's hooks."""
 
     agent = "claude"

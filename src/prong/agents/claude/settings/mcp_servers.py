@@ -15,7 +15,7 @@ from prong.agents.claude.settings import trust
 from prong.agents.settings import mcp_servers
 from prong.agents.settings import trust as trusting
 from prong.agents.settings.file import SettingsText
-from prong.agents.settings.mcp_base import McpChange, McpEntry, McpScope, McpServer
+from prong.agents.settings.mcp_base import AgentMcp, McpChange, McpEntry, McpScope, McpServer
 from prong.errors import ConfigError, External
 from prong.files.edits import read
 
@@ -23,7 +23,7 @@ _SERVERS = "mcpServers"
 _PLUG_INS = "enabledPlugins"
 
 
-class ClaudeMcp:
+class ClaudeMcp(AgentMcp):
     """Editor of Claude Code's list of MCP servers."""
 
     scopes: Sequence[McpScope] = ("local", "project", "user")

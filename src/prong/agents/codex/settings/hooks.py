@@ -27,7 +27,7 @@ from typing import Any, cast
 
 from prong.agents import argv
 from prong.agents.argv import Command
-from prong.agents.base import HookedFiles, HookScope
+from prong.agents.base import AgentHooks, HookedFiles, HookScope
 from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.launch import GRAMMAR, PROGRAM, server_argv
 from prong.agents.codex.settings import config_file
@@ -60,7 +60,7 @@ _QUIET = (
 """Settings for a server that is only asked about hooks."""
 
 
-class CodexHooks:
+class CodexHooks(AgentHooks):
     """The hooks of Codex in a configuration root."""
 
     agent = "codex"

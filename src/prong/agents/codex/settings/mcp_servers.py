@@ -16,7 +16,7 @@ from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.launch import environment, server_argv
 from prong.agents.codex.settings import config_file
 from prong.agents.settings import mcp_servers
-from prong.agents.settings.mcp_base import McpChange, McpEntry, McpScope, McpServer
+from prong.agents.settings.mcp_base import AgentMcp, McpChange, McpEntry, McpScope, McpServer
 from prong.errors import External
 from prong.files.edits import read
 
@@ -25,7 +25,7 @@ _HANDED_ON = "env_vars"
 _WIDTH = 88
 
 
-class CodexMcp:
+class CodexMcp(AgentMcp):
     """The MCP servers of a configuration root, and the commands that change them."""
 
     scopes: Sequence[McpScope] = ("user",)
