@@ -7,7 +7,7 @@ from pathlib import Path
 from prong.model.sessions import KnownFile, Scan
 from prong.storage.cache_file import CacheFile
 
-_VERSION = 3
+_VERSION = 4
 _SCHEMA = """
 CREATE TABLE files (
     agent TEXT NOT NULL,

@@ -96,6 +96,8 @@ class TranscriptNode(Struct, array_like=True, gc=False):
     calls: tuple[TranscriptCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
     boundary: Boundary | None = None
+    silent: bool = False
+    """An assistant line without words or calls: thinking, or an empty answer."""
 
     @property
     def place(self) -> jsonl.Location:
@@ -179,6 +181,8 @@ _TYPED = (None, "prompt")
 _NO_MESSAGE = ApiMessage()
 _Base = tuple[str, str | None, str, int, int, int, str | None, bool, bool, bool]
 """The first fields of a node, which all types of lines have."""
+_NO_WORDS = ("", "(no content)")
+"""Texts of empty answers. Old CLIs write the second one."""
 
 Hear = Callable[[SessionLine], None]
 """Called with each message, which may contain text to index."""
@@ -311,7 +315,7 @@ class _Builder:
         if model and not synthetic and not line.is_sidechain:
             self.transcript.model = model
         calls: tuple[TranscriptCall, ...] = ()
-        unfinished = False
+        unfinished = silent = False
         if isinstance(content, list):
             calls = tuple(_call_of(block) for block in content if block.type == "tool_use")
             self.tools.update((call.id, call.name) for call in calls)
@@ -319,6 +323,7 @@ class _Builder:
                 # Thinking is never the last block of a message.
                 thought = not content or "thinking" in content[-1].type
                 unfinished = thought or message.stop_reason == "tool_use"
+                silent = all(map(_is_silent, content))
         return TranscriptNode(
             *base,
             error=line.is_api_error_message,
@@ -328,6 +333,7 @@ class _Builder:
             message_id=message.id,
             tokens=(usage.total() or None) if usage and not synthetic else None,
             calls=calls,
+            silent=silent,
         )
 
     def _user_line(self, line: SessionLine, message: ApiMessage, base: _Base) -> TranscriptNode:
@@ -380,6 +386,13 @@ def _queued_prompt(attachment: Attachment | None) -> str | None:
     if attachment is None or attachment.type != "queued_command":
         return None
     return text_of(attachment.prompt) or None if attachment.command_mode in _TYPED else None
+
+
+def _is_silent(block: ContentBlock) -> bool:
+    """Return whether a block of an answer has no words; decodes short texts only."""
+    if block.type == "text":
+        return len(bytes(block.text)) < 40 and text_of(block.text).strip() in _NO_WORDS
+    return "thinking" in block.type
 
 
 def _call_of(block: ContentBlock) -> TranscriptCall:

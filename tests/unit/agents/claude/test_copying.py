@@ -483,6 +483,57 @@ class TestEnds:
         assert forks.context(made) == ["one\n"]
         assert [text for _, text in claude.said(NEW)] == ["one"]
 
+    @pytest.mark.parametrize(
+        "block",
+        [
+            {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+            {"type": "thinking", "thinking": "", "signature": "c2ln"},
+            {"type": "redacted_thinking", "data": "AAAA"},
+            {"type": "text", "text": "\n\n"},
+            {"type": "text", "text": "(no content)"},
+        ],
+        ids=lambda block: str(block.get("text", block["type"])),
+    )
+    def test_an_answer_without_words_is_none(
+        self, claude: Claude, forks: Forks, block: dict[str, str]
+    ) -> None:
+        """Claude Code does not send it, so it would answer the prompt as the model."""
+        sample = claude.new()
+        sample.prompt("one")
+        sample.chain("assistant", message={"role": "assistant", "id": "msg_1", "content": [block]})
+        sample.prompt("two")
+        sample.answer("second")
+        prompt, silent, shown, attachment = lines(forks.make(sample.write(claude.root), 1))
+        assert prompt["message"]["content"] == "one\n"
+        assert silent["message"]["content"] == [block]
+        assert (shown["isVirtual"], shown["parentUuid"]) == (True, silent["uuid"])
+        assert attachment["parentUuid"] == shown["uuid"]
+
+    def test_thinking_before_an_answer_is_part_of_it(self, claude: Claude, forks: Forks) -> None:
+        sample = claude.new()
+        sample.prompt("one")
+        blocks = [{"type": "text", "text": "first"}, {"type": "thinking", "thinking": "hm"}]
+        for block in blocks:
+            message = {"role": "assistant", "id": "msg_1", "content": [block]}
+            sample.chain("assistant", message=message)
+        sample.prompt("two")
+        sample.answer("second")
+        copied = lines(forks.make(sample.write(claude.root), 1))
+        assert [line["type"] for line in copied] == ["user", "assistant", "assistant"]
+
+    def test_the_text_of_a_command_without_an_answer_gets_the_line_break(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = claude.new()
+        sample.prompt("<command-message>x</command-message><command-name>/x</command-name>")
+        sample.chain("user", message={"role": "user", "content": "do it"}, isMeta=True)
+        empty = {"role": "assistant", "id": "msg_1", "content": [{"type": "text", "text": ""}]}
+        sample.chain("assistant", message=empty)
+        sample.prompt("two")
+        sample.answer("second")
+        _, expansion, *_ = lines(forks.make(sample.write(claude.root), 1))
+        assert expansion["message"]["content"] == "do it\n"
+
     def test_progress_behind_an_answer_is_not_the_leaf(self, claude: Claude, forks: Forks) -> None:
         sample = claude.new()
         sample.prompt("one")

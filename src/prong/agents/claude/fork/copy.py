@@ -78,7 +78,7 @@ def _copied(source: ClaudeSource, child: Child, chosen: Selection) -> Iterator[d
         if node.parent != originals[node.uuid].parent:
             fields["parentUuid"] = _raw(node.parent)
         fields["sessionId"] = session_id
-        if node.uuid == unanswered and node.prompt and not node.prompt.interrupt:
+        if node.uuid == unanswered and _is_text(node):
             fields["message"] = _with_line_break(fields["message"])
         if "entrypoint" in fields:
             fields["entrypoint"] = _CLI
@@ -91,6 +91,11 @@ def _copied(source: ClaudeSource, child: Child, chosen: Selection) -> Iterator[d
             now = node.time
         fields["forkedFrom"] = Raw(origin + _encode(node.uuid) + b"}")
         yield fields
+
+
+def _is_text(node: TranscriptNode) -> bool:
+    """Return whether a user line is a prompt, or the text that a command was expanded to."""
+    return node.meta if node.prompt is None else not node.prompt.interrupt
 
 
 def _with_line_break(message: Raw) -> Raw:

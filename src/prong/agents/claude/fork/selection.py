@@ -55,9 +55,19 @@ def select(tree: Tree, whole: ClaudeTurns, cut: Cut) -> Selection:
     present = {node.uuid for node in nodes}
     # Lines that a compaction preserved may be on another branch.
     nodes = [*(node for node in context if node.uuid not in present), *nodes]
-    messages = [node for node in context if node.type in ("user", "assistant")]
-    unanswered = messages[-1] if rest and messages and messages[-1].type == "user" else None
+    last = _last_message(context)
+    unanswered = last if rest and last is not None and last.type == "user" else None
     return Selection(nodes, context, spans, rest, _fork(tree, nodes, context), unanswered)
+
+
+def _last_message(context: list[TranscriptNode]) -> TranscriptNode | None:
+    """Return the last line that the CLI sends. It sends no answer that has no words."""
+    worded = {node.message_id for node in context if node.type == "assistant" and not node.silent}
+    for node in reversed(context):
+        is_silent = node.silent and node.message_id not in worded
+        if node.type in ("user", "assistant") and not is_silent:
+            return node
+    return None
 
 
 def _branch(
