@@ -47,6 +47,24 @@ def test_without_a_turn_it_is_the_whole_session(shop: Shell) -> None:
     assert fork(shop, API)["parent"] == f"claude:{API}@4"
 
 
+def test_a_plan_refuses_what_could_not_be_forked(shop: Shell) -> None:
+    """A compaction that preserves a line behind itself leads in a circle."""
+    sample = shop.session(1, cwd=str(shop.home.projects / "shop"))
+    boundary = sample.chain("system", subtype="compact_boundary")
+    sample.answer("first")
+    ends = {"headUuid": sample.lines[1]["uuid"], "tailUuid": boundary, "anchorUuid": boundary}
+    sample.lines[0]["compactMetadata"] = {"trigger": "auto", "preservedSegment": ends}
+    sample.prompt("two")
+    sample.answer("second")
+    sample.write(shop.home.claude)
+    before = digests(shop)
+    planned = shop.problem(7, "fork", f"claude:{sample.id}", "--dry-run")
+    assert planned["message"].startswith("the lines of this session do not form one conversation")
+    assert planned["hint"] == "--method seed forks without copying lines"
+    assert shop.problem(7, "fork", f"claude:{sample.id}", "--no-open") == planned
+    assert digests(shop) == before
+
+
 def test_two_files_with_one_id(shop: Shell) -> None:
     (newer,) = shop.home.claude.glob(f"projects/*/{API}.jsonl")
     older = newer.parent.with_name("-elsewhere") / newer.name
