@@ -29,7 +29,8 @@ class IndexProcess:
         if self._process is not None:
             return
         process = self._process = subprocess.Popen(
-            [sys.executable, "-m", "prong.tui.indexer"],
+            # -P: without it, Python imports modules from the folder that it runs in.
+            [sys.executable, "-P", "-m", "prong.tui.indexer"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -12,8 +12,11 @@ from prong.views.turn_table import Layout, row
 if TYPE_CHECKING:
     from prong.model.sessions import Turn
 
-_PREVIEW = '"$PRONG_PYTHON" -m prong fork --preview "$PRONG_SESSION"@{1}'
-"""Preview command that fzf runs in a shell; variables keep their values out of its syntax."""
+PREVIEW = '"$PRONG_PYTHON" -P -m prong fork --preview "$PRONG_SESSION"@{1}'
+"""Preview command that fzf runs in a shell; variables keep their values out of its syntax.
+
+`-P` because Python would import modules from the folder, which may belong to anybody.
+"""
 _NOTHING_CHOSEN = (1, 130)
 
 
@@ -39,7 +42,7 @@ def pick(turns: "Sequence[Turn]", title: str, session: str) -> "Turn | None":
     ]
     argv = [
         *("fzf", "--no-multi", "--no-sort", "--delimiter=\t", "--with-nth=2.."),
-        *("--preview-window=down,60%,wrap", f"--preview={_PREVIEW}"),
+        *("--preview-window=down,60%,wrap", f"--preview={PREVIEW}"),
         *("--header", clean(title), "--prompt=fork at> "),
     ]
     variables = {"PRONG_PYTHON": sys.executable, "PRONG_SESSION": session}
