@@ -1,9 +1,9 @@
 """Made-up keys, one of each kind that prong masks.
 
-A row is a template: `{a36}` is 36 letters and digits, `{h32}` hexadecimal ones, `{l..}` small ones,
-`{u..}` capital ones, `{w..}` with `-` and `_`, `{b..}` of base64, `{d..}` digits. Only what is in
-braces is secret. The keys are put together when the tests run, so that no scanner takes this file
-for a leak; the same row always gives the same key.
+A row is a template: `{a36}` is 36 letters and digits, `{h32}` hexadecimal ones (`{H32}` capital),
+`{l..}` small ones, `{u..}` capital ones, `{w..}` with `-` and `_`, `{b..}` of base64, `{d..}`
+digits. Only what is in braces is secret. The keys are put together when the tests run, so that no
+scanner takes this file for a leak; the same row always gives the same key.
 """
 
 import random
@@ -15,6 +15,7 @@ _HEX = "0123456789abcdef"
 _ALPHABETS = {
     "a": string.ascii_letters + string.digits,
     "h": _HEX,
+    "H": _HEX.upper(),
     "l": string.ascii_lowercase + string.digits,
     "u": string.ascii_uppercase + string.digits,
     "w": string.ascii_letters + string.digits + "-_",
@@ -233,6 +234,28 @@ t1.{{w43}}.{{w86}}
 YC{{w38}}
 eyJ{{a33}}.eyJ{{a60}}.{{w43}}
 ZXlK{{a120}}
+sc_{{l20}}.{{l5}}.acc_{{l16}}.{{l60}}
+ext_{{l20}}.{{l5}}.acc_{{l16}}.{{l60}}
+scauth_{{l20}}.{{l5}}.acc_{{l16}}.{{l60}}
+authress_{{l20}}.{{l5}}.acc-{{l16}}.{{l60}}
+A3T{{u17}}
+fm1a_{{a100}}
+pat.{{w22}}.{{a24}}.{{a20}}
+s.{{a24}}
+sgp_{{h16}}_{{H40}}
+EAAA{{a40}}
+sk_live_{{a12}}
+shpat_{{H32}}
+shippo_live_{{H40}}
+SK{{H32}}
+LS0tLS1CRUdJTi{{b60}}
+<add key="Password" value="{{a16}}" />
+<add key="ClearTextPassword" value="{{a16}}" />
+curl -X POST https://localhost -u admin:{{a20}}
+curl -sSL -u "admin:{{a20}}" https://localhost
+curl --user=admin:{{a20}} https://localhost
+Authorization: {{a40}}
+Authorization: ApiKey {{a40}}
 -----BEGIN RSA PRIVATE KEY-----\\n{{b64}}\\n{{b64}}\\n{{b64}}\\n-----END RSA PRIVATE KEY-----
 -----BEGIN PGP PRIVATE KEY BLOCK-----\\n{{b64}}\\n{{b64}}\\n-----END PGP PRIVATE KEY BLOCK-----
 """
@@ -340,6 +363,25 @@ encryption_key {{h64}}
 signing_key {{h64}}
 creds {{a20}}
 pwd {{a20}}
+bintray {{l73}}
+xray {{l64}}
+linked_in {{a16}}
+message_bird {{l25}}
+private_ai {{l32}}
+newyorktimes {{l32}}
+sumo {{a64}}
+sumo_access_id su{{a12}}
+facebook_app {{d15}}|{{a30}}
+access_token {{d15}}|{{a30}}
+algolia {{u32}}
+heroku {{H8}}-{{H4}}-{{H4}}-{{H4}}-{{H12}}
+kraken {{a85}}
+netlify {{a44}}
+openweather_key {{h32}}
+X-Key {{a40}}
+WEATHER_API {{a32}}
+_auth {{a40}}
+db_pass {{a16}}
 api_key {{a40}}
 access_key {{a40}}
 auth_key {{a40}}
@@ -350,8 +392,11 @@ passphrase {{a20}}
 refresh_token {{a40}}
 credential {{a40}}
 """
-_FRAMES = ("{}={}", "{}: {}", '"{}": "{}"', "export {}='{}'", "{} := {}")
-_HOLE = re.compile(r"\{([a-z])(\d+)\}")
+_FRAMES = (
+    *("{}={}", "{}: {}", '"{}": "{}"', '("{}", "{}")'),
+    *("<{}>{}</x>", "export {}='{}'", "{} := {}"),
+)
+_HOLE = re.compile(r"\{([A-Za-z])(\d+)\}")
 
 
 @dataclass(frozen=True)
@@ -372,7 +417,7 @@ def _made(row: str, frame: str = "{}") -> Key:
         alphabet, count = _ALPHABETS[hole[1]], int(hole[2])
         made = "".join(chance.choices(alphabet, k=count))
         # Letters and digits in turns, at both ends neither a hyphen nor an underscore.
-        kinds = _HEX if hole[1] == "h" else alphabet
+        kinds = alphabet
         letters = [one for one in kinds if one.isalpha()] or list(kinds)
         made = "".join(
             chance.choice(letters)
@@ -398,6 +443,15 @@ def _named(number: int, row: str) -> Key:
     return _made(value, frame) if _HOLE.search(value) else _made(row)
 
 
+MANIFESTS = tuple(
+    _made(row)
+    for row in (
+        "data:\\n  tls.crt: {b40}\\n  host: {b40}\\nkind: Secret\\n",
+        "stringData:\\n  host: {b40}\\nkind: Secret\\n",
+        "kind: Secret\\nmetadata:\\n  name: db\\ndata:\\n  host: {b40}\\n  user: {b40}\\n",
+    )
+)
+"""Each has several lines, so it is not recognized in a title."""
 SHAPED = tuple(_made(row) for row in _SHAPED.strip().splitlines())
 NAMED = tuple(_named(number, row) for number, row in enumerate(_NAMED.strip().splitlines()))
 KEYS = (*SHAPED, *NAMED)

@@ -101,8 +101,9 @@ class _Known:
         secrets += self._said(text)
         end = 0
         for one in sorted(secrets, key=lambda one: (one.start, -one.end)):
-            if one.start >= end:
-                yield one
+            if one.end > end:
+                # Of two that overlap, both are masked.
+                yield one._replace(start=max(one.start, end))
                 end = one.end
 
     def _shapes(self, text: str) -> list[Shape]:
@@ -121,7 +122,7 @@ class _Known:
 
     def _named(self, text: str) -> tuple[str, list[Named]]:
         """Return the text in lower case, and the secrets whose names occur in it."""
-        if "=" not in text and ":" not in text and "||" not in text:
+        if not any(map(text.__contains__, _SEPARATORS)):
             return "", []
         lower = text.lower()
         if len(lower) != len(text):  # some characters become longer in lower case
@@ -138,7 +139,7 @@ class _Known:
         lower, named = self._named(text)
         for entry in named:
             name = _compiled(entry.name.replace("-", "[._-]{0,2}"))
-            value = _compiled(f"(?:{entry.value})(?![A-Za-z0-9_-])")
+            value = _compiled(f"(?i:{entry.value})(?![A-Za-z0-9_-])")
             for match in name.finditer(lower):
                 start = match.start()
                 if not (_is_alone(text, start) or text[start].isupper()):
@@ -218,6 +219,8 @@ _NAMES = ("token", "secret", "password", "passwd", "passphrase", "credential")
 _TWO_WORDS = (("api", "key"), ("access", "key"), ("auth", "key"), ("private", "key"))
 _SHORT = ("password", "passwd", "passphrase")
 """Chosen by people, so they may be short."""
+_VAGUE = ("key", "api", "auth")
+"""As in `openweather_key`, `WEATHER_API` and `_auth`. Longer words precede these."""
 
 
 def _spellings() -> Iterable[str]:
@@ -230,19 +233,31 @@ def _spellings() -> Iterable[str]:
         yield f"{first}{second.capitalize()}"
 
 
+_SEPARATORS = ("=", ":", "||", ">", '",', "',", "`,")
+"""What can be between a name and its value."""
 _QUOTE = r"\\{0,3}[\"'`]"
 _MORE = (
     r"(?i:[_-]?(?:access|secret|api|auth|private|client|key|value|base|prod|dev|live|test|\d)){0,3}"
 )
-_NAMED_IS = r"[\w.-]{0,24}\\{0,3}[\"'`]?[ \t]{0,4}(?::=|=>|\?=|\|\||[:=])[ \t]{0,4}\\{0,3}[\"'`]?"
-_IS = rf"(?:{_QUOTE})?[ \t]{{0,8}}(?::=|=>|[:=])[ \t]{{0,8}}"
-_OTHER_WORDS = ("Authorization", "authorization", "Bearer", "bearer", "://")
-_SAYING = (*_NAMES, "key", "authorization", "bearer")
+_SIGN = r"(?::=|=>|[:=>]|(?<=[\"'`]),)"
+_NAMED_IS = (
+    rf"[\w.-]{{0,24}}\\{{0,3}}[\"'`]?[ \t]{{0,4}}(?:\?=|\|\||{_SIGN})[ \t]{{0,4}}\\{{0,3}}[\"'`]?"
+)
+_IS = rf"(?:{_QUOTE})?[ \t]{{0,8}}{_SIGN}[ \t]{{0,8}}"
+_LOGIN = (
+    r"[ =]?[\"']?[\w.@+-]{0,64}:((?=[^\s\"']{0,60}[0-9])(?=[^\s\"']{0,60}[A-Za-z])[^\s\"']{8,100})"
+)
+"""A user name and password on a command line, as of curl."""
+_LOGINS = (" -u", " --user")
+_OTHER_WORDS = ("Authorization", "authorization", "Bearer", "bearer", "://", *_LOGINS)
+_SAYING = (*_NAMES, *_VAGUE, "authorization", "bearer", *_LOGINS)
 """Every text that announces a secret contains one of these in lower case, or a URL."""
 
 
 def _any_saying() -> str:
-    return _by_first_character((word, "") for word in (*_spellings(), *_OTHER_WORDS))
+    vague = (case(name) for name in _VAGUE for case in (str.lower, str.upper, str.capitalize))
+    words = (*_spellings(), *_OTHER_WORDS, *vague)
+    return _by_first_character((word, "") for word in words)
 
 
 def _may_say(text: str) -> bool:
@@ -264,7 +279,7 @@ _VALUE = (
     r"|([^\s\"'`\\\[\](){}<>|&;,$]{8,256}+)(?![(\[{$]))"
 )
 _HEADER = (
-    rf"{_IS}(?:{_QUOTE})?(?:[Bb]earer|[Bb]asic|[Tt]oken)[ \t]{{1,8}}"
+    rf"{_IS}(?:{_QUOTE})?(?:[A-Za-z][A-Za-z-]{{1,20}}[ \t]{{1,8}})?"
     r"([A-Za-z0-9._~+/=-]{12,4096}+)"
 )
 _BEARER = r"[ \t]{1,8}([A-Za-z0-9._~+/=-]{12,4096}+)"
@@ -320,6 +335,8 @@ def _said_by(found: re.Match[str]) -> _Secret | None:
     kind, shortest, changes = "bearer token", 12, 2
     if word == "://":
         pattern, kind, changes = _IN_ADDRESS, "password", 0
+    elif word in _LOGINS:
+        pattern, kind, changes = _LOGIN, "password", 0
     elif word == "bearer":
         pattern = _BEARER
     elif word == "authorization":
