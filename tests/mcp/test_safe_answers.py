@@ -3,18 +3,22 @@
 import asyncio
 import inspect
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin
 
 import msgspec
 import pytest
-from mcp.types import CallToolRequestParams, CallToolResult
+from mcp.types import CallToolRequestParams, CallToolResult, TextContent
 
+from prong import paths
 from prong.errors import NotFound
 from prong.mcp import server
 from prong.mcp.tool import Call, McpTool
 from prong.mcp.tools import TOOLS
 from prong.model.record import Record, replace
+from prong.storage import connection
 from tests.cli.shell import Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.keys import KEYS, leaked
@@ -159,6 +163,22 @@ def test_a_session_full_of_keys_through_every_tool_that_reads_or_plans(
     ]
     for name, arguments in calls:
         look(agent.result(name, **arguments))
+
+
+def test_what_sqlite_quotes_of_a_damaged_file(lab: WorkerLab, agent: Agent) -> None:
+    agent.ok("list_workers")
+    state = paths.state_dir() / "state.db"
+    connection.write(state, lambda _: None)
+    connection.close_all()
+    name = f"{KEYS[20].text}{HIDDEN}".replace("\0", "")
+    with closing(sqlite3.connect(state)) as opened, opened:
+        opened.execute("PRAGMA writable_schema = ON")
+        row = ("table", name, "x", 0, "CREATE nonsense")
+        opened.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row)
+    result = agent.result("list_workers")
+    told = "\n".join(cast(TextContent, content).text for content in result.content)
+    assert "state.db was damaged (malformed database schema" in told
+    refuse(told)
 
 
 def test_exports_titles_and_the_title_of_a_fork(lab: WorkerLab) -> None:

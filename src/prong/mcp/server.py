@@ -34,7 +34,7 @@ from prong.mcp.schemas import checked, plain
 from prong.mcp.tool import Call, McpTool
 from prong.mcp.tools import TOOLS
 from prong.paths import state_dir
-from prong.redaction.visible import safe_value
+from prong.redaction.visible import safe, safe_value
 from prong.setup.database import notices
 from prong.threads import Desk
 
@@ -97,7 +97,7 @@ async def _answer(
             result = in_answer(result, tool.name)
     except Exception as error:  # noqa: BLE001 -- whatever it is, the agent gets an answer
         return problem_of(error, params.name)
-    notes = [for_agent(note, tool.name) for note in notices(state_dir())]
+    notes = [safe(for_agent(note, tool.name)) for note in notices(state_dir())]
     texts = [fenced(result), *(f"prong: {note}" for note in notes)]
     content: list[Any] = [TextContent(type="text", text=text) for text in texts]
     return CallToolResult(content=content, structured_content=result)
