@@ -19,6 +19,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from prong.api import worker as sync
+from prong.api.functions import WorkerForkArguments
 from prong.api.worker import READY_TIMEOUT, RESPONSE_TIMEOUT, Steps, WorkerArguments, WorkerFacts
 from prong.errors import External
 from prong.model.workers import WorkerState
@@ -115,11 +116,11 @@ class Worker:
         self,
         name: str | None = None,
         *,
-        prompt: str | None = None,
         turn: int | str | None = None,
+        **arguments: Unpack[WorkerForkArguments],
     ) -> Self:
         """Start a new worker with this conversation, whole or up to a turn."""
-        return type(self)(await _made(partial(self._worker.fork, name, prompt=prompt, turn=turn)))
+        return type(self)(await _made(partial(self._worker.fork, name, turn=turn, **arguments)))
 
     async def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:  # noqa: ASYNC109
         """Start a new worker with a copy of the session and of the whole workspace."""

@@ -10,7 +10,7 @@ import pytest
 
 import prong
 from prong import aio
-from prong.api.functions import ForkArguments
+from prong.api.functions import ForkArguments, WorkerForkArguments
 from prong.api.worker import WorkerArguments
 from prong.cli.forks.fork import fork as fork_command
 from prong.cli.search.find import find as find_command
@@ -35,6 +35,15 @@ def options(command: click.Command) -> set[str]:
 def test_fork_takes_what_the_command_takes() -> None:
     parameters = {"point", "dry_run", *ForkArguments.__annotations__}
     assert parameters == options(fork_command) - _ON_A_TERMINAL - _PANES - _SEVERAL
+
+
+def test_a_worker_forks_as_the_command_does() -> None:
+    assert {"name", *WorkerForkArguments.__annotations__} == set(ForkArguments.__annotations__)
+    for worker in (prong.Worker, aio.Worker):
+        [own] = [
+            p for p in inspect.signature(worker.fork).parameters.values() if p.kind is p.VAR_KEYWORD
+        ]
+        assert "WorkerForkArguments" in str(own.annotation)
 
 
 def test_create_takes_what_the_command_takes() -> None:
@@ -68,6 +77,9 @@ def test_find_takes_what_the_command_takes() -> None:
         (prong.Worker.create, r"^Worker.create\(\) .* 'dryrun'"),
         (prong.Worker.plan, r"^Worker.create\(\) .* 'dryrun'"),
         (prong.Worker.open, "unexpected keyword argument 'dryrun'"),
+        (prong.Worker("x").fork, r"^Worker.fork\(\) .* 'dryrun'"),
+        (prong.Worker("x").clone, "unexpected keyword argument 'dryrun'"),
+        (prong.Worker("x").send, "unexpected keyword argument 'dryrun'"),
     ],
 )
 def test_unknown_keywords(shop: Shell, call: Callable[..., Any], message: str) -> None:

@@ -28,8 +28,8 @@ def refuse_unknown(function: str, given: Iterable[str], known: Collection[str]) 
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{suggestion}")
 
 
-class ForkArguments(TypedDict, total=False):
-    """Keyword arguments of `fork`; `ForkOptions` describes each."""
+class WorkerForkArguments(TypedDict, total=False):
+    """Keyword arguments of `Worker.fork`; `ForkOptions` describes each."""
 
     into: str | PathLike[str] | None
     agent: str | None
@@ -44,10 +44,15 @@ class ForkArguments(TypedDict, total=False):
     code_at: str | int | None
     branch: str | None
     no_worktree: bool
-    name: str | None
     model: str | None
     skip_permissions: bool
     settings: str | PathLike[str] | None
+
+
+class ForkArguments(WorkerForkArguments, total=False):
+    """Keyword arguments of `fork`."""
+
+    name: str | None
 
 
 def sessions(agent: str | None = None) -> list[Session]:
@@ -125,7 +130,7 @@ def _path(given: str | PathLike[str] | None) -> Path | None:
 
 def plan_fork(point: str, **arguments: Unpack[ForkArguments]) -> ForkPlan:
     """Return what `fork` would do with the same arguments. Writes nothing."""
-    options = _options(arguments)
+    options = fork_options(arguments)
     with App() as app:
         return app.forks.plan(point, options)
 
@@ -147,14 +152,14 @@ def fork(
     agent is not started: `Fork.launch` says how to. With `dry_run`, return the plan and write
     nothing.
     """
-    options = _options(arguments, "dry_run")
+    options = fork_options(arguments, "dry_run")
     with App() as app:
         plan = app.forks.plan(point, options)
         return plan if dry_run else app.forks.make(plan)
 
 
-def _options(given: ForkArguments, *more: str) -> ForkOptions:
-    refuse_unknown("fork", given, (*ForkArguments.__annotations__, *more))
+def fork_options(given: ForkArguments, *more: str, function: str = "fork") -> ForkOptions:
+    refuse_unknown(function, given, (*ForkArguments.__annotations__, *more))
     code = given.get("code")
     run = RunOptions(
         model=given.get("model"),

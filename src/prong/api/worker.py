@@ -18,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 
-from prong.api.functions import refuse_unknown
+from prong.api.functions import WorkerForkArguments, fork_options, refuse_unknown
 from prong.app import App
 from prong.errors import Busy, External
 from prong.model.record import Record
@@ -279,18 +279,18 @@ class Worker:
         self,
         name: str | None = None,
         *,
-        prompt: str | None = None,
         turn: int | str | None = None,
+        **arguments: Unpack[WorkerForkArguments],
     ) -> Self:
         """Start a new worker with this conversation so far, and with the current code.
 
         With `turn` (its number, -1 for the last, or its id), the conversation ends at that turn and
-        the code is the code of that turn. Command, model, permissions and settings are inherited.
+        the code is the code of that turn. Command, model, permissions and settings are inherited,
+        unless the keywords of `prong.fork`, such as `code` and `model`, say otherwise.
         Raises `NotFound` when the worker's session is unknown, or the turn does not exist.
         """
-        return self._another(
-            lambda app: app.workers.fork(self.name, name, prompt=prompt, turn=turn)
-        )
+        options = fork_options({**arguments, "name": name}, "turn", function="Worker.fork")
+        return self._another(lambda app: app.workers.fork(self.name, options=options, turn=turn))
 
     def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:
         """Start a copy of the worker, its session and its whole workspace, once it is idle."""

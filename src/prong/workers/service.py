@@ -18,6 +18,7 @@ from prong.storage.workers import WorkerRecords
 
 if TYPE_CHECKING:
     from prong.app import App
+    from prong.forks.plan import ForkOptions
     from prong.workers.answers import SentPrompt
     from prong.workers.launch.clone import CloneArguments
     from prong.workers.launch.plan import WorkerOptions, WorkerPlan
@@ -76,14 +77,16 @@ class Workers:
         *,
         prompt: str | None = None,
         turn: int | str | None = None,
+        options: ForkOptions | None = None,
     ) -> WorkerInfo:
         """Fork a worker or session and run the fork with the same command and settings.
 
-        `turn` is a number, -1 for the last turn, or an id.
+        `turn` is a number, -1 for the last turn, or an id. `options` replace name and prompt.
         """
         from prong.workers.launch import fork as worker_forking
 
-        return worker_forking.fork(self._app, source, name, prompt=prompt, turn=turn)
+        options = options or worker_forking.ForkOptions(prompt=prompt, name=name)
+        return worker_forking.fork(self._app, source, options, turn)
 
     def clone(
         self, source: str, new: str | None = None, **how: Unpack[CloneArguments]

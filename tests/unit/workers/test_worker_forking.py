@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import prong
 from prong.app import App
 from prong.errors import Busy, NotFound, ProngError, Taken, UsageError
 from prong.forks.plan import ForkOptions
@@ -74,6 +75,19 @@ def test_the_plan_shows_it(app: App, lab: WorkerLab) -> None:
     plan = app.forks.plan("source", ForkOptions(command=("claude", "--verbose")))
     assert "--verbose" in plan.launch.argv
     assert "opus" not in plan.launch.argv
+
+
+def test_what_should_differ(app: App, lab: WorkerLab) -> None:
+    source = started(app, lab, prompt="first", run=RunOptions(model="opus"))
+    (source.workspace / "new").write_text("new\n")
+    worker = prong.Worker.open("source", app=app)
+    other = worker.fork("other", turn=1, code="head", branch="try-it", model="haiku").info()
+    assert (other.name, other.branch) == ("other", "try-it")
+    assert "haiku" in other.command
+    assert "opus" not in other.command
+    assert not (other.workspace / "new").exists()
+    with pytest.raises(UsageError, match="worktree"):
+        worker.fork(code="head", no_worktree=True)
 
 
 def test_another_agent_has_a_command_of_its_own(app: App, lab: WorkerLab) -> None:

@@ -99,21 +99,13 @@ def start(app: App, plan: ForkPlan, runs: ForkRuns, count: int = 1) -> Iterator[
         yield _asked(app, forked, long, runs.ready_timeout)
 
 
-def fork(
-    app: App,
-    source: str,
-    name: str | None = None,
-    *,
-    prompt: str | None = None,
-    turn: int | str | None = None,
-) -> WorkerInfo:
+def fork(app: App, source: str, options: ForkOptions, turn: int | str | None = None) -> WorkerInfo:
     """Fork a worker or session and run the fork. It stays even if it does not run."""
-    point = source if turn is None else f"{source}@{turn}"
-    fork_plan, _ = plan(app, point, ForkOptions(prompt=prompt, name=name))
+    fork_plan, _ = plan(app, source if turn is None else f"{source}@{turn}", options)
     parent = app.workers.records.named(fork_plan.worker) if fork_plan.worker else None
     runs = ForkRuns(
-        names=(name,) if name else (),
-        prompts=(prompt,) if prompt else (),
+        names=(options.name,) if options.name else (),
+        prompts=(options.prompt,) if options.prompt else (),
         headless=parent is not None and parent.headless,
     )
     (forked,) = start(app, fork_plan, runs)
