@@ -17,6 +17,7 @@ from prong.code.snapshots import message, refs
 from prong.code.worktrees.journal import entries_of
 from prong.code.worktrees.record import common_of, entry_of, place_of
 from prong.errors import ProngError, UsageError
+from prong.files.regular import open_regular
 from prong.log import debug
 from prong.model.code import Snapshot, TurnKey
 from prong.model.forks import Fork
@@ -205,7 +206,8 @@ def _may_have_any(common: Path) -> bool:
     if (common / message.REFS).is_dir() or (common / "reftable").is_dir():
         return True
     try:
-        return message.REFS.encode() in (common / "packed-refs").read_bytes()
+        with open_regular(common / "packed-refs") as file:
+            return message.REFS.encode() in file.read()
     except OSError:
         return False
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from prong.code.git import Git, GitResult, RunningGit
 from prong.errors import External, ProngError, Unavailable, Unsupported
+from prong.files.regular import open_regular, read_regular
 
 _PATHS = ("--show-toplevel", "--git-dir", "--git-common-dir", "--git-path", "index")
 _NOWHERE = ("not a git repository", "must be run in a work tree")
@@ -77,7 +78,7 @@ class Repository(NamedTuple):
     def _says_head(self) -> bool:
         """Tell whether git's files show an unchanged head; also False if they do not show it."""
         try:
-            content = (self.git_dir / "HEAD").read_bytes().strip()
+            content = read_regular(self.git_dir / "HEAD").strip()
             if not content.startswith(b"ref: "):
                 return self.branch is None and content == (self.head or "").encode()
             ref = content.removeprefix(b"ref: ")
@@ -88,11 +89,13 @@ class Repository(NamedTuple):
     def _commit_of(self, ref: bytes) -> str | None:
         """Read the commit of a ref from its own file or from `packed-refs`."""
         try:
-            return (self.common_dir / os.fsdecode(ref)).read_text(errors="replace").strip()
+            content = read_regular(self.common_dir / os.fsdecode(ref))
+            return content.decode(errors="replace").strip()
         except FileNotFoundError:
             pass
         try:
-            packed = (self.common_dir / "packed-refs").read_bytes()
+            with open_regular(self.common_dir / "packed-refs") as file:
+                packed = file.read()
         except FileNotFoundError:
             return None
         end = packed.find(b" %s\n" % ref)

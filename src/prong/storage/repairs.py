@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from prong.files import atomic
+from prong.files.regular import read_regular
 from prong.model.record import Record, asdict, replace
 
 
@@ -48,7 +49,7 @@ def found(path: Path) -> list[Repair]:
     repairs: list[Repair] = []
     for damaged in kept(path):
         with suppress(OSError, ValueError, TypeError, AttributeError):
-            note: Any = json.loads(_note(path, damaged.name).read_bytes())
+            note: Any = json.loads(read_regular(_note(path, damaged.name)))
             note["damaged"] = damaged.name
             repairs.append(Repair(**note))
     return repairs

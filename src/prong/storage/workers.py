@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from prong.errors import NotFound, Taken
 from prong.files import atomic
+from prong.files.regular import read_regular
 from prong.log import debug
 from prong.model.record import convert, replace
 from prong.model.workers import Pane, Process, WorkerInfo
@@ -160,7 +161,7 @@ def _remove_copy(folder: Path, name: str) -> None:
 def _copied_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
     for file in folder.glob("*.json"):
         try:
-            copy: dict[str, Any] = json.loads(file.read_bytes())
+            copy: dict[str, Any] = json.loads(read_regular(file))
             row = cast(dict[str, Any], copy["row"])
             yield {**row, **{key: os.fsencode(row[key]) for key in copy["bytes"]}}
         except (OSError, ValueError, KeyError, TypeError) as error:

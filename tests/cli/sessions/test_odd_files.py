@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from prong.code.worktrees.record import common_of, place_of
+from tests.cli.code_lab import CodeLab
 from tests.cli.shell import API, Shell, prong
 
 MB = 1 << 20
@@ -104,6 +106,30 @@ class TestNoFile:
         odd(home / ".local/state/prong/last-search.json")
         assert ids(samples)
         assert samples.process("find", "redis").returncode == 0
+
+    def test_as_the_memory_of_what_programs_can(
+        self, samples: Shell, odd: Callable[[Path], None]
+    ) -> None:
+        """A dry run asks which options the agent has."""
+        memory = samples.home.root / ".cache/prong/programs.json"
+        odd(memory)
+        for words in (["run", "x", "--headless", "--dry-run"], ["fork", API, "--dry-run"]):
+            done = samples.process(*words)
+            assert b"Traceback" not in done.stderr
+
+    def test_in_a_repository(self, shop: Shell, odd: Callable[[Path], None]) -> None:
+        """What prong itself reads there; git waits for a pipe until its time is over."""
+        code = CodeLab.make(shop)
+        inner = code.folder / "inner"
+        inner.mkdir()
+        odd(inner / ".git")
+        for words in (["worktrees"], ["fork", API, "--dry-run"], ["turns", API]):
+            assert shop.process(*words, cwd=inner).returncode == 0
+        common = code.folder / ".git"
+        for name in ("packed-refs", "worktrees/x/gitdir", "worktrees/x/commondir"):
+            odd(common / name)
+        assert place_of(common / "worktrees/x") is None
+        assert common_of(code.folder) == common
 
     def test_for_the_hook(self, samples: Shell, odd: Callable[[Path], None]) -> None:
         transcript = samples.home.root / "transcript.jsonl"

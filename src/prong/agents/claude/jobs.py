@@ -9,7 +9,6 @@ module loads no reader of sessions.
 """
 
 import os
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from prong.agents.common import parse_time
+from prong.files.regular import read_regular
 
 _LARGEST = 1 << 20
 """Maximum bytes of a state file; real ones have about a thousand."""
@@ -68,7 +68,7 @@ def forks(jobs: Iterable[ClaudeJob]) -> list[JobFork]:
 
 def _fork(path: str) -> JobFork | None:
     try:
-        state = msgspec.json.decode(_read(path), type=_State)
+        state = msgspec.json.decode(read_regular(path, _LARGEST), type=_State)
     except (OSError, ValueError, RecursionError):
         return None
     child = state.fork_session_id or state.session_id
@@ -76,12 +76,3 @@ def _fork(path: str) -> JobFork | None:
     if not child or not state.fork_parent_session_id or cut is None:
         return None
     return JobFork(child, state.fork_parent_session_id, int(cut.timestamp() * 1000))
-
-
-def _read(path: str) -> bytes:
-    # It may be anything: opening a pipe must not wait for a writer.
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST:
-            raise ValueError(path)
-        return file.read(_LARGEST)

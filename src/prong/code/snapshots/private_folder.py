@@ -13,6 +13,7 @@ from typing import Self
 
 from prong.code.repository import Repository
 from prong.errors import External
+from prong.files.regular import open_regular
 
 _HOME = "prong"
 _PREFIX = "take-"
@@ -93,7 +94,7 @@ class Private:
         deadline = time.monotonic() + _PATIENCE
         while True:
             try:
-                with self.repository.index_file.open("rb") as file:
+                with open_regular(self.repository.index_file) as file:
                     data, status = file.read(), os.fstat(file.fileno())
             except FileNotFoundError:
                 if self.repository.head is None:

@@ -58,7 +58,7 @@ class Worktree:
 def entry_of(path: Path) -> Path:
     """Return the folder in the repository that belongs to the worktree at `path`."""
     try:
-        content = (path / ".git").read_bytes()
+        content = read_regular(path / ".git")
     except OSError:
         raise NotFound(f"{path} is not a worktree", path=str(path)) from None
     if not content.startswith(b"gitdir: "):
@@ -70,7 +70,7 @@ def entry_of(path: Path) -> Path:
 def place_of(entry: Path) -> Path | None:
     """Return where the repository believes the worktree of an entry is."""
     try:
-        git = os.fsdecode((entry / "gitdir").read_bytes().rstrip(b"\n"))
+        git = os.fsdecode(read_regular(entry / "gitdir").rstrip(b"\n"))
     except OSError:
         return None
     # Newer versions of git can write it relative to the entry.
@@ -96,7 +96,7 @@ def _common_behind(top: Path) -> Path | None:
         entry = entry_of(top)
         if not (entry / "commondir").is_file():  # a submodule has its own folder
             return Path(os.path.realpath(entry)) if entry.is_dir() else None
-        shared = os.fsdecode((entry / "commondir").read_bytes().rstrip(b"\n"))
+        shared = os.fsdecode(read_regular(entry / "commondir").rstrip(b"\n"))
     except (OSError, NotFound):
         return None
     return Path(os.path.realpath(entry / shared))

@@ -12,6 +12,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from prong.code.ignored import copy_file
+from prong.files.regular import read_regular
 
 _GIT = ".git"
 _NAMED = 5
@@ -99,7 +100,7 @@ class TreeCopy:
     def _leads_out(self, folder: str) -> bool:
         """Tell whether its `.git` leads to a repository that is not copied with it."""
         try:
-            content = Path(folder, _GIT).read_bytes()
+            content = read_regular(Path(folder, _GIT))
         except OSError:
             return False  # no `.git`, or a folder
         if not content.startswith(b"gitdir: "):

@@ -140,13 +140,13 @@ def test_a_new_job_is_seen_by_the_next_scan_and_no_state_is_read_twice(
     child = fork_session(parent, CHILD, "a task")
     claude.write(child.id, child.lines)
     read: list[str] = []
-    reads = jobs._read
+    reads = jobs.read_regular
 
-    def counted(path: str) -> bytes:
+    def counted(path: str, limit: int) -> bytes:
         read.append(path)
-        return reads(path)
+        return reads(path, limit)
 
-    monkeypatch.setattr(jobs, "_read", counted)
+    monkeypatch.setattr(jobs, "read_regular", counted)
     assert [one.parent for one in scan(claude.store, cache).sessions] == [None]
     path = state(claude, CHILD, PARENT, end_of(parent, 1))
     for _ in range(3):
