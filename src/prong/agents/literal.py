@@ -12,6 +12,11 @@ from prong.model.workers import Route
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NOT_DRAWN = frozenset({"Cc", "Cf", "Cs", "Co", "Mn", "Me"})
 _BLANK = frozenset(" \t\n\r\v\f")
+_PICTURE = re.compile(
+    r"^(?=[ \t]*[\"']?(?:[/~]|file:))(?=[^\n]*\.(?:png|jpe?g|gif|webp|bmp)[\"']?[ \t]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line that is a path of a picture. Pasted, it would become an attachment."""
 _FILLERS = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 
@@ -47,4 +52,4 @@ def prepared(text: str, route: Route) -> str:
     The space closes the popup of a last word such as `@src` or `$skill`, which would take the
     Enter, and keeps a last backslash from making it a line break. Agents strip it again.
     """
-    return f"{without_controls(text)} " if route is Route.TYPED else text
+    return f"{_PICTURE.sub('Image: ', without_controls(text))} " if route is Route.TYPED else text

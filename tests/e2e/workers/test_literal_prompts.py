@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,6 +61,7 @@ TEXTS = [
     "a\x03b\x04c\x15d\x1ae",
 ]
 """Each ends in one request that has its words in it."""
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 @pytest.fixture(params=["claude", "codex"])
@@ -95,6 +97,20 @@ def test_no_text_is_a_command(lab: WorkerLab) -> None:
         lab.ok("send", "tess", "-", "--wait", "--timeout", "60", text=text)
         arrives(lab, text, number)
     assert lab.status("tess")["state"] == "idle"
+
+
+def test_a_path_of_a_picture_is_a_text(lab: WorkerLab, tmp_path: Path) -> None:
+    """Pasted, it becomes an attachment: a file is read that nobody allowed, the text is lost."""
+    picture = tmp_path / "private.png"
+    picture.write_bytes(base64.b64decode(PNG))
+    lab.run("--name", "tess", "--no-worktree", *lab.asks())
+    texts = [f"{picture}", f"look\n'{picture}'\nplease", f"file://{picture}", "!" + "x" * 6000]
+    for number, text in enumerate(texts):
+        lab.ok("send", "tess", "-", "--wait", "--timeout", "60", text=text)
+        wait_until(lambda number=number: len(asked(lab)) > number, what=text[:80])
+        said = words(asked(lab)[-1]).removeprefix("Prompt:").replace("Image:", "")
+        assert said == words(text)
+        assert PNG[:40] not in json.dumps(lab.server.conversation_requests()[-1].body)
 
 
 @pytest.mark.parametrize("text", ["!touch made", "/status", "exit", "@/etc/passwd", "/init"])
