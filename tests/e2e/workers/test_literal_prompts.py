@@ -61,7 +61,10 @@ TEXTS = [
     "a\x03b\x04c\x15d\x1ae",
 ]
 """Each ends in one request that has its words in it."""
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+    "awAAAABJRU5ErkJggg=="
+)
 
 
 @pytest.fixture(params=["claude", "codex"])
