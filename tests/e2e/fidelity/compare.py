@@ -25,7 +25,7 @@ from uuid import uuid4
 
 from prong.agents.base import AgentStore
 from prong.agents.claude.store import ClaudeStore
-from prong.agents.codex.fork.new_thread import uuid7
+from prong.agents.codex.fork.copy import uuid7
 from prong.agents.codex.store import CodexStore
 from prong.app import App
 from prong.forks.plan import ForkOptions

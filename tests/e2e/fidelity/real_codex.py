@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self, cast
 from uuid import uuid4
 
-from prong.agents.codex.fork.new_thread import uuid7
+from prong.agents.codex.fork.copy import uuid7
 from prong.agents.codex.store import CodexStore
 from prong.app import App
 from prong.errors import ProngError

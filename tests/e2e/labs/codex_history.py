@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from prong.agents.codex.fork.new_thread import uuid7
+from prong.agents.codex.fork.copy import uuid7
 from prong.agents.codex.store import CodexStore
 from prong.testing.script import Hold, Reply, Text, Usage, say
 from tests.e2e.labs.codex_lab import PLAIN, CodexLab, scenario

@@ -4,6 +4,7 @@ Codex holds a lock for each thread it has open. The last mark in the rollout sho
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
@@ -22,12 +23,15 @@ from prong.model.workers import LastWords
 from prong.processes.process import locks
 
 _BLOCK = 1 << 16
-_MARKS = {"task_started": Activity.BUSY, "task_complete": Activity.IDLE}
-_MARKS["turn_aborted"] = Activity.IDLE
+_MARKS = {
+    "task_started": Activity.BUSY,
+    "task_complete": Activity.IDLE,
+    "turn_aborted": Activity.IDLE,
+}
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _SOUGHT = tuple(name.encode() for name in (*_MARKS, *_RESULTS))
 _SPOKEN = (b'"UserMessage"', b'"user_message"', b'"assistant"')
-_line = msgspec.json.Decoder(RolloutLine).decode
+decode_line = msgspec.json.Decoder(RolloutLine).decode
 _DAY = timedelta(days=1)
 
 
@@ -39,18 +43,12 @@ def is_open(root: Path, thread_id: str) -> bool:
     except OSError:
         return False
     active_locks = locks()
-    if active_locks is None:
-        return _is_locked(path)
-    # Check without locking: a Codex that starts at this instant would find the thread in use.
-    return any(number == inode for number, _ in active_locks)
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        with open_regular(path) as lock:
-            return not locked(lock.fileno(), 0, shared=True)
-    except OSError:
-        return False
+    if active_locks is not None:
+        # Check without locking: a Codex that starts at this instant would find the thread in use.
+        return any(number == inode for number, _ in active_locks)
+    with suppress(OSError), open_regular(path) as lock:
+        return not locked(lock.fileno(), 0, shared=True)
+    return False
 
 
 def last_mark(path: Path) -> tuple[Activity, datetime | None]:
@@ -60,24 +58,21 @@ def last_mark(path: Path) -> tuple[Activity, datetime | None]:
     Codex asked for permission first.
     """
     since: datetime | None = None
-    try:
-        with jsonl.open_file(path) as file:
-            for line in _from_behind(file):
-                # Decode only lines that may be marks; some are large.
-                if not any(mark in line for mark in _SOUGHT):
-                    continue
-                record = jsonl.decoded(_line, line)
-                payload = record.payload if record else None
-                if record is None or payload is None:
-                    continue
-                if record.type == "response_item" and payload.type in _RESULTS:
-                    since = since or parse_time(record.timestamp)
-                if record.type == "event_msg" and payload.type in _MARKS:
-                    activity = _MARKS[payload.type]
-                    time = parse_time(record.timestamp)
-                    return activity, (since or time) if activity is Activity.BUSY else time
-    except OSError:
-        pass
+    with suppress(OSError), jsonl.open_file(path) as file:
+        for line in _from_behind(file):
+            # Decode only lines that may be marks; some are large.
+            if not any(mark in line for mark in _SOUGHT):
+                continue
+            record = jsonl.decoded(decode_line, line)
+            payload = record.payload if record else None
+            if record is None or payload is None:
+                continue
+            time = parse_time(record.timestamp)
+            if record.type == "response_item" and payload.type in _RESULTS:
+                since = since or time
+            if record.type == "event_msg" and payload.type in _MARKS:
+                activity = _MARKS[payload.type]
+                return activity, (since or time) if activity is Activity.BUSY else time
     # Opened, but not prompted yet.
     return Activity.IDLE, None
 
@@ -112,7 +107,7 @@ def _words(lines: Iterable[bytes]) -> LastWords:
     for raw in lines:
         if not any(mark in raw for mark in _SPOKEN):
             continue
-        line = jsonl.decoded(_line, raw)
+        line = jsonl.decoded(decode_line, raw)
         payload = line.payload if line else None
         if payload is None:
             continue
@@ -141,8 +136,7 @@ def folders(roots: Iterable[Path], threads: Iterable[str]) -> set[Path]:
 
 
 def _day_of(thread: str) -> date | None:
-    try:
+    with suppress(ValueError, OverflowError):  # not an id that Codex generated
         milliseconds = UUID(thread).int >> 80
         return datetime.fromtimestamp(milliseconds / 1000, UTC).date()
-    except (ValueError, OverflowError):
-        return None  # not an id that Codex generated
+    return None

@@ -1,15 +1,26 @@
-"""The facts that a scan caches for each rollout file."""
+"""The facts that a scan caches for each rollout file, and the sessions that they add up to.
 
+A thread may have several files, and forks need their parents.
+"""
+
+import os
 import zlib
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec import Struct
 
 from prong.agents.codex.history import Segment
+from prong.agents.codex.library import Library, RolloutName, rollout_id
 from prong.agents.codex.rollout import EntryKind, Rollout, RolloutHeader
 from prong.agents.codex.turns import CodexTurnCut, cut
-from prong.agents.common import first_line
+from prong.agents.common import first_line, parse_time
+from prong.agents.scan import no_conversation
 from prong.model.forks import SeedHeader
+from prong.model.record import Record
+from prong.model.sessions import Session, SessionRef, Skipped
 from prong.redaction.visible import safe
 
 
@@ -77,3 +88,149 @@ def summarise(rollout: Rollout, own: CodexTurnCut | None = None) -> CodexFacts:
 def _answers(rollout: Rollout) -> bool:
     """Check whether the model called a tool or answered, although no prompt was found."""
     return any(entry.name or entry.kind is EntryKind.SAID for entry in rollout.entries)
+
+
+class Assembly(Record, dict=True):
+    """The facts of all files, combined into sessions."""
+
+    agent: str
+    library: Library
+    facts: Mapping[str, CodexFacts]
+    names: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        self.skipped: list[Skipped] = []
+
+    def sessions(self) -> Iterator[Session]:
+        for (_, thread), paths in self.library.threads.items():
+            own = self._own(paths)
+            if not own:
+                continue
+            path = self._live(own)
+            if self.facts[path].conversation:
+                yield self.session(thread, path, self.library.stats[path])
+            else:
+                self.skipped.append(no_conversation(path))
+
+    def _own(self, paths: list[str]) -> list[str]:
+        # A sub-agent's file may have its parent's id in its name.
+        return [p for p in paths if p in self.facts and not self.facts[p].header.subagent]
+
+    def _live(self, paths: list[str]) -> str:
+        """Return the newest file of a thread: the one that none of its other files continues.
+
+        Times in file names are local and may go back; those inside the files do not.
+        """
+        continued = {self.facts[path].header.base for path in paths}
+        last_files = [path for path in paths if rollout_id(path) not in continued]
+        return max(last_files or paths, key=lambda path: (self.facts[path].started or "", path))
+
+    def numbers(self, path: str) -> dict[str, int]:
+        """Map the ids of a file's active turns to their numbers in the session."""
+        name = RolloutName.parse(os.path.basename(path))
+        paths = self.library.thread(name.thread, beside=path) if name else []
+        own = self._own(paths)
+        chain = self._chain(self._live(own) if path in own else path)
+        if not any(facts is self.facts[path] for facts in chain):
+            return {}
+        marks, _ = self._turns(chain)
+        own_ids = {mark.id for mark in self.facts[path].turns}
+        return {mark.id: number for number, mark in enumerate(marks, start=1) if mark.id in own_ids}
+
+    def session(self, thread: str, path: str, stat: os.stat_result) -> Session:
+        own = self.facts[path]
+        chain = self._chain(path)
+        marks, inherited = self._turns(chain)
+        parent, forked_at = self._parent(thread, own, chain)
+        if parent is not None and own.header.base is None:
+            inherited = self._copied(own, path, parent)
+        updated = own.updated or next((f.updated for f in reversed(chain) if f.updated), None)
+        cwds = own.cwds
+        if len(chain) > 1:
+            # Folders of the parent thread do not count: the fork was never there.
+            own_files = [facts for facts in chain[:-1] if facts.header.id == own.header.id]
+            cwds = [cwd for facts in own_files for cwd in facts.cwds if cwd not in own.cwds]
+            cwds = [*dict.fromkeys(cwds), *own.cwds]
+        title = self.names.get(thread) or own.name
+        title = title or next((f.first_prompt for f in chain if f.first_prompt), "")
+        return Session(
+            ref=SessionRef(self.agent, thread),
+            file=path,
+            title=title,
+            cwd=cwds[-1] if cwds else None,
+            cwds=tuple(cwds),
+            branch=own.branch,
+            model=own.model or next((f.model for f in reversed(chain) if f.model), None),
+            entrypoint=own.header.source,
+            started=parse_time(own.started),
+            updated=parse_time(updated) or datetime.fromtimestamp(stat.st_mtime, UTC),
+            turn_count=len(marks),
+            size=stat.st_size,
+            parent=parent,
+            inherited=inherited if parent else 0,
+            forked_at=forked_at,
+            archived=f"{os.sep}archived_sessions{os.sep}" in path,
+            headless=own.header.source == "exec",
+        )
+
+    def _parent(
+        self, thread: str, own: CodexFacts, chain: list[CodexFacts]
+    ) -> tuple[SessionRef | None, int | None]:
+        """Return the session this is a fork of, and for a seed its turn, if known."""
+        # After a rewind the live file is a later segment; the first one names the parent.
+        for facts in (own, *chain):
+            header = facts.header
+            if header.forked_from and header.forked_from != thread:
+                return SessionRef(header.forked_from_agent or self.agent, header.forked_from), None
+        first = next((facts for facts in chain if facts.turns), own)
+        seed = SeedHeader.parse(first.seed or "")
+        if seed is None or first.header.id != own.header.id:
+            return None, None
+        return seed.parent.session, seed.parent.turn
+
+    def _chain(self, path: str) -> list[CodexFacts]:
+        """Return the facts of the files that this one continues, oldest first, including itself."""
+        chain = [self.facts[path]]
+        seen = {path}
+        while (base := chain[0].header.base) is not None:
+            previous = self.library.find(base, beside=path)
+            if previous is None or previous in seen or previous not in self.facts:
+                break
+            seen.add(previous)
+            chain.insert(0, self.facts[previous])
+        return chain
+
+    def _turns(self, chain: list[CodexFacts]) -> tuple[list[TurnMark], int]:
+        """Return the turns of a chain, and how many of them come from another thread."""
+        if len(chain) == 1:
+            return chain[0].turns, 0
+        marks = chain[0].turns
+        inherited = 0
+        for facts, following in pairwise(chain):
+            end = following.header.base_end
+            marks = [mark for mark in marks if mark.ordinal is None or mark.ordinal < end]
+            if following.header.id != facts.header.id:
+                inherited = len(marks)
+            marks = [*marks, *following.turns]
+        return marks, min(inherited, len(marks))
+
+    def _copied(self, own: CodexFacts, path: str, parent: SessionRef) -> int:
+        """Count the turns that a full-copy fork shares with its parent.
+
+        Old forks may have the same prompts under other ids.
+        """
+        paths = [p for p in self.library.thread(parent.id, beside=path) if p in self.facts]
+        if parent.agent != self.agent:
+            return min(own.header.forked_from_turn or 0, len(own.turns))
+        if not paths:
+            return 0
+        marks = {p: self._turns(self._chain(p))[0] for p in paths}
+        parent_ids = {mark.id for turns in marks.values() for mark in turns}
+        active = marks[self._live(paths)]
+        count = 0
+        for turn in own.turns:
+            same = count < len(active) and turn.prompt_hash == active[count].prompt_hash
+            if turn.id not in parent_ids and not same:
+                break
+            count += 1
+        return count

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -43,74 +43,68 @@ class Library:
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self.complete = True
-        self.shelves = {root: RolloutLibrary(root) for root in roots}
-        for shelf in self.shelves.values():
-            self.complete = shelf.complete and self.complete
+        self.missing: set[Path] = set()
+        """Roots without a folder of sessions."""
+        self.stats: dict[str, os.stat_result] = {}
+        self.threads: dict[tuple[Path, str], list[str]] = {}
+        self._rollouts: dict[tuple[Path, str], str] = {}
+        self._roots: dict[str, Path] = {}
+        """The root of each file."""
+        self._all_roots = list(dict.fromkeys(roots))
+        for root in self._all_roots:
+            found = [
+                self._walk(root, str(root / name)) for name in ("sessions", "archived_sessions")
+            ]
+            if not any(found):
+                self.missing.add(root)
 
-    def files(self) -> Iterator[tuple[str, os.stat_result]]:
-        for shelf in self.shelves.values():
-            yield from shelf.stats.items()
-
-    def shelf_of(self, path: str) -> "RolloutLibrary | None":
-        return next((shelf for shelf in self.shelves.values() if path in shelf.stats), None)
+    def root_of(self, path: str) -> Path | None:
+        return self._roots.get(path)
 
     def find(self, rollout: str, beside: str) -> str | None:
         """Return the file of a rollout, preferably in the same root as the file `beside`."""
-        own = self.shelf_of(beside)
-        shelves = [own, *self.shelves.values()] if own else list(self.shelves.values())
-        return next((s.by_rollout[rollout] for s in shelves if rollout in s.by_rollout), None)
+        own = self._roots.get(beside)
+        roots = [own, *self._all_roots] if own else self._all_roots
+        found = (self._rollouts.get((root, rollout)) for root in roots)
+        return next(filter(None, found), None)
 
     def thread(self, thread: str, beside: str) -> list[str]:
         """Return the files of a thread in the same root as the file `beside`."""
-        shelf = self.shelf_of(beside)
-        return shelf.by_thread.get(thread, []) if shelf else []
+        root = self._roots.get(beside)
+        return self.threads.get((root, thread), []) if root else []
 
+    def _walk(self, root: Path, folder: str) -> bool:
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            self.complete = self.complete and isinstance(error, FileNotFoundError)
+            return False
+        for entry in entries:
+            try:
+                if entry.is_dir():
+                    self._walk(root, entry.path)
+                elif name := RolloutName.parse(entry.name):
+                    self._add(root, entry.path, name, entry.stat())
+            except FileNotFoundError:
+                continue
+            except OSError:
+                self.complete = False
+        return True
 
-class RolloutLibrary:
-    """The rollout files of one root."""
-
-    def __init__(self, root: Path) -> None:
-        self.complete = True
-        self.found = False
-        self.by_rollout: dict[str, str] = {}
-        self.by_thread: dict[str, list[str]] = {}
-        self.stats: dict[str, os.stat_result] = {}
-        for folder in ("sessions", "archived_sessions"):
-            self._walk(str(root / folder))
-
-    def add(self, path: str, name: RolloutName, stat: os.stat_result) -> None:
+    def _add(self, root: Path, path: str, name: RolloutName, stat: os.stat_result) -> None:
         twin = path.removesuffix(".zst") if name.packed else f"{path}.zst"
         if twin in self.stats:
             # Codex unpacks beside the archive, then removes it; until then, the plain file counts.
             if name.packed:
                 return
             del self.stats[twin]
-            self.by_thread[name.thread].remove(twin)
-            self.by_rollout.pop(name.rollout, None)
-        self.by_rollout.setdefault(name.rollout, path)
-        self.by_thread.setdefault(name.thread, []).append(path)
+            self.threads[root, name.thread].remove(twin)
+            self._rollouts.pop((root, name.rollout), None)
+        self._rollouts.setdefault((root, name.rollout), path)
+        self.threads.setdefault((root, name.thread), []).append(path)
         self.stats[path] = stat
-
-    def _walk(self, folder: str) -> None:
-        try:
-            with os.scandir(folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
-        except FileNotFoundError:
-            return
-        except OSError:
-            self.complete = False
-            return
-        self.found = True
-        for entry in entries:
-            try:
-                if entry.is_dir():
-                    self._walk(entry.path)
-                elif name := RolloutName.parse(entry.name):
-                    self.add(entry.path, name, entry.stat())
-            except FileNotFoundError:
-                continue
-            except OSError:
-                self.complete = False
+        self._roots[path] = root
 
 
 def rollout_id(path: str) -> str:

@@ -49,6 +49,7 @@ class Payload(Struct, gc=False):
     timestamp: str | None = None
     cwd: str | None = None
     source: Raw = NO_RAW
+    thread_source: str | None = None
     git: GitInfo | None = None
     # turn_context
     model: str | None = None

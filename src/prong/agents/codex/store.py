@@ -33,8 +33,7 @@ from prong.model.sessions import (
 
 # Parsing, forking and launching are imported on use: listing sessions needs none of them.
 if TYPE_CHECKING:
-    from prong.agents.codex.assembly import Assembly
-    from prong.agents.codex.facts import CodexFacts
+    from prong.agents.codex.facts import Assembly, CodexFacts
     from prong.agents.codex.fork.source import CodexSource
     from prong.agents.codex.history import OpenFiles
     from prong.agents.codex.rollout import Rollout
@@ -92,18 +91,15 @@ class CodexStore(WorkerStore):
             return listeners[0]
 
         files = FileScan(_KIND, cache, self.roots, None if sink is None else listening)
-        files.visit(library.files())
+        files.visit(library.stats.items())
         is_root_missing = any(
-            path.startswith(f"{root}/")
-            for root, shelf in library.shelves.items()
-            if not shelf.found
-            for path in files.known
+            path.startswith(f"{root}/") for root in library.missing for path in files.known
         )
         complete = library.complete and not is_root_missing
         titles = names(self.roots)
 
         def assemble() -> tuple[list[Session], list[Skipped]]:
-            from prong.agents.codex.assembly import Assembly
+            from prong.agents.codex.facts import Assembly
 
             assembly = Assembly(self.name, library, files.facts, titles)
             sessions = list(assembly.sessions())
@@ -130,7 +126,7 @@ class CodexStore(WorkerStore):
         sink = KeptTexts(output=output)
         file = Path(path)
         # The list from the last scan suffices: callers only ask for files that it saw.
-        last_library = self._listed if self._listed and self._listed.shelf_of(path) else None
+        last_library = self._listed if self._listed and self._listed.root_of(path) else None
         library = last_library or self._library(file)
         listener = CodexListener(sink, library)
         with closing(OpenFiles()) as files:
@@ -148,7 +144,7 @@ class CodexStore(WorkerStore):
 
     def _relatives(self, path: str, files: "OpenFiles", library: Library) -> "Assembly":
         """Collect the facts that determine the numbers of a file's turns."""
-        from prong.agents.codex.assembly import Assembly
+        from prong.agents.codex.facts import Assembly
 
         facts: dict[str, CodexFacts] = {}
         name = RolloutName.parse(os.path.basename(path))
@@ -167,7 +163,7 @@ class CodexStore(WorkerStore):
             return self._session(path, files)
 
     def _session(self, path: Path, files: "OpenFiles") -> Session | None:
-        from prong.agents.codex.assembly import Assembly
+        from prong.agents.codex.facts import Assembly
 
         own = files.named(path)
         if own.header is None and not own.entries:
@@ -229,8 +225,9 @@ class CodexStore(WorkerStore):
         # After a rewind, the session may have continued in another file since it was listed.
         library = self._library(session.path)
         paths = library.thread(session.id, beside=session.file) or [session.file]
-        stats = dict(library.files())
-        newest = max(paths, key=lambda path: stats[path].st_mtime_ns if path in stats else 0)
+        newest = max(
+            paths, key=lambda path: library.stats[path].st_mtime_ns if path in library.stats else 0
+        )
         return live.last_mark(Path(newest))[0]
 
     def _is_open(self, session: Session) -> bool:
@@ -257,7 +254,7 @@ class CodexStore(WorkerStore):
     def fork_id(
         self, method: Method, source: ForkSource, cut: Cut, wanted: str | None
     ) -> str | None:
-        from prong.agents.codex.fork.new_thread import uuid7
+        from prong.agents.codex.fork.copy import uuid7
         from prong.agents.codex.fork.source import CodexSource
         from prong.agents.common import checked_id
 
@@ -285,7 +282,7 @@ class CodexStore(WorkerStore):
         from prong.agents.codex import launch
         from prong.agents.codex.fork import copy as copying
         from prong.agents.codex.fork import native
-        from prong.agents.codex.fork.new_thread import uuid7
+        from prong.agents.codex.fork.copy import uuid7
         from prong.agents.codex.fork.source import CodexSource
 
         assert isinstance(source, CodexSource)
@@ -325,8 +322,8 @@ class CodexStore(WorkerStore):
 
     def _own_root(self, source: "CodexSource") -> Path | None:
         """Return the root of the store that contains a session."""
-        shelf = source.library.shelf_of(source.session.file)
-        return next((root for root in self.roots if source.library.shelves[root] is shelf), None)
+        root = source.library.root_of(source.session.file)
+        return root if root in self.roots else None
 
     def convert(
         self, messages: Iterable[Message], child: Child, publication: "Publication"

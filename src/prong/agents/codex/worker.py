@@ -12,8 +12,6 @@ from contextlib import suppress
 from itertools import chain, takewhile
 from pathlib import Path
 
-import msgspec
-
 from prong.agents import argv, headless, jsonl
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.codex import activity as live
@@ -55,6 +53,8 @@ _HEADLESS_FLAGS = flags(
 ) | {_SKIP}
 """Flags of the terminal UI that `codex exec` accepts."""
 _SYSTEM = Path("/etc/codex/config.toml")
+_LONGEST = 1 << 20
+"""Bytes read of a first line."""
 
 
 # -- the command ----------------------------------------------------------------------------------
@@ -73,18 +73,21 @@ def command_with(command: Command, options: RunOptions) -> tuple[str, ...]:
     if options.plugin_dirs:
         raise Unsupported("Codex takes no plug-in folder for one run", hint="codex plugin add")
     extra = argv.extra_flags(options.extra, GRAMMAR, PROGRAM, SESSION_FLAGS)
-    own_flags = ["--model", options.model] if options.model else []
-    own_flags += [_SKIP] if options.skip_permissions else []
-    replaced = (_MODEL if options.model else frozenset[str]()) | (
-        _ASKING if options.skip_permissions else frozenset[str]()
-    )
+    own_flags: list[str] = []
+    replaced: set[str | None] = set()
+    if options.model:
+        own_flags += ["--model", options.model]
+        replaced |= _MODEL
+    if options.skip_permissions:
+        own_flags.append(_SKIP)
+        replaced |= _ASKING
 
     def change(words: Sequence[Word]) -> Sequence[Word]:
         kept = [arg for arg in _flags(words) if arg.flag not in replaced]
-        no_daemon = [] if any(_is_no_daemon(arg) for arg in kept) else ["-c", _NO_DAEMON]
-        kept_words = [word for arg in kept for word in arg.words]
-        extra_words = [word for arg in extra for word in arg.words]
-        return [*kept_words, *map(Word.of, [*no_daemon, *own_flags]), *extra_words]
+        settings = [arg.value.replace(" ", "") for arg in kept if arg.flag in ("-c", "--config")]
+        no_daemon = [] if _NO_DAEMON in settings else ["-c", _NO_DAEMON]
+        base, added = ([word for arg in args for word in arg.words] for args in (kept, extra))
+        return [*base, *map(Word.of, [*no_daemon, *own_flags]), *added]
 
     return argv.rebuilt(command, PROGRAM, change)
 
@@ -135,16 +138,12 @@ def _flags(words: Sequence[Word]) -> list[Argument]:
     return [arg for arg in arguments(words) if arg.flag not in {None, "--", *SESSION_FLAGS}]
 
 
-def _for_exec(one: Argument) -> Sequence[Word]:
-    if one.flag in _HEADLESS_FLAGS:
-        return one.words
-    if one.flag in ("-a", "--ask-for-approval"):
-        return [Word.of("-c"), Word.of(f"approval_policy={json.dumps(one.value)}")]
-    return [Word.of(_SKIP)] if one.flag == "--yolo" else []
-
-
-def _is_no_daemon(one: Argument) -> bool:
-    return one.flag in ("-c", "--config") and one.value.replace(" ", "") == _NO_DAEMON
+def _for_exec(arg: Argument) -> Sequence[Word]:
+    if arg.flag in _HEADLESS_FLAGS:
+        return arg.words
+    if arg.flag in ("-a", "--ask-for-approval"):
+        return [Word.of("-c"), Word.of(f"approval_policy={json.dumps(arg.value)}")]
+    return [Word.of(_SKIP)] if arg.flag == "--yolo" else []
 
 
 # -- output of a headless turn --------------------------------------------------------------------
@@ -162,10 +161,8 @@ def turn_output(output: Iterable[str]) -> TurnOutput:
             continue
         for event in events([line], ExecEvent):
             match event.type:
-                case "thread.started":
+                case "thread.started" | "turn.started":
                     thread = event.thread_id or thread
-                    over, reply, error = False, "", None
-                case "turn.started":
                     over, reply, error = False, "", None
                 case "item.completed" if event.item and event.item.type == "agent_message":
                     reply = event.item.text
@@ -217,8 +214,7 @@ def _held(roots: Sequence[Path]) -> Iterator[_Held]:
         entry = files.get(inode)
         if entry is not None and entry.name.endswith(".lock"):
             with suppress(OSError):
-                name = entry.name.removesuffix(".lock")
-                yield _Held(name, holder, entry.stat().st_mtime)
+                yield _Held(entry.name.removesuffix(".lock"), holder, entry.stat().st_mtime)
 
 
 def _opened() -> Iterator[tuple[int, int]]:
@@ -231,18 +227,18 @@ def _opened() -> Iterator[tuple[int, int]]:
 
 def _current(threads: Sequence[_Held]) -> OpenSession:
     """Return the thread that a process shows: the one opened or written last."""
-    rollouts = _rollouts({one.holder for one in threads})
+    rollouts = _rollouts({held.holder for held in threads})
     if len(threads) > 1:
-        main_threads = [one for one in threads if not _is_subagent(rollouts.get(one.thread))]
-        threads = main_threads or threads
+        main = [held for held in threads if not _is_subagent(rollouts.get(held.thread))]
+        threads = main or threads
 
-    def age(one: _Held) -> tuple[float, str]:
-        path = rollouts.get(one.thread)
+    def last_used(held: _Held) -> tuple[float, str]:
+        path = rollouts.get(held.thread)
         with suppress(OSError):
-            return max(one.since, path.stat().st_mtime if path else 0), one.thread
-        return one.since, one.thread
+            return max(held.since, path.stat().st_mtime if path else 0), held.thread
+        return held.since, held.thread
 
-    current = max(threads, key=age)
+    current = max(threads, key=last_used)
     path = rollouts.get(current.thread)
     # Without a file, no prompt was sent since it was opened.
     activity, since = live.last_mark(path) if path else (Activity.IDLE, None)
@@ -262,24 +258,13 @@ def _rollouts(pids: Iterable[int]) -> dict[str, Path]:
     return {thread: path for thread, (_, path) in newest.items()}
 
 
-class _Meta(msgspec.Struct):
-    thread_source: str | None = None
-
-
-class _First(msgspec.Struct):
-    payload: _Meta = msgspec.field(default_factory=_Meta)
-
-
-_first = msgspec.json.Decoder(_First).decode
-_LONGEST = 1 << 20
-
-
 def _is_subagent(path: Path | None) -> bool:
     if path is None:
         return False
     with suppress(OSError), open_regular(path) as file:
-        header = jsonl.decoded(_first, file.readline(_LONGEST))
-        return header is not None and header.payload.thread_source == "subagent"
+        header = jsonl.decoded(live.decode_line, file.readline(_LONGEST))
+        payload = header.payload if header else None
+        return payload is not None and payload.thread_source == "subagent"
     return False
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from prong.agents import convert as converting
 from prong.agents import versions
-from prong.agents.codex.fork import new_thread
-from prong.agents.codex.fork.new_thread import uuid7
+from prong.agents.codex.fork.copy import check_free, claimed, file_of, uuid7
 from prong.agents.common import checked_id, is_uuid
 from prong.agents.convert import Part, Piece, PlainTurn, plain_turns
 from prong.files.publication import Publication
@@ -47,14 +46,14 @@ def convert(
     `provider` is the model provider that it will be resumed with.
     """
     id_ = checked_id(child.id) if child.id else uuid7()
-    new_thread.check_free(root, id_)
+    check_free(root, id_)
     now = datetime.now(UTC)
-    target = new_thread.file_of(root, id_, now)
+    target = file_of(root, id_, now)
     staged = publication.stage(target)
     script = _Script(id_, child.cwd, child.parent, provider)
     turns = plain_turns(messages, child.parent.session.agent)
     converting.write(staged, script.thread(turns, child.title, now))
-    with new_thread.claimed(root, id_):
+    with claimed(root, id_):
         return converting.publish(staged, target, script.turns, publication, session_at)
 
 

@@ -4,26 +4,30 @@ Unchanged values are copied byte for byte. Changed ones are set by key, never by
 the source's id also occurs in prompts and tool output.
 """
 
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 from msgspec import Raw, Struct
 
 from prong.agents import convert, jsonl
 from prong.agents.codex import rollout, turns
-from prong.agents.codex.fork import new_thread
 from prong.agents.codex.fork.compaction import Gap
 from prong.agents.codex.fork.source import Branch, CodexSource
 from prong.agents.codex.history import Segment
+from prong.agents.codex.library import Library
 from prong.agents.codex.records import BARE_ITEMS, NO_RAW
 from prong.agents.codex.rollout import EntryKind, Rollout
-from prong.agents.common import is_uuid, path_text
-from prong.errors import Corrupt
+from prong.agents.common import alone, is_uuid, path_text
+from prong.errors import Corrupt, Taken
 from prong.files.publication import Publication, writer
 from prong.files.regular import open_regular
 from prong.model.forks import Child, Cut
@@ -59,9 +63,9 @@ def write(
 ) -> Path:
     """Write a fork below a configuration root, publish it, and return the path of the rollout."""
     assert child.id is not None
-    new_thread.check_free(root, child.id)
+    check_free(root, child.id)
     now = datetime.now(UTC)
-    target = new_thread.file_of(root, child.id, now)
+    target = file_of(root, child.id, now)
     branch = source.branch(cut)
     gaps = source.gaps(branch, cut)
     staged = publication.stage(target)
@@ -70,7 +74,7 @@ def write(
             file.write(line)
             file.write(b"\n")
     written = _read_back(staged, branch, compacted=branch.compacted and not cut.full)
-    with new_thread.claimed(root, child.id):
+    with claimed(root, child.id):
         publication.publish(target)
     source.files.remember(target, written)
     return target
@@ -266,3 +270,39 @@ def _read_back(path: Path, branch: Branch, *, compacted: bool) -> Rollout:
             found=len(turn_ids),
         )
     return written
+
+
+# -- new threads -----------------------------------------------------------------------------------
+
+
+def file_of(root: Path, id_: str, now: datetime) -> Path:
+    """Return the path of a new thread's file. The time in its name is local."""
+    local = now.astimezone()
+    name = f"rollout-{local:%Y-%m-%dT%H-%M-%S}-{id_}.jsonl"
+    return root / "sessions" / f"{local:%Y/%m/%d}" / name
+
+
+def check_free(root: Path, id_: str) -> None:
+    """Raise `Taken` if a file below a configuration root has the id."""
+    library = Library([root])
+    path = next(iter(library.threads.get((root, id_), ())), None) or library.find(id_, beside="")
+    if path:
+        raise Taken(f"thread id {id_} is in use", path=path)
+
+
+@contextmanager
+def claimed(root: Path, id_: str) -> Generator[None]:
+    """Hold a lock while publishing under an id that is free."""
+    with alone(root / "sessions"):
+        # File names contain the time, so two files with one id would not collide.
+        check_free(root, id_)
+        yield
+
+
+def uuid7() -> str:
+    """Generate an id: 48 bits of milliseconds, then random ones."""
+    milliseconds = time.time_ns() // 1_000_000
+    number = milliseconds << 80 | int.from_bytes(os.urandom(10))
+    number = number & ~(0xF << 76) | 7 << 76
+    number = number & ~(0b11 << 62) | 0b10 << 62
+    return str(UUID(int=number))
