@@ -4,6 +4,7 @@ import os
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 from uuid import UUID
 
 from prong.errors import UsageError
@@ -75,3 +76,8 @@ def parse_time(text: str | None) -> datetime | None:
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """Return decoded JSON if it is an object; an empty one for anything else."""
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}

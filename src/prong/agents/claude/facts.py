@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -46,12 +46,12 @@ class ClaudeFacts(Struct, array_like=True, gc=False):
         return next((at for at in range(count) if self.time_of(at) > moment), count)
 
 
-KEY = 8
+_KEY = 8
 
 
-def keys_in(keys: bytes) -> Iterator[bytes]:
+def keys_in(keys: bytes) -> list[bytes]:
     """Split concatenated keys."""
-    return (keys[at : at + KEY] for at in range(0, len(keys), KEY))
+    return [keys[at : at + _KEY] for at in range(0, len(keys), _KEY)]
 
 
 def key_of(uuid: str) -> bytes:
@@ -61,7 +61,7 @@ def key_of(uuid: str) -> bytes:
     except ValueError:
         key = b""
     # Not a uuid: hash it.
-    return key if len(key) == KEY else hashlib.sha256(uuid.encode()).digest()[:KEY]
+    return key if len(key) == _KEY else hashlib.sha256(uuid.encode()).digest()[:_KEY]
 
 
 def summarise(
@@ -100,7 +100,7 @@ def summarise(
         summaries={leaf: safe(summary) for leaf, summary in transcript.summaries.items()},
         keys=b"".join(key_of(node.uuid) for node in openers),
         times=b"".join(_milliseconds(node.time).to_bytes(8) for node in openers),
-        uniform=_uniform(openers),
+        uniform=_shared_ids([opener.prompt.id if opener.prompt else None for opener in openers]),
         ends=b"".join(
             key_of(end)
             for nodes in (lead, *(span.nodes for span in active))
@@ -116,8 +116,8 @@ def _milliseconds(time: str | None) -> int:
     return max(int(parsed.timestamp() * 1000), 0) if parsed else 0
 
 
-def _uniform(openers: Sequence[TranscriptNode]) -> int:
-    ids = [opener.prompt.id if opener.prompt else None for opener in openers]
+def _shared_ids(ids: Sequence[str | None]) -> int:
+    """Count the first ids that are equal."""
     if not ids or ids[0] is None:
         return 0
     return next((count for count, id_ in enumerate(ids) if id_ != ids[0]), len(ids))

@@ -17,30 +17,18 @@ def default_root() -> Path:
 
 def project_folder(cwd: str | Path) -> str:
     """Return the name under `projects/` for a working directory; `a.b` and `a-b` share one."""
-    path = os.path.realpath(cwd)
-    units = _utf16_units(path)
-    name = "".join(chr(unit) if _is_plain(unit) else "-" for unit in units)
-    if len(name) <= _LIMIT:
-        return name
-    return f"{name[:_LIMIT]}-{_base36(abs(_hash(units)))}"
-
-
-def _utf16_units(text: str) -> list[int]:
     # JavaScript counts UTF-16 units, of which an emoji has two; surrogatepass accepts the
     # undecodable bytes of a path.
-    data = text.encode("utf-16-le", "surrogatepass")
-    return [data[i] | data[i + 1] << 8 for i in range(0, len(data), 2)]
-
-
-def _is_plain(unit: int) -> bool:
-    return unit < 128 and chr(unit).isalnum()
-
-
-def _hash(units: list[int]) -> int:
+    data = os.path.realpath(cwd).encode("utf-16-le", "surrogatepass")
+    units = [low | high << 8 for low, high in zip(data[::2], data[1::2], strict=True)]
+    name = "".join(chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in units)
+    if len(name) <= _LIMIT:
+        return name
     value = 0
     for unit in units:
         value = (value * 31 + unit) & 0xFFFFFFFF
-    return value - (1 << 32) if value >= 1 << 31 else value
+    # The absolute value of a signed number of 32 bits.
+    return f"{name[:_LIMIT]}-{_base36(min(value, (1 << 32) - value))}"
 
 
 def _base36(number: int) -> str:

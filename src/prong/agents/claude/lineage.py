@@ -73,7 +73,7 @@ class _Family:
     def parent_of(self, id_: str, found: Mapping[str, Parent]) -> Parent | None:
         """Return the session it shares most turns with, among those it can be a copy of."""
         visited = {id_}
-        keys = list(keys_in(self.members[id_].keys))
+        keys = keys_in(self.members[id_].keys)
         for shared in range(len(keys), 0, -1):
             candidates: list[tuple[bool, int, str]] = []
             for other, position in self.places[keys[shared - 1]]:

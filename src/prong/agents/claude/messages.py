@@ -5,16 +5,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, cast
 
 from prong.agents import jsonl, media
-from prong.agents.claude.prompts import readable
+from prong.agents.claude.prompts import MEDIA, readable
 from prong.agents.claude.transcript import ClaudeTranscript, TranscriptNode
-from prong.agents.common import parse_time
+from prong.agents.common import as_dict, parse_time
 from prong.agents.last_turn import unwrapped
-from prong.agents.media import DOCUMENT, IMAGE, Key
+from prong.agents.media import IMAGE, Key
 from prong.agents.tool_summary import gist
 from prong.model.record import replace
 from prong.model.sessions import Media, Message, Tool, View
-
-_MEDIA = {"image": IMAGE, "document": DOCUMENT}
 
 
 class ClaudeRenderer:
@@ -59,14 +57,14 @@ class ClaudeRenderer:
             path = ("content",)
         content: Any = line
         for key in path:
-            content = _dict(content).get(key)
+            content = as_dict(content).get(key)
         if is_queued and (self.text_only or not any(self._images(node, content, ()))):
             yield Message("user", node.queued or "")
             return
         # Beside a tool result, the CLI adds reminders, whatever the entrypoint.
         entrypoint = None if node.results else line.get("entrypoint")
         for number, block in enumerate(_blocks(content)):
-            fields = {"type": "text", "text": block} if isinstance(block, str) else _dict(block)
+            fields = {"type": "text", "text": block} if isinstance(block, str) else as_dict(block)
             if fields.get("type") != "text":
                 yield from self._block(node, fields, (*path, number))
                 continue
@@ -100,18 +98,18 @@ class ClaudeRenderer:
                 images = tuple(self._images(node, content, (*path, "content")))
                 yield Message("tool", "", tool=tool, media=images)
             case "image" | "document" as kind:
-                yield Message("user", _MEDIA[kind], media=(self._media(node, block, path),))
+                yield Message("user", MEDIA[kind], media=(self._media(node, block, path),))
             case _:
                 pass
 
     def _images(self, node: TranscriptNode, blocks: Any, path: tuple[Key, ...]) -> Iterator[Media]:
         if isinstance(blocks, list):
             for number, block in enumerate(cast(list[Any], blocks)):
-                if _dict(block).get("type") in _MEDIA:
+                if as_dict(block).get("type") in MEDIA:
                     yield self._media(node, block, (*path, number))
 
     def _media(self, node: TranscriptNode, block: dict[str, Any], path: tuple[Key, ...]) -> Media:
-        source = _dict(block.get("source"))
+        source = as_dict(block.get("source"))
         type_ = str(source.get("media_type") or "")
         if source.get("type") != "base64":
             # A link, or a file id of this agent's API.
@@ -119,10 +117,6 @@ class ClaudeRenderer:
         return media.stored(
             lambda: self.file, node.place, (*path, "source", "data"), source.get("data"), type_
         )
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
 def _blocks(content: Any) -> list[Any]:
@@ -137,11 +131,11 @@ def _result_text(content: Any) -> str:
         return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
     parts: list[str] = []
     for block in cast(list[Any], content):
-        kind = _dict(block).get("type")
+        kind = as_dict(block).get("type")
         if not isinstance(block, dict):
             parts.append(str(block))
         elif kind == "text":
-            parts.append(str(_dict(block).get("text") or ""))
+            parts.append(str(as_dict(block).get("text") or ""))
         else:
             parts.append(IMAGE if kind == "image" else f"[{kind}]")
     return "\n".join(parts)

@@ -15,6 +15,7 @@ from prong.agents.last_turn import INTERRUPTED, MACHINE_TEXT, NOTICES, unwrapped
 from prong.agents.media import DOCUMENT, IMAGE
 from prong.model.sessions import TurnKind
 
+MEDIA = {"image": IMAGE, "document": DOCUMENT}
 _TOOL_LOADED = "Tool loaded."
 _NOTICE = re.compile(
     r"<(teammate-message|observed_from_primary_session|ci-monitor-event)[^>]*>(.*?)</\1>",
@@ -41,23 +42,17 @@ class Prompt(Struct, array_like=True, gc=False):
 
 def prompt_of(line: SessionLine) -> Prompt | None:
     """Return the prompt in a user line, or None."""
-    if (
-        line.message is None
-        or line.is_meta
-        or line.is_compact_summary
-        or line.is_visible_in_transcript_only
-    ):
+    if line.message is None or line.is_meta:
+        return None
+    if line.is_compact_summary or line.is_visible_in_transcript_only:
         return None
     content = line.message.content
     if isinstance(content, list) and any(block.type == "tool_result" for block in content):
         return None
     text = _prompt_text(content, line.entrypoint)
     stripped = _prompt_text(content) if "<system-reminder>" in text else text
-    worded = (
-        line.tool_use_result is None
-        and line.source_tool_use_id is None
-        and (text.startswith(NOTICES) or _is_typed(line, stripped))
-    )
+    is_result = line.tool_use_result is not None or line.source_tool_use_id is not None
+    worded = not is_result and (text.startswith(NOTICES) or _is_typed(line, stripped))
     return Prompt(
         readable(text),
         _kind_of(line, text),
@@ -77,9 +72,8 @@ def _is_typed(line: SessionLine, text: str) -> bool:
 
 
 def _kind_of(line: SessionLine, text: str) -> TurnKind:
-    if line.turn_origin == "task_notification":
-        return TurnKind.NOTIFICATION
-    if text.startswith(("<task-notification>", *NOTICES)):
+    is_notice = text.startswith(("<task-notification>", *NOTICES))
+    if is_notice or line.turn_origin == "task_notification":
         return TurnKind.NOTIFICATION
     if text.startswith(("<command-", "<bash-")):
         return TurnKind.COMMAND
@@ -125,14 +119,12 @@ def steering(blocks: list[ContentBlock]) -> str | None:
 def _prompt_text(content: str | list[ContentBlock], entrypoint: str | None = None) -> str:
     if isinstance(content, str):
         return unwrapped(content, entrypoint).strip()
-    parts: list[str] = []
-    for block in content:
-        if block.type == "text":
-            parts.append(unwrapped(text_of(block.text), entrypoint))
-        elif block.type == "image":
-            parts.append(IMAGE)
-        elif block.type == "document":
-            parts.append(DOCUMENT)
+    parts = (
+        unwrapped(text_of(block.text), entrypoint)
+        if block.type == "text"
+        else MEDIA.get(block.type, "")
+        for block in content
+    )
     return "\n".join(part for part in parts if part).strip()
 
 

@@ -452,7 +452,7 @@ def _finished(facts: "ClaudeFacts", parents: "dict[str, Parent]", titles: Titles
     if titles and not facts.titled:
         folder_titles = titles.get(os.path.dirname(session.file), {})
         # The title of the latest end: earlier ends may have older titles.
-        ends = reversed(list(keys_in(facts.ends))) if folder_titles else ()
+        ends = reversed(keys_in(facts.ends)) if folder_titles else ()
         title = next((folder_titles[end] for end in ends if end in folder_titles), None)
         session = replace(session, title=title) if title else session
     return session

@@ -31,7 +31,8 @@ def find(session_file: Path, transcript: ClaudeTranscript) -> tuple[SubAgent, ..
             if result.agent:
                 calls[result.agent] = result.id
     agents: dict[str, SubAgent] = {}
-    for path in _files(session_file.with_suffix("") / "subagents"):
+    folder = session_file.with_suffix("") / "subagents"
+    for path in sorted(folder.glob(f"{SUBAGENT}*.jsonl")):
         id_ = path.stem.removeprefix(SUBAGENT)
         call_id = calls.get(id_)
         kind = kinds.get(call_id or "")
@@ -45,14 +46,6 @@ def find(session_file: Path, transcript: ClaudeTranscript) -> tuple[SubAgent, ..
         if id_ not in agents and sibling.is_file():
             agents[id_] = SubAgent(id_, sibling, kinds.get(call_id), call_id)
     return tuple(agents.values())
-
-
-def _files(folder: Path) -> list[Path]:
-    try:
-        files = sorted(folder.iterdir())
-    except OSError:
-        return []
-    return [file for file in files if file.name.startswith(SUBAGENT) and file.suffix == ".jsonl"]
 
 
 def _read_meta(path: Path) -> _Meta:

@@ -45,7 +45,7 @@ class ClaudeHooks(AgentHooks):
     def added(self, contents: Mapping[Path, bytes | None], command: Sequence[str]) -> HookedFiles:
         ((path, content),) = contents.items()
         line = file.command_line([*command, self.agent])
-        new = file.with_hooks(path, content, _commands(line))
+        new = file.with_hooks(path, content, dict.fromkeys(EVENTS, line))
         return HookedFiles({path: new})
 
     def taken_out(self, contents: Mapping[Path, bytes | None]) -> Mapping[Path, bytes | None]:
@@ -61,13 +61,14 @@ class ClaudeHooks(AgentHooks):
         if scope == "project":
             (own,) = self.files("project", folder)
             paths += [own.with_name("settings.json"), own]
-        switches = [(path, file.switch(read(path), _OFF)) for path in paths]
-        explicit = [(path, value) for path, value in switches if value is not None]
-        path, off = explicit[-1] if explicit else (None, False)
-        if not off:
-            return None
-        message = f'{path} has "{_OFF}": Claude Code runs none'
-        return ConfigError(message, hint=f'take "{_OFF}" out of {path}', path=str(path))
+        for path in reversed(paths):
+            off = file.switch(read(path), _OFF)
+            if off:
+                message = f'{path} has "{_OFF}": Claude Code runs none'
+                return ConfigError(message, hint=f'take "{_OFF}" out of {path}', path=str(path))
+            if off is not None:
+                break
+        return None
 
     def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
         """Add a `--settings` file, which includes the user's: only the last one counts."""
@@ -78,7 +79,7 @@ class ClaudeHooks(AgentHooks):
             user_settings = [arg for arg in arguments if arg.flag == "--settings"]
             name = user_settings[-1].value if user_settings else None
             content = _settings(name, launch.cwd) if name is not None else None
-            own = file.with_hooks(Path(name or "--settings"), content, _commands(line))
+            own = file.with_hooks(Path(name or "--settings"), content, dict.fromkeys(EVENTS, line))
             _forget_old(folder)
             path = folder / f"claude-{sha256(own).hexdigest()[:12]}.json"
             write_private(path, own)
@@ -110,7 +111,3 @@ def _settings(value: str, folder: Path) -> bytes | None:
         except OSError as error:
             raise ConfigError(f"cannot read {value}: {error.strerror}", path=value) from None
     return file.without_hooks(Path(value), content)
-
-
-def _commands(line: str) -> dict[str, str]:
-    return dict.fromkeys(EVENTS, line)

@@ -8,10 +8,11 @@ environment of Claude Code.
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from prong.agents.claude.launch import environment
 from prong.agents.claude.settings import trust
+from prong.agents.common import as_dict
 from prong.agents.settings import mcp_servers
 from prong.agents.settings import trust as trusting
 from prong.agents.settings.file import SettingsText
@@ -20,7 +21,6 @@ from prong.errors import ConfigError, External
 from prong.files.edits import read
 
 _SERVERS = "mcpServers"
-_PLUG_INS = "enabledPlugins"
 
 
 class ClaudeMcp(AgentMcp):
@@ -36,10 +36,10 @@ class ClaudeMcp(AgentMcp):
     def entry(self, name: str, scope: McpScope, folder: Path) -> McpEntry | None:
         table: Any = _loaded(self._file(scope, folder))
         for key in (*self._place(scope, folder), name):
-            table = cast(dict[str, Any], table).get(key) if isinstance(table, dict) else None
+            table = as_dict(table).get(key)
         if table is None:
             return None
-        settings = cast(dict[str, Any], table) if isinstance(table, dict) else {"": table}
+        settings = as_dict(table) if isinstance(table, dict) else {"": table}
         return self._entry(name, scope, folder, settings)
 
     def planned(self, name: str, scope: McpScope, folder: Path, server: McpServer) -> McpEntry:
@@ -53,15 +53,10 @@ class ClaudeMcp(AgentMcp):
         return self._entry(name, scope, folder, settings)
 
     def plug_in(self, name: str) -> str | None:
-        enabled: Any = _loaded(self._root / "settings.json")
-        enabled = (
-            cast(dict[str, Any], enabled).get(_PLUG_INS) if isinstance(enabled, dict) else None
-        )
-        plug_ins = cast(dict[str, Any], enabled) if isinstance(enabled, dict) else {}
+        plug_ins = as_dict(as_dict(_loaded(self._root / "settings.json")).get("enabledPlugins"))
         # `prong@marketplace`
-        return next(
-            (key for key, on in plug_ins.items() if key.partition("@")[0] == name and on), None
-        )
+        enabled = (key for key, on in plug_ins.items() if on and key.partition("@")[0] == name)
+        return next(enabled, None)
 
     def commands(self, change: McpChange) -> Sequence[Sequence[str]]:
         hidden = change.after and {**mcp_servers.without_values(change.after.settings)}
@@ -69,10 +64,10 @@ class ClaudeMcp(AgentMcp):
 
     def carry_out(self, change: McpChange) -> None:
         env = environment(self._root)
-        first, *rest = self._commands(change, change.after and change.after.settings)
+        first, *second = self._commands(change, change.after and change.after.settings)
         mcp_servers.run(first, change.folder, env)
         try:
-            for words in rest:
+            for words in second:
                 mcp_servers.run(words, change.folder, env)
         except External:
             # Restore the old entry.

@@ -6,13 +6,16 @@ Measured: in other folders Claude Code first asks, even with permissions skipped
 answer is "No, exit". `claude -p` never asks.
 """
 
+import json
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from prong.agents.common import as_dict
 from prong.agents.settings import json_text, trust
 from prong.agents.settings.file import SettingsText
 from prong.errors import ConfigError
+from prong.files.edits import read
 
 _ACCEPTED = "hasTrustDialogAccepted"
 _NEW: dict[str, Any] = {
@@ -40,27 +43,32 @@ def file_of(root: Path) -> Path:
 def is_trusted(folder: Path, root: Path) -> bool:
     path = file_of(root)
     try:
-        data = _loaded(path, SettingsText.decode(path, _read(path)).text)
+        data = _loaded(path, SettingsText.decode(path, read(path)).text)
     except ConfigError:
         return False
-    projects: Any = data.get("projects")
-    if not isinstance(projects, dict):
-        return False
-    entries = cast(dict[str, Any], projects)
-    return any(_accepted(entries.get(str(candidate))) for candidate in trust.candidates(folder))
+    projects = as_dict(data.get("projects"))
+    return any(
+        as_dict(projects.get(str(candidate))).get(_ACCEPTED) is True
+        for candidate in trust.candidates(folder)
+    )
 
 
 def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
     """Return the file, its content, and the content with the folder trusted."""
     path = file_of(root)
-    before = _read(path)
+    before = read(path)
     decoded = SettingsText.decode(path, before)
     text = decoded.text if decoded.text.strip() else "{}"
     data = _loaded(path, text)
     key = str(trust.project(folder))
-    expected = _with(path, data, key)
+    projects: Any = data.get("projects", {})
+    if not isinstance(projects, dict):
+        raise _refusal(path, 'has "projects" that is not an object')
+    if not isinstance(as_dict(projects).get(key, {}), dict):
+        raise _refusal(path, f'has something for "{key}" that is not an object')
+    project = {**as_dict(projects).get(key, _NEW), _ACCEPTED: True}
     text = _with_entry(text, key)
-    if _loaded(path, text) != expected:
+    if _loaded(path, text) != {**data, "projects": {**projects, key: project}}:
         raise _refusal(path, "is written in a way that prong cannot add to")
     return path, before, decoded.encode(text)
 
@@ -79,37 +87,14 @@ def _with_entry(text: str, key: str) -> str:
     return text[: accepted.start] + "true" + text[accepted.end :]
 
 
-def _with(path: Path, data: dict[str, Any], key: str) -> dict[str, Any]:
-    projects: Any = data.get("projects", {})
-    if not isinstance(projects, dict):
-        raise _refusal(path, 'has "projects" that is not an object')
-    project: Any = cast(dict[str, Any], projects).get(key, _NEW)
-    if not isinstance(project, dict):
-        raise _refusal(path, f'has something for "{key}" that is not an object')
-    new = {**cast(dict[str, Any], project), _ACCEPTED: True}
-    return {**data, "projects": {**cast(dict[str, Any], projects), key: new}}
-
-
-def _accepted(project: Any) -> bool:
-    return isinstance(project, dict) and cast(dict[str, Any], project).get(_ACCEPTED) is True
-
-
-def _read(path: Path) -> bytes | None:
-    from prong.files.edits import read
-
-    return read(path)
-
-
 def _loaded(path: Path, text: str) -> dict[str, Any]:
-    import json
-
     try:
         data: Any = json.loads(text or "{}")
     except ValueError as error:
         raise _refusal(path, f"is not JSON ({error})") from None
     if not isinstance(data, dict):
         raise _refusal(path, "is not a JSON object")
-    return cast(dict[str, Any], data)
+    return as_dict(data)
 
 
 def _refusal(path: Path, what: str) -> ConfigError:
