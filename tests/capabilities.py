@@ -112,78 +112,94 @@ CAPABILITIES = (
     ),
     Capability(
         "plan a worker",
-        "workers.plan",
+        "workers.planner.plan",
         "run",
         tool="spawn_workers",
         key=Missing("prong run: a worker begins with words"),
     ),
     Capability(
         "start a worker",
-        "workers.start",
+        "workers.starter.start",
         "run",
         tool="spawn_workers",
         key=Missing("prong run: a worker begins with words"),
     ),
     Capability(
-        "see that a worker has started", "workers.ready", "run", tool="spawn_workers", key="any: F"
+        "see that a worker has started",
+        "workers.states.ready",
+        "run",
+        tool="spawn_workers",
+        key="any: F",
     ),
-    Capability("fork a worker", "workers.fork", "fork", tool="fork_session", key="any: F"),
+    Capability("fork a worker", "workers.forks.fork", "fork", tool="fork_session", key="any: F"),
     Capability(
-        "run a fork in a pane", "workers.open_fork", "fork", tool="smart_fork", key="any: F"
+        "run a fork in a pane", "workers.starter.open_fork", "fork", tool="smart_fork", key="any: F"
     ),
-    Capability("list workers", "workers.all", "ps", tool="list_workers", key="any: f4"),
+    Capability("list workers", "workers.states.all", "ps", tool="list_workers", key="any: f4"),
     Capability(
-        "tell what a worker does", "workers.status", "status", tool="worker_status", key="any: f4"
+        "tell what a worker does",
+        "workers.states.status",
+        "status",
+        tool="worker_status",
+        key="any: f4",
     ),
     Capability(
-        "give a worker a prompt", "workers.send", "send", tool="send_to_worker", key="workers: s"
+        "give a worker a prompt",
+        "workers.prompts.send",
+        "send",
+        tool="send_to_worker",
+        key="workers: s",
     ),
     Capability(
         "get the answer of a worker",
-        "workers.reply",
+        "workers.prompts.reply",
         "send",
         tool="send_to_worker",
         key="workers: l",
     ),
     Capability(
         "give an idle worker a prompt whose answer is wanted",
-        "workers.ask",
+        "workers.prompts.ask",
         "send",
         tool="send_to_worker",
         key=Missing("s sends the prompt, and l shows what is answered"),
     ),
     Capability(
         "get the answer to one's own prompt",
-        "workers.answer",
+        "workers.prompts.answer",
         "send",
         tool="send_to_worker",
         key=Missing("s sends the prompt, and l shows what is answered"),
     ),
-    Capability("wait for workers", "workers.wait", "wait", tool="wait_workers", key="workers: w"),
+    Capability(
+        "wait for workers", "workers.states.wait", "wait", tool="wait_workers", key="workers: w"
+    ),
     Capability("show a worker's pane", "workers.attach", "attach", key="workers: a"),
     Capability(
         "read what was said in a worker",
-        "workers.log",
+        "workers.prompts.log",
         "log",
         tool="read_session",
         key="workers: l",
     ),
     Capability(
         "press keys in a worker's pane",
-        "workers.press",
+        "workers.prompts.press",
         "key",
         key=Missing("attach: keys then go to the pane itself"),
     ),
     Capability(
         "interrupt the turn of a worker",
-        "workers.interrupt",
+        "workers.prompts.interrupt",
         "key",
         key=Missing("attach: Escape then goes to the pane itself"),
     ),
-    Capability("clone a worker", "workers.clone", "clone", tool="clone_worker", key="workers: c"),
+    Capability(
+        "clone a worker", "workers.cloner.clone", "clone", tool="clone_worker", key="workers: c"
+    ),
     Capability("stop a worker", "workers.stop", "stop", tool="stop_worker", key="workers: x"),
     Capability("forget a worker", "workers.forget", "stop", key="workers: X"),
-    Capability("restart a worker", "workers.restart", "restart", key="workers: R"),
+    Capability("restart a worker", "workers.starter.restart", "restart", key="workers: R"),
     Capability("rename a worker", "workers.rename", "rename", key="workers: n"),
     Capability("list worktrees", "code.worktrees.list", "worktrees"),
     Capability("plan the removal of worktrees", "code.worktrees.plan_prune", "worktrees"),

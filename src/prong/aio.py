@@ -25,7 +25,7 @@ from prong.errors import External
 from prong.model.workers import WorkerState
 
 if TYPE_CHECKING:
-    from prong.workers.launch.plan import WorkerPlan
+    from prong.workers.request import WorkerPlan
 
 __all__ = ["Worker"]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from prong.setup.service import SetupService
     from prong.workers.daemon import Daemon
     from prong.workers.panes import Terminals
-    from prong.workers.service import Workers
+    from prong.workers.service import WorkerService
 
 
 class App:
@@ -63,7 +63,7 @@ class App:
             service = self.__dict__.pop(name, None)
             if service is not None:
                 service.close()
-        for name in ("sessions", "code"):  # they hold the cache
+        for name in ("sessions", "code", "workers"):  # they hold the cache
             self.__dict__.pop(name, None)
         database.closed(self)
 
@@ -85,7 +85,7 @@ class App:
             self.cache,
             hit=lambda number: self.search.last.hit(number),
             # Called only when the name may be a worker's: most commands need no workers.
-            worker=lambda name: self.workers.current(name),
+            worker=lambda name: self.workers.states.current(name),
             recorded=lambda: self.forks.recorded(),
             has_code=lambda conversation: self.code.has_last_turn(conversation),
             require=lambda program: self.programs.require(program),
@@ -121,11 +121,22 @@ class App:
         )
 
     @cached_property
-    def workers(self) -> Workers:
+    def workers(self) -> WorkerService:
         """Start, inspect, prompt and stop workers."""
-        from prong.workers.service import Workers
+        from prong.storage.workers import WorkerRecords
+        from prong.workers.service import WorkerService
 
-        return Workers(self)
+        return WorkerService(
+            WorkerRecords(self.database),
+            stores=self.stores,
+            sessions=self.sessions,
+            code=self.code,
+            forks=self.forks,
+            terminals=self.terminals,
+            settings=self.settings,
+            require=lambda program: self.programs.require(program),
+            hooked=lambda agent, launch: self.setup.hooks.for_one_run(agent, launch),
+        )
 
     @cached_property
     def setup(self) -> SetupService:

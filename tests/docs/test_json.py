@@ -32,7 +32,7 @@ from prong.setup.doctor import Finding
 from prong.setup.mcp import McpPlan, plan_view
 from prong.views import json as views
 from prong.views import search, workers
-from prong.workers.launch.plan import WorkerOptions, WorkerPlan
+from prong.workers.request import WorkerPlan, WorkerRequest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 REF = SessionRef("claude", "60309e1e-7f1b-4c8e-9d0a-1b2c3d4e5f60")
@@ -120,7 +120,7 @@ def test_workers() -> None:
 
 
 def test_run() -> None:
-    plan = WorkerPlan(WorkerOptions(), "a", "claude", "claude", Path("/w"), None)
+    plan = WorkerPlan(WorkerRequest(), "a", "claude", "claude", Path("/w"), None)
     assert list(example("run")["plan"]) == list(workers.plan(plan))
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from prong.app import App
 from prong.redaction.visible import visible
-from prong.workers.launch.plan import WorkerOptions, WorkerPlan
-from prong.workers.service import Workers
+from prong.workers.launch.plan import WorkerPlanner
+from prong.workers.request import WorkerPlan, WorkerRequest
 from tests.cli.shell import Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.mcp.agent import Agent, checked, in_memory, text_of
@@ -238,14 +238,14 @@ def test_a_model_is_no_option(lab: WorkerLab, agent: Agent) -> None:
 def test_a_bug_in_one_worker_loses_no_other(
     lab: WorkerLab, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = Workers.plan
+    plan = WorkerPlanner.plan
 
-    def broken(self: Workers, options: WorkerOptions) -> WorkerPlan:
+    def broken(self: WorkerPlanner, options: WorkerRequest) -> WorkerPlan:
         if options.name == "broken":
             raise ValueError("a bug")
         return plan(self, options)
 
-    monkeypatch.setattr(Workers, "plan", broken)
+    monkeypatch.setattr(WorkerPlanner, "plan", broken)
     here = {"project_path": str(lab.project), "prompt": "hello"}
     names = ("left", "broken", "right")
     made = agent.ok("spawn_workers", workers=[{**here, "name": name} for name in names])

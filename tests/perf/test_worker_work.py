@@ -19,7 +19,6 @@ from prong.app import App
 from prong.model.workers import Pane, WorkerInfo, WorkerState
 from prong.processes.process import process_of
 from prong.testing.home import IsolatedHome
-from prong.workers.state import Lookout
 from tests.terminals.tmux_lab import TmuxLab
 
 pytestmark = pytest.mark.perf
@@ -111,7 +110,7 @@ def _add_worker(app: App, home: IsolatedHome, name: str, pane: Pane, pid: str) -
 def test_many_workers_are_one_question_to_their_terminal(app: App) -> None:
     app.sessions.all("claude")
     with counted() as work:
-        found = app.workers.all()
+        found = app.workers.states.all()
     assert [one.state for one in found] == [WorkerState.IDLE] * MANY
     assert {(one.turn, one.last_line) for one in found} == {
         (1, f"answer of worker-{number}") for number in range(MANY)
@@ -125,7 +124,7 @@ def test_many_workers_are_one_question_to_their_terminal(app: App) -> None:
 
 
 def test_looking_again_opens_no_session(app: App) -> None:
-    lookout = Lookout(app)
+    lookout = app.workers.states.lookout()
     workers = app.workers.records.all()
     lookout.look(workers)
     with counted() as work:
@@ -139,18 +138,18 @@ def test_workers_that_ended_need_no_terminal(app: App) -> None:
     for worker in app.workers.records.all():
         app.workers.records.change(worker.name, stopped=datetime.now(UTC))
     with counted() as work:
-        assert {one.state for one in app.workers.all()} == {WorkerState.GONE}
+        assert {one.state for one in app.workers.states.all()} == {WorkerState.GONE}
     assert work.programs == []
 
 
 def test_a_dead_server_is_asked_once(app: App) -> None:
-    pane = app.workers.named("worker-0").pane
+    pane = app.workers.records.get("worker-0").pane
     assert pane is not None
     subprocess.run(["tmux", "-S", str(pane.server), "kill-server"], check=True)
     until = time.monotonic() + 10
-    while any(one.state is not WorkerState.GONE for one in app.workers.all()):
+    while any(one.state is not WorkerState.GONE for one in app.workers.states.all()):
         assert time.monotonic() < until
         time.sleep(0.02)
     with counted() as work:
-        app.workers.all()
+        app.workers.states.all()
     assert work.programs == []

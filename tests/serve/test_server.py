@@ -94,7 +94,7 @@ def test_workers_live_on_when_it_ends(lab: Lab) -> None:
     assert process.wait(10) == 0
     lab.tell(worker, "Stop", "idle")
     with App() as app:
-        until(lambda: app.workers.status("calm-otter").state == "idle")
+        until(lambda: app.workers.states.status("calm-otter").state == "idle")
 
 
 def test_two_cannot_run(lab: Lab) -> None:

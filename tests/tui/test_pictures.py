@@ -18,7 +18,7 @@ from prong.config import Config
 from prong.model.workers import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
 from prong.tui.widgets.page import Page
 from prong.tui.widgets.rows import Rows
-from prong.workers.service import Workers
+from prong.workers.states import WorkerStates
 from tests.cli import agents
 from tests.cli.shell import API, SEARCH, WINDOW, Shell
 from tests.tui.driving import Person, drive
@@ -128,7 +128,7 @@ async def keys(person: Person) -> None:
 STORIES = (sessions, search, nothing, turns, transcript, diff, fork, tree, workers, keys)
 
 
-def told_workers(_: Workers) -> list[WorkerStatus]:
+def told_workers(_: WorkerStates) -> list[WorkerStatus]:
     """Of each kind one, made up: a real agent would be drawn differently each time."""
     return [
         _told("rate-limits", API, WorkerState.BUSY, 2, "Document the limit"),
@@ -168,7 +168,7 @@ def test_a_screen(home: Path, story: Story, size: tuple[int, int]) -> None:
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "160x48"])
 @pytest.mark.usefixtures("no_index", "no_model")
 def test_the_workers(home: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Workers, "all", told_workers)
+    monkeypatch.setattr(WorkerStates, "all", told_workers)
     compare(home, workers_at_work, size)
 
 

@@ -19,7 +19,8 @@ from prong.tui import workers_watch
 from prong.tui.content.worker_preview import LastExchange
 from prong.tui.screens import workers_screen
 from prong.tui.widgets.page import Page
-from prong.workers.service import Workers
+from prong.workers.service import WorkerService
+from prong.workers.states import WorkerStates
 from tests.cli.shell import Shell
 from tests.cli.worker_lab import WorkerLab
 from tests.tui.driving import NARROW, Driven, Person, drive
@@ -121,10 +122,10 @@ def test_a_failed_attach_gives_the_terminal_back(
     monkeypatch.setattr(HeadlessDriver, "suspend_application_mode", noted(acts, "suspend"))
     monkeypatch.setattr(HeadlessDriver, "resume_application_mode", noted(acts, "resume"))
 
-    def attach(_: Workers, name: str) -> Launch:
+    def attach(_: WorkerService, name: str) -> Launch:
         return Launch(argv=("tmux-is-gone", "attach", name), cwd=Path("/"))
 
-    monkeypatch.setattr(Workers, "attach", attach)
+    monkeypatch.setattr(WorkerService, "attach", attach)
 
     async def story(person: Person) -> None:
         await person.sees("1 idle")
@@ -140,14 +141,14 @@ def test_the_question_is_asked_where_the_key_was_pressed(
 ) -> None:
     gate, forced = threading.Event(), list[str]()
 
-    def stop(_: Workers, name: str, *, force: bool = False) -> None:
+    def stop(_: WorkerService, name: str, *, force: bool = False) -> None:
         if force:
             forced.append(name)
             return
         gate.wait(60)
         raise Busy("parser is busy")
 
-    monkeypatch.setattr(Workers, "stop", stop)
+    monkeypatch.setattr(WorkerService, "stop", stop)
 
     async def story(person: Person) -> None:
         await person.sees("1 idle")
@@ -175,13 +176,13 @@ def test_a_long_read_is_not_begun_again(
 
     monkeypatch.setattr(workers_screen, "last_turn", slow)
     looks: list[int] = []
-    every = Workers.all
+    every = WorkerStates.all
 
-    def counted(self: Workers) -> list[WorkerStatus]:
+    def counted(self: WorkerStates) -> list[WorkerStatus]:
         looks.append(1)
         return every(self)
 
-    monkeypatch.setattr(Workers, "all", counted)
+    monkeypatch.setattr(WorkerStates, "all", counted)
 
     async def story(person: Person) -> None:
         await person.until(lambda: reads)
@@ -335,15 +336,15 @@ class Looks:
         self.at_once = 0
         self.most = 0
         self.error: Exception | None = None
-        self._all = Workers.all
+        self._all = WorkerStates.all
 
-        def look(workers: Workers) -> list[WorkerStatus]:
+        def look(workers: WorkerStates) -> list[WorkerStatus]:
             return self._look(workers)
 
-        monkeypatch.setattr(Workers, "all", look)
+        monkeypatch.setattr(WorkerStates, "all", look)
         monkeypatch.setattr(workers_watch, "_EVERY", 0.02)
 
-    def _look(self, workers: Workers) -> list[WorkerStatus]:
+    def _look(self, workers: WorkerStates) -> list[WorkerStatus]:
         self.count += 1
         self.at_once += 1
         self.most = max(self.most, self.at_once)

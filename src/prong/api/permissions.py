@@ -12,8 +12,6 @@ from prong.model.workers import RunOptions, WorkerState, WorkerStatus
 from prong.paths import config_file
 from prong.terminals.base import TakesOver
 from prong.views.workers import words
-from prong.workers.launch import clone
-from prong.workers.launch.clone_source import CloneOrigin, Rest
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -87,11 +85,11 @@ class ClonePlan(Record, frozen=True):
 def plan(app: App, source: str, new: str | None, *, trust: bool) -> ClonePlan:
     """Preview a clone. Raises `UsageError` for requests that the user has not allowed."""
     refuse_unallowed(app, trust=trust)
-    clone.check_name(app, new)
-    origin = CloneOrigin.find(app, source)
+    app.workers.starter.refuse_name(new)
+    origin = app.workers.cloner.sources.find(source)
     worker = origin.worker
     refuse_inherited(app, origin.agent, worker.command if worker else None)
-    status = app.workers.status(worker.name) if worker else None
+    status = app.workers.states.status(worker.name) if worker else None
     return ClonePlan(
         origin.folder,
         status,
@@ -113,4 +111,5 @@ def _warnings(status: WorkerStatus) -> Iterator[str]:
 
 def wait(app: App, source: str, timeout: float) -> None:
     """Wait until the source is idle. Raises `Busy` on timeout."""
-    Rest(app, timeout, lambda _: None).wait_for(CloneOrigin.find(app, source))
+    sources = app.workers.cloner.sources
+    sources.rest(timeout).wait_for(sources.find(source))

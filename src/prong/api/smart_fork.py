@@ -19,7 +19,7 @@ from prong.model.workers import RunOptions, WorkerInfo, WorkerStatus
 from prong.search.last_search import place_of
 from prong.session.listing import SessionFilter
 from prong.views import json
-from prong.workers.launch import fork as worker_forking
+from prong.workers.request import WorkerRequest
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -213,7 +213,7 @@ def own_point(app: App, asking: SessionRef | None) -> str:
 def plan(app: App, point: str, wish: ForkWish) -> ForkPlan:
     """Plan a fork. Writes nothing. Raises `UsageError` for requests that are not allowed."""
     permissions.refuse_unallowed(app, skip_permissions=wish.skip_permissions, trust=wish.trust)
-    worker_forking.check(app, (wish.name,) if wish.name else (), 1)
+    app.workers.starter.refuse_name(wish.name or None)
     if wish.headless and not wish.prompt:
         raise UsageError("a headless worker needs a prompt", hint="prompt, or leave headless out")
     custom = wish.skip_permissions or wish.model is not None
@@ -228,7 +228,7 @@ def plan(app: App, point: str, wish: ForkWish) -> ForkPlan:
         run=run,
     )
     prompts = (wish.prompt,) if wish.prompt else ()
-    fork_plan, _ = worker_forking.plan(app, point, options, prompts)
+    fork_plan, _ = app.workers.forks.plan(point, options, prompts)
     if wish.run:
         planning.require_program(app, fork_plan)
     if not wish.skip_permissions:
@@ -244,22 +244,22 @@ def start(
     app: App, plan: ForkPlan, wish: ForkWish, told: Callable[[str], None] = lambda _: None
 ) -> RunningFork:
     """Create the fork and run it. If it does not run, the error names the fork."""
-    runs = worker_forking.ForkRuns(
-        prompts=(wish.prompt,) if wish.prompt else (),
-        names=(wish.name,) if wish.name else (),
+    request = WorkerRequest(
+        prompt=wish.prompt or None,
+        name=wish.name or None,
         terminal=None if wish.headless else permissions.terminal(app),
         headless=wish.headless,
         trust=wish.trust,
     )
     told(f"forking {plan.point}")
-    (forked,) = worker_forking.start(app, plan, runs)
+    (forked,) = app.workers.forks.start(plan, request)
     if forked.error is not None:
         raise forked.error
     assert forked.fork is not None
     assert forked.worker is not None
     told(f"waiting until {forked.worker.name} has started")
     try:
-        status = app.workers.ready(forked.worker.name, READY)
+        status = app.workers.states.ready(forked.worker.name, READY)
     except ProngError as error:
         error.details.setdefault("made", [str(forked.fork.child)])
         error.details.setdefault("worker", forked.worker.name)

@@ -15,7 +15,7 @@ from prong.model.sessions import SessionRef
 from prong.model.workers import Placement, RunOptions, WorkerInfo, WorkerStatus
 from prong.session.listing import SessionFilter
 from prong.workers.launch import environment
-from prong.workers.launch.plan import WorkerOptions, WorkerPlan
+from prong.workers.request import WorkerPlan, WorkerRequest
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -116,12 +116,12 @@ def _spawned(
     plan: WorkerPlan | None = None
     try:
         options = _options(app, wish, place, asking)
-        plan = app.workers.plan(options)
+        plan = app.workers.planner.plan(options)
         if plan.fork is not None:
             permissions.refuse_inherited(app, plan.fork.agent, plan.fork.command)
         if dry_run:
             return SpawnedWorker(wish, plan)
-        return SpawnedWorker(wish, plan, app.workers.start(plan))
+        return SpawnedWorker(wish, plan, app.workers.starter.start(plan))
     except Exception as error:  # noqa: BLE001 -- the caller must learn which were started
         return SpawnedWorker(wish, plan, error=_problem(error))
 
@@ -133,7 +133,7 @@ def _ready(app: App, made: Sequence[SpawnedWorker]) -> Iterator[SpawnedWorker]:
             yield spawned
             continue
         try:
-            status = app.workers.ready(spawned.worker.name, max(end - time.monotonic(), 0.0))
+            status = app.workers.states.ready(spawned.worker.name, max(end - time.monotonic(), 0.0))
         except Exception as error:  # noqa: BLE001 -- as above
             yield replace(spawned, error=_problem(error))
         else:
@@ -149,12 +149,12 @@ def _problem(error: Exception) -> ProngError:
 
 def _options(
     app: App, wish: WorkerWish, place: Placement | None, asking: SessionRef | None
-) -> WorkerOptions:
+) -> WorkerRequest:
     _check(wish)
     permissions.refuse_unallowed(app, skip_permissions=wish.skip_permissions, trust=wish.trust)
     resume, fork = _source(app, wish, asking)
     labels = {environment.BADGE: wish.badge, environment.ISSUE: wish.issue}
-    return WorkerOptions(
+    return WorkerRequest(
         prompt=_prompt(wish),
         agent=wish.agent,
         name=wish.name,

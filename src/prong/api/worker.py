@@ -25,7 +25,7 @@ from prong.model.record import Record
 from prong.model.workers import Pane, Placement, RunOptions, WorkerInfo, WorkerState, WorkerStatus
 
 if TYPE_CHECKING:
-    from prong.workers.launch.plan import WorkerOptions, WorkerPlan
+    from prong.workers.request import WorkerPlan, WorkerRequest
 
 T = TypeVar("T")
 
@@ -120,9 +120,9 @@ class Worker:
         """
         options = _options(name, arguments, "name", "ready_timeout", "response_timeout", "app")
         with _opened(app) as opened:
-            worker = opened.workers.start(opened.workers.plan(options))
+            worker = opened.workers.starter.start(opened.workers.planner.plan(options))
             if ready_timeout > 0:
-                opened.workers.ready(worker.name, ready_timeout)
+                opened.workers.states.ready(worker.name, ready_timeout)
         return cls(worker.name, response_timeout=response_timeout, app=app)
 
     @classmethod
@@ -136,7 +136,7 @@ class Worker:
         """Return what `create` would start with the same arguments. Writes nothing."""
         options = _options(name, arguments, "name", "app")
         with _opened(app) as opened:
-            return opened.workers.plan(options)
+            return opened.workers.planner.plan(options)
 
     @classmethod
     def open(
@@ -148,7 +148,7 @@ class Worker:
     ) -> Self:
         """Open an existing worker, whoever started it. Raises `NotFound`."""
         with _opened(app) as opened:
-            opened.workers.named(name)
+            opened.workers.records.get(name)
         return cls(name, response_timeout=response_timeout, app=app)
 
     @classmethod
@@ -196,7 +196,7 @@ class Worker:
 
     def _status(self) -> WorkerStatus:
         with _opened(self._app) as app:
-            return app.workers.status(self.name)
+            return app.workers.states.status(self.name)
 
     # -- talking -----------------------------------------------------------------------------
 
@@ -224,13 +224,15 @@ class Worker:
             yield from self._at(end, *_TAKES_PROMPTS)
             with _opened(self._app) as app:
                 # None when another sender was faster.
-                sent = app.workers.ask(self.name, text, as_command=as_command)
+                sent = app.workers.prompts.ask(self.name, text, as_command=as_command)
         # After a prompt, the worker does not count as idle before it answered.
         while True:
             left = max(end - time.monotonic(), 0.0)
             try:
                 with _opened(self._app) as app:
-                    status, reply = app.workers.answer(sent, min(left, _SLICE), (WorkerState.IDLE,))
+                    status, reply = app.workers.prompts.answer(
+                        sent, min(left, _SLICE), (WorkerState.IDLE,)
+                    )
             except Busy:
                 if left <= _SLICE:
                     raise self._late() from None
@@ -250,7 +252,7 @@ class Worker:
             left = max(end - time.monotonic(), 0.0)
             try:
                 with _opened(self._app) as app:
-                    (status,) = app.workers.wait(
+                    (status,) = app.workers.states.wait(
                         [self.name], timeout=min(left, _SLICE), until=wanted
                     )
             except Busy:
@@ -290,17 +292,24 @@ class Worker:
         Raises `NotFound` when the worker's session is unknown, or the turn does not exist.
         """
         options = fork_options({**arguments, "name": name}, "turn", function="Worker.fork")
-        return self._another(lambda app: app.workers.fork(self.name, options=options, turn=turn))
+        return self._another(
+            lambda app: app.workers.forks.fork(self.name, options=options, turn=turn)
+        )
 
     def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:
         """Start a copy of the worker, its session and its whole workspace, once it is idle."""
-        return self._another(lambda app: app.workers.clone(self.name, name, timeout=timeout))
+        from prong.workers.request import WorkerRequest
+
+        request = WorkerRequest(name=name)
+        return self._another(
+            lambda app: app.workers.cloner.clone(self.name, request, timeout=timeout)
+        )
 
     def _another(self, make: Callable[[App], WorkerInfo]) -> Self:
         with _opened(self._app) as app:
             worker = make(app)
             if not worker.headless:
-                app.workers.ready(worker.name, READY_TIMEOUT)
+                app.workers.states.ready(worker.name, READY_TIMEOUT)
         return type(self)(worker.name, response_timeout=self.response_timeout, app=self._app)
 
     # -- ending ------------------------------------------------------------------------------
@@ -318,7 +327,7 @@ class Worker:
         end = time.monotonic() + timeout
         while True:
             with _opened(self._app) as app:
-                app.workers.interrupt(self.name)
+                app.workers.prompts.interrupt(self.name)
             try:
                 yield from self._at(min(end, time.monotonic() + _PRESS_AGAIN), WorkerState.IDLE)
             except Busy:
@@ -333,8 +342,8 @@ class Worker:
         Raises `Busy` when the worker runs, and `NotFound` when its folder is gone.
         """
         with _opened(self._app) as app:
-            app.workers.restart(self.name)
-            app.workers.ready(self.name, READY_TIMEOUT)
+            app.workers.starter.restart(self.name)
+            app.workers.states.ready(self.name, READY_TIMEOUT)
         return self
 
     def stop(self, *, force: bool = False) -> None:
@@ -362,12 +371,12 @@ def _opened(app: App | None) -> Generator[App]:
         yield own
 
 
-def _options(name: str | None, given: WorkerArguments, *more: str) -> WorkerOptions:
-    from prong.workers.launch.plan import WorkerOptions
+def _options(name: str | None, given: WorkerArguments, *more: str) -> WorkerRequest:
+    from prong.workers.request import WorkerRequest
 
     refuse_unknown("Worker.create", given, (*WorkerArguments.__annotations__, *more))
     place = given.get("place")
-    return WorkerOptions(
+    return WorkerRequest(
         name=name,
         agent=given.get("agent"),
         prompt=given.get("prompt"),

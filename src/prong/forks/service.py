@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong.agents.base import ForkSource
 from prong.errors import ProngError
 from prong.forks.readings import Readings
-from prong.model.forks import Fork, ForkPlan
+from prong.model.forks import Fork, ForkPlan, WorktreePlan
 from prong.model.record import replace
 from prong.model.sessions import Session
+from prong.model.workers import WorkerInfo
 from prong.processes.garbage import no_collections
 
 if TYPE_CHECKING:
     from prong.app import App
     from prong.forks.plan import ForkOptions
+    from prong.forks.workspace import Making
+    from prong.forks.workspace_names import WorkspaceNames
     from prong.storage.forks import ForkRecords, Health
 
 
@@ -43,11 +48,75 @@ class ForkService:
         return planning.plan(self._app, point, options or ForkOptions())
 
     @no_collections()
-    def make(self, plan: ForkPlan) -> Fork:
-        """Create a planned fork."""
+    def make(self, plan: ForkPlan, check: Callable[[], None] = lambda: None) -> Fork:
+        """Create a planned fork.
+
+        `check` may still refuse: it runs when the copy is written, before it becomes visible.
+        """
         from prong.forks import make
 
-        return make.fork(self._app, plan)
+        return make.fork(self._app, plan, check)
+
+    # -- what workers need -------------------------------------------------------------------
+
+    def require_program(self, plan: ForkPlan) -> None:
+        """Raise `Unavailable` if the agent's program, needed to run the fork, is missing."""
+        from prong.forks import plan as planning
+
+        planning.require_program(self._app, plan)
+
+    def asking(self, plan: ForkPlan, prompt: str | None) -> ForkPlan:
+        """Replace the first prompt of a plan."""
+        from prong.forks import plan as planning
+
+        return planning.asking(self._app, plan, prompt)
+
+    def again(self, plan: ForkPlan, number: int) -> ForkPlan:
+        """Plan another fork of the same turn, with its own id, title and worktree."""
+        from prong.forks import plan as planning
+
+        return planning.again(self._app, plan, number)
+
+    def moved(self, plan: ForkPlan, worktree: WorktreePlan) -> ForkPlan:
+        """Move a plan to the worktree of another project."""
+        from prong.forks import plan as planning
+
+        return planning.moved(self._app, plan, worktree)
+
+    def worker_of(self, session: Session) -> WorkerInfo | None:
+        """Find the most recently started worker that has, or had, the session open."""
+        from prong.forks import plan as planning
+
+        return planning.worker_of(self._app, session)
+
+    def workspace_names(self, repo: Path) -> WorkspaceNames:
+        """Return the names of worktrees and branches of a repository, taken or free."""
+        from prong.forks.workspace_names import WorkspaceNames
+
+        return WorkspaceNames(self._app, repo)
+
+    def settled_worktree(self, plan: WorktreePlan) -> WorktreePlan:
+        """Return the plan, with new names if they were taken meanwhile."""
+        from prong.forks import workspace
+
+        return workspace.settled(self._app, plan)
+
+    def worktree_of(self, fork: Fork) -> Path | None:
+        """Return the worktree that was created for a fork."""
+        from prong.code.worktrees import worktree as worktrees
+
+        if fork.branch is None or fork.workspace is None:
+            return None
+        paths = [item.path for item in worktrees.listed(self._app.worktrees_root)]
+        return next((path for path in paths if fork.workspace.is_relative_to(path)), None)
+
+    def worktree_made(self, plan: WorktreePlan) -> AbstractContextManager[Making]:
+        """Create a planned worktree for what is created inside the `with` block."""
+        from prong.forks import workspace
+
+        return workspace.made(self._app, plan)
+
+    # -- several forks -----------------------------------------------------------------------
 
     def make_several(self, plan: ForkPlan, count: int = 1) -> Iterator[Fork]:
         """Create several forks of one point, yielding each when it exists."""

@@ -20,7 +20,7 @@ from prong.mcp.workers import what_to_do, worker
 if TYPE_CHECKING:
     from prong.app import App
     from prong.model.workers import WorkerStatus
-    from prong.workers.answers import SentPrompt
+    from prong.workers.prompts import SentPrompt
 
 T = TypeVar("T")
 _SLICE = 2.0
@@ -84,9 +84,9 @@ class StopWorker(Arguments, frozen=True):
 
 async def list_workers(call: Call, given: ListWorkers) -> WorkerList:
     def listed(app: App) -> WorkerList:
-        from prong.workers.stop import recent
+        from prong.workers.service import recent
 
-        statuses = app.workers.all()
+        statuses = app.workers.states.all()
         return WorkerList(
             workers=[worker(status) for status in (statuses if given.all else recent(statuses))]
         )
@@ -95,7 +95,7 @@ async def list_workers(call: Call, given: ListWorkers) -> WorkerList:
 
 
 async def worker_status(call: Call, given: WorkerStatusOf) -> OneWorker:
-    status = await call.do(lambda app: app.workers.status(given.name))
+    status = await call.do(lambda app: app.workers.states.status(given.name))
     return OneWorker(worker=worker(status), idle=status.state.value == "idle")
 
 
@@ -110,7 +110,7 @@ async def wait_workers(call: Call, given: WaitWorkers) -> Waited:
             workers=[worker(status) for status in done],
             hint=what_to_do(done),
         )
-    statuses = await call.do(lambda app: [app.workers.status(name) for name in unique])
+    statuses = await call.do(lambda app: [app.workers.states.status(name) for name in unique])
     return Waited(
         done=False,
         timed_out=True,
@@ -135,7 +135,7 @@ async def _waited(
     """Wait for workers; return None on timeout."""
 
     def wait(app: App, timeout: float) -> list[WorkerStatus]:
-        return app.workers.wait(wanted, any_=any_, timeout=timeout)
+        return app.workers.states.wait(wanted, any_=any_, timeout=timeout)
 
     return await _in_pieces(call, seconds, wait)
 
@@ -163,15 +163,17 @@ async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
         _refuse_own([given.name])
     if given.as_command:
         await call.do(lambda app: permissions.refuse_unallowed(app, commands=True))
-    before = await call.do(lambda app: app.workers.status(given.name))
+    before = await call.do(lambda app: app.workers.states.status(given.name))
     if given.dry_run:
         state = f"it is {before.state.value}; nothing was sent"
         return Sent(worker=worker(before), sent=False, reply=None, hint=state)
     if not given.wait:
         await call.do(
-            lambda app: app.workers.send(given.name, given.text, as_command=given.as_command)
+            lambda app: app.workers.prompts.send(
+                given.name, given.text, as_command=given.as_command
+            )
         )
-        status = await call.do(lambda app: app.workers.status(given.name))
+        status = await call.do(lambda app: app.workers.states.status(given.name))
         hint = "call wait_workers to wait for it"
         return Sent(worker=worker(status), sent=True, reply=None, hint=hint)
     deadline = time.monotonic() + given.timeout
@@ -179,16 +181,18 @@ async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
     statuses: list[WorkerStatus] | None = []
     while prompt is None and statuses is not None:
         prompt = await call.do(
-            lambda app: app.workers.ask(given.name, given.text, as_command=given.as_command)
+            lambda app: app.workers.prompts.ask(given.name, given.text, as_command=given.as_command)
         )
         if prompt is None:
             statuses = await _waited(call, [given.name], max(deadline - time.monotonic(), 0.0))
     answer = None
     if prompt is not None:
         sent, left = prompt, max(deadline - time.monotonic(), 0.0)
-        answer = await _in_pieces(call, left, lambda app, piece: app.workers.answer(sent, piece))
+        answer = await _in_pieces(
+            call, left, lambda app, piece: app.workers.prompts.answer(sent, piece)
+        )
     if answer is None or answer[1] is None:
-        status = await call.do(lambda app: app.workers.status(given.name))
+        status = await call.do(lambda app: app.workers.states.status(given.name))
         next_step = "wait_workers, then read_session" if prompt else "nothing was sent; call again"
         hint = what_to_do([status]) or f"it is still busy: {next_step}"
         return Sent(worker=worker(status), sent=prompt is not None, reply=None, hint=hint)
@@ -198,6 +202,7 @@ async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
 
 async def clone_worker(call: Call, given: CloneWorker) -> Cloned:
     from prong.api import permissions
+    from prong.workers.request import WorkerRequest
 
     source = names.session(given.name)
     plan = await call.do(
@@ -215,18 +220,16 @@ async def clone_worker(call: Call, given: CloneWorker) -> Cloned:
     await _rested(call, source, deadline, given.timeout)
 
     def clone(app: App) -> Cloned:
-        created = app.workers.clone(
+        created = app.workers.cloner.clone(
             source,
-            given.new_name,
+            WorkerRequest(name=given.new_name, trust=given.trust, terminal=plan.terminal),
             ignored=given.ignored,
             # It may have received a prompt meanwhile.
             timeout=max(deadline - time.monotonic(), 0.0),
-            trust=given.trust,
-            terminal=plan.terminal,
         )
         call.progress.say(f"waiting until {created.name} has started")
-        ready = app.workers.ready(created.name, _READY) if not created.headless else None
-        ready = ready or app.workers.status(created.name)
+        ready = app.workers.states.ready(created.name, _READY) if not created.headless else None
+        ready = ready or app.workers.states.status(created.name)
         return Cloned(
             source=before,
             clone=worker(ready),
@@ -258,11 +261,11 @@ async def _rested(call: Call, source: str, end: float, seconds: float) -> None:
 async def stop_worker(call: Call, given: StopWorker) -> Stopped:
     def stop(app: App) -> Stopped:
         if given.dry_run:
-            status = app.workers.status(given.name)
+            status = app.workers.states.status(given.name)
             hint = f"it is {status.state.value}; nothing was stopped"
             return Stopped(worker=worker(status), stopped=False, hint=hint)
         app.workers.stop(given.name, force=given.force)
-        status = app.workers.status(given.name)
+        status = app.workers.states.status(given.name)
         hint = f"session and workspace are kept; to restart it {BY_USER} prong restart {given.name}"
         return Stopped(worker=worker(status), stopped=True, hint=hint)
 

@@ -22,7 +22,7 @@ from prong.serve.changes import changes
 from prong.serve.events import Events, Listener
 from prong.serve.watching import Watch
 from prong.workers.evidence import ENDING, SETTLED
-from prong.workers.state import Lookout, described
+from prong.workers.state import Lookout
 
 _SLOW_POLL = 1.0
 """Seconds between polls: no file changes when a pane is closed."""
@@ -157,7 +157,7 @@ class Monitor:
 
     def _run(self) -> None:
         with self._opened() as app:
-            lookout = Lookout(app)
+            lookout = app.workers.states.lookout()
             while not self._over:
                 self._wanted.wait(max(self._due - time.monotonic(), 0.0))
                 self._wanted.clear()
@@ -186,7 +186,7 @@ class Monitor:
         new = [
             status for status in current if self._glance.get(status.worker.name) != _gist(status)
         ]
-        details = {status.worker.name: status for status in described(app, new)}
+        details = {status.worker.name: status for status in app.workers.states.described(new)}
         merged = {**self._seen, **details}
         self._seen = {name: merged[name] for name in states}
         statuses = self._believed(self._seen)
@@ -207,7 +207,7 @@ class Monitor:
         now = time.monotonic()
         if now - self._tidied > _TIDY_UP and self._statuses:
             self._tidied = now
-            app.workers.all()
+            app.workers.states.all()
 
     def _believed(self, found: Statuses) -> Statuses:
         """Hold back a worker that just ended: a moment later it may be recorded as stopped."""
@@ -282,10 +282,8 @@ def _stamp(path: Path) -> Stamp:
 
 def _folders(app: App, statuses: Iterable[WorkerStatus]) -> set[Path]:
     """Return the folders to watch for changes of these workers."""
-    from prong.workers import wait as worker_folders
-
     alive = [status.worker for status in statuses if status.state is not WorkerState.GONE]
-    return worker_folders.watched(app, alive)
+    return app.workers.states.watched(alive)
 
 
 def _inherited(fork: Fork) -> int:

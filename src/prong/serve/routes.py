@@ -28,7 +28,7 @@ from prong.terminals.base import TakesOver
 from prong.views import json
 from prong.views import workers as worker_views
 from prong.workers import names as worker_names
-from prong.workers.service import ENDS
+from prong.workers.states import ENDS
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ class Routes:
     def list_workers(self, request: JsonRequest) -> Json:
         request.done()
         with self._open_app() as app:
-            statuses = app.workers.all()
+            statuses = app.workers.states.all()
         return {"workers": self._views({status.worker.name: status for status in statuses})}
 
     def status(self, request: JsonRequest) -> Json:
@@ -110,7 +110,7 @@ class Routes:
             first = {"worker": name, "idle": view["state"] == "idle"}
             return {**first, **{key: value for key, value in view.items() if key != "name"}}
         with self._open_app() as app:
-            return worker_views.status(app.workers.status(name))
+            return worker_views.status(app.workers.states.status(name))
 
     def query_idle(self, request: JsonRequest) -> Json:
         status = self.status(request)
@@ -215,7 +215,7 @@ class Routes:
         with self._open_app() as app:
             worker = Worker.open(name, app=app)
             if not wait:
-                app.workers.send(name, text, as_command=as_command)
+                app.workers.prompts.send(name, text, as_command=as_command)
                 return {"worker": name, "reply": None}
             reply = self._finished(worker.sending(text, timeout, as_command=as_command), request)
             return {"worker": name, "reply": reply}
@@ -246,7 +246,7 @@ class Routes:
 
     def _made(self, app: App, name: str) -> Json:
         self._monitor.wake()
-        return {"worker": worker_views.worker(app.workers.status(name))}
+        return {"worker": worker_views.worker(app.workers.states.status(name))}
 
     def _views(self, statuses: Statuses) -> list[Json]:
         views = [worker_views.worker(status) for status in statuses.values()]

@@ -86,9 +86,19 @@ class WorkerRecords(Records[WorkerInfo]):
     def named(self, name: str) -> WorkerInfo | None:
         return next(iter(self._select(_NAMED, name)), None)
 
+    def get(self, name: str) -> WorkerInfo:
+        """Return the record of a worker. Raises `NotFound`."""
+        worker = self.named(name)
+        if worker is None:
+            raise NotFound(f"no worker named {name}", hint="prong ps")
+        return worker
+
     def all(self) -> list[WorkerInfo]:
         """Return every recorded worker, oldest first."""
         return self._select("ORDER BY rowid")
+
+    def names(self) -> set[str]:
+        return {worker.name for worker in self.all()}
 
     def copies(self) -> list[WorkerInfo]:
         """Return every worker that has a copy, oldest first."""

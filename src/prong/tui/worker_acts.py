@@ -59,7 +59,7 @@ class WorkerActs:
         dialog = TextDialog(f"Send to {name}", placeholder="its next prompt")
         text = await self._view.ui.push_screen_wait(dialog)
         if text is not None and text.strip():
-            await self._aside(lambda app: app.workers.send(name, text))
+            await self._aside(lambda app: app.workers.prompts.send(name, text))
             self._say(f"sent to {name}")
 
     async def wait(self, name: str, is_wanted: Callable[[], bool]) -> None:
@@ -93,7 +93,7 @@ class WorkerActs:
         self._say(f"{name} stopped; R resumes its session")
 
     async def restart(self, name: str) -> None:
-        await self._aside(lambda app: app.workers.restart(name))
+        await self._aside(lambda app: app.workers.starter.restart(name))
         self._say(f"{name} restarted")
 
     async def forget(self, name: str) -> None:
@@ -148,7 +148,7 @@ def _shown(launch: Launch) -> int | Unavailable:
 def _done(app: App, name: str) -> WorkerStatus | None:
     """Wait a moment; None if the worker is still busy."""
     try:
-        return app.workers.wait([name], timeout=_SLICE)[0]
+        return app.workers.states.wait([name], timeout=_SLICE)[0]
     except Busy:
         return None
 
@@ -156,6 +156,6 @@ def _done(app: App, name: str) -> WorkerStatus | None:
 def _cloned(app: App, name: str) -> WorkerInfo | None:
     """Clone the worker; None while it is busy."""
     try:
-        return app.workers.clone(name, timeout=_SLICE)
+        return app.workers.cloner.clone(name, timeout=_SLICE)
     except Busy:
         return None

@@ -56,7 +56,7 @@ class WorkersWatch:
 
     async def _look(self) -> None:
         try:
-            statuses = await self._lane.do(lambda app: app.workers.all())
+            statuses = await self._lane.do(lambda app: app.workers.states.all())
         except (ProngError, OSError) as error:
             if str(error) != self._told:
                 self._told = str(error)

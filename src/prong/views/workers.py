@@ -11,7 +11,7 @@ from prong.views import json
 from prong.views.json import View
 
 if TYPE_CHECKING:
-    from prong.workers.launch.plan import WorkerPlan
+    from prong.workers.request import WorkerPlan
 
 
 def worker(value: WorkerStatus, now: datetime | None = None) -> View:
@@ -63,7 +63,7 @@ def status(value: WorkerStatus, now: datetime | None = None) -> View:
 
 def plan(value: WorkerPlan) -> View:
     """Convert a start plan. Environment values are left out, because they may be secrets."""
-    options, trust = value.options, value.trust
+    options, trust = value.request, value.trust
     fork = json.plan(value.fork) if value.fork else None
     if fork is not None:
         fork["env"] = sorted(fork["env"])

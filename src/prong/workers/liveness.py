@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from prong.agents.stores import AgentStores
 from prong.errors import ProngError
 from prong.log import debug
 from prong.model.record import Record
@@ -18,7 +19,7 @@ from prong.model.workers import Evidence, LivePane, Pane, WorkerInfo, WorkerStat
 from prong.processes.process import is_alive
 
 if TYPE_CHECKING:
-    from prong.app import App
+    from prong.workers.panes import Terminals
 
 _RESERVED = timedelta(seconds=60)
 """Time that a name is reserved for a worker that is being started."""
@@ -33,64 +34,89 @@ class Life(Record, frozen=True):
     """Id of its running process, if known."""
 
 
-def lives(app: App, workers: Sequence[WorkerInfo]) -> dict[str, Life]:
-    """Return the liveness of each worker by name."""
-    results = {worker.name: _without_terminal(app, worker) for worker in workers}
-    panes: dict[str, list[Pane]] = defaultdict(list)
-    for worker in workers:
-        # No query is needed for a process that has ended.
-        if results[worker.name].certain is None and worker.pane is not None and worker.pane.id:
-            panes[worker.pane.terminal].append(worker.pane)
-    alive: dict[Pane, LivePane] = {}
-    silent: set[str] = set()
-    for terminal, queried in panes.items():
+class Liveness:
+    """Checks of processes and panes."""
+
+    def __init__(self, stores: AgentStores, terminals: Terminals) -> None:
+        self._stores = stores
+        self._terminals = terminals
+
+    def lives(self, workers: Sequence[WorkerInfo]) -> dict[str, Life]:
+        """Return the liveness of each worker by name."""
+        results = {worker.name: self._without_terminal(worker) for worker in workers}
+        panes: dict[str, list[Pane]] = defaultdict(list)
+        for worker in workers:
+            # No query is needed for a process that has ended, and none is possible for the pane
+            # of a command that a person types.
+            if results[worker.name].certain is None and worker.pane is not None and worker.pane.id:
+                panes[worker.pane.terminal].append(worker.pane)
+        alive: dict[Pane, LivePane | None] = {}
+        for terminal, queried in panes.items():
+            try:
+                living = self._terminals.of(queried[0]).alive(queried)
+            except ProngError as error:
+                # Fall back to the process alone.
+                debug(__name__, "%s does not tell of its panes: %s", terminal, error)
+            else:
+                alive |= {pane: living.get(pane) for pane in queried}
+        for worker in workers:
+            if results[worker.name].certain is None and worker.pane in alive:
+                results[worker.name] = _in_pane(worker, alive[worker.pane])
+        return results
+
+    def has_ended(self, worker: WorkerInfo) -> bool:
+        """Return whether its program ended, or its pane belongs to another one."""
+        return self.lives([worker])[worker.name].certain is not None
+
+    def is_left_behind(self, worker: WorkerInfo) -> bool:
+        """Return whether a pane only shows the output of a program that ended.
+
+        After a restart of the terminal, the pane id may belong to another program.
+        """
+        if worker.pane is None:
+            return False
         try:
-            alive.update(app.terminals.of(queried[0]).alive(queried))
+            live = self._terminals.of(worker.pane).alive([worker.pane]).get(worker.pane)
+        except ProngError:
+            return False
+        return live is None and (worker.process is None or not is_alive(worker.process))
+
+    def _without_terminal(self, worker: WorkerInfo) -> Life:
+        if worker.stopped is not None:
+            return Life(Evidence(WorkerState.GONE, "record", worker.stopped, "stopped"))
+        process = worker.process
+        if worker.headless and process is None and worker.started is not None:
+            # A fork or clone without a prompt yet.
+            return Life(Evidence(WorkerState.IDLE, "record", worker.started))
+        if process is None and worker.pane is None:
+            is_new = datetime.now(UTC) - worker.created < _RESERVED
+            state = WorkerState.STARTING if is_new else WorkerState.GONE
+            return Life(Evidence(state, "record", worker.created))
+        if process is None:
+            return Life(None)
+        if is_alive(process):
+            running = Evidence(WorkerState.BUSY, "process", worker.started)
+            return Life(running if worker.headless else None, process.pid)
+        if worker.headless:
+            return Life(self._headless_end(worker))
+        return Life(Evidence(WorkerState.GONE, "process"))
+
+    def _headless_end(self, worker: WorkerInfo) -> Evidence:
+        """Return how the last turn ended; one without an end event was killed."""
+        from prong.workers import headless
+
+        try:
+            # Read the run that ended: the next one may have begun since this record was read.
+            events = headless.events(self._stores, worker, headless.run_of(worker))
         except ProngError as error:
-            # Fall back to the process alone.
-            debug(__name__, "%s does not tell of its panes: %s", terminal, error)
-            silent.add(terminal)
-    for worker in workers:
-        pane = worker.pane
-        if results[worker.name].certain is not None or pane is None or not pane.id:
-            continue  # the pane of a command that a person types is unknown
-        if pane.terminal not in silent:
-            results[worker.name] = _in_pane(worker, alive.get(pane))
-    return results
-
-
-def is_left_behind(app: App, worker: WorkerInfo) -> bool:
-    """Return whether a pane only shows the output of a program that ended.
-
-    After a restart of the terminal, the pane id may belong to another program.
-    """
-    assert worker.pane is not None
-    try:
-        live = app.terminals.of(worker.pane).alive([worker.pane]).get(worker.pane)
-    except ProngError:
-        return False
-    return live is None and (worker.process is None or not is_alive(worker.process))
-
-
-def _without_terminal(app: App, worker: WorkerInfo) -> Life:
-    if worker.stopped is not None:
-        return Life(Evidence(WorkerState.GONE, "record", worker.stopped, "stopped"))
-    process = worker.process
-    if worker.headless and process is None and worker.started is not None:
-        # A fork or clone without a prompt yet.
-        return Life(Evidence(WorkerState.IDLE, "record", worker.started))
-    if process is None and worker.pane is None:
-        is_new = datetime.now(UTC) - worker.created < _RESERVED
-        state = WorkerState.STARTING if is_new else WorkerState.GONE
-        return Life(Evidence(state, "record", worker.created))
-    if process is None:
-        return Life(None)
-    if is_alive(process):
-        running = Evidence(WorkerState.BUSY, "process", worker.started)
-        return Life(running if worker.headless else None, process.pid)
-    if worker.headless:
-        return Life(_headless_end(app, worker))
-    return Life(Evidence(WorkerState.GONE, "process"))
+            # Its agent was a plug-in that is no longer installed.
+            debug(__name__, "cannot read the output of %s: %s", worker.name, error)
+            return Evidence(WorkerState.UNKNOWN, "log")
+        written = None
+        if worker.log is not None and worker.log.exists():
+            written = datetime.fromtimestamp(worker.log.stat().st_mtime, UTC)
+        state = WorkerState.IDLE if events.is_over else WorkerState.GONE
+        return Evidence(state, "log", written, events.error)
 
 
 def _in_pane(worker: WorkerInfo, live: LivePane | None) -> Life:
@@ -101,21 +127,3 @@ def _in_pane(worker: WorkerInfo, live: LivePane | None) -> Life:
         # The terminal was restarted and reuses pane ids.
         return Life(Evidence(WorkerState.GONE, "pane", None, "the pane has another program"))
     return Life(None, process.pid if process is not None else live.pid)
-
-
-def _headless_end(app: App, worker: WorkerInfo) -> Evidence:
-    """Return how the last turn ended; one without an end event was killed."""
-    from prong.workers import headless
-
-    try:
-        # Read the run that ended: the next one may have begun since this record was read.
-        events = headless.events(app, worker, headless.run_of(worker))
-    except ProngError as error:
-        # Its agent was a plug-in that is no longer installed.
-        debug(__name__, "cannot read the output of %s: %s", worker.name, error)
-        return Evidence(WorkerState.UNKNOWN, "log")
-    state = WorkerState.IDLE if events.is_over else WorkerState.GONE
-    written = None
-    if worker.log is not None and worker.log.exists():
-        written = datetime.fromtimestamp(worker.log.stat().st_mtime, UTC)
-    return Evidence(state, "log", written, events.error)

@@ -15,18 +15,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from prong.agents.base import AgentStore
 from prong.errors import Busy, External, ProngError, Unavailable, Unsupported
 from prong.log import debug
-from prong.model.workers import Pane, Route, WorkerInfo, WorkerState, WorkerStatus
+from prong.model.workers import Pane, WorkerInfo, WorkerState, WorkerStatus
 from prong.terminals.base import CanCapture, CanPress, CanSend, HasCursor, Terminal
-from prong.workers import liveness
 from prong.workers.evidence import ENDING
-from prong.workers.state import Lookout
+from prong.workers.states import WorkerStates
 
 if TYPE_CHECKING:
-    from prong.agents.base import AgentStore
-    from prong.app import App
-
+    from prong.workers.panes import Terminals
 
 _PLACEHOLDER = "[Pasted "
 """Shown by Claude Code and Codex instead of a long text."""
@@ -159,33 +157,15 @@ _MORE_PRESSES = 100
 """Extra presses to delete a text: a UI's idea of one character is unknown."""
 
 
-def send(app: App, worker: WorkerInfo, text: str, *, as_command: bool = False) -> None:
-    """Send a text to a worker's UI. Raises `Busy` when it waits for input from a person."""
-    sending = _Sending(app, worker, as_command=as_command)
-    text = text if as_command else literal(app, worker, text, Route.TYPED)
-    sending.wait_for_start()
-    before = app.workers.named(worker.name)
-    try:
-        sending.type(text)
-    except BaseException:
-        if not sending.has_begun():
-            previous = {"prompted": before.prompted, "commanded": before.commanded}
-            app.workers.records.change(worker.name, **previous)
-        raise
-
-
-def literal(app: App, worker: WorkerInfo, text: str, route: Route) -> str:
-    """Quote a text so that the agent takes it as a prompt, whatever it begins with."""
-    return app.store(worker.agent).as_prompt(text, route)
-
-
-def own_pane(app: App, worker: WorkerInfo) -> tuple[Terminal, Pane]:
+def own_pane(
+    states: WorkerStates, terminals: Terminals, worker: WorkerInfo
+) -> tuple[Terminal, Pane]:
     """Return the pane, after checking that the worker's own process runs in it."""
     if worker.pane is None:
         raise Unsupported(f"{worker.name} does not run in a pane that prong opened")
-    if liveness.lives(app, [worker])[worker.name].certain is not None:
-        raise _gone(worker)
-    return app.terminals.of(worker.pane), worker.pane
+    if states.liveness.has_ended(worker):
+        raise Unavailable(f"{worker.name} is gone", hint=f"prong restart {worker.name}")
+    return terminals.of(worker.pane), worker.pane
 
 
 def until(wanted: Callable[[], bool], seconds: float, every: float = _LOOK_EVERY) -> bool:
@@ -198,51 +178,68 @@ def until(wanted: Callable[[], bool], seconds: float, every: float = _LOOK_EVERY
     return True
 
 
-class _Sending:
-    def __init__(self, app: App, worker: WorkerInfo, *, as_command: bool) -> None:
-        self._app = app
-        self._as_command = as_command
-        self._name = worker.name
-        self._agent = worker.agent
-        self._lookout = Lookout(app)
-        self.marked = datetime.now(UTC)
+class PaneSender:
+    """Sends one text to the UI of a worker."""
+
+    def __init__(
+        self,
+        states: WorkerStates,
+        terminals: Terminals,
+        store: AgentStore,
+        name: str,
+    ) -> None:
+        self._states = states
+        self._records = states.records
+        self._terminals = terminals
+        self._store = store
+        self._name = name
+        self._lookout = states.lookout()
+        self._marked = datetime.now(UTC)
         """When the prompt was sent. Evidence of idle must be newer."""
 
-    def wait_for_start(self) -> None:
-        """Wait until the worker's UI accepts text."""
+    def send(self, text: str, *, as_command: bool) -> None:
+        """Send the text. Raises `Busy` when the worker waits for input from a person."""
         end = time.monotonic() + _STARTS_WITHIN
-        while self._state() is WorkerState.STARTING and time.monotonic() < end:
+        while self._status().state is WorkerState.STARTING and time.monotonic() < end:
             time.sleep(_LOOK_EVERY)
+        before = self._records.get(self._name)
+        try:
+            self._type(text, is_slash=as_command and text.lstrip().startswith("/"))
+        except BaseException:
+            if not self._has_begun():
+                previous = {"prompted": before.prompted, "commanded": before.commanded}
+                self._records.change(self._name, **previous)
+            raise
 
-    def type(self, text: str) -> None:
+    def _type(self, text: str, *, is_slash: bool) -> None:
         """Paste the text and press Enter, repeatedly if the UI misses it."""
-        terminal, pane = own_pane(self._app, self._refuse_dialog())
+        terminal, pane = self._free_pane()
         if not isinstance(terminal, CanSend) or not isinstance(terminal, CanPress):
             raise Unsupported(
                 f"{terminal.name} does not accept text from other programs",
                 hint=f"prong attach {self._name}",
             )
-        line = InputLine(terminal, pane, self._app.store(self._agent))
+        line = InputLine(terminal, pane, self._store)
         if not until(lambda: not line.holds_draft(), _DRAWN_WITHIN):
             raise self._is_a_draft()
-        self._mark(text)
+        self._mark(is_slash=is_slash)
         terminal.send(pane, text)
         until(lambda: line.shows(text), _SHOWN_WITHIN)
         if not until(lambda: line.holds_only(text), _DRAWN_WITHIN):
             raise self._is_a_draft(left=not _take_out(terminal, pane, line, text, is_alone=False))
         for _ in range(_PRESSES):
             time.sleep(_SETTLE)
-            own_pane(self._app, self._refuse_dialog())
+            self._free_pane()
             # Mark again: a turn that ended since the paste is not this prompt's.
-            self._mark(text)
+            self._mark(is_slash=is_slash)
             terminal.key(pane, "Enter")
-            if until(lambda: line.is_taken() or self.has_begun(), _TAKEN_WITHIN):
+            if until(lambda: line.is_taken() or self._has_begun(), _TAKEN_WITHIN):
                 return
             if not line.is_known:
                 # It cannot be seen whether Enter was taken; another one may answer a question.
                 return
         # Otherwise the next text would be sent together with this one.
-        own_pane(self._app, self._refuse_dialog())
+        self._free_pane()
         is_out = _take_out(terminal, pane, line, text, is_alone=True)
         outcome = "and was removed again" if is_out else "and is still in it"
         raise External(
@@ -250,22 +247,18 @@ class _Sending:
             hint=f"prong attach {self._name}",
         )
 
-    def has_begun(self) -> bool:
+    def _has_begun(self) -> bool:
         """Return whether a new turn runs, or the worker ended since the prompt."""
         evidence = self._status().evidence
         if evidence.state is WorkerState.GONE:
             return True
-        is_new = evidence.time is not None and evidence.time > self.marked
+        is_new = evidence.time is not None and evidence.time > self._marked
         is_work = evidence.state in (WorkerState.BUSY, WorkerState.WAITING)
         return is_new and is_work and evidence.source != "prompt" and evidence.detail != ENDING
 
-    def _mark(self, text: str) -> None:
-        self.marked = datetime.now(UTC)
-        self._app.workers.records.change(
-            self._name,
-            prompted=self.marked,
-            commanded=self._as_command and text.lstrip().startswith("/"),
-        )
+    def _mark(self, *, is_slash: bool) -> None:
+        self._marked = datetime.now(UTC)
+        self._records.change(self._name, prompted=self._marked, commanded=is_slash)
 
     def _is_a_draft(self, *, left: bool = False) -> Busy:
         addition = "; the text is in it now, too" if left else ""
@@ -275,28 +268,28 @@ class _Sending:
             hint=f"prong attach {self._name}, or: prong key {self._name} C-u",
         )
 
-    def _refuse_dialog(self) -> WorkerInfo:
-        """Return the worker; raise `Busy` if it shows a dialog that the text would answer."""
+    def _free_pane(self) -> tuple[Terminal, Pane]:
+        """Return the pane; raise `Busy` if it shows a dialog that the text would answer."""
         status = self._status()
         worker = status.worker
-        if status.state is WorkerState.WAITING:
-            raise _in_a_dialog(worker, status.evidence.detail)
-        store = self._app.store(worker.agent)
-        if worker.pane is not None:
+        question = status.evidence.detail
+        is_asking = status.state is WorkerState.WAITING
+        if not is_asking and worker.pane is not None:
             # A dialog without a hook event may be on the screen.
-            terminal = self._app.terminals.of(worker.pane)
-            is_gone = status.state is WorkerState.GONE
-            if isinstance(terminal, CanCapture) and not is_gone:
-                question = store.dialog_on(terminal.capture(worker.pane))
-                if question is not None:
-                    raise _in_a_dialog(worker, question)
-        return worker
-
-    def _state(self) -> WorkerState:
-        return self._status().state
+            terminal = self._terminals.of(worker.pane)
+            if isinstance(terminal, CanCapture) and status.state is not WorkerState.GONE:
+                question = self._store.dialog_on(terminal.capture(worker.pane))
+                is_asking = question is not None
+        if is_asking:
+            detail = f" ({question})" if question else ""
+            raise Busy(
+                f"{self._name} is waiting for input{detail}: the text would be taken as the answer",
+                hint=f"prong attach {self._name}",
+            )
+        return own_pane(self._states, self._terminals, worker)
 
     def _status(self) -> WorkerStatus:
-        return self._lookout.look([self._app.workers.named(self._name)])[0]
+        return self._lookout.look([self._records.get(self._name)])[0]
 
 
 def _take_out(
@@ -317,15 +310,3 @@ def _take_out(
             return False
         terminal.key(pane, *keys)
     return False
-
-
-def _gone(worker: WorkerInfo) -> Unavailable:
-    return Unavailable(f"{worker.name} is gone", hint=f"prong restart {worker.name}")
-
-
-def _in_a_dialog(worker: WorkerInfo, asked: str | None) -> Busy:
-    detail = f" ({asked})" if asked else ""
-    return Busy(
-        f"{worker.name} is waiting for input{detail}: the text would be taken as the answer",
-        hint=f"prong attach {worker.name}",
-    )

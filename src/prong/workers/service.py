@@ -1,216 +1,216 @@
-"""Facade for all operations on workers: `App.workers`.
+"""`App.workers`: agents with a name that run in a terminal pane or headless.
 
-Use cases are imported inside the methods, as in `prong.app`.
+Modules are imported at their first use: most commands need few of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from math import inf
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
-from prong.errors import NotFound
-from prong.model.forks import Fork, Launch
-from prong.model.sessions import Message
-from prong.model.workers import Placement, WorkerInfo, WorkerState, WorkerStatus
+from prong.agents.stores import AgentStores
+from prong.errors import Busy, NotFound, Unsupported
+from prong.model.forks import Launch
+from prong.model.sessions import Program
+from prong.model.workers import WorkerInfo, WorkerState, WorkerStatus
 from prong.storage.workers import WorkerRecords
 
 if TYPE_CHECKING:
-    from prong.app import App
-    from prong.forks.plan import ForkOptions
-    from prong.workers.answers import SentPrompt
-    from prong.workers.launch.clone import CloneArguments
-    from prong.workers.launch.plan import WorkerOptions, WorkerPlan
-    from prong.workers.launch.start import ForkRun
+    from prong.code.service import CodeService
+    from prong.config import Config
+    from prong.forks.service import ForkService
+    from prong.session.service import SessionService
+    from prong.workers.launch.clone import WorkerCloner
+    from prong.workers.launch.fork import WorkerForks
+    from prong.workers.launch.plan import WorkerPlanner
+    from prong.workers.launch.start import WorkerStarter
+    from prong.workers.panes import Terminals
+    from prong.workers.prompts import WorkerPrompts
+    from prong.workers.states import WorkerStates
 
-ENDS = frozenset({WorkerState.IDLE, WorkerState.WAITING, WorkerState.GONE})
-"""States that end a wait: nothing more happens without a person."""
+SHOWN_FOR = timedelta(days=7)
+"""Time that `prong ps` shows a worker that is gone."""
+_PATIENCE = 5.0
+"""Seconds for an agent to exit when asked to."""
+_AT_WORK = {
+    WorkerState.BUSY: "is busy",
+    WorkerState.WAITING: "is waiting for input",
+    WorkerState.UNKNOWN: "may be busy",
+}
 
 
-def _nobody(_: WorkerStatus) -> None:
-    """Progress callback that does nothing."""
+class WorkerService:
+    """Records of workers, and what can be done with them: `states`, `prompts`, `starter`, ...
 
+    Stopping, renaming and forgetting change records only: sessions and workspaces always stay.
+    """
 
-class Workers:
-    """Workers that prong started, and how to start more."""
+    def __init__(  # noqa: PLR0913 -- all but the first by name
+        self,
+        records: WorkerRecords,
+        *,
+        stores: AgentStores,
+        sessions: SessionService,
+        code: CodeService,
+        forks: ForkService,
+        terminals: Terminals,
+        settings: Config,
+        require: Callable[[Program], None],
+        hooked: Callable[[str, Launch], Launch],
+    ) -> None:
+        """`require` raises when a program is missing; `hooked` adds prong's hooks to a launch."""
+        self.records = records
+        self._stores = stores
+        self._sessions = sessions
+        self._code = code
+        self._forks = forks
+        self._terminals = terminals
+        self._settings = settings
+        self._require = require
+        self._hooked = hooked
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    # -- what it is made of ------------------------------------------------------------------
 
     @cached_property
-    def records(self) -> WorkerRecords:
-        return WorkerRecords(self._app.database)
+    def states(self) -> WorkerStates:
+        """What workers do."""
+        from prong.workers.states import WorkerStates
 
-    # -- start -------------------------------------------------------------------------------
+        return WorkerStates(
+            self._stores,
+            self._sessions,
+            self.records,
+            self._terminals,
+            import_events=self._code.kept_turns,
+        )
 
-    def plan(self, options: WorkerOptions) -> WorkerPlan:
-        """Plan the start of a worker. Writes nothing."""
-        from prong.workers.launch import plan as worker_planning
+    @cached_property
+    def prompts(self) -> WorkerPrompts:
+        """Prompts for workers, and their answers."""
+        from prong.workers.prompts import WorkerPrompts
 
-        return worker_planning.plan(self._app, options)
+        return WorkerPrompts(
+            self._stores, self._sessions, self.states, self._terminals, self._hooked
+        )
 
-    def start(self, plan: WorkerPlan) -> WorkerInfo:
-        """Start a planned worker; return when its program runs and it is recorded."""
-        from prong.workers.launch import start as worker_starting
+    @cached_property
+    def planner(self) -> WorkerPlanner:
+        """Plans of new workers."""
+        from prong.workers.launch.plan import WorkerPlanner
 
-        return worker_starting.start(self._app, plan)
+        return WorkerPlanner(self._stores, self._sessions, self._forks, self.records, self._require)
 
-    def ready(
-        self, name: str, timeout: float = 60, told: Callable[[WorkerStatus], None] = _nobody
-    ) -> WorkerStatus:
-        """Wait until the worker's session is open. Raises `External` when it ended instead."""
-        from prong.workers import readiness
+    @cached_property
+    def starter(self) -> WorkerStarter:
+        """Starts and restarts workers."""
+        from prong.workers.launch.start import WorkerStarter
 
-        return readiness.ready(self._app, name, timeout, told)
+        return WorkerStarter(
+            self._stores,
+            self._forks,
+            self._terminals,
+            self.states,
+            self.prompts,
+            self.planner,
+            self._hooked,
+        )
 
-    def open_fork(self, fork: Fork, run: ForkRun) -> WorkerInfo:
-        """Run an existing fork as a worker."""
-        from prong.workers.launch import start as worker_starting
+    @cached_property
+    def forks(self) -> WorkerForks:
+        """Forks that run as workers."""
+        from prong.workers.launch.fork import WorkerForks
 
-        return worker_starting.open_fork(self._app, fork, run)
+        return WorkerForks(self._forks, self.states, self.prompts, self.starter)
 
-    def fork(
-        self,
-        source: str,
-        name: str | None = None,
-        *,
-        prompt: str | None = None,
-        turn: int | str | None = None,
-        options: ForkOptions | None = None,
-    ) -> WorkerInfo:
-        """Fork a worker or session and run the fork with the same command and settings.
+    @cached_property
+    def cloner(self) -> WorkerCloner:
+        """Copies of workers with their workspaces."""
+        from prong.workers.launch.clone import WorkerCloner
+        from prong.workers.launch.clone_source import CloneSources
 
-        `turn` is a number, -1 for the last turn, or an id. `options` replace name and prompt.
+        return WorkerCloner(
+            self._stores,
+            self._code,
+            self._forks,
+            self.states,
+            self.starter,
+            CloneSources(self._stores, self._sessions, self._forks, self.states),
+            self._settings,
+        )
+
+    # -- existing workers --------------------------------------------------------------------
+
+    def stop(self, name: str, *, force: bool = False) -> WorkerInfo:
+        """Stop a worker. Raises `Busy` when it is busy, unless `force` is set.
+
+        Its process is asked to exit first, so that it can save its state; then its pane is closed.
+        A worker that is already gone is only recorded as stopped.
         """
-        from prong.workers.launch import fork as worker_forking
+        from prong.processes.process import end
 
-        options = options or worker_forking.ForkOptions(prompt=prompt, name=name)
-        return worker_forking.fork(self._app, source, options, turn)
-
-    def clone(
-        self, source: str, new: str | None = None, **how: Unpack[CloneArguments]
-    ) -> WorkerInfo:
-        """Copy a worker or session with its workspace once it is idle, and run the copy."""
-        from prong.workers.launch import clone as worker_cloning
-
-        return worker_cloning.clone(self._app, source, new, **how)
-
-    def restart(
-        self, name: str, terminal: str | None = None, place: Placement | None = None
-    ) -> WorkerInfo:
-        """Reopen the session of a worker that is gone, in a new pane."""
-        from prong.workers.launch import start as worker_starting
-
-        return worker_starting.restart(self._app, self.named(name), terminal, place)
-
-    # -- status ------------------------------------------------------------------------------
-
-    def named(self, name: str) -> WorkerInfo:
-        """Return the record of a worker. Raises `NotFound`."""
-        worker = self.records.named(name)
-        if worker is None:
-            raise NotFound(f"no worker named {name}", hint="prong ps")
-        return worker
-
-    def current(self, name: str) -> WorkerInfo | None:
-        """Return a worker with its current session; None when no worker has that name."""
-        worker = self.records.named(name)
-        return self.status(name).worker if worker else None
-
-    def all(self) -> list[WorkerStatus]:
-        """List all recorded workers with their status, oldest first."""
-        from prong.workers import state
-
-        return state.statuses(self._app, self.records.all())
-
-    def status(self, name: str) -> WorkerStatus:
-        """Find out what one worker does."""
-        from prong.workers import state
-
-        return state.statuses(self._app, [self.named(name)])[0]
-
-    def wait(
-        self,
-        names: Sequence[str],
-        *,
-        any_: bool = False,
-        timeout: float = inf,
-        until: Collection[WorkerState] = ENDS,
-    ) -> list[WorkerStatus]:
-        """Wait until all of these workers are done, or any of them."""
-        from prong.workers import wait as worker_waiting
-
-        return worker_waiting.wait(self._app, names, any_=any_, timeout=timeout, until=until)
-
-    # -- prompts -----------------------------------------------------------------------------
-
-    def send(self, name: str, text: str, *, as_command: bool = False) -> None:
-        """Send a prompt to a worker."""
-        from prong.workers import talk
-
-        talk.send(self._app, self.named(name), text, as_command=as_command)
-
-    def ask(self, name: str, text: str, *, as_command: bool = False) -> SentPrompt | None:
-        """Send a prompt whose answer will be awaited; None when the worker is busy."""
-        from prong.workers import talk
-
-        return talk.ask(self._app, self.named(name), text, as_command=as_command)
-
-    def answer(
-        self, sent: SentPrompt, timeout: float = inf, until: Collection[WorkerState] = ENDS
-    ) -> tuple[WorkerStatus, str | None]:
-        """Wait for the answer to a prompt; None when the worker ended or waits for a person."""
-        from prong.workers import talk
-
-        return talk.answer(self._app, sent, timeout, until)
-
-    def interrupt(self, name: str) -> None:
-        """Interrupt the turn of a worker, if it has one."""
-        from prong.workers import talk
-
-        talk.interrupt(self._app, self.named(name))
-
-    def press(self, name: str, *keys: str) -> None:
-        """Press keys in the pane of a worker."""
-        from prong.workers import talk
-
-        talk.press(self._app, self.named(name), *keys)
-
-    def reply(self, name: str, after_turn: int = 0) -> str:
-        """Return the last answer of a worker after a turn number."""
-        from prong.workers import talk
-
-        return talk.reply(self._app, self.named(name), after_turn)
-
-    def log(self, name: str, *, follow: bool = False) -> Iterator[Message]:
-        """Iterate over the messages of a worker's session; with `follow`, also over new ones."""
-        from prong.workers import talk
-
-        return talk.log(self._app, self.named(name), follow=follow)
-
-    def attach(self, name: str) -> Launch | None:
-        """Focus a worker's pane and return None, or return the command that attaches to it."""
-        from prong.workers import stop as worker_attaching
-
-        return worker_attaching.attach(self._app, self.named(name))
-
-    # -- stop --------------------------------------------------------------------------------
+        status = self.states.glance(name)
+        if status.state in _AT_WORK and not force:
+            raise Busy(f"{name} {_AT_WORK[status.state]}", hint=f"prong stop --force {name}")
+        worker = status.worker
+        runs_in_pane = not self.states.liveness.has_ended(worker)
+        if worker.process is not None:
+            end(worker.process, _PATIENCE)
+        if worker.pane is not None and (
+            runs_in_pane or self.states.liveness.is_left_behind(worker)
+        ):
+            with suppress(NotFound):
+                self._terminals.of(worker.pane).close(worker.pane)
+        return self.records.change(name, stopped=datetime.now(UTC))
 
     def rename(self, name: str, new: str) -> WorkerInfo:
         """Give a worker another name."""
-        from prong.workers import stop as worker_stopping
+        from prong.workers import names
 
-        return worker_stopping.rename(self._app, self.named(name), new)
-
-    def stop(self, name: str, *, force: bool = False) -> WorkerInfo:
-        """Stop a worker. Raises `Busy` when it is busy, unless `force` is set."""
-        from prong.workers import stop as worker_stopping
-
-        return worker_stopping.stop(self._app, self.named(name), force=force)
+        worker = self.records.get(name)
+        new = names.checked(new, self._stores)
+        return worker if new == name else self.records.rename(name, new)
 
     def forget(self, name: str) -> None:
-        """Remove a worker that is gone from the list; its session and workspace stay."""
-        from prong.workers import stop as worker_stopping
+        """Remove a worker from the list. Raises `Busy` when it runs."""
+        if self.states.glance(name).state is not WorkerState.GONE:
+            raise Busy(f"{name} still runs", hint=f"prong stop {name}")
+        self.records.remove(name)
 
-        worker_stopping.forget(self._app, self.named(name))
+    def attach(self, name: str) -> Launch | None:
+        """Focus a worker's pane and return None, or return the command that attaches to it."""
+        from prong.terminals.base import CanAttach, CanFocus, HasExitCodes
+
+        worker = self.records.get(name)
+        if worker.headless:
+            raise Unsupported(f"{name} is headless and has no pane", hint=f"prong log -f {name}")
+        if worker.pane is None:
+            raise NotFound(f"{name} has no pane", hint=f"prong restart {name}")
+        terminal = self._terminals.of(worker.pane)
+        if self.states.liveness.has_ended(worker):
+            # The pane may still show the output of its program; else its id may be another's.
+            has_codes = isinstance(terminal, HasExitCodes)
+            if not has_codes or terminal.exit_code(worker.pane) is None:
+                raise NotFound(f"the pane of {name} was closed", hint=f"prong restart {name}")
+        if isinstance(terminal, CanFocus) and (
+            terminal.is_here or not isinstance(terminal, CanAttach)
+        ):
+            terminal.focus(worker.pane)
+            return None
+        if isinstance(terminal, CanAttach):
+            return terminal.attaching(worker.pane)
+        raise Unsupported(f"{terminal.name} cannot show a pane", hint=f"look for {name} there")
+
+
+def recent(found: Iterable[WorkerStatus], now: datetime | None = None) -> list[WorkerStatus]:
+    """Filter the workers that `prong ps` shows: running, or gone recently."""
+    since = (now or datetime.now(UTC)) - SHOWN_FOR
+    return [row for row in found if row.state is not WorkerState.GONE or _last_sign(row) > since]
+
+
+def _last_sign(status: WorkerStatus) -> datetime:
+    worker = status.worker
+    times = (status.evidence.time, worker.stopped, worker.started, worker.prompted)
+    return max((time for time in times if time is not None), default=worker.created)

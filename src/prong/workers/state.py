@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from prong.agents.stores import AgentStores
 from prong.errors import ProngError
 from prong.hook import spool
 from prong.log import debug
@@ -21,50 +21,34 @@ from prong.model.record import replace
 from prong.model.sessions import Activity as Doing
 from prong.model.sessions import Session, SessionRef, Turn, TurnState
 from prong.model.workers import Evidence, OpenSession, WorkerInfo, WorkerState, WorkerStatus
+from prong.session.service import SessionService
 from prong.storage.activity import ActivityRecords, RecordedActivity, from_events
-from prong.terminals.base import HasExitCodes
-from prong.transcripts.acknowledgement import acknowledges_seed
-from prong.workers import liveness, push
+from prong.storage.workers import WorkerRecords
 from prong.workers.evidence import COMMAND, OPENED, WRITTEN, judge
-from prong.workers.liveness import Life
-
-if TYPE_CHECKING:
-    from prong.app import App
+from prong.workers.liveness import Life, Liveness
 
 _LOOK_FOR_FILES_EVERY = 1.0
 _TELL_APART = timedelta(seconds=1)
 """A hook event this shortly before the recorded start still belongs to that run."""
-_MUCH = 1 << 18
-"""Bytes in the spool above which it is imported instead of read again each time."""
 _STATES = {Doing.BUSY: WorkerState.BUSY, Doing.IDLE: WorkerState.IDLE}
-
-
-def statuses(app: App, workers: Sequence[WorkerInfo]) -> list[WorkerStatus]:
-    """Return the status of workers, with the last words of their sessions."""
-    result = described(app, Lookout(app).look(workers))
-    _tidy_up(app)
-    return result
-
-
-def described(app: App, found: Sequence[WorkerStatus]) -> list[WorkerStatus]:
-    """Add to each status the last words of its session, and push failures."""
-    sessions = _sessions(app, found)
-    result = [_with_push(_with_words(app, status, sessions)) for status in found]
-    # The exit code takes a query to the terminal, so only for a single worker.
-    return [_with_exit_code(app, status) for status in result] if len(result) == 1 else result
-
-
-def _with_push(status: WorkerStatus) -> WorkerStatus:
-    failure = push.failure(status.worker)
-    return replace(status, push_failure=failure) if failure else status
 
 
 class Lookout:
     """Repeated status checks that cache what does not change in between."""
 
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._activity = ActivityRecords(app.database)
+    def __init__(
+        self,
+        stores: AgentStores,
+        sessions: SessionService,
+        records: WorkerRecords,
+        liveness: Liveness,
+    ) -> None:
+        self._stores = stores
+        self._sessions = sessions
+        self._records = records
+        self._liveness = liveness
+        self._activity = ActivityRecords(records.path)
+        self._spool = records.path.parent / "spool"
         self._files: dict[SessionRef, Session] = {}
         self._searched = -_LOOK_FOR_FILES_EVERY
         self._last_turns: dict[str, tuple[tuple[int, int], Turn | None]] = {}
@@ -74,7 +58,7 @@ class Lookout:
     def look(self, workers: Sequence[WorkerInfo]) -> list[WorkerStatus]:
         """Return the status of workers in the given order, without last words."""
         self._untrusted.clear()
-        lives = liveness.lives(self._app, workers)
+        lives = self._liveness.lives(workers)
         open_ = self._open(workers, lives)
         heard = self._heard(workers)
         result: list[WorkerStatus] = []
@@ -101,7 +85,7 @@ class Lookout:
                 running[worker.agent][worker.name] = pid
         result: dict[str, OpenSession] = {}
         for agent, pids in running.items():
-            store = self._app.stores.get(agent)
+            store = self._stores.get(agent)
             if store is not None:
                 opened = store.open_sessions(pids.values())
                 result.update({name: opened[pid] for name, pid in pids.items() if pid in opened})
@@ -114,7 +98,7 @@ class Lookout:
         names = {item.name for item in workers}
         ids = {item.session for item in workers if item.session is not None}
         # Read the spool first: events that are imported meanwhile are then in the table.
-        spooled = from_events(spool.waiting(self._app.state_dir / "spool"))
+        spooled = from_events(spool.waiting(self._spool))
         events = self._activity.about(ids, names)
         for item in spooled:
             event = events.get(item.session)
@@ -132,7 +116,7 @@ class Lookout:
         if live is not None:
             new = live.session
         elif worker.headless and worker.session is None:
-            new = _headless_session(self._app, worker)
+            new = self._headless_session(worker)
         else:
             candidates = _spoken_of(worker, heard)
             others = self._of_others(worker) if candidates else ()
@@ -142,15 +126,23 @@ class Lookout:
         # Another session has no prompt yet. Learning the first id does not change the session.
         prompted = worker.prompted if worker.session is None else None
         try:
-            changed = self._app.workers.records.change(worker.name, session=new, prompted=prompted)
+            changed = self._records.change(worker.name, session=new, prompted=prompted)
         except ProngError as error:
             debug(__name__, "the session of %s was not recorded: %s", worker.name, error)
             changed = replace(worker, session=new, prompted=prompted)
         return changed
 
+    def _headless_session(self, worker: WorkerInfo) -> str | None:
+        from prong.workers import headless
+
+        try:
+            return headless.events(self._stores, worker).session_id
+        except ProngError:  # its agent is no longer installed
+            return None
+
     def _of_others(self, worker: WorkerInfo) -> set[str | None]:
         """Return the sessions of other workers: hooks of a renamed one use its old name."""
-        others = (other for other in self._app.workers.records.all() if other.name != worker.name)
+        others = (other for other in self._records.all() if other.name != worker.name)
         return {other.session for other in others if other.agent == worker.agent}
 
     # -- claims ------------------------------------------------------------------------------
@@ -205,7 +197,7 @@ class Lookout:
             return None
         cached = self._last_turns.get(worker.name)
         if cached is None or cached[0] != signature:
-            turns = self._app.store(worker.agent).conversation(session).turns
+            turns = self._stores[worker.agent].conversation(session).turns
             is_over = bool(turns) and turns[-1].state is not TurnState.RUNNING
             cached = signature, turns[-1] if is_over else None
             self._last_turns[worker.name] = cached
@@ -223,26 +215,17 @@ class Lookout:
         ref = _ref(worker)
         overdue = time.monotonic() - self._searched > _LOOK_FOR_FILES_EVERY
         if ref not in self._files and worker.session is not None and overdue:
-            self._files.update({item.ref: item for item in self._app.sessions.all(worker.agent)})
+            self._files.update({item.ref: item for item in self._sessions.all(worker.agent)})
             self._searched = time.monotonic()
         return self._files.get(ref)
 
     def _is_in_a_dialog(self, worker: WorkerInfo) -> bool:
         place = (worker.agent, worker.workspace)
         if place not in self._untrusted:
-            store = self._app.stores.get(worker.agent)
+            store = self._stores.get(worker.agent)
             asks = store is not None and not store.is_trusted(worker.workspace)
             self._untrusted[place] = asks
         return self._untrusted[place]
-
-
-def _headless_session(app: App, worker: WorkerInfo) -> str | None:
-    from prong.workers import headless
-
-    try:
-        return headless.events(app, worker).session_id
-    except ProngError:  # its agent is no longer installed
-        return None
 
 
 def _spoken_of(worker: WorkerInfo, heard: Mapping[SessionRef, RecordedActivity]) -> list[str]:
@@ -292,64 +275,3 @@ def signature_of(session: Session | None) -> tuple[int, int] | None:
     except OSError:
         return None
     return (stat.st_size, stat.st_mtime_ns) if stat else None
-
-
-# -- words ---------------------------------------------------------------------------------------
-
-
-def _sessions(app: App, found: Iterable[WorkerStatus]) -> dict[SessionRef, Session]:
-    """Return the sessions of workers from one scan per agent, except of starting workers."""
-    started = [
-        status
-        for status in found
-        if status.worker.session and status.state is not WorkerState.STARTING
-    ]
-    agents = {status.worker.agent for status in started} & set(app.stores)
-    refs = {_ref(status.worker) for status in started}
-    return {
-        session.ref: session
-        for agent in agents
-        for session in app.sessions.all(agent)
-        if session.ref in refs
-    }
-
-
-def _with_words(
-    app: App, status: WorkerStatus, sessions: Mapping[SessionRef, Session]
-) -> WorkerStatus:
-    session = sessions.get(_ref(status.worker))
-    if session is None:
-        return status
-    store = app.store(status.worker.agent)
-    status = replace(status, turn=session.turn_count)
-    words = store.last_words(session)
-    if words is None or acknowledges_seed(words.prompt, words.said):
-        return status
-    lines = [line for line in words.said.splitlines() if line.strip()]
-    return replace(status, last_line=lines[-1].strip() if lines else "", last_input=words.prompt)
-
-
-def _with_exit_code(app: App, status: WorkerStatus) -> WorkerStatus:
-    pane = status.worker.pane
-    if status.state is not WorkerState.GONE or pane is None:
-        return status
-    try:
-        terminal = app.terminals.of(pane)
-        code = terminal.exit_code(pane) if isinstance(terminal, HasExitCodes) else None
-    except ProngError as error:
-        debug(__name__, "%s does not tell how its program ended: %s", pane, error)
-        return status
-    return replace(status, exit_code=code)
-
-
-def _tidy_up(app: App) -> None:
-    """Import hook events when there are many, for users who only look at workers.
-
-    Otherwise left to those who want the snapshots in them, because these take git.
-    """
-    try:
-        size = (app.state_dir / "spool" / "events.jsonl").stat().st_size
-    except OSError:
-        return
-    if size > _MUCH:
-        app.code.kept_turns()

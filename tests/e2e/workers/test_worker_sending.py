@@ -184,7 +184,7 @@ def test_what_a_program_can_do_with_a_worker(
     gate = Event()
     lab.server.enqueue(Reply(Text("it begins "), Hold(gate), Text("and never ends")))
     with prong.App() as app:
-        app.workers.send("tess", "think for ever")
+        app.workers.prompts.send("tess", "think for ever")
     wait_until(lambda: worker.state is WorkerState.BUSY and "it begins" in lab.screens())
     worker.interrupt()
     gate.set()

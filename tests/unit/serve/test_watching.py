@@ -12,7 +12,6 @@ from prong.model.workers import WorkerInfo
 from prong.serve import watching
 from prong.serve.watching import Watch
 from prong.testing.home import IsolatedHome
-from prong.workers import wait
 
 PATIENCE = 10
 
@@ -96,12 +95,12 @@ def test_what_is_watched(isolated_home: IsolatedHome, tmp_path: Path) -> None:
 
     with App() as app:
         state = {app.state_dir, app.state_dir / "spool"}
-        assert wait.watched(app, []) == state
-        claude = wait.watched(app, [worker("claude", log=tmp_path / "log" / "x")])
+        assert app.workers.states.watched([]) == state
+        claude = app.workers.states.watched([worker("claude", log=tmp_path / "log" / "x")])
         assert claude - state == {isolated_home.claude / "sessions", tmp_path / "log"}
-        codex = wait.watched(app, [worker("codex", session=thread)]) - state
+        codex = app.workers.states.watched([worker("codex", session=thread)]) - state
         assert isolated_home.codex / "thread-writer-locks" in codex
         assert isolated_home.codex / f"sessions/{now:%Y/%m/%d}" in codex
         assert isolated_home.codex / "sessions/2026/11/16" in codex
-        assert wait.watched(app, [worker("codex", session="no id")])
-        assert wait.watched(app, [worker("nobody")]) == state
+        assert app.workers.states.watched([worker("codex", session="no id")])
+        assert app.workers.states.watched([worker("nobody")]) == state

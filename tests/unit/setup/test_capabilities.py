@@ -12,7 +12,13 @@ from prong.setup.hooks import HookSetup
 from prong.setup.mcp import McpSetup
 from prong.setup.schedule import ScheduleSetup
 from prong.setup.service import SetupService
-from prong.workers.service import Workers
+from prong.workers.launch.clone import WorkerCloner
+from prong.workers.launch.fork import WorkerForks
+from prong.workers.launch.plan import WorkerPlanner
+from prong.workers.launch.start import WorkerStarter
+from prong.workers.prompts import WorkerPrompts
+from prong.workers.service import WorkerService
+from prong.workers.states import WorkerStates
 from tests.capabilities import CAPABILITIES, Capability, Missing
 
 # Commands that are about the command line itself, or are a front end of their own.
@@ -23,7 +29,13 @@ SERVICES: dict[str, type] = {
     "forks": ForkService,
     "code": CodeService,
     "code.worktrees": ManagedWorktrees,
-    "workers": Workers,
+    "workers": WorkerService,
+    "workers.states": WorkerStates,
+    "workers.prompts": WorkerPrompts,
+    "workers.planner": WorkerPlanner,
+    "workers.starter": WorkerStarter,
+    "workers.forks": WorkerForks,
+    "workers.cloner": WorkerCloner,
     "setup": SetupService,
     "setup.mcp": McpSetup,
     "setup.hooks": HookSetup,
@@ -60,7 +72,14 @@ BUILDING_BLOCKS = {
     *("search.rest", "code.kept_turns", "code.capture_in_use", "setup.hooks.backup"),
     *("code.of_turn", "code.worktrees.is_used"),
     *("forks.source", "forks.is_current", "forks.recorded", "forks.record", "forks.health"),
-    *("workers.named", "workers.current"),
+    *("forks.asking", "forks.again", "forks.moved", "forks.require_program", "forks.worker_of"),
+    *("forks.settled_worktree", "forks.worktree_of", "forks.worktree_made"),
+    "forks.workspace_names",
+    *("workers.states.current", "workers.states.glance", "workers.states.lookout"),
+    *("workers.states.described", "workers.states.watched", "workers.states.session_of"),
+    *("workers.prompts.start_turn", "workers.prompts.alone", "workers.planner.settled"),
+    *("workers.starter.open_copy", "workers.starter.trust", "workers.starter.terminal"),
+    *("workers.starter.refuse_name", "workers.forks.plan", "workers.forks.start"),
 }
 
 

@@ -30,8 +30,8 @@ turns = json.loads(memory.read_text()) if memory.exists() else []
 if flag == "--resume" and not memory.exists():
     from prong.app import App
 
-    (known,) = [one for one in App().sessions("claude") if one.id == session]
-    for turn in App().turns(known):
+    (known,) = [one for one in App().sessions.all("claude") if one.id == session]
+    for turn in App().sessions.turns(known):
         turns.append([turn.prompt, f"echo: {{turn.prompt}}"])
 print(json.dumps({{"type": "system", "subtype": "init", "session_id": session}}), flush=True)
 if prompt.startswith("slow"):

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from prong.model.sessions import Turn, TurnKind, TurnState
-from prong.workers import answers
-from prong.workers.answers import SentPrompt
+from prong.workers.prompts import SentPrompt, own_turn
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)
 
@@ -38,11 +37,11 @@ def test_only_a_command_takes_a_turn_with_another_prompt(
     typed: str | None, turns: list[str], own: str | None
 ) -> None:
     sent = SentPrompt("tess", "mine", typed=typed)
-    found = answers._own([turn(one) for one in turns], sent)
+    found = own_turn([turn(one) for one in turns], sent)
     assert (found.id if found else None) == own
 
 
 def test_a_prompt_that_landed_in_a_running_turn_is_answered_there() -> None:
-    found = answers._own([turn("other", "mine")], SentPrompt("tess", "mine", typed="mine"))
+    found = own_turn([turn("other", "mine")], SentPrompt("tess", "mine", typed="mine"))
     assert found is not None
     assert found.id == "other"

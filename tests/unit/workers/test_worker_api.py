@@ -40,7 +40,7 @@ def test_a_session_that_only_the_output_tells_is_gone_on_with(isolated_home: Iso
     with prong.App() as app:
         # As with an agent that chooses its ids, before anybody has looked.
         app.workers.records.change("calm-otter", session=None)
-        app.workers.send("calm-otter", "what now?")
+        app.workers.prompts.send("calm-otter", "what now?")
     worker.wait_idle(20)
     assert (worker.info().session, worker.info().turn) == (before, 2)
 
@@ -58,7 +58,7 @@ def test_two_turns_at_once_are_not_begun(isolated_home: IsolatedHome) -> None:
     def send(text: str) -> bool:
         with prong.App() as app:
             try:
-                app.workers.send("calm-otter", text)
+                app.workers.prompts.send("calm-otter", text)
             except Busy:
                 return False
             return True
@@ -86,14 +86,14 @@ def test_each_of_several_senders_gets_its_own_answer(isolated_home: IsolatedHome
 def test_an_answer_stays_when_the_next_turn_is_cut_off(isolated_home: IsolatedHome) -> None:
     create(isolated_home, "calm-otter").wait_idle(20)
     with prong.App() as app:
-        first = app.workers.ask("calm-otter", "one")
+        first = app.workers.prompts.ask("calm-otter", "one")
         assert first is not None
-        app.workers.wait(["calm-otter"], timeout=20)
-        second = app.workers.ask("calm-otter", "slow 60 two")
+        app.workers.states.wait(["calm-otter"], timeout=20)
+        second = app.workers.prompts.ask("calm-otter", "slow 60 two")
         assert second is not None
         app.workers.stop("calm-otter", force=True)
-        assert app.workers.answer(first, 20)[1] == "echo: one"
-        status, reply = app.workers.answer(second, 20)
+        assert app.workers.prompts.answer(first, 20)[1] == "echo: one"
+        status, reply = app.workers.prompts.answer(second, 20)
         assert (status.state, reply) == (WorkerState.GONE, None)
 
 
@@ -282,4 +282,4 @@ def test_a_cancelled_start_leaves_no_worker_at_work(isolated_home: IsolatedHome)
 
     asyncio.run(story())
     with prong.App() as app:
-        assert all(one.state is WorkerState.GONE for one in app.workers.all())
+        assert all(one.state is WorkerState.GONE for one in app.workers.states.all())

@@ -17,6 +17,7 @@ from prong.model.record import replace
 from prong.model.workers import RunOptions, WorkerInfo, WorkerState
 from prong.testing.home import IsolatedHome
 from prong.workers.launch import clone_source
+from prong.workers.request import WorkerRequest
 from tests.cli.worker_lab import WorkerLab
 from tests.code.worktrees.test_worktrees_killed import killed_at
 from tests.code.worktrees.worktree_story import git
@@ -67,7 +68,7 @@ def source_of(app: App, worker: WorkerInfo) -> list[Any]:
         everything(worker.workspace),
         git(worker.workspace, "status", "--porcelain=v2", "--branch"),
         (index.stat().st_ino, index.read_bytes()),
-        app.workers.named(worker.name),
+        app.workers.records.get(worker.name),
     ]
 
 
@@ -83,7 +84,7 @@ def test_everything_is_there_and_the_source_stays(app: App, lab: WorkerLab) -> N
     (source.workspace / "staged").write_text("1\n")
     git(source.workspace, "add", "staged")
     before = source_of(app, source)
-    clone = app.workers.clone("source", "copy")
+    clone = app.workers.cloner.clone("source", WorkerRequest(name="copy"))
     assert source_of(app, source) == before
     assert clone.warnings == ()
     assert (clone.name, clone.forked_from) == ("copy", "source")
@@ -99,7 +100,7 @@ def test_everything_is_there_and_the_source_stays(app: App, lab: WorkerLab) -> N
     assert git(clone.workspace, *status) == git(source.workspace, *status)
     assert (clone.workspace / "node_modules/m/index.js").read_text() == "m\n"
     assert (clone.workspace / ".env").read_text() == "SECRET\n"
-    app.workers.ready("copy", PATIENCE)
+    app.workers.states.ready("copy", PATIENCE)
     assert prompts(app, clone) == ["first", "second"]
     # Both go on, each for itself.
     asked(app, "copy", "in the copy")
@@ -110,16 +111,16 @@ def test_everything_is_there_and_the_source_stays(app: App, lab: WorkerLab) -> N
 
 def test_names(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
-    assert [app.workers.clone("source").name for _ in range(2)] == ["source-2", "source-3"]
+    assert [app.workers.cloner.clone("source").name for _ in range(2)] == ["source-2", "source-3"]
     before = made_by_prong(app)
     with pytest.raises(Taken):
-        app.workers.clone("source", "source-2")
+        app.workers.cloner.clone("source", WorkerRequest(name="source-2"))
     with pytest.raises(UsageError):
-        app.workers.clone("source", "60309e1e")
+        app.workers.cloner.clone("source", WorkerRequest(name="60309e1e"))
     with pytest.raises(UsageError, match="all turns"):
-        app.workers.clone("source@1")
+        app.workers.cloner.clone("source@1")
     with pytest.raises(NotFound):
-        app.workers.clone("nobody")
+        app.workers.cloner.clone("nobody")
     assert made_by_prong(app) == before
 
 
@@ -135,7 +136,7 @@ def test_one_at_work_is_waited_for(app: App, lab: WorkerLab) -> None:
         (source.workspace / "result").write_text("done\n")
         hold.unlink()
 
-    clone = app.workers.clone("source", waiting=waiting, timeout=PATIENCE)
+    clone = app.workers.cloner.clone("source", waiting=waiting, timeout=PATIENCE)
     assert told == ["source is busy"]
     assert prompts(app, clone) == ["first", "long work"]
     assert (clone.workspace / "result").read_text() == "done\n"
@@ -147,7 +148,7 @@ def test_no_more_patience(app: App, lab: WorkerLab) -> None:
     hold = held(app, source, "long work")
     workers = app.workers.records.all()
     with pytest.raises(Busy):
-        app.workers.clone("source", timeout=0.3)
+        app.workers.cloner.clone("source", timeout=0.3)
     assert [one.name for one in app.workers.records.all()] == [one.name for one in workers]
     assert made_by_prong(app) == [source.workspace]
     assert len(app.sessions.all()) == 1
@@ -156,7 +157,7 @@ def test_no_more_patience(app: App, lab: WorkerLab) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        app.workers.clone("source", waiting=interrupted)
+        app.workers.cloner.clone("source", waiting=interrupted)
     assert made_by_prong(app) == [source.workspace]
     assert len(app.sessions.all()) == 1
     hold.unlink()
@@ -180,7 +181,7 @@ def test_a_prompt_comes_in_between(
         return done
 
     monkeypatch.setattr(workspace_copy, "copy", copy)
-    clone = app.workers.clone("source", timeout=PATIENCE)
+    clone = app.workers.cloner.clone("source", timeout=PATIENCE)
     assert len(copies) == 2
     there = [one.worktree.path for one in app.code.worktrees.list()]
     assert there == [source.worktree, clone.worktree]
@@ -212,7 +213,7 @@ def test_a_prompt_that_is_still_worked_on(
         return done
 
     monkeypatch.setattr(workspace_copy, "copy", copy)
-    clone = app.workers.clone("source", timeout=PATIENCE, waiting=told.append)
+    clone = app.workers.cloner.clone("source", timeout=PATIENCE, waiting=told.append)
     assert told == ["source is busy"]
     assert prompts(app, clone) == ["first", "meanwhile"]
 
@@ -225,9 +226,9 @@ def test_prompts_without_end(app: App, lab: WorkerLab, monkeypatch: pytest.Monke
     def prompted(*_: object) -> None:
         raise clone_source.Prompted
 
-    monkeypatch.setattr(clone_source.Moment, "refuse_prompt", prompted)
+    monkeypatch.setattr(clone_source.CloneSources, "refuse_prompt", prompted)
     with pytest.raises(Busy, match="during every attempt"):
-        app.workers.clone("source")
+        app.workers.cloner.clone("source")
     assert made_by_prong(app) == before
     assert len(app.sessions.all()) == 1
 
@@ -240,10 +241,10 @@ def test_a_stopped_one(app: App, lab: WorkerLab) -> None:
     def waiting(_: str) -> None:
         pytest.fail("nobody is busy")
 
-    clone = app.workers.clone("source", waiting=waiting)
+    clone = app.workers.cloner.clone("source", waiting=waiting)
     assert prompts(app, clone) == ["first"]
-    assert app.workers.ready(clone.name, PATIENCE).state is not WorkerState.GONE
-    assert app.workers.status("source").state is WorkerState.GONE
+    assert app.workers.states.ready(clone.name, PATIENCE).state is not WorkerState.GONE
+    assert app.workers.states.status("source").state is WorkerState.GONE
     assert clone.command == source.command
 
 
@@ -251,12 +252,12 @@ def test_one_without_a_conversation(app: App, lab: WorkerLab) -> None:
     source = started(app, lab, run=RunOptions(model="opus"))
     (source.workspace / "new").write_text("new\n")
     assert app.sessions.all() == []
-    clone = app.workers.clone("source")
+    clone = app.workers.cloner.clone("source")
     assert clone.session not in (None, source.session)
     assert (clone.workspace / "new").read_text() == "new\n"
     assert (clone.fork, clone.forked_from) == (None, "source")
     assert clone.command == source.command
-    app.workers.ready(clone.name, PATIENCE)
+    app.workers.states.ready(clone.name, PATIENCE)
     asked(app, clone.name, "first")
     assert prompts(app, clone) == ["first"]
 
@@ -270,19 +271,19 @@ def test_one_that_prong_did_not_start(app: App, lab: WorkerLab) -> None:
     until(lambda: any(one.turn_count for one in app.sessions.all()) and not _is_busy(app, session))
     file = app.sessions.get(session).path
     before = file.read_bytes()
-    clone = app.workers.clone(f"claude:{session}")
+    clone = app.workers.cloner.clone(f"claude:{session}")
     assert file.read_bytes() == before
     assert prompts(app, clone) == ["hello"]
     assert clone.forked_from == f"claude:{session}@1"
     assert (clone.workspace / "README.md").exists()
-    fork = app.workers.fork(session, "forked")
+    fork = app.workers.forks.fork(session, "forked")
     assert prompts(app, fork) == ["hello"]
     assert fork.workspace not in (lab.project, clone.workspace)
 
 
 def _is_busy(app: App, session: str) -> bool:
-    origin = clone_source.CloneOrigin.find(app, session)
-    return origin.is_at_work(app)
+    sources = app.workers.cloner.sources
+    return sources.is_at_work(sources.find(session))
 
 
 def test_a_folder_without_git(app: App, lab: WorkerLab) -> None:
@@ -291,36 +292,36 @@ def test_a_folder_without_git(app: App, lab: WorkerLab) -> None:
     (plain / "deep/x").write_text("x\n")
     started(app, lab, "plain", project=plain, prompt="hello")
     before = everything(plain)
-    clone = app.workers.clone("plain", ignored=False)
+    clone = app.workers.cloner.clone("plain", ignored=False)
     assert everything(plain) == before
     assert everything(clone.workspace) == before
     assert clone.worktree is None
     assert prompts(app, clone) == ["hello"]
-    app.workers.ready(clone.name, PATIENCE)
+    app.workers.states.ready(clone.name, PATIENCE)
 
 
 def test_a_headless_one(app: App, lab: WorkerLab) -> None:
     started(app, lab, "quiet", prompt="hello", headless=True)
-    clone = app.workers.clone("quiet")
+    clone = app.workers.cloner.clone("quiet")
     assert clone.headless
     assert prompts(app, clone) == ["hello"]
-    assert app.workers.status(clone.name).state is WorkerState.IDLE
-    app.workers.send(clone.name, "more")
-    app.workers.wait([clone.name], timeout=PATIENCE)
+    assert app.workers.states.status(clone.name).state is WorkerState.IDLE
+    app.workers.prompts.send(clone.name, "more")
+    app.workers.states.wait([clone.name], timeout=PATIENCE)
     assert prompts(app, clone) == ["hello", "more"]
-    assert prompts(app, app.workers.named("quiet")) == ["hello"]
+    assert prompts(app, app.workers.records.get("quiet")) == ["hello"]
 
 
 def test_what_differs_since_the_start(app: App, lab: WorkerLab) -> None:
     source = started(app, lab, prompt="first")
     assert source.version == "2.1.326 (Claude Code)"
     app.workers.records.change("source", version="2.0.1 (Claude Code)", settings_hash="other")
-    clone = app.workers.clone("source")
+    clone = app.workers.cloner.clone("source")
     assert clone.warnings == (
         "source was started with claude 2.0.1 (Claude Code), the clone with 2.1.326 (Claude Code)",
         "the settings of claude have changed since source was started",
     )
-    assert app.workers.named("source") == replace(
+    assert app.workers.records.get("source") == replace(
         source, version="2.0.1 (Claude Code)", settings_hash="other"
     )
 
@@ -335,7 +336,7 @@ def test_it_cannot_be_started(app: App, lab: WorkerLab, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(type(tmux), "open", fails)
     with pytest.raises(ProngError) as caught:
-        app.workers.clone("source")
+        app.workers.cloner.clone("source")
     assert caught.value.message.startswith("no more panes; the copy is there: claude:")
     (new,) = [one for one in app.sessions.all() if one.cwd == caught.value.details["workspace"]]
     assert caught.value.hint == f"prong run --resume {new.ref}"
@@ -356,7 +357,7 @@ def test_it_is_killed(app: App, lab: WorkerLab) -> None:
 
         def make() -> None:
             with App() as inner:
-                inner.workers.clone("source", "copy")
+                inner.workers.cloner.clone("source", WorkerRequest(name="copy"))
 
         was_killed = killed_at(number, make)
         app.setup.fix()
@@ -386,7 +387,7 @@ def test_it_is_killed(app: App, lab: WorkerLab) -> None:
 def test_a_copy_that_is_trusted(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
     store = app.store("claude")
-    other = app.workers.clone("source")
+    other = app.workers.cloner.clone("source")
     assert not store.is_trusted(other.workspace)
-    clone = app.workers.clone("source", trust=True)
+    clone = app.workers.cloner.clone("source", WorkerRequest(trust=True))
     assert store.is_trusted(clone.workspace)

@@ -1,10 +1,14 @@
 """What goes along with a worker, and what is kept of it."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prong.model.forks import Launch
+from prong.model.record import replace
+from prong.model.workers import WorkerInfo
 from prong.workers.launch import environment
 
 SHELL = {
@@ -65,9 +69,14 @@ def test_no_secret_is_ever_stored(secrets: dict[str, str]) -> None:
 
 
 def test_marks_for_the_hooks() -> None:
-    marked = environment.marked
-    assert marked("calm-otter", commit_turns=False, push=None) == {"PRONG_WORKER": "calm-otter"}
-    assert marked("calm-otter", commit_turns=True, push="origin") == {
+    def marks(worker: WorkerInfo) -> dict[str, str]:
+        launch = Launch((), worker.workspace)
+        variables = environment.complete(worker, launch, {"PRONG_WORKER": "other"})
+        return {name: value for name, value in variables.items() if name.startswith("PRONG_")}
+
+    worker = WorkerInfo("calm-otter", "claude", Path("/shop"), "claude", datetime.now(UTC))
+    assert marks(worker) == {"PRONG_WORKER": "calm-otter"}
+    assert marks(replace(worker, commit_turns=True, push="origin")) == {
         "PRONG_WORKER": "calm-otter",
         "PRONG_COMMIT_TURNS": "1",
         "PRONG_PUSH": "origin",

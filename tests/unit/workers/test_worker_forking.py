@@ -12,8 +12,7 @@ from prong.forks.plan import ForkOptions
 from prong.model.forks import Code
 from prong.model.workers import RunOptions
 from prong.testing.home import IsolatedHome
-from prong.workers.launch import fork as worker_forking
-from prong.workers.launch.fork import ForkRuns
+from prong.workers.request import WorkerRequest
 from tests.cli.worker_lab import WorkerLab
 from tests.code.worktrees.worktree_story import git
 from tests.unit.workers.worker_story import asked, at_rest, held, opened_lab, prompts, started
@@ -41,7 +40,7 @@ def test_a_fork_keeps_what_the_source_was_started_with(app: App, lab: WorkerLab)
     (source.workspace / "new").write_text("new\n")
     file = app.sessions.get("source").path
     before = file.read_bytes()
-    fork = app.workers.fork("source", "other", prompt="Do it another way.")
+    fork = app.workers.forks.fork("source", "other", prompt="Do it another way.")
     assert file.read_bytes() == before
     assert (fork.name, fork.forked_from) == ("other", "source")
     assert fork.command == source.command
@@ -56,7 +55,7 @@ def test_a_fork_keeps_what_the_source_was_started_with(app: App, lab: WorkerLab)
     assert prompts(app, fork) == ["first", "Do it another way."]
     assert prompts(app, source) == ["first"]
     # A fork of the fork keeps it, too, and is named after it.
-    again = app.workers.fork("other")
+    again = app.workers.forks.fork("other")
     assert (again.name, again.forked_from) == ("other-2", "other")
     assert again.command == source.command
 
@@ -102,20 +101,20 @@ def test_turns_and_work_under_way(app: App, lab: WorkerLab) -> None:
     asked(app, "source", "second")
     hold = held(app, source, "third")
     with pytest.raises(Busy):
-        app.workers.fork("source")
-    fork = app.workers.fork("source@1", "early")
+        app.workers.forks.fork("source")
+    fork = app.workers.forks.fork("source@1", "early")
     assert prompts(app, fork) == ["first"]
     hold.unlink()
     with pytest.raises(NotFound):
-        app.workers.fork("source@9")
+        app.workers.forks.fork("source@9")
 
 
 def test_several_prompts(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
     texts = ("by hand", "with a table", "x" * 200_000)
-    plan, count = worker_forking.plan(app, "source", ForkOptions(), texts)
+    plan, count = app.workers.forks.plan("source", ForkOptions(), texts)
     assert count == 3
-    made = list(worker_forking.start(app, plan, ForkRuns(prompts=texts), count))
+    made = list(app.workers.forks.start(plan, WorkerRequest(), count, texts))
     workers = [one.worker for one in made if one.worker]
     assert [one.error for one in made] == [None] * 3
     assert [one.name for one in workers] == ["source-2", "source-3", "source-4"]
@@ -128,9 +127,9 @@ def test_several_prompts(app: App, lab: WorkerLab) -> None:
 
 def test_several_with_one_prompt(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
-    plan, count = worker_forking.plan(app, "source", ForkOptions(), ("again",), 2)
-    runs = ForkRuns(prompts=("again",), names=("one",))
-    made = list(worker_forking.start(app, plan, runs, count))
+    plan, count = app.workers.forks.plan("source", ForkOptions(), ("again",), 2)
+    request = WorkerRequest(prompt="again", name="one")
+    made = list(app.workers.forks.start(plan, request, count))
     assert [one.worker.name for one in made if one.worker] == ["one", "source-2"]
     for one in made:
         assert one.worker is not None
@@ -152,8 +151,8 @@ def test_one_of_several_fails(app: App, lab: WorkerLab, monkeypatch: pytest.Monk
         return really(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(tmux), "open", open_)
-    plan, _ = worker_forking.plan(app, "source", ForkOptions(), count=3)
-    made = list(worker_forking.start(app, plan, ForkRuns(), 3))
+    plan, _ = app.workers.forks.plan("source", ForkOptions(), count=3)
+    made = list(app.workers.forks.start(plan, WorkerRequest(), 3))
     assert [one.worker.name if one.worker else None for one in made] == [
         "source-2",
         None,
@@ -169,27 +168,22 @@ def test_one_of_several_fails(app: App, lab: WorkerLab, monkeypatch: pytest.Monk
 
 def test_nothing_is_made_for_wrong_words(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
-    plan, _ = worker_forking.plan(app, "source", ForkOptions(), count=2)
-    for names, error in (
-        (("source",), Taken),
-        (("one", "one"), Taken),
-        (("One",), UsageError),
-        (("one", "two", "three"), UsageError),
-    ):
+    plan, _ = app.workers.forks.plan("source", ForkOptions(), count=2)
+    for name, error in (("source", Taken), ("One", UsageError)):
         with pytest.raises(error):
-            list(worker_forking.start(app, plan, ForkRuns(names=names), 2))
+            list(app.workers.forks.start(plan, WorkerRequest(name=name), 2))
     with pytest.raises(UsageError):
-        worker_forking.plan(app, "source", ForkOptions(), ("a", "b"), 3)
+        app.workers.forks.plan("source", ForkOptions(), ("a", "b"), 3)
     assert len(app.sessions.all()) == 1
     assert git(lab.project, "worktree", "list").count(b"\n") == 2
 
 
 def test_a_fork_commits_its_turns_as_the_source_does(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first", commit_turns=True)
-    fork = app.workers.fork("source")
+    fork = app.workers.forks.fork("source")
     assert fork.commit_turns
-    plan, _ = worker_forking.plan(app, "source", ForkOptions(code=Code.NONE))
-    (one,) = worker_forking.start(app, plan, ForkRuns())
+    plan, _ = app.workers.forks.plan("source", ForkOptions(code=Code.NONE))
+    (one,) = app.workers.forks.start(plan, WorkerRequest())
     assert one.worker is not None
     assert not one.worker.commit_turns
 
@@ -197,6 +191,6 @@ def test_a_fork_commits_its_turns_as_the_source_does(app: App, lab: WorkerLab) -
 def test_a_session_of_an_unknown_id(app: App, lab: WorkerLab, tmp_path: Path) -> None:
     started(app, lab)
     with pytest.raises(NotFound, match="no conversation yet") as caught:
-        app.workers.fork("source")
+        app.workers.forks.fork("source")
     assert caught.value.hint is not None
     assert caught.value.hint.startswith('prong send source "..." first')

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,7 +15,7 @@ from prong.errors import NotFound, ProngError, Taken, Unavailable, UsageError
 from prong.model.workers import WorkerInfo
 from prong.testing.home import IsolatedHome
 from prong.workers import names as worker_names
-from prong.workers.launch.plan import WorkerOptions
+from prong.workers.request import WorkerRequest
 from tests.cli.code_lab import git
 from tests.cli.worker_lab import WorkerLab
 from tests.unit.workers.worker_story import asked, made_by_prong, opened_lab, prompts, started
@@ -31,17 +32,18 @@ def app(lab: WorkerLab) -> Iterator[App]:
         yield made
 
 
-def run(app: App, lab: WorkerLab, **more: object) -> WorkerInfo:
-    return app.workers.start(app.workers.plan(WorkerOptions(project=lab.project, **more)))  # pyright: ignore[reportArgumentType]
+def run(app: App, lab: WorkerLab, **more: Any) -> WorkerInfo:
+    request = WorkerRequest(project=lab.project, **more)
+    return app.workers.starter.start(app.workers.planner.plan(request))
 
 
 class TestIds:
     def test_an_id_is_made_and_known_before_the_start(self, app: App, lab: WorkerLab) -> None:
-        plan = app.workers.plan(WorkerOptions(project=lab.project))
+        plan = app.workers.planner.plan(WorkerRequest(project=lab.project))
         assert plan.session is not None
         assert plan.launch is not None
         assert plan.session in plan.launch.argv
-        assert app.workers.start(plan).session == plan.session
+        assert app.workers.starter.start(plan).session == plan.session
 
     def test_a_given_id_is_taken(self, app: App, lab: WorkerLab) -> None:
         wanted = str(uuid4())
@@ -62,7 +64,7 @@ class TestIds:
         worker = started(app, lab)
         asked(app, worker.name, "hello")
         with pytest.raises(Taken, match="already"):
-            app.workers.plan(WorkerOptions(project=lab.project, id=worker.session))
+            app.workers.planner.plan(WorkerRequest(project=lab.project, id=worker.session))
 
 
 class TestNames:
@@ -75,9 +77,9 @@ class TestNames:
             return next(names)
 
         monkeypatch.setattr(worker_names, "made_up", made_up)
-        options = WorkerOptions(project=lab.project)
-        first, second = app.workers.plan(options), app.workers.plan(options)
-        assert [app.workers.start(one).name for one in (first, second)] == [
+        options = WorkerRequest(project=lab.project)
+        first, second = app.workers.planner.plan(options), app.workers.planner.plan(options)
+        assert [app.workers.starter.start(one).name for one in (first, second)] == [
             "calm-otter",
             "brave-heron",
         ]
@@ -106,8 +108,8 @@ class TestWorkspaces:
         (lab.project / "src" / "a.py").write_text("")
         git(lab.project, "add", "--all")
         git(lab.project, "commit", "--quiet", "--message", "src")
-        options = WorkerOptions(project=lab.project / "src")
-        worker = app.workers.start(app.workers.plan(options))
+        options = WorkerRequest(project=lab.project / "src")
+        worker = app.workers.starter.start(app.workers.planner.plan(options))
         assert worker.worktree is not None
         assert worker.workspace == worker.worktree / "src"
 
@@ -122,16 +124,16 @@ class TestWorkspaces:
 
     def test_what_is_not_committed_is_named(self, app: App, lab: WorkerLab) -> None:
         (lab.project / "README.md").write_text("changed")
-        plan = app.workers.plan(WorkerOptions(project=lab.project))
+        plan = app.workers.planner.plan(WorkerRequest(project=lab.project))
         assert any("README.md" in one for one in plan.warnings)
 
     def test_a_folder_without_git_is_worked_in_itself(self, app: App, lab: WorkerLab) -> None:
         folder = lab.shell.home.projects / "plain"
         folder.mkdir()
-        options = WorkerOptions(project=folder)
-        assert app.workers.plan(options).workspace == folder
+        options = WorkerRequest(project=folder)
+        assert app.workers.planner.plan(options).workspace == folder
         with pytest.raises(UsageError, match="not in a git repository"):
-            app.workers.plan(WorkerOptions(project=folder, worktree=True))
+            app.workers.planner.plan(WorkerRequest(project=folder, worktree=True))
 
 
 def test_a_prompt_that_no_command_line_takes_is_pasted(app: App, lab: WorkerLab) -> None:
@@ -154,12 +156,12 @@ def test_no_key_is_kept(app: App, lab: WorkerLab, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_trusted_repository_makes_its_worktrees_trusted(app: App, lab: WorkerLab) -> None:
-    options = WorkerOptions(project=lab.project, trust=True)
-    plan = app.workers.plan(options)
+    options = WorkerRequest(project=lab.project, trust=True)
+    plan = app.workers.planner.plan(options)
     assert plan.trust is not None
     assert plan.trust.folder == lab.project
-    app.workers.start(plan)
-    again = app.workers.plan(options)
+    app.workers.starter.start(plan)
+    again = app.workers.planner.plan(options)
     assert (again.trusted, again.trust) == (True, None)
 
 
@@ -167,9 +169,9 @@ class TestFailures:
     def test_no_terminal_leaves_nothing(
         self, app: App, lab: WorkerLab, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        plan = app.workers.plan(WorkerOptions(project=lab.project, terminal="kitty"))
+        plan = app.workers.planner.plan(WorkerRequest(project=lab.project, terminal="kitty"))
         with pytest.raises((Unavailable, ProngError)):
-            app.workers.start(plan)
+            app.workers.starter.start(plan)
         assert app.workers.records.all() == []
         assert made_by_prong(app) == []
         assert git(lab.project, "branch", "--list", "prong/*").strip() == b""
@@ -177,10 +179,10 @@ class TestFailures:
     def test_a_pane_that_does_not_open_leaves_nothing(
         self, app: App, lab: WorkerLab, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        plan = app.workers.plan(WorkerOptions(project=lab.project))
+        plan = app.workers.planner.plan(WorkerRequest(project=lab.project))
         lab.socket.mkdir()  # no server can listen there
         with pytest.raises(ProngError):
-            app.workers.start(plan)
+            app.workers.starter.start(plan)
         assert app.workers.records.all() == []
         assert made_by_prong(app) == []
         lab.socket.rmdir()
@@ -189,10 +191,10 @@ class TestFailures:
         self, app: App, lab: WorkerLab
     ) -> None:
         source = lab.shell.simple(1, cwd=str(lab.project))
-        plan = app.workers.plan(WorkerOptions(fork=source))
+        plan = app.workers.planner.plan(WorkerRequest(fork=source))
         lab.socket.mkdir()
         with pytest.raises(ProngError) as error:
-            app.workers.start(plan)
+            app.workers.starter.start(plan)
         lab.socket.rmdir()
         (made,) = error.value.details["made"]
         assert error.value.message.endswith(f"the fork is there: {made}")
@@ -200,12 +202,12 @@ class TestFailures:
         assert app.sessions.get(made).id == plan.session
 
     def test_the_folder_of_a_headless_worker_may_be_gone(self, app: App, lab: WorkerLab) -> None:
-        options = WorkerOptions(project=lab.project, headless=True, prompt="hello", name="once")
-        worker = app.workers.start(app.workers.plan(options))
-        app.workers.wait(["once"], timeout=20)
+        options = WorkerRequest(project=lab.project, headless=True, prompt="hello", name="once")
+        worker = app.workers.starter.start(app.workers.planner.plan(options))
+        app.workers.states.wait(["once"], timeout=20)
         shutil.rmtree(worker.workspace)
         with pytest.raises(NotFound, match="the folder of once no longer exists"):
-            app.workers.send("once", "more")
+            app.workers.prompts.send("once", "more")
 
     def test_a_session_that_is_gone_is_not_begun_anew(self, app: App, lab: WorkerLab) -> None:
         worker = started(app, lab)
@@ -214,4 +216,4 @@ class TestFailures:
         for session in app.sessions.all("claude"):
             Path(session.file).unlink()
         with pytest.raises(NotFound, match="the session of source no longer exists"):
-            app.workers.restart(worker.name)
+            app.workers.starter.restart(worker.name)

@@ -19,7 +19,6 @@ from prong.model.workers import Process, WorkerInfo, WorkerState
 from prong.processes.process import end, is_alive, process_of
 from prong.testing.home import IsolatedHome
 from prong.tui.content.worker_preview import last_turn
-from prong.workers.state import Lookout
 from tests.samples.claude import ClaudeSample
 from tests.unit.workers.worker_lab import WorkerLab, until, worker_lab
 
@@ -34,7 +33,7 @@ def test_a_worker_starts_and_becomes_idle(lab: WorkerLab) -> None:
     lab.start("otter", "--starts", "0.3")
     assert lab.state("otter") is WorkerState.STARTING
     lab.until("otter", WorkerState.IDLE)
-    status = lab.app.workers.status("otter")
+    status = lab.app.workers.states.status("otter")
     assert status.evidence.source == "registry"
     assert status.evidence.time is not None
 
@@ -57,7 +56,7 @@ def test_one_that_was_started_with_a_prompt_is_never_idle_before_its_answer(lab:
 def test_turn_and_last_words(lab: WorkerLab) -> None:
     lab.start("otter", prompt="work 0")
     lab.until("otter", WorkerState.IDLE)
-    status = lab.app.workers.status("otter")
+    status = lab.app.workers.states.status("otter")
     assert (status.turn, status.last_input) == (1, "work 0")
     assert status.last_line == "answer to work 0"
 
@@ -65,24 +64,24 @@ def test_turn_and_last_words(lab: WorkerLab) -> None:
 def test_one_that_asks_a_person_waits(lab: WorkerLab) -> None:
     lab.start("otter", prompt="ask")
     lab.until("otter", WorkerState.WAITING)
-    assert lab.app.workers.status("otter").evidence.detail == "permission prompt"
-    lab.app.workers.press("otter", "Enter")
+    assert lab.app.workers.states.status("otter").evidence.detail == "permission prompt"
+    lab.app.workers.prompts.press("otter", "Enter")
     lab.until("otter", WorkerState.IDLE)
 
 
 def test_an_untrusted_folder_is_a_dialog(lab: WorkerLab) -> None:
     (lab.home.root / ".claude.json").write_text("{}")
     lab.start("otter", "--starts", "60")
-    status = lab.app.workers.status("otter")
+    status = lab.app.workers.states.status("otter")
     assert status.state is WorkerState.WAITING
     assert (status.evidence.source, status.evidence.detail) == ("dialog", "trust")
 
 
 def test_an_ended_program_is_gone_with_its_status(lab: WorkerLab) -> None:
     lab.idle("otter")
-    lab.app.workers.send("otter", "die 7")
+    lab.app.workers.prompts.send("otter", "die 7")
     lab.until("otter", WorkerState.GONE)
-    assert lab.app.workers.status("otter").exit_code == 7
+    assert lab.app.workers.states.status("otter").exit_code == 7
 
 
 def test_a_killed_pane_is_gone(lab: WorkerLab) -> None:
@@ -113,7 +112,7 @@ def test_after_a_reboot_all_are_gone_though_numbers_are_in_use_again(lab: Worker
 def test_a_pane_whose_number_belongs_to_another_program_is_not_the_workers(lab: WorkerLab) -> None:
     mine, other = lab.idle("otter"), lab.idle("badger")
     lab.app.workers.records.change("otter", pane=other.pane)
-    status = lab.app.workers.status("otter")
+    status = lab.app.workers.states.status("otter")
     assert (status.state, status.evidence.source) == (WorkerState.GONE, "pane")
     assert mine.process is not None
     assert is_alive(mine.process)
@@ -121,22 +120,24 @@ def test_a_pane_whose_number_belongs_to_another_program_is_not_the_workers(lab: 
 
 def test_clear_is_followed_and_recorded(lab: WorkerLab) -> None:
     worker = lab.idle("otter")
-    lab.app.workers.send("otter", "/clear", as_command=True)
-    until(lambda: lab.app.workers.status("otter").worker.session != worker.session)
+    lab.app.workers.prompts.send("otter", "/clear", as_command=True)
+    until(lambda: lab.app.workers.states.status("otter").worker.session != worker.session)
     entry = lab.home.claude / "sessions" / f"{worker.process.pid if worker.process else 0}.json"
-    assert lab.app.workers.named("otter").session == json.loads(entry.read_text())["sessionId"]
+    assert (
+        lab.app.workers.records.get("otter").session == json.loads(entry.read_text())["sessionId"]
+    )
     lab.until("otter", WorkerState.IDLE)
-    lab.app.workers.send("otter", "work 0")
-    lab.app.workers.wait(["otter"], timeout=20)
-    assert lab.app.workers.reply("otter") == "thinking about it\nanswer to work 0"
+    lab.app.workers.prompts.send("otter", "work 0")
+    lab.app.workers.states.wait(["otter"], timeout=20)
+    assert lab.app.workers.prompts.reply("otter") == "thinking about it\nanswer to work 0"
 
 
 def test_a_hook_that_tells_of_a_question_is_believed(lab: WorkerLab) -> None:
     worker = lab.start("otter", prompt="work 30")
     lab.until("otter", WorkerState.BUSY)
-    until(lambda: lab.app.workers.status("otter").evidence.source == "registry")
+    until(lambda: lab.app.workers.states.status("otter").evidence.source == "registry")
     lab.hook(worker, "Notification", "waiting", detail="permission_prompt")
-    status = lab.app.workers.status("otter")
+    status = lab.app.workers.states.status("otter")
     assert (status.state, status.evidence.detail) == (WorkerState.WAITING, "permission_prompt")
     lab.app.code.kept_turns()  # taken in by another command
     assert lab.state("otter") is WorkerState.WAITING
@@ -157,21 +158,21 @@ def test_without_a_registry_the_hooks_tell(lab: WorkerLab) -> None:
     assert lab.state("otter") is WorkerState.BUSY
     lab.hook(worker, "Stop", "idle")
     lab.until("otter", WorkerState.IDLE)
-    assert lab.app.workers.status("otter").evidence.source == "hook"
+    assert lab.app.workers.states.status("otter").evidence.source == "hook"
 
 
 def test_without_a_registry_a_moved_session_is_known_from_hooks(lab: WorkerLab) -> None:
     worker = lab.start("otter", "--starts", "60")
     lab.hook(worker, "SessionEnd", "gone", detail="clear")
     lab.hook(replace(worker, session="11111111-aaaa"), "SessionStart", "idle", detail="clear")
-    assert lab.app.workers.status("otter").worker.session == "11111111-aaaa"
+    assert lab.app.workers.states.status("otter").worker.session == "11111111-aaaa"
 
 
 def test_an_agent_that_a_busy_agent_started_is_not_taken_for_the_worker(lab: WorkerLab) -> None:
     worker = lab.start("otter", "--starts", "60")
     lab.hook(worker, "UserPromptSubmit", "busy")
     lab.hook(replace(worker, session="11111111-aaaa"), "SessionStart", "idle", detail="startup")
-    assert lab.app.workers.status("otter").worker.session == worker.session
+    assert lab.app.workers.states.status("otter").worker.session == worker.session
     assert lab.state("otter") is WorkerState.BUSY
 
 
@@ -179,16 +180,16 @@ def test_a_session_of_another_worker_is_never_taken(lab: WorkerLab) -> None:
     first, second = lab.start("otter", "--starts", "60"), lab.start("badger", "--starts", "60")
     # It was renamed meanwhile: its hooks still say the old name.
     lab.hook(replace(first, session=second.session), "SessionStart", "idle", detail="clear")
-    found = {one.worker.name: one.worker.session for one in lab.app.workers.all()}
+    found = {one.worker.name: one.worker.session for one in lab.app.workers.states.all()}
     assert found == {"otter": first.session, "badger": second.session}
-    assert lab.app.workers.status("otter").worker.session == first.session  # looked at alone
+    assert lab.app.workers.states.status("otter").worker.session == first.session  # looked at alone
 
 
 def test_a_stopped_worker_needs_no_question(lab: WorkerLab) -> None:
     worker = lab.idle("otter")
     now = datetime.now(UTC)
     lab.app.workers.records.change("otter", stopped=now)
-    status = lab.app.workers.status("otter")
+    status = lab.app.workers.states.status("otter")
     assert (status.state, status.evidence.source) == (WorkerState.GONE, "record")
     assert worker.process is not None
 
@@ -199,7 +200,7 @@ def test_a_terminal_that_does_not_answer_is_no_proof(
     lab.idle("otter")
     with monkeypatch.context() as patch, App() as app:
         patch.setenv("PATH", str(lab.home.tmp))
-        assert app.workers.status("otter").state is WorkerState.IDLE
+        assert app.workers.states.status("otter").state is WorkerState.IDLE
 
 
 def test_a_name_that_is_only_reserved(lab: WorkerLab) -> None:
@@ -248,15 +249,15 @@ END = {"type": "result", "subtype": "success", "is_error": False, "result": "don
 def test_a_headless_turn_is_busy_while_it_runs_and_idle_after_its_end(lab: WorkerLab) -> None:
     headless(lab, 0.5, END | {"session_id": "60309e1e"})
     assert lab.state("silent") is WorkerState.BUSY
-    [status] = lab.app.workers.wait(["silent"], timeout=20)
+    [status] = lab.app.workers.states.wait(["silent"], timeout=20)
     assert (status.state, status.evidence.source) == (WorkerState.IDLE, "log")
-    assert lab.app.workers.reply("silent") == "done"
+    assert lab.app.workers.prompts.reply("silent") == "done"
 
 
 def test_a_headless_turn_that_was_cut_off_is_gone(lab: WorkerLab) -> None:
     headless(lab, 0)
     lab.until("silent", WorkerState.GONE)
-    assert lab.app.workers.status("silent").evidence.source == "log"
+    assert lab.app.workers.states.status("silent").evidence.source == "log"
 
 
 def test_a_turn_that_has_begun_since_takes_nothing_from_the_one_before(lab: WorkerLab) -> None:
@@ -270,7 +271,7 @@ def test_a_turn_that_has_begun_since_takes_nothing_from_the_one_before(lab: Work
     later = {"type": "prong.turn", "time": datetime.now(UTC).isoformat()}
     worker.log.write_text("".join(f"{json.dumps(one)}\n" for one in (mark, END, later)))
     # The record was read before the next turn came to it.
-    [status] = Lookout(lab.app).look([worker])
+    [status] = lab.app.workers.states.lookout().look([worker])
     assert status.state is WorkerState.IDLE
 
 
@@ -283,7 +284,7 @@ def test_one_of_an_agent_that_is_not_installed_any_more_hides_no_other(
     assert worker.process is not None
     process = worker.process
     until(lambda: not is_alive(process))
-    states = {one.worker.name: one.state for one in lab.app.workers.all()}
+    states = {one.worker.name: one.state for one in lab.app.workers.states.all()}
     assert states == {"silent": WorkerState.UNKNOWN, "otter": WorkerState.IDLE}
 
 
@@ -294,8 +295,8 @@ def test_the_session_of_a_headless_turn_is_known_from_its_output(
     thread = "019a8f3e-0000-7000-8000-000000000000"
     event = {"type": "thread.started", "thread_id": thread}
     worker = headless(lab, seconds, event, agent="codex", command="codex", session=None)
-    until(lambda: lab.app.workers.status("silent").worker.session == thread)
-    assert lab.app.workers.named("silent").session == thread
+    until(lambda: lab.app.workers.states.status("silent").worker.session == thread)
+    assert lab.app.workers.records.get("silent").session == thread
     assert worker.process is not None
     end(worker.process)
 
@@ -311,15 +312,19 @@ def test_a_seed_and_its_acknowledgement_are_no_last_words(lab: WorkerLab) -> Non
     sample.prompt(f"{header}\n\nBelow is the transcript of an earlier conversation.")
     sample.answer("Ready.")
     path = sample.write(lab.home.claude)
-    status = lab.app.workers.status("silent")
+    status = lab.app.workers.states.status("silent")
     assert (status.turn, status.last_line, status.last_input) == (1, "", None)
-    assert list(lab.app.workers.log("silent")) == []
+    assert list(lab.app.workers.prompts.log("silent")) == []
     assert last_turn(lab.app, status).lines == ()
     sample.prompt("go on")
     sample.answer("Done.")
     path.unlink()
     sample.write(lab.home.claude)
-    status = lab.app.workers.status("silent")
+    status = lab.app.workers.states.status("silent")
     assert (status.last_line, status.last_input) == ("Done.", "go on")
     assert last_turn(lab.app, status).lines
-    assert [one.text for one in lab.app.workers.log("silent")][1:] == ["Ready.", "go on", "Done."]
+    assert [one.text for one in lab.app.workers.prompts.log("silent")][1:] == [
+        "Ready.",
+        "go on",
+        "Done.",
+    ]

@@ -9,7 +9,7 @@ from prong.errors import Busy, Taken, UsageError
 from prong.model.workers import Process, WorkerState
 from prong.processes.process import is_alive
 from prong.testing.home import IsolatedHome
-from prong.workers import stop
+from prong.workers.service import recent
 from tests.unit.workers.worker_lab import WorkerLab, worker_lab
 
 
@@ -50,7 +50,7 @@ def test_one_that_is_at_work_is_not_ended_unless_forced(lab: WorkerLab, prompt: 
 
 def test_a_pane_that_shows_an_ended_program_is_closed(lab: WorkerLab) -> None:
     lab.idle("otter")
-    lab.app.workers.send("otter", "die 7")
+    lab.app.workers.prompts.send("otter", "die 7")
     lab.until("otter", WorkerState.GONE)
     assert len(panes(lab)) == 1
     lab.app.workers.stop("otter")
@@ -114,7 +114,7 @@ def test_one_that_was_gone_for_long_is_not_listed(lab: WorkerLab) -> None:
     lab.idle("old")
     lab.app.workers.stop("old")
     lab.idle("new")
-    found = lab.app.workers.all()
-    assert [one.worker.name for one in stop.recent(found)] == ["old", "new"]
+    found = lab.app.workers.states.all()
+    assert [one.worker.name for one in recent(found)] == ["old", "new"]
     later = datetime.now(UTC) + timedelta(days=8)
-    assert [one.worker.name for one in stop.recent(found, later)] == ["new"]
+    assert [one.worker.name for one in recent(found, later)] == ["new"]

@@ -31,10 +31,10 @@ def prompts(lab: WorkerLab, worker: WorkerInfo) -> list[str]:
 
 def test_a_prompt_is_taken_once_and_answered(lab: WorkerLab) -> None:
     worker = lab.idle("otter")
-    lab.app.workers.send("otter", "work 0")
-    lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", "work 0")
+    lab.app.workers.states.wait(["otter"], timeout=20)
     assert prompts(lab, worker) == ["work 0"]
-    assert lab.app.workers.reply("otter").endswith("answer to work 0")
+    assert lab.app.workers.prompts.reply("otter").endswith("answer to work 0")
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_a_prompt_is_taken_once_and_answered(lab: WorkerLab) -> None:
 )
 def test_the_text_arrives_as_it_is(lab: WorkerLab, text: str) -> None:
     worker = lab.idle("otter")
-    lab.app.workers.send("otter", text)
-    lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", text)
+    lab.app.workers.states.wait(["otter"], timeout=20)
     assert prompts(lab, worker) == [text.strip()]
 
 
@@ -62,7 +62,7 @@ def test_two_prompts_at_once_are_two_prompts(lab: WorkerLab) -> None:
 
     def send(text: str) -> None:
         with App() as app:
-            app.workers.send("otter", text)
+            app.workers.prompts.send("otter", text)
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(send, texts))
@@ -74,8 +74,8 @@ def test_an_enter_that_was_not_taken_is_pressed_again_and_the_text_sent_once(
     lab: WorkerLab,
 ) -> None:
     worker = lab.idle("otter", "--swallow", "1")
-    lab.app.workers.send("otter", "work 0")
-    lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", "work 0")
+    lab.app.workers.states.wait(["otter"], timeout=20)
     assert prompts(lab, worker) == ["work 0"]
 
 
@@ -86,28 +86,28 @@ def test_a_ui_that_takes_no_enter_is_told_of(
     worker = lab.idle("otter", "--swallow", "6")
     for text in ("work 0", "long " * 200):
         with pytest.raises(External, match=r"does not take Enter.* removed again"):
-            lab.app.workers.send("otter", text)
+            lab.app.workers.prompts.send("otter", text)
         assert lab.state("otter") is WorkerState.IDLE  # nothing was asked
-    lab.app.workers.send("otter", "work 0.1")
-    lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", "work 0.1")
+    lab.app.workers.states.wait(["otter"], timeout=20)
     assert prompts(lab, worker) == ["work 0.1"]
 
 
 def test_one_that_works_takes_the_next_prompt_when_it_is_done(lab: WorkerLab) -> None:
     worker = lab.start("otter", prompt="work 1")
     lab.until("otter", WorkerState.BUSY)
-    until(lambda: lab.app.workers.status("otter").evidence.source == "registry")
-    lab.app.workers.send("otter", "work 0.6")
-    [status] = lab.app.workers.wait(["otter"], timeout=20)
+    until(lambda: lab.app.workers.states.status("otter").evidence.source == "registry")
+    lab.app.workers.prompts.send("otter", "work 0.6")
+    [status] = lab.app.workers.states.wait(["otter"], timeout=20)
     assert status.state is WorkerState.IDLE
     assert prompts(lab, worker) == ["work 1", "work 0.6"]
-    assert lab.app.workers.reply("otter").endswith("answer to work 0.6")
+    assert lab.app.workers.prompts.reply("otter").endswith("answer to work 0.6")
 
 
 def test_one_that_starts_is_given_the_time_for_it(lab: WorkerLab) -> None:
     worker = lab.start("otter", "--starts", "0.5")
-    lab.app.workers.send("otter", "work 0")
-    lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", "work 0")
+    lab.app.workers.states.wait(["otter"], timeout=20)
     assert prompts(lab, worker) == ["work 0"]
 
 
@@ -116,12 +116,12 @@ def test_a_command_that_asks_the_model_nothing_leaves_it_idle(
 ) -> None:
     monkeypatch.setattr("prong.workers.evidence._BEGINS_WITHIN", timedelta(seconds=1))
     worker = lab.idle("otter")
-    lab.app.workers.send("otter", "/help", as_command=True)
+    lab.app.workers.prompts.send("otter", "/help", as_command=True)
     assert lab.state("otter") is WorkerState.BUSY  # who knows
-    [status] = lab.app.workers.wait(["otter"], timeout=20)
+    [status] = lab.app.workers.states.wait(["otter"], timeout=20)
     assert (status.state, status.evidence.detail) == (WorkerState.IDLE, "no turn")
-    lab.app.workers.send("otter", "work 0")
-    [status] = lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", "work 0")
+    [status] = lab.app.workers.states.wait(["otter"], timeout=20)
     assert (status.state, status.evidence.detail) == (WorkerState.IDLE, None)
     assert prompts(lab, worker) == ["work 0"]
 
@@ -131,7 +131,7 @@ def test_a_first_prompt_that_asks_the_model_nothing_leaves_it_idle(
 ) -> None:
     monkeypatch.setattr("prong.workers.evidence._BEGINS_WITHIN", timedelta(seconds=1))
     lab.start("otter", prompt="/help")
-    [status] = lab.app.workers.wait(["otter"], timeout=20)
+    [status] = lab.app.workers.states.wait(["otter"], timeout=20)
     assert (status.state, status.evidence.detail) == (WorkerState.IDLE, "no turn")
 
 
@@ -150,14 +150,14 @@ def test_a_draft_is_not_sent_along(lab: WorkerLab) -> None:
     type_by_hand(lab, worker, "my draft")
     before = lab.screen(worker)
     with pytest.raises(Busy, match="something is typed") as error:
-        lab.app.workers.send("otter", "work 0")
+        lab.app.workers.prompts.send("otter", "work 0")
     assert error.value.hint == "prong attach otter, or: prong key otter C-u"
     assert lab.screen(worker) == before
     assert lab.state("otter") is WorkerState.IDLE
-    assert lab.app.workers.named("otter").prompted is None
+    assert lab.app.workers.records.get("otter").prompted is None
     type_by_hand(lab, worker, "-N", "8", "BSpace")
-    lab.app.workers.send("otter", "work 0")
-    lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", "work 0")
+    lab.app.workers.states.wait(["otter"], timeout=20)
     assert prompts(lab, worker) == ["work 0"]
 
 
@@ -173,7 +173,7 @@ def test_a_draft_that_shows_only_with_the_text_stays_without_it(
     type_by_hand(lab, worker, "my draft")
     before = lab.screen(worker)
     with pytest.raises(Busy, match=r"sent together with it$"):
-        lab.app.workers.send("otter", text)
+        lab.app.workers.prompts.send("otter", text)
     assert lab.screen(worker) == before
     type_by_hand(lab, worker, "Enter")
     until(lambda: prompts(lab, worker) == ["my draft"])
@@ -182,16 +182,16 @@ def test_a_draft_that_shows_only_with_the_text_stays_without_it(
 def test_what_the_agent_suggests_is_no_draft(lab: WorkerLab) -> None:
     worker = lab.idle("otter", "--suggest", "Try it out")
     assert "Try it out" in lab.screen(worker)
-    lab.app.workers.send("otter", "work 0")
-    lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", "work 0")
+    lab.app.workers.states.wait(["otter"], timeout=20)
     assert prompts(lab, worker) == ["work 0"]
 
 
 def test_where_the_line_for_input_is_not_known_nobody_looks_for_drafts(lab: WorkerLab) -> None:
     worker = lab.idle("otter", "--strange")
     type_by_hand(lab, worker, "my draft ")
-    lab.app.workers.send("otter", "work 0")
-    lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", "work 0")
+    lab.app.workers.states.wait(["otter"], timeout=20)
     assert prompts(lab, worker) == ["my draft work 0"]
 
 
@@ -200,7 +200,7 @@ def test_a_text_is_no_answer_to_a_dialog(lab: WorkerLab) -> None:
     lab.until("otter", WorkerState.WAITING)
     before = lab.screen(worker)
     with pytest.raises(Busy, match="is waiting for input") as error:
-        lab.app.workers.send("otter", "yes")
+        lab.app.workers.prompts.send("otter", "yes")
     assert error.value.hint is not None
     assert "prong attach otter" in error.value.hint
     assert lab.screen(worker) == before
@@ -211,9 +211,9 @@ def test_nothing_is_typed_into_a_pane_of_somebody_else(lab: WorkerLab) -> None:
     lab.app.workers.records.change("otter", pane=other.pane)
     before = lab.screen(other)
     with pytest.raises(Unavailable, match="otter is gone"):
-        lab.app.workers.send("otter", "rm -rf")
+        lab.app.workers.prompts.send("otter", "rm -rf")
     with pytest.raises(Unavailable, match="otter is gone"):
-        lab.app.workers.press("otter", "Enter")
+        lab.app.workers.prompts.press("otter", "Enter")
     assert lab.screen(other) == before
     assert mine.pane != other.pane
 
@@ -224,40 +224,44 @@ def test_one_that_is_gone_gets_no_text(lab: WorkerLab) -> None:
     os.kill(worker.process.pid, signal.SIGKILL)
     lab.until("otter", WorkerState.GONE)
     with pytest.raises(Unavailable, match="gone") as error:
-        lab.app.workers.send("otter", "work 0")
+        lab.app.workers.prompts.send("otter", "work 0")
     assert error.value.hint == "prong restart otter"
 
 
 def test_nothing_to_send(lab: WorkerLab) -> None:
     lab.idle("otter")
     with pytest.raises(UsageError):
-        lab.app.workers.send("otter", " \n")
+        lab.app.workers.prompts.send("otter", " \n")
 
 
 def test_one_without_a_pane_cannot_be_typed_into(lab: WorkerLab) -> None:
     lab.idle("otter")
     lab.app.workers.records.change("otter", pane=None)
     with pytest.raises(Unsupported):
-        lab.app.workers.send("otter", "work 0")
+        lab.app.workers.prompts.send("otter", "work 0")
 
 
 def test_the_log_follows_what_is_said_also_after_clear(lab: WorkerLab) -> None:
     worker = lab.idle("otter")
-    lab.app.workers.send("otter", "work 0")
-    lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", "work 0")
+    lab.app.workers.states.wait(["otter"], timeout=20)
     seen: list[tuple[str, str]] = []
 
     def follow() -> None:
-        seen.extend((one.role, one.text) for one in lab.app.workers.log("otter", follow=True))
+        seen.extend(
+            (one.role, one.text) for one in lab.app.workers.prompts.log("otter", follow=True)
+        )
 
     listener = threading.Thread(target=follow)
-    before = [(one.role, one.text.rpartition("\n")[2]) for one in lab.app.workers.log("otter")]
+    before = [
+        (one.role, one.text.rpartition("\n")[2]) for one in lab.app.workers.prompts.log("otter")
+    ]
     assert before == [("user", "work 0"), ("assistant", "answer to work 0")]
     listener.start()
-    lab.app.workers.send("otter", "/clear", as_command=True)
-    until(lambda: lab.app.workers.status("otter").worker.session != worker.session)
-    lab.app.workers.send("otter", "work 0.1")
-    lab.app.workers.wait(["otter"], timeout=20)
+    lab.app.workers.prompts.send("otter", "/clear", as_command=True)
+    until(lambda: lab.app.workers.states.status("otter").worker.session != worker.session)
+    lab.app.workers.prompts.send("otter", "work 0.1")
+    lab.app.workers.states.wait(["otter"], timeout=20)
     time.sleep(0.5)
     lab.app.workers.stop("otter")
     listener.join(20)
@@ -268,7 +272,7 @@ def test_the_log_follows_what_is_said_also_after_clear(lab: WorkerLab) -> None:
 
 def test_the_reply_is_that_of_a_later_turn(lab: WorkerLab) -> None:
     lab.idle("otter")
-    lab.app.workers.send("otter", "work 0")
-    lab.app.workers.wait(["otter"], timeout=20)
-    assert lab.app.workers.reply("otter", 0).endswith("answer to work 0")
-    assert lab.app.workers.reply("otter", 1) == ""
+    lab.app.workers.prompts.send("otter", "work 0")
+    lab.app.workers.states.wait(["otter"], timeout=20)
+    assert lab.app.workers.prompts.reply("otter", 0).endswith("answer to work 0")
+    assert lab.app.workers.prompts.reply("otter", 1) == ""

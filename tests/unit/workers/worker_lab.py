@@ -70,7 +70,7 @@ class WorkerLab:
         return worker
 
     def state(self, name: str) -> WorkerState:
-        return self.app.workers.status(name).state
+        return self.app.workers.states.status(name).state
 
     def until(self, name: str, state: WorkerState) -> None:
         until(lambda: self.state(name) is state, f"{name} to be {state}")

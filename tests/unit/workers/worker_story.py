@@ -10,7 +10,7 @@ import pytest
 from prong.app import App
 from prong.model.workers import WorkerInfo, WorkerState
 from prong.testing.home import IsolatedHome
-from prong.workers.launch.plan import WorkerOptions
+from prong.workers.request import WorkerRequest
 from tests.cli import worker_lab
 from tests.cli.shell import Shell
 from tests.cli.worker_lab import WorkerLab
@@ -26,23 +26,23 @@ def opened_lab(home: IsolatedHome, monkeypatch: pytest.MonkeyPatch) -> Generator
 
 def at_rest(app: App, name: str) -> None:
     # A folder that the agent does not know yet looks like a dialog until it has started.
-    app.workers.wait([name], timeout=PATIENCE, until=[WorkerState.IDLE])
+    app.workers.states.wait([name], timeout=PATIENCE, until=[WorkerState.IDLE])
 
 
 def started(app: App, lab: WorkerLab, name: str = "source", **more: Any) -> WorkerInfo:
     more.setdefault("project", lab.project)
-    options = WorkerOptions(name=name, **more)
-    app.workers.start(app.workers.plan(options))
+    options = WorkerRequest(name=name, **more)
+    app.workers.starter.start(app.workers.planner.plan(options))
     at_rest(app, name)
-    return app.workers.named(name)
+    return app.workers.records.get(name)
 
 
 def asked(app: App, name: str, text: str) -> None:
     """Give it a prompt, and wait for the answer."""
     at_rest(app, name)
-    turn = app.workers.status(name).turn or 0
-    app.workers.send(name, text)
-    until(lambda: (app.workers.status(name).turn or 0) > turn)
+    turn = app.workers.states.status(name).turn or 0
+    app.workers.prompts.send(name, text)
+    until(lambda: (app.workers.states.status(name).turn or 0) > turn)
     at_rest(app, name)
 
 
@@ -51,8 +51,8 @@ def held(app: App, worker: WorkerInfo, text: str) -> Path:
     at_rest(app, worker.name)
     hold = worker.workspace / "hold"
     hold.touch()
-    app.workers.send(worker.name, text)
-    until(lambda: app.workers.status(worker.name).state is WorkerState.BUSY)
+    app.workers.prompts.send(worker.name, text)
+    until(lambda: app.workers.states.status(worker.name).state is WorkerState.BUSY)
     return hold
 
 

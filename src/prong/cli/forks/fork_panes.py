@@ -70,9 +70,7 @@ def _read(path: Path) -> str:
 
 def planned(app: "App", session: str, options: "ForkOptions") -> "ForkPlan":
     """Plan the first fork. Its prompt may be longer than a command line."""
-    from prong.workers.launch import fork
-
-    return fork.plan(app, session, options, count=options.count)[0]
+    return app.workers.forks.plan(session, options, count=options.count)[0]
 
 
 def can_wait(plan: "ForkPlan", given: dict[str, Any]) -> bool:
@@ -85,16 +83,16 @@ def can_wait(plan: "ForkPlan", given: dict[str, Any]) -> bool:
 
 def run(app: "App", plan: "ForkPlan", given: dict[str, Any], options: "ForkOptions") -> None:
     """Create and start the forks. Report each at once, and errors at the end."""
-    from prong.workers.launch.fork import ForkRuns, start
+    from prong.workers.request import WorkerRequest
 
-    one_prompt = (options.prompt,) if options.prompt is not None else ()
-    runs = ForkRuns(
-        prompts=prompts(given["prompt_file"]) or one_prompt,
-        names=(given["name"],) if given["name"] else (),
+    request = WorkerRequest(
+        prompt=options.prompt,
+        name=given["name"] or None,
         terminal=given["terminal"],
         place=placement(given),
     )
-    forks = start(app, plan, runs, options.count)
+    texts = prompts(given["prompt_file"])
+    forks = app.workers.forks.start(plan, request, options.count, texts)
     started: list[str] = []
     errors: list[ProngError] = []
     while True:
@@ -109,7 +107,7 @@ def run(app: "App", plan: "ForkPlan", given: dict[str, Any], options: "ForkOptio
             errors.append(forked.error)
     for name in started:
         try:
-            status = ready(app, app.workers.named(name), READY_SECONDS)
+            status = ready(app, app.workers.records.get(name), READY_SECONDS)
         except ProngError as error:
             errors.append(error)
             continue

@@ -59,9 +59,9 @@ def resume(
 
 def _open(app: "App", session: str, prompt: str | None, terminal: str) -> None:
     """Resume a session in a new pane, as a worker."""
-    from prong.workers.launch.plan import WorkerOptions
+    from prong.workers.request import WorkerRequest
 
-    options = WorkerOptions(resume=session, prompt=prompt, terminal=terminal)
+    options = WorkerRequest(resume=session, prompt=prompt, terminal=terminal)
     with patience("starting ..."):
-        worker = app.workers.start(app.workers.plan(options))
+        worker = app.workers.starter.start(app.workers.planner.plan(options))
     report(app, worker, seconds=READY_SECONDS, as_json=False)

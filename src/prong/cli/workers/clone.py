@@ -35,6 +35,8 @@ def clone(source: str, new: str | None, timeout: float | None, **given: Any) -> 
     Copies its workspace, conversation and settings to a new worker that runs in its own folder and
     session. Waits until the source is idle, and leaves it unchanged.
     """
+    from prong.workers.request import WorkerRequest
+
     app = open_app()
     as_json: bool = given["as_json"]
     if given["trust"] and not given["yes"]:
@@ -46,15 +48,14 @@ def clone(source: str, new: str | None, timeout: float | None, **given: Any) -> 
             progress = f"waiting until {name} is idle (Ctrl-C cancels)"
             say(f"{progress}: {clean(reason)} ...")
 
-        worker = app.workers.clone(
+        worker = app.workers.cloner.clone(
             source,
-            new,
+            WorkerRequest(
+                name=new, trust=given["trust"], terminal=given["terminal"], place=placement(given)
+            ),
             ignored=not given["no_ignored"],
             timeout=inf if timeout is None else timeout,
             waiting=waiting,
-            trust=given["trust"],
-            terminal=given["terminal"],
-            place=placement(given),
         )
     for warning in () if as_json else worker.warnings:
         note(f"note: {warning}")

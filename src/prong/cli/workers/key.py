@@ -17,6 +17,6 @@ def key(name: str, keys: tuple[str, ...], as_json: bool) -> None:
     `prong key NAME Down Enter` answers a dialog.
     """
     app = open_app()
-    app.workers.press(name, *keys)
+    app.workers.prompts.press(name, *keys)
     if as_json:
         print_json({"worker": name, "keys": list(keys)})

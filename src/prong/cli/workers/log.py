@@ -31,8 +31,8 @@ def log(name: str, follow: bool, as_json: bool) -> None:
     if follow and as_json:
         raise UsageError("--follow and --json cannot be combined", hint="leave --json out")
     app = open_app()
-    worker = app.workers.named(name)
-    messages = app.workers.log(name, follow=follow)
+    worker = app.workers.records.get(name)
+    messages = app.workers.prompts.log(name, follow=follow)
     if as_json:
         print_json({"worker": name, "messages": [json.message(item) for item in paired(messages)]})
         return

@@ -28,14 +28,14 @@ def ps(everything: bool, as_json: bool) -> None:
     week, are listed with --all only.
     """
     from prong.views import workers
-    from prong.workers import stop
+    from prong.workers.service import recent
 
     app = open_app()
     with patience("looking at workers ..."):
-        statuses = app.workers.all()
+        statuses = app.workers.states.all()
     shown = statuses
     if not everything:
-        shown = [status for status in stop.recent(statuses) if not _is_stopped(status)]
+        shown = [status for status in recent(statuses) if not _is_stopped(status)]
     if as_json:
         print_json({"workers": [workers.worker(status) for status in shown]})
         return

@@ -22,7 +22,9 @@ def restart(name: str, **given: Any) -> None:
     """
     app = open_app()
     with patience("starting ..."):
-        worker = app.workers.restart(name, terminal=given["terminal"], place=placement(given))
+        worker = app.workers.starter.restart(
+            name, terminal=given["terminal"], place=placement(given)
+        )
     as_json: bool = given["as_json"]
     status = report(app, worker, said="restarted", seconds=given["ready_timeout"], as_json=as_json)
     if as_json:

@@ -13,7 +13,7 @@ from prong.errors import UsageError
 from prong.views.text import clean
 
 if TYPE_CHECKING:
-    from prong.workers.launch.plan import TrustPlan, WorkerOptions, WorkerPlan
+    from prong.workers.request import TrustPlan, WorkerPlan, WorkerRequest
 
 
 class _WithExtra(click.Command):
@@ -96,7 +96,7 @@ def run(prompt: tuple[str, ...], **given: Any) -> None:
         raise UsageError("--wait needs a prompt", hint="leave --wait out")
     app = open_app()
     with patience("looking at the project ..."):
-        plan = app.workers.plan(_options(text, given))
+        plan = app.workers.planner.plan(_options(text, given))
     as_json: bool = given["as_json"]
     if given["dry_run"]:
         _show(plan, as_json=as_json)
@@ -106,7 +106,7 @@ def run(prompt: tuple[str, ...], **given: Any) -> None:
     for warning in () if as_json else plan.warnings:
         note(f"note: {warning}")
     with kept(app, plan.name), patience("starting ..."):
-        worker = app.workers.start(plan)
+        worker = app.workers.starter.start(plan)
     # With --wait, stdout is for the answer.
     seconds: float = given["ready_timeout"]
     status = report(app, worker, seconds=seconds, as_json=as_json, err=given["wait"])
@@ -119,12 +119,12 @@ def run(prompt: tuple[str, ...], **given: Any) -> None:
         print_answer(more["reply"])
 
 
-def _options(prompt: str | None, given: dict[str, Any]) -> "WorkerOptions":
+def _options(prompt: str | None, given: dict[str, Any]) -> "WorkerRequest":
     from prong.model.workers import RunOptions
-    from prong.workers.launch.plan import WorkerOptions
+    from prong.workers.request import WorkerRequest
 
     settings: Path | None = given["settings"]
-    return WorkerOptions(
+    return WorkerRequest(
         prompt=prompt,
         agent=given["agent"],
         name=given["name"],

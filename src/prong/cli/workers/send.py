@@ -36,7 +36,7 @@ def send(
     app = open_app()
     if not wait:
         with kept(app, name), patience("sending ..."):
-            app.workers.send(name, prompt, as_command=as_command)
+            app.workers.prompts.send(name, prompt, as_command=as_command)
         if as_json:
             print_json({"worker": name, "sent": True})
         return

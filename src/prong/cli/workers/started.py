@@ -61,10 +61,10 @@ def ready(
         from prong.model.record import replace
 
         # A person will start it elsewhere; the command to type is only in this `worker`.
-        return replace(app.workers.status(worker.name), worker=worker)
+        return replace(app.workers.states.status(worker.name), worker=worker)
     try:
         with kept(app, worker.name), spinner(f"waiting for {worker.agent} to start ..."):
-            return app.workers.ready(worker.name, seconds)
+            return app.workers.states.ready(worker.name, seconds)
     except External as error:
         for line in "" if quiet else error.details.get("screen", "").splitlines():
             note(line)
@@ -74,10 +74,10 @@ def ready(
 def answer(app: "App", name: str, turn: int, seconds: float) -> "tuple[WorkerStatus, str]":
     """Wait until the worker is idle; return its status and its answer after that turn."""
     with kept(app, name), spinner(f"waiting for {name} ..."):
-        (status,) = app.workers.wait([name], timeout=seconds)
+        (status,) = app.workers.states.wait([name], timeout=seconds)
     if status.state.value != "idle":
         raise _no_answer(status, seconds)
-    return status, app.workers.reply(name, turn)
+    return status, app.workers.prompts.reply(name, turn)
 
 
 def asked(
@@ -90,11 +90,11 @@ def asked(
         return max(deadline - time.monotonic(), 0.0)
 
     with kept(app, name), spinner(f"waiting for {name} ..."):
-        sent = app.workers.ask(name, text, as_command=as_command)
+        sent = app.workers.prompts.ask(name, text, as_command=as_command)
         while sent is None:
-            app.workers.wait([name], timeout=left())
-            sent = app.workers.ask(name, text, as_command=as_command)
-        status, reply = app.workers.answer(sent, left())
+            app.workers.states.wait([name], timeout=left())
+            sent = app.workers.prompts.ask(name, text, as_command=as_command)
+        status, reply = app.workers.prompts.answer(sent, left())
         if reply is None:
             raise _no_answer(status, seconds)
         return status, reply

@@ -16,7 +16,7 @@ def status(name: str, as_json: bool) -> None:
 
     app = open_app()
     with patience("looking at it ..."):
-        worker_status = app.workers.status(name)
+        worker_status = app.workers.states.status(name)
     if as_json:
         print_json(workers.status(worker_status))
         return

@@ -26,7 +26,7 @@ def stop(names: tuple[str, ...], force: bool, forget: bool, as_json: bool) -> No
     """
     app = open_app()
     for name in names:
-        app.workers.named(name)  # a wrong name is an error before any worker is stopped
+        app.workers.records.get(name)  # a wrong name is an error before any worker is stopped
     asks = can_ask() and not as_json
     stopped: list[str] = []
     for name in dict.fromkeys(names):
@@ -39,7 +39,7 @@ def stop(names: tuple[str, ...], force: bool, forget: bool, as_json: bool) -> No
     if as_json:
         print_json({"stopped": stopped})
     elif stopped and not forget:
-        note(going_on(app.workers.named(stopped[0])))
+        note(going_on(app.workers.records.get(stopped[0])))
 
 
 def _stopped(app: "App", name: str, *, force: bool, asks: bool) -> bool:

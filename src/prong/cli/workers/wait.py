@@ -35,7 +35,9 @@ def wait(names: tuple[str, ...], any_: bool, timeout: float | None, as_json: boo
     app = open_app()
     unique = list(dict.fromkeys(names))
     with spinner(f"waiting for {', '.join(unique)} (Ctrl-C stops) ..."):
-        statuses = app.workers.wait(unique, any_=any_, timeout=inf if timeout is None else timeout)
+        statuses = app.workers.states.wait(
+            unique, any_=any_, timeout=inf if timeout is None else timeout
+        )
     if as_json:
         print_json({"workers": [workers.status(status) for status in statuses]})
     else:

@@ -12,7 +12,7 @@ from prong.views.worker_rows import COLOURS, details, place, places
 
 if TYPE_CHECKING:
     from prong.model.workers import WorkerInfo, WorkerStatus
-    from prong.workers.launch.plan import WorkerPlan
+    from prong.workers.request import WorkerPlan
 
 _NAME = 10
 _FORK_NAME = 8
@@ -98,7 +98,7 @@ def going_on(worker: "WorkerInfo") -> str:
 
 
 def _planned(plan: "WorkerPlan") -> Iterator[tuple[str, str]]:
-    options = plan.options
+    options = plan.request
     yield "name", plan.name
     yield "agent", plan.agent
     session = f"{plan.agent}:{plan.session}" if plan.session else ""
@@ -118,6 +118,6 @@ def _planned(plan: "WorkerPlan") -> Iterator[tuple[str, str]]:
 
 
 def _wanted_pane(plan: "WorkerPlan") -> str:
-    options = plan.options
+    options = plan.request
     place = f"as a {options.place.value}" if options.place else ""
     return ", ".join(part for part in (options.terminal, place) if part)

@@ -16,8 +16,8 @@ from prong.tui.content.form_words import in_the_form
 from prong.views.command_line import command_line
 from prong.views.fork_plan import code
 from prong.views.text import clean, short_path
-from prong.workers.launch import fork as worker_forking
-from prong.workers.launch.fork import ForkedWorker, ForkRuns
+from prong.workers.launch.fork import ForkedWorker
+from prong.workers.request import WorkerRequest
 
 if TYPE_CHECKING:
     from prong.app import App
@@ -83,7 +83,7 @@ class NewFork(Record, frozen=True):
 
 def plan(app: App, wish: Wish) -> Planned:
     """Plan a fork, without writing anything."""
-    planned, _ = worker_forking.plan(app, wish.point, wish.options, count=wish.count)
+    planned, _ = app.workers.forks.plan(wish.point, wish.options, count=wish.count)
     conversation = app.forks.source(planned.source).conversation
     turns = [
         (turn.id, f"{turn.index}: {clean(turn.prompt)}")
@@ -111,8 +111,8 @@ def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> NewFork:
     if planned.missing is not None:
         return NewFork(planned, tuple(app.forks.make_several(planned, wish.count)))
     if run == "pane":
-        runs = ForkRuns(prompts=(wish.prompt,) if wish.prompt else ())
-        return _started(planned, list(worker_forking.start(app, planned, runs, wish.count)))
+        request = WorkerRequest(prompt=wish.prompt or None)
+        return _started(planned, list(app.workers.forks.start(planned, request, wish.count)))
     forks = tuple(app.forks.make_several(planned, wish.count))
     launch = forks[0].launch
     if launch is not None:
@@ -132,7 +132,7 @@ def _started(planned: ForkPlan, done: Sequence[ForkedWorker]) -> NewFork:
 
 def ready(app: App, name: str) -> WorkerStatus:
     """Wait until a worker has started and opened its session."""
-    return app.workers.ready(name)
+    return app.workers.states.ready(name)
 
 
 def told(made: NewFork) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ from prong.tui.widgets.page import Page
 from prong.tui.widgets.rows import Rows
 from prong.tui.worker_acts import WorkerActs
 from prong.tui.workers_watch import WorkersWatch
-from prong.workers.stop import recent
+from prong.workers.service import recent
 
 _ONLY_GONE = frozenset({"restart", "forget"})
 _WITHOUT_GONE = frozenset({"send", "wait", "stop"})

@@ -12,93 +12,33 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import inf
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from prong.agents.stores import AgentStores
 from prong.code.ignored import IgnoredFiles
 from prong.code.worktrees import workspace_copy, worktree
 from prong.code.worktrees.journal import Undo
 from prong.code.worktrees.workspace_copy import WorkspaceCopy
+from prong.config import Config
 from prong.errors import Busy, External, ProngError, Taken
-from prong.forks import make
-from prong.forks import plan as planning
 from prong.forks.plan import ForkOptions
-from prong.forks.workspace_names import WorkspaceNames, name_of, without_fork
+from prong.forks.workspace_names import name_of, without_fork
 from prong.model.forks import Code, Fork, Launch
 from prong.model.record import Record, replace
-from prong.model.workers import NewSession, Placement, WorkerInfo
+from prong.model.workers import NewSession, WorkerInfo
 from prong.workers import names
-from prong.workers.launch import environment, start
-from prong.workers.launch.clone_source import CloneOrigin, Moment, Prompted, Rest
+from prong.workers.launch import environment
+from prong.workers.launch.clone_source import CloneOrigin, CloneSources, Moment, Prompted
+from prong.workers.launch.start import WorkerStarter
+from prong.workers.request import WorkerRequest
+from prong.workers.states import WorkerStates
 
 if TYPE_CHECKING:
-    from prong.app import App
+    from prong.code.service import CodeService
+    from prong.forks.service import ForkService
 
 _ATTEMPTS = 5
-
-
-class CloneArguments(TypedDict, total=False):
-    """Options of a clone."""
-
-    ignored: bool
-    """Copy ignored files, too."""
-    timeout: float
-    """Seconds to wait until the source is idle."""
-    waiting: Callable[[str], None]
-    """Called with the reason when the wait starts, and when the reason changes."""
-    trust: bool
-    """Mark the copy as trusted in the agent's own settings."""
-    terminal: str | None
-    place: Placement | None
-
-
-def _nobody(_: str) -> None:
-    """Callback that does nothing."""
-
-
-def clone(  # noqa: PLR0913 -- all but the first three by name
-    app: App,
-    source: str,
-    new: str | None = None,
-    *,
-    ignored: bool = True,
-    timeout: float = inf,
-    waiting: Callable[[str], None] = _nobody,
-    trust: bool = False,
-    terminal: str | None = None,
-    place: Placement | None = None,
-) -> WorkerInfo:
-    """Copy a worker or session once it is idle, and run the copy.
-
-    Raises `Busy` on timeout; nothing is created in that case.
-    """
-    origin = CloneOrigin.find(app, source)
-    check_name(app, new)
-    if not origin.headless:
-        app.terminals.for_worker(terminal)  # fail before anything is created
-    waiter = Rest(app, timeout, waiting)
-    collision: Taken | None = None
-    for _ in range(_ATTEMPTS):
-        origin = waiter.wait_for(origin)
-        try:
-            copied = _made(app, origin, _called(app, origin, new), ignored=ignored)
-        except Prompted:
-            continue
-        except Taken as error:
-            collision = error  # a concurrent clone took the workspace's name
-            continue
-        if trust:
-            _trust(app, origin, copied)
-        return _started(app, origin, copied, new, terminal, place)
-    if collision is not None:
-        raise collision
-    raise Busy(
-        f"{origin.label} got a new prompt during every attempt to copy it",
-        hint=f"prong clone {source} when it is idle, or: prong fork {source}",
-    )
-
-
-# -- the copy -------------------------------------------------------------------------------------
 
 
 class _Made(Record, frozen=True):
@@ -111,155 +51,191 @@ class _Made(Record, frozen=True):
     fork: Fork | None = None
 
 
-def _called(app: App, origin: CloneOrigin, new: str | None) -> str:
-    """Return the stem of the workspace's name: the clone's name, or the session's title."""
-    if new is None and origin.worker is not None:
-        return names.after(origin.worker.name, {item.name for item in app.workers.records.all()})
-    return name_of(new, without_fork(origin.session.title) if origin.session else None)
+class WorkerCloner:
+    """Copies workers and sessions with their workspaces."""
 
+    def __init__(
+        self,
+        stores: AgentStores,
+        code: CodeService,
+        forks: ForkService,
+        states: WorkerStates,
+        starter: WorkerStarter,
+        sources: CloneSources,
+        settings: Config,
+    ) -> None:
+        self._stores = stores
+        self._code = code
+        self._forks = forks
+        self._records = states.records
+        self._starter = starter
+        self._settings = settings
+        self.sources = sources
 
-def _made(app: App, origin: CloneOrigin, called: str, *, ignored: bool) -> _Made:
-    before = Moment.of(app, origin)
-    with _workspace(app, origin, called, ignored=ignored) as (copy, undo):
-        if before.last is None:
-            copied = _begun(app, origin, copy)
-            before.refuse_prompt(app, origin)
+    def clone(
+        self,
+        source: str,
+        request: WorkerRequest | None = None,
+        *,
+        ignored: bool = True,
+        timeout: float = inf,
+        waiting: Callable[[str], None] = lambda _: None,
+    ) -> WorkerInfo:
+        """Copy a worker or session with its workspace once it is idle, and run the copy.
+
+        The request has the name of the copy, its pane, and whether to trust its folder. With
+        `ignored`, ignored files are copied, too. `waiting` is called with the reason when the wait
+        starts, and when the reason changes. Raises `Busy` on timeout; nothing is created in that
+        case.
+        """
+        request = request or WorkerRequest()
+        origin = self.sources.find(source)
+        self._starter.refuse_name(request.name)
+        request = replace(request, headless=origin.headless)
+        self._starter.terminal(request)
+        rest = self.sources.rest(timeout, waiting)
+        collision: Taken | None = None
+        for _ in range(_ATTEMPTS):
+            origin = rest.wait_for(origin)
+            try:
+                copied = self._made(origin, request, ignored=ignored)
+            except Prompted:
+                continue
+            except Taken as error:
+                collision = error  # a concurrent clone took the workspace's name
+                continue
+            return self._started(origin, copied, request)
+        if collision is not None:
+            raise collision
+        raise Busy(
+            f"{origin.label} got a new prompt during every attempt to copy it",
+            hint=f"prong clone {source} when it is idle, or: prong fork {source}",
+        )
+
+    # -- the copy ----------------------------------------------------------------------------
+
+    def _made(self, origin: CloneOrigin, request: WorkerRequest, *, ignored: bool) -> _Made:
+        before = self.sources.moment(origin)
+        with self._workspace(origin, self._stem(origin, request.name), ignored=ignored) as (
+            copy,
+            undo,
+        ):
+            if before.last is None:
+                copied = self._begun(origin, copy)
+                self.sources.refuse_prompt(origin, before)
+            else:
+                copied = self._forked(origin, copy, before)
+                if copy.worktree is not None:
+                    assert copied.fork is not None
+                    worktree.belongs_to(copy.worktree, str(copied.fork.child))
             undo.keep()
             return copied
-        copied = _forked(app, origin, copy, before)
-        if copy.worktree is not None:
-            assert copied.fork is not None
-            worktree.belongs_to(copy.worktree, str(copied.fork.child))
-        undo.keep()
-        return copied
 
+    def _stem(self, origin: CloneOrigin, new: str | None) -> str:
+        """Return the stem of the workspace's name: the clone's name, or the session's title."""
+        if new is None and origin.worker is not None:
+            return names.after(origin.worker.name, self._records.names())
+        return name_of(new, without_fork(origin.session.title) if origin.session else None)
 
-@contextmanager
-def _workspace(
-    app: App, origin: CloneOrigin, called: str, *, ignored: bool
-) -> Generator[tuple[WorkspaceCopy, Undo]]:
-    settings = app.settings.workspace
-    path, branch = WorkspaceNames(app, workspace_copy.top_of(origin.folder)).free(called)
-    with Undo(app.worktrees_root) as undo:
+    @contextmanager
+    def _workspace(
+        self, origin: CloneOrigin, stem: str, *, ignored: bool
+    ) -> Generator[tuple[WorkspaceCopy, Undo]]:
+        settings = self._settings.workspace
+        path, branch = self._forks.workspace_names(workspace_copy.top_of(origin.folder)).free(stem)
+        with Undo(self._code.worktrees.root) as undo:
+            try:
+                copy = workspace_copy.copy(
+                    origin.folder,
+                    path.name,
+                    undo,
+                    branch=branch,
+                    ignored=ignored,
+                    brought=IgnoredFiles(copy=settings.copy, link=settings.link),
+                    limit=self._settings.snapshots.limit,
+                )
+            except OSError as error:
+                where = f": {error.filename}" if error.filename else ""
+                raise External(f"cannot copy the workspace: {error.strerror}{where}") from error
+            try:
+                yield copy, undo
+            except (ProngError, Prompted):
+                raise  # no session was created in it
+            except BaseException:
+                # Interrupted by the user. A session that exists already needs its folder.
+                if self._code.worktrees.is_used(copy.path):
+                    undo.keep()
+                raise
+
+    def _forked(self, origin: CloneOrigin, copy: WorkspaceCopy, before: Moment) -> _Made:
+        worker = origin.worker
+        options = ForkOptions(
+            into=copy.folder,
+            command=worker.command if worker else None,
+            env=worker.env if worker else {},
+        )
+        assert before.session is not None
         try:
-            copy = workspace_copy.copy(
-                origin.folder,
-                path.name,
-                undo,
-                branch=branch,
-                ignored=ignored,
-                brought=IgnoredFiles(copy=settings.copy, link=settings.link),
-                limit=app.settings.snapshots.limit,
-            )
-        except OSError as error:
-            where = f": {error.filename}" if error.filename else ""
-            raise External(f"cannot copy the workspace: {error.strerror}{where}") from error
-        try:
-            yield copy, undo
-        except (ProngError, Prompted):
-            raise  # no session was created in it
-        except BaseException:
-            # Interrupted by the user. A session that exists already needs its folder.
-            if app.code.worktrees.is_used(copy.path):
-                undo.keep()
-            raise
+            plan = self._forks.plan(origin.path or str(before.session.ref), options)
+            self._forks.require_program(plan)
+            if plan.point.turn_id != before.last:
+                raise Prompted
+            fork = self._forks.make(plan, lambda: self.sources.refuse_prompt(origin, before))
+        except Busy as error:
+            raise Prompted from error
+        branch = copy.worktree.branch if copy.worktree else None
+        fork = replace(fork, code=Code.NOW, branch=branch)
+        assert fork.launch is not None
+        command = plan.command or self._stores.named(fork.child.agent).command
+        return _Made(copy, fork.launch, command, fork.child.id, fork)
 
+    def _begun(self, origin: CloneOrigin, copy: WorkspaceCopy) -> _Made:
+        """Start a new session for the clone of an empty one."""
+        command = (origin.worker.command if origin.worker else None) or None
+        store = self._stores.named(origin.agent).with_command(command)
+        id_ = None if store.chooses_ids else str(uuid4())
+        launch = store.begin(NewSession(id_, copy.folder))
+        return _Made(copy, launch, command or store.command, id_)
 
-def _forked(app: App, origin: CloneOrigin, copy: WorkspaceCopy, before: Moment) -> _Made:
-    worker = origin.worker
-    options = ForkOptions(
-        into=copy.folder,
-        command=worker.command if worker else None,
-        env=worker.env if worker else {},
-    )
-    assert before.session is not None
-    try:
-        plan = app.forks.plan(origin.path or str(before.session.ref), options)
-        planning.require_program(app, plan)
-        if plan.point.turn_id != before.last:
-            raise Prompted
-        fork = make.fork(app, plan, lambda: before.refuse_prompt(app, origin))
-    except Busy as error:
-        raise Prompted from error
-    branch = copy.worktree.branch if copy.worktree else None
-    fork = replace(fork, code=Code.NOW, branch=branch)
-    assert fork.launch is not None
-    store = app.store(fork.child.agent)
-    return _Made(copy, fork.launch, plan.command or store.command, fork.child.id, fork)
+    # -- the clone ---------------------------------------------------------------------------
 
+    def _started(self, origin: CloneOrigin, made: _Made, request: WorkerRequest) -> WorkerInfo:
+        while True:
+            draft = self._draft(origin, made, request.name)
+            try:
+                if request.trust:
+                    self._starter.trust(origin.agent, made.copy.folder)
+                started = self._starter.open_copy(draft, made.launch, request)
+            except ProngError as error:
+                if isinstance(error, Taken) and request.name is None:
+                    continue  # a concurrent start took the generated name
+                raise _with_copy(error, made) from None
+            fork_warnings = made.fork.warnings if made.fork else ()
+            notes = (*made.copy.warnings, *_differences(origin, started))
+            return replace(started, warnings=(*fork_warnings, *notes))
 
-def _begun(app: App, origin: CloneOrigin, copy: WorkspaceCopy) -> _Made:
-    """Start a new session for the clone of an empty one."""
-    worker = origin.worker
-    command = (worker.command if worker else None) or None
-    store = app.store(origin.agent).with_command(command)
-    id_ = None if store.chooses_ids else str(uuid4())
-    launch = store.begin(NewSession(id_, copy.folder))
-    return _Made(copy, launch, command or store.command, id_)
-
-
-# -- the clone ------------------------------------------------------------------------------------
-
-
-def _started(
-    app: App,
-    origin: CloneOrigin,
-    made: _Made,
-    new: str | None,
-    terminal: str | None,
-    place: Placement | None,
-) -> WorkerInfo:
-    while True:
-        draft = _draft(app, origin, made, new)
-        try:
-            started = start.open_copy(app, draft, made.launch, terminal, place)
-        except ProngError as error:
-            if isinstance(error, Taken) and new is None:
-                continue  # a concurrent start took the generated name
-            raise _with_copy(error, made) from None
-        notes = (*made.copy.warnings, *_differences(origin, started))
-        fork_warnings = made.fork.warnings if made.fork else ()
-        return replace(started, warnings=(*fork_warnings, *notes))
-
-
-def _trust(app: App, origin: CloneOrigin, made: _Made) -> None:
-    store = app.store(origin.agent)
-    if not store.is_trusted(made.copy.folder):
-        try:
-            start.record_trust(store, made.copy.folder)
-        except ProngError as error:
-            raise _with_copy(error, made) from None
-
-
-def _draft(app: App, origin: CloneOrigin, made: _Made, new: str | None) -> WorkerInfo:
-    worker, copy = origin.worker, made.copy
-    taken = {item.name for item in app.workers.records.all()}
-    default_name = names.after(worker.name, taken) if worker else names.made_up(taken)
-    draft = WorkerInfo(
-        name=new or default_name,
-        agent=origin.agent,
-        workspace=copy.folder,
-        command=made.command,
-        created=datetime.now(UTC),
-        session=made.session,
-        env=environment.stored(worker.env if worker else {}, os.environ),
-        worktree=copy.worktree.path if copy.worktree else None,
-        branch=copy.worktree.branch if copy.worktree else None,
-        fork=made.fork.id if made.fork else None,
-        forked_from=worker.name if worker else str(made.fork.parent) if made.fork else None,
-    )
-    if worker is None:
-        return draft
-    return replace(
-        draft, headless=worker.headless, commit_turns=worker.commit_turns, push=worker.push
-    )
-
-
-def check_name(app: App, new: str | None) -> None:
-    """Raise for an invalid or taken name before anything is created."""
-    if new is not None:
-        taken = {worker.name for worker in app.workers.records.all()}
-        names.free(new, app.stores, taken)
+    def _draft(self, origin: CloneOrigin, made: _Made, new: str | None) -> WorkerInfo:
+        worker, copy = origin.worker, made.copy
+        taken = self._records.names()
+        default_name = names.after(worker.name, taken) if worker else names.made_up(taken)
+        draft = WorkerInfo(
+            name=new or default_name,
+            agent=origin.agent,
+            workspace=copy.folder,
+            command=made.command,
+            created=datetime.now(UTC),
+            session=made.session,
+            env=environment.stored(worker.env if worker else {}, os.environ),
+            worktree=copy.worktree.path if copy.worktree else None,
+            branch=copy.worktree.branch if copy.worktree else None,
+            fork=made.fork.id if made.fork else None,
+            forked_from=worker.name if worker else str(made.fork.parent) if made.fork else None,
+        )
+        if worker is None:
+            return draft
+        return replace(
+            draft, headless=worker.headless, commit_turns=worker.commit_turns, push=worker.push
+        )
 
 
 def _with_copy(error: ProngError, made: _Made) -> ProngError:

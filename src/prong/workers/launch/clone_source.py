@@ -8,14 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prong.agents.stores import AgentStores
 from prong.errors import Busy, NotFound, UsageError
-from prong.forks import plan
 from prong.model.record import Record
 from prong.model.sessions import Activity, Session
 from prong.model.workers import WorkerInfo, WorkerState
+from prong.session.service import SessionService
+from prong.workers.states import WorkerStates
 
 if TYPE_CHECKING:
-    from prong.app import App
+    from prong.forks.service import ForkService
 
 _LOOK_EVERY = 0.2
 _PIECE = 1.0
@@ -40,38 +42,6 @@ class CloneOrigin(Record, frozen=True):
     path: str | None = None
     """Session file, if one was named instead of a session."""
 
-    @classmethod
-    def find(cls, app: App, text: str) -> CloneOrigin:
-        worker = app.workers.current(text)
-        if worker is not None:
-            return cls.of_worker(app, worker)
-        resolved = app.sessions.resolve(text)
-        if resolved.turn is not None:
-            raise UsageError("a clone has all turns", hint=f"prong fork {text}")
-        session = resolved.session
-        worker = plan.worker_of(app, session)
-        if worker is not None:
-            return cls.of_worker(app, worker)
-        if not session.cwd or not Path(session.cwd).is_dir():
-            raise NotFound(
-                f"the folder of {session.ref} no longer exists: {session.cwd}",
-                hint=f"prong fork {text}",
-            )
-        path = text if os.path.isfile(text) else None  # noqa: PTH113 (it may be anything)
-        return cls(session.agent, Path(session.cwd), None, session, path)
-
-    @classmethod
-    def of_worker(cls, app: App, worker: WorkerInfo) -> CloneOrigin:
-        fitting = (item for item in app.sessions.all(worker.agent) if item.id == worker.session)
-        return cls(worker.agent, worker.workspace, worker, next(fitting, None))
-
-    def now(self, app: App) -> CloneOrigin:
-        """Return this origin with the session that it has open now."""
-        if self.worker is None:
-            return self
-        worker = app.workers.current(self.worker.name)
-        return self.of_worker(app, worker) if worker is not None else self
-
     @property
     def label(self) -> str:
         if self.worker is not None:
@@ -82,35 +52,114 @@ class CloneOrigin(Record, frozen=True):
     def headless(self) -> bool:
         return self.worker is not None and self.worker.headless
 
-    def is_at_work(self, app: App) -> bool:
-        if self.worker is not None:
-            state = app.workers.status(self.worker.name).state
+
+class Moment(Record, frozen=True):
+    """Progress of a source's conversation at one moment."""
+
+    session: Session | None
+    signature: tuple[int, int, int] | None
+    last: str | None
+    """Id of the last turn."""
+
+
+class CloneSources:
+    """Finds what to clone, and tells what it does."""
+
+    def __init__(
+        self,
+        stores: AgentStores,
+        sessions: SessionService,
+        forks: ForkService,
+        states: WorkerStates,
+    ) -> None:
+        self._stores = stores
+        self._sessions = sessions
+        self._forks = forks
+        self._states = states
+
+    def find(self, text: str) -> CloneOrigin:
+        """Find a worker or session by any of its names."""
+        worker = self._states.current(text)
+        if worker is not None:
+            return self._of_worker(worker)
+        resolved = self._sessions.resolve(text)
+        if resolved.turn is not None:
+            raise UsageError("a clone has all turns", hint=f"prong fork {text}")
+        session = resolved.session
+        worker = self._forks.worker_of(session)
+        if worker is not None:
+            return self._of_worker(worker)
+        if not session.cwd or not Path(session.cwd).is_dir():
+            raise NotFound(
+                f"the folder of {session.ref} no longer exists: {session.cwd}",
+                hint=f"prong fork {text}",
+            )
+        path = text if os.path.isfile(text) else None  # noqa: PTH113 (it may be anything)
+        return CloneOrigin(session.agent, Path(session.cwd), None, session, path)
+
+    def _of_worker(self, worker: WorkerInfo) -> CloneOrigin:
+        session = self._states.session_of(worker)
+        return CloneOrigin(worker.agent, worker.workspace, worker, session)
+
+    def now(self, origin: CloneOrigin) -> CloneOrigin:
+        """Return an origin with the session that it has open now."""
+        worker = self._states.current(origin.worker.name) if origin.worker else None
+        return self._of_worker(worker) if worker is not None else origin
+
+    def is_at_work(self, origin: CloneOrigin) -> bool:
+        if origin.worker is not None:
+            state = self._states.status(origin.worker.name).state
             if state is not WorkerState.UNKNOWN:
                 return state not in _AT_REST
-        return self.is_at_work_on_session(app)
-
-    def is_at_work_on_session(self, app: App) -> bool:
-        if self.session is None:
+        if origin.session is None:
             return False
-        return app.store(self.agent).activity(self.session) is Activity.BUSY
+        return self._stores.named(origin.agent).activity(origin.session) is Activity.BUSY
+
+    def moment(self, origin: CloneOrigin) -> Moment:
+        session = origin.session
+        # Taken before the file is read, so that lines added meanwhile show as a change.
+        signature = _signature(session)
+        turns = self._sessions.turns(session) if session else ()
+        return Moment(session, signature, turns[-1].id if turns else None)
+
+    def refuse_prompt(self, origin: CloneOrigin, before: Moment) -> None:
+        """Raise `Prompted` if the source is busy, has a new turn or another session."""
+        now = self.now(origin)
+        is_same = (now.session and now.session.ref) == (before.session and before.session.ref)
+        if not is_same or self.is_at_work(now):
+            raise Prompted
+        if _signature(now.session) != before.signature and self.moment(now).last != before.last:
+            raise Prompted
+
+    def rest(self, timeout: float, waiting: Callable[[str], None] = lambda _: None) -> Rest:
+        """Return a wait for idle sources; `waiting` is called with each new reason."""
+        return Rest(self, self._states, timeout, waiting)
 
 
 class Rest:
     """Wait for an idle source, with one timeout for several waits."""
 
-    def __init__(self, app: App, timeout: float, waiting: Callable[[str], None]) -> None:
-        self._app = app
+    def __init__(
+        self,
+        sources: CloneSources,
+        states: WorkerStates,
+        timeout: float,
+        waiting: Callable[[str], None],
+    ) -> None:
+        self._sources = sources
+        self._states = states
         self._timeout = timeout
         self._end = time.monotonic() + timeout
         self._waiting = waiting
         self._told = ""
 
     def wait_for(self, origin: CloneOrigin) -> CloneOrigin:
+        """Wait until a source is idle; return it with its session. Raises `Busy` on timeout."""
         while True:
             if origin.worker is not None:
                 self._wait_for_worker(origin.worker.name)
-                origin = origin.now(self._app)
-            if not origin.is_at_work(self._app):
+                origin = self._sources.now(origin)
+            if not self._sources.is_at_work(origin):
                 return origin
             self._tell(f"{origin.label} is busy")
             if time.monotonic() >= self._end:
@@ -121,10 +170,10 @@ class Rest:
         pause = 0.0
         while True:
             try:
-                self._app.workers.wait([name], timeout=pause, until=_AT_REST)
+                self._states.wait([name], timeout=pause, until=_AT_REST)
             except Busy:
                 # A busy worker may need a person by now.
-                status = self._app.workers.status(name)
+                status = self._states.status(name)
                 wants_a_person = status.state is WorkerState.WAITING
                 detail = f" ({status.evidence.detail})" if status.evidence.detail else ""
                 self._tell(
@@ -149,32 +198,6 @@ class Rest:
             reason=self._told,
             wants_a_person=wants_a_person,
         )
-
-
-class Moment(Record, frozen=True):
-    """Progress of a source's conversation at one moment."""
-
-    session: Session | None
-    signature: tuple[int, int, int] | None
-    last: str | None
-    """Id of the last turn."""
-
-    @classmethod
-    def of(cls, app: App, origin: CloneOrigin) -> Moment:
-        session = origin.session
-        # Taken before the file is read, so that lines added meanwhile show as a change.
-        signature = _signature(session)
-        turns = app.store(origin.agent).conversation(session).turns if session else ()
-        return cls(session, signature, turns[-1].id if turns else None)
-
-    def refuse_prompt(self, app: App, origin: CloneOrigin) -> None:
-        """Raise `Prompted` if the source is busy, has a new turn or another session."""
-        now = origin.now(app)
-        is_same = (now.session and now.session.ref) == (self.session and self.session.ref)
-        if not is_same or now.is_at_work(app):
-            raise Prompted
-        if _signature(now.session) != self.signature and Moment.of(app, now).last != self.last:
-            raise Prompted
 
 
 def _signature(session: Session | None) -> tuple[int, int, int] | None:

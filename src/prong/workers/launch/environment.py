@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from prong.files.regular import read_regular
+from prong.model.forks import Launch
+from prong.model.workers import WorkerInfo
 
 NAME = "PRONG_WORKER"
 """Name of the worker, for hooks that run in it."""
@@ -68,14 +71,14 @@ def stored(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, st
     }
 
 
-def marked(name: str, *, commit_turns: bool, push: str | None) -> dict[str, str]:
-    """Return the variables that identify the worker to prong's hooks."""
-    marks = {NAME: name}
-    if commit_turns:
+def complete(worker: WorkerInfo, launch: Launch, env: Mapping[str, str]) -> dict[str, str]:
+    """Return all variables for a launch, with those that identify the worker to prong's hooks."""
+    marks = {NAME: worker.name}
+    if worker.commit_turns:
         marks[COMMIT_TURNS] = "1"
-    if push:
-        marks[PUSH] = push
-    return marks
+    if worker.push:
+        marks[PUSH] = worker.push
+    return {**carried(os.environ), **worker.env, **launch.env, **env, **marks}
 
 
 def settings_hash(files: Iterable[Path]) -> str:

@@ -1,0 +1,286 @@
+"""Status of workers: looks at them, waits for them, and adds the last words of their sessions."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prong.agents.stores import AgentStores
+from prong.errors import Busy, External, ProngError, Unavailable
+from prong.log import debug
+from prong.model.record import replace
+from prong.model.sessions import Session, SessionRef
+from prong.model.workers import WorkerInfo, WorkerState, WorkerStatus
+from prong.session.service import SessionService
+from prong.storage.workers import WorkerRecords
+from prong.terminals.base import CanCapture, HasExitCodes
+from prong.transcripts.acknowledgement import acknowledges_seed
+from prong.workers import push
+from prong.workers.daemon import Daemon
+from prong.workers.evidence import ENDING
+from prong.workers.liveness import Liveness
+from prong.workers.state import Lookout
+
+if TYPE_CHECKING:
+    from prong.workers.panes import Terminals
+
+ENDS = frozenset({WorkerState.IDLE, WorkerState.WAITING, WorkerState.GONE})
+"""States that end a wait: nothing more happens without a person."""
+_AFTER_A_WORD = 0.02
+_LOOK_EVERY = 0.25
+_START_EVERY = 0.05
+_SHOWN_LINES = 15
+_DEAD_PANE = "Pane is dead"
+"""Line that tmux prints after the output of a program that ended."""
+_MUCH = 1 << 18
+"""Bytes in the spool above which it is imported instead of read again each time."""
+
+
+class WorkerStates:
+    """What the recorded workers do."""
+
+    def __init__(
+        self,
+        stores: AgentStores,
+        sessions: SessionService,
+        records: WorkerRecords,
+        terminals: Terminals,
+        import_events: Callable[[], object],
+    ) -> None:
+        """`import_events` takes in the hook events of the spool."""
+        self._stores = stores
+        self._sessions = sessions
+        self.records = records
+        self._terminals = terminals
+        self._daemon = Daemon(records.path.parent)
+        self._import_events = import_events
+        self.liveness = Liveness(stores, terminals)
+
+    def lookout(self) -> Lookout:
+        """Return a lookout for repeated checks."""
+        return Lookout(self._stores, self._sessions, self.records, self.liveness)
+
+    def all(self) -> list[WorkerStatus]:
+        """List all recorded workers with their status, oldest first."""
+        return self._statuses(self.records.all())
+
+    def status(self, name: str) -> WorkerStatus:
+        """Find out what one worker does."""
+        return self._statuses([self.records.get(name)])[0]
+
+    def glance(self, name: str) -> WorkerStatus:
+        """Find out what one worker does, without the last words of its session."""
+        return self.lookout().look([self.records.get(name)])[0]
+
+    def current(self, name: str) -> WorkerInfo | None:
+        """Return a worker with its current session; None when no worker has that name."""
+        return self.status(name).worker if self.records.named(name) else None
+
+    def session_of(self, worker: WorkerInfo) -> Session | None:
+        """Find the session of a worker; None while it has no file."""
+        sessions = self._sessions.all(worker.agent) if worker.session else ()
+        return next((session for session in sessions if session.id == worker.session), None)
+
+    def _statuses(self, workers: Sequence[WorkerInfo]) -> list[WorkerStatus]:
+        result = self.described(self.lookout().look(workers))
+        # Hook events are otherwise imported by those who want the snapshots in them, because
+        # these take git. Some users only ever look at workers.
+        with suppress(OSError):
+            spool = self.records.path.parent / "spool" / "events.jsonl"
+            if spool.stat().st_size > _MUCH:
+                self._import_events()
+        return result
+
+    # -- wait --------------------------------------------------------------------------------
+
+    def wait(
+        self,
+        names: Sequence[str],
+        *,
+        any_: bool = False,
+        timeout: float = inf,
+        until: Collection[WorkerState] = ENDS,
+    ) -> list[WorkerStatus]:
+        """Wait until all workers, or any, are in one of these states; return their status.
+
+        A worker that is gone always counts. Raises `NotFound` for an unknown name, and `Busy` on
+        timeout.
+        """
+        names = list(dict.fromkeys(names))
+        final = frozenset({*until, WorkerState.GONE})
+        combine = any if any_ else all
+        end = time.monotonic() + timeout
+        lookout = self.lookout()
+        by_events, asked = True, False
+        while True:
+            statuses = lookout.look([self.records.get(name) for name in names])
+            if not statuses or combine(status.state in final for status in statuses):
+                return self.described(statuses)
+            left = end - time.monotonic()
+            if left <= 0:
+                raise _too_long(statuses, final, timeout)
+            # Check what the daemon reports: it may know less, or report a state that is already
+            # over. In that case, stop asking it.
+            by_events = (
+                by_events and not asked and self._told_by_daemon(names, final, left, any_=any_)
+            )
+            asked = by_events
+            pause = _AFTER_A_WORD if asked else _LOOK_EVERY
+            time.sleep(min(pause, max(0.0, end - time.monotonic())))
+
+    def _told_by_daemon(
+        self, names: Sequence[str], over: Iterable[WorkerState], timeout: float, *, any_: bool
+    ) -> bool:
+        """Wait for the daemon's answer. False if it does not run, or ended meanwhile."""
+        try:
+            if not self._daemon.running():
+                return False
+            self._daemon.wait(names, [state.value for state in over], timeout, any_=any_)
+        except Unavailable:
+            return False
+        except ProngError as error:
+            debug(__name__, "the daemon does not wait: %s", error)
+            return False
+        return True
+
+    def watched(self, workers: Iterable[WorkerInfo]) -> set[Path]:
+        """Return the folders whose changes may change the state of these workers."""
+        state = self.records.path.parent
+        folders = {state, state / "spool"}
+        open_sessions: defaultdict[str, list[str]] = defaultdict(list)
+        for worker in workers:
+            open_sessions[worker.agent] += [worker.session] if worker.session else []
+            if worker.log is not None:
+                folders.add(worker.log.parent)
+        for agent, sessions in open_sessions.items():
+            store = self._stores.get(agent)
+            if store is not None:
+                folders.update(store.live_folders(sessions))
+        return folders
+
+    # -- start -------------------------------------------------------------------------------
+
+    def ready(
+        self,
+        name: str,
+        timeout: float = 60,
+        told: Callable[[WorkerStatus], None] = lambda _: None,
+    ) -> WorkerStatus:
+        """Wait until the agent of a worker reports an open session; a pane is not enough.
+
+        Raises `External` when its program ended instead. A worker that waits in a dialog, or that
+        reports nothing in time, is returned with that state.
+        """
+        until = time.monotonic() + timeout
+        while True:
+            status = self.status(name)
+            if status.state is WorkerState.GONE and not status.worker.headless:
+                raise self._failed_start(status.worker)
+            if status.worker.headless and status.evidence.source == "log":
+                self._refuse_failed_turn(status.worker)
+            is_open = status.state not in (WorkerState.STARTING, WorkerState.UNKNOWN)
+            is_open = is_open and status.evidence.detail != ENDING
+            # An agent that chooses its own ids has none before a person has answered.
+            is_known = status.worker.session or status.state is WorkerState.WAITING
+            if (is_open and is_known) or time.monotonic() > until:
+                return status
+            told(status)
+            time.sleep(_START_EVERY)
+
+    def _refuse_failed_turn(self, worker: WorkerInfo) -> None:
+        from prong.workers import headless
+
+        error = headless.events(self._stores, worker).error
+        if error is not None:
+            raise External(
+                f"{worker.agent} did not start: {error}",
+                hint=f"prong log {worker.name}",
+                stderr=headless.complaints(worker),
+            )
+
+    def _failed_start(self, worker: WorkerInfo) -> External:
+        """Build an error from the last output of the program."""
+        screen, code = "", None
+        if worker.pane is not None:
+            with suppress(ProngError):
+                terminal = self._terminals.of(worker.pane)
+                if isinstance(terminal, CanCapture):
+                    screen = terminal.capture(worker.pane, history=True)
+                if isinstance(terminal, HasExitCodes):
+                    code = terminal.exit_code(worker.pane)
+        lines = [line.rstrip() for line in screen.splitlines() if line.strip()]
+        lines = [line for line in lines if not line.startswith(_DEAD_PANE)]
+        error_lines = [line for line in lines if "error" in line.lower()]
+        last = (error_lines or lines or ["it printed nothing"])[-1].strip()
+        status = f" with status {code}" if code is not None else ""
+        return External(
+            f"{worker.agent} ended immediately{status}: {last}",
+            hint=f"prong restart {worker.name}, or: prong doctor",
+            worker=worker.name,
+            status=code,
+            screen="\n".join(lines[-_SHOWN_LINES:]),
+        )
+
+    # -- words -------------------------------------------------------------------------------
+
+    def described(self, found: Sequence[WorkerStatus]) -> list[WorkerStatus]:
+        """Add to each status the last words of its session, and push failures."""
+        sessions = self._open_sessions(found)
+        result = [self._with_words(status, sessions) for status in found]
+        result = [replace(item, push_failure=push.failure(item.worker)) for item in result]
+        # The exit code takes a query to the terminal, so only for a single worker.
+        return [self._with_exit_code(result[0])] if len(result) == 1 else result
+
+    def _open_sessions(self, found: Iterable[WorkerStatus]) -> dict[SessionRef, Session]:
+        """Return the sessions of workers from one scan per agent, except of starting workers."""
+        refs = {
+            SessionRef(status.worker.agent, status.worker.session)
+            for status in found
+            if status.worker.session and status.state is not WorkerState.STARTING
+        }
+        return {
+            session.ref: session
+            for agent in {ref.agent for ref in refs} & set(self._stores)
+            for session in self._sessions.all(agent)
+            if session.ref in refs
+        }
+
+    def _with_words(
+        self, status: WorkerStatus, sessions: Mapping[SessionRef, Session]
+    ) -> WorkerStatus:
+        session = sessions.get(SessionRef(status.worker.agent, status.worker.session or ""))
+        if session is None:
+            return status
+        status = replace(status, turn=session.turn_count)
+        words = self._stores[session.agent].last_words(session)
+        if words is None or acknowledges_seed(words.prompt, words.said):
+            return status
+        lines = [line.strip() for line in words.said.splitlines() if line.strip()]
+        return replace(status, last_line=lines[-1] if lines else "", last_input=words.prompt)
+
+    def _with_exit_code(self, status: WorkerStatus) -> WorkerStatus:
+        pane = status.worker.pane
+        if status.state is not WorkerState.GONE or pane is None:
+            return status
+        try:
+            terminal = self._terminals.of(pane)
+            code = terminal.exit_code(pane) if isinstance(terminal, HasExitCodes) else None
+        except ProngError as error:
+            debug(__name__, "%s does not tell how its program ended: %s", pane, error)
+            return status
+        return replace(status, exit_code=code)
+
+
+def _too_long(found: Iterable[WorkerStatus], over: Collection[WorkerState], timeout: float) -> Busy:
+    unfinished = [status for status in found if status.state not in over]
+    summary = ", ".join(f"{status.worker.name} is {status.state.value}" for status in unfinished)
+    return Busy(
+        f"{summary} after {round(timeout, 1):g} s",
+        hint=f"prong status {unfinished[0].worker.name}, or a longer --timeout",
+        workers=[status.worker.name for status in unfinished],
+    )
