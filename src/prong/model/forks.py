@@ -98,7 +98,6 @@ class CodeSince(Record, frozen=True):
     """Code changes since a turn that has no snapshot."""
 
     age: timedelta
-    """Time since the end of the turn."""
     commits: int
     files: int
 
@@ -108,7 +107,6 @@ class WorktreePlan(Record, frozen=True):
 
     code: Code
     repo: Path
-    """A working tree of the repository."""
     path: Path
     branch: str
     folder: Path
@@ -127,7 +125,6 @@ class WorktreePlan(Record, frozen=True):
     is_chosen: bool = False
     """True when the user named the branch: it is never replaced by another."""
     gaps: tuple[CodeGap, ...] = ()
-    """What the captured code of the turn lacks."""
 
 
 class ForkPlan(Record, frozen=True):
@@ -136,7 +133,6 @@ class ForkPlan(Record, frozen=True):
     point: ForkPoint
     source: Session
     agent: str
-    """The agent of the fork."""
     method: Method
     new_id: str | None
     """None when the agent's own program will choose it."""
@@ -148,14 +144,12 @@ class ForkPlan(Record, frozen=True):
     code: Code = Code.NONE
     title: str | None = None
     prompt: str | None = None
-    """The first prompt of the fork."""
     is_command: bool = False
     """True when the prompt repeats a slash command that the user typed."""
     before_compaction: bool = False
     trim: bool = False
     root: Path | None = None
     worktree: WorktreePlan | None = None
-    """None when no worktree will be created."""
     unopened: str | None = None
     """Why git cannot provide a worktree for code that exists."""
     missing: str | None = None
@@ -226,7 +220,7 @@ class SeedHeader(Record, frozen=True):
     @classmethod
     def parse(cls, text: str) -> "SeedHeader | None":
         """Parse the header at the start of a prompt; None if it is not a seed."""
-        match = text.startswith(_SEED) and re.match(_SEED_HEADER, text)
+        match = text.startswith(cls.MARKER) and re.match(_SEED, text)
         if not match:
             return None
         agent, id_, turn, digest = match.groups()
@@ -235,5 +229,6 @@ class SeedHeader(Record, frozen=True):
         return cls(point, digest)
 
 
-_SEED = "[PRONG_FORK_SEED] "
-_SEED_HEADER = rf"{re.escape(_SEED)}([\w-]+):([^\s@]+)@([\w-]+) sha256:([0-9a-f]{{64}})(?=\n|\Z)"
+_SEED = (
+    rf"{re.escape(SeedHeader.MARKER)} ([\w-]+):([^\s@]+)@([\w-]+) sha256:([0-9a-f]{{64}})(?=\n|\Z)"
+)

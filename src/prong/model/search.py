@@ -19,20 +19,17 @@ class Query(Record, frozen=True):
     project: Path | None = None
     """Sessions that ever ran in this folder or below it."""
     since: datetime | None = None
-    """Turns that started at this time or later."""
     files: tuple[str, ...] = ()
     """Turns that touched a file with this name, or below this folder."""
     has_snapshot: bool = False
     limit: int = 10
     min_score: float | None = None
     here: Path | None = None
-    """The user's current folder."""
     fast: bool = False
     """Keyword search only, without the sentence model."""
     by_session: bool = False
     """One hit per session: its best turn."""
     collection: str = "claude-sessions"
-    """The qmd collection."""
     without: "tuple[SessionRef, ...]" = ()
     """Sessions to exclude, such as the one that is searching."""
     masked: bool = True
@@ -133,13 +130,10 @@ class IndexState(Record, frozen=True):
     behind: int = 0
     """Sessions with changes that are not indexed yet."""
     size: int = 0
-    """Bytes on disk."""
     vectors: int = 0
-    """Embedded texts."""
     unread: int = 0
     """Texts that are not embedded yet."""
     busy: bool = False
-    """Another process is writing to it."""
     partial: bool = False
     """Some sessions could not be listed during the last update."""
     kept: bool = True

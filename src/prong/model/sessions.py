@@ -103,7 +103,6 @@ class CodeGap(Record, frozen=True):
     reason: str
     path: str | None = None
     size: int | None = None
-    """In bytes."""
 
 
 class Turn(Record, frozen=True):
@@ -123,7 +122,6 @@ class Turn(Record, frozen=True):
     files: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     tools: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Tool name -> number of calls."""
     tokens: int | None = None
     """Context size after this turn, as reported by the agent."""
     cwd: str | None = None
@@ -265,7 +263,6 @@ class Scan(Record, frozen=True):
     sessions: tuple[Session, ...]
     skipped: tuple[Skipped, ...] = ()
     changed: Mapping[str, KnownFile] = field(default_factory=dict[str, KnownFile])
-    """The files that this scan read, by path."""
     gone: frozenset[str] = frozenset()
     """Known files that no longer exist. Empty unless the scan was complete."""
     complete: bool = True
@@ -283,11 +280,9 @@ class Program(Record, frozen=True):
     flags: tuple[str, ...]
     """Flags that prong uses; `--help` must list them."""
     install: str
-    """The command that installs it."""
     root_variable: str
     """The environment variable that moves its configuration folder."""
     product: str = ""
-    """The product name of the agent."""
     tested: tuple[str, ...] = ()
     """The versions that prong was tested with, oldest first."""
 

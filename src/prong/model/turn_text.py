@@ -12,7 +12,6 @@ class TurnText(Record, frozen=True):
 
     id: str
     index: int | None
-    """None on an abandoned branch."""
     kind: str
     """A `TurnKind`."""
     started: str | None
@@ -22,7 +21,6 @@ class TurnText(Record, frozen=True):
     answer: str
     """Everything the agent wrote, without thoughts and tool calls."""
     last_answer: str
-    """The agent's last message."""
     files: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     output: str = ""

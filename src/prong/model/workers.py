@@ -51,7 +51,6 @@ class RunOptions(Record, frozen=True):
     model: str | None = None
     skip_permissions: bool = False
     settings: Path | None = None
-    """A settings file of the agent for this run."""
     plugin_dirs: tuple[Path, ...] = ()
     extra: tuple[str, ...] = ()
     """Extra arguments for the agent's program, as the user typed them."""
@@ -75,7 +74,6 @@ class WorkerInfo(Record, frozen=True):
     name: str
     agent: str
     workspace: Path
-    """The folder it runs in."""
     command: str | tuple[str, ...]
     """The base command with its options, without session, prompt and hooks. Forks inherit it."""
     created: datetime
@@ -98,11 +96,8 @@ class WorkerInfo(Record, frozen=True):
     commit_turns: bool = False
     push: str | None = None
     version: str | None = None
-    """The version of the agent's program at the start."""
     settings_hash: str | None = None
-    """Hash of all settings in effect at the start."""
     started: datetime | None = None
-    """When its program was last started."""
     stopped: datetime | None = None
     """When a person stopped it; None if it ended by itself."""
     prompted: datetime | None = None
@@ -130,11 +125,8 @@ class WorkerStatus(Record, frozen=True):
     worker: WorkerInfo
     evidence: Evidence
     turn: int | None = None
-    """The number of its last turn."""
     last_line: str = ""
-    """The last line of its conversation."""
     last_input: str | None = None
-    """The last prompt in the session."""
     exit_code: int | None = None
     push_failure: str | None = None
     """Why the last push of its branch failed, while the remote lacks commits."""

@@ -17,11 +17,14 @@ class CacheFile:
     If it cannot be opened, it contains nothing and keeps nothing. No message is shown.
     """
 
-    def __init__(self, path: Path, version: int, schema: str) -> None:
-        self._path = path
+    def __init__(self, path: Path | None, version: int, schema: str) -> None:
+        """Open or create it. Without a path, nothing is kept."""
         self._version = version
         self._schema = schema
         self._connection: sqlite3.Connection | None = None
+        if path is None:
+            return
+        self._path = path
         try:
             self._connection = self._connect()
         except (sqlite3.Error, OSError) as error:

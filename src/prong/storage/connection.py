@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from prong.errors import Busy, Corrupt, ProngError, Unsupported
 from prong.files.atomic import create_private
 from prong.log import debug
+from prong.model.record import replace
 from prong.paths import private_dir
 from prong.storage import repairs
 from prong.storage.file import Identity, alone, connect, identity, refuse_special, shared
@@ -48,7 +49,7 @@ def read(path: Path, query: str, values: Sequence[Any] = ()) -> list[Any]:
     database = _of(path)
     try:
         with explained(path):
-            return _whole(database, lambda: database.read(query, values))
+            return database.repaired(lambda: database.read(query, values))
     except (Unsupported, Busy):
         raise
     except ProngError as error:
@@ -65,7 +66,7 @@ def write(path: Path, action: Callable[[sqlite3.Connection], T]) -> T:
     """
     database = _of(path)
     with explained(path):
-        return _whole(database, lambda: database.write(action))
+        return database.repaired(lambda: database.write(action))
 
 
 def problem_with(path: Path) -> str | None:
@@ -81,7 +82,7 @@ def problem_with(path: Path) -> str | None:
     database = _of(path)
     try:
         with explained(path):
-            _whole(database, database.check)
+            database.repaired(database.check)
     except ProngError as error:
         return error.message
     return None
@@ -89,7 +90,7 @@ def problem_with(path: Path) -> str | None:
 
 def notices(path: Path) -> list[str]:
     """Return repairs and problems to report to the user, if this process has used the file."""
-    database = _databases.get(os.path.abspath(path))  # noqa: PTH100 -- a link stays one
+    database = _databases.get(_name(path))
     if database is None:
         return []
     messages = [repair.message for repair in repairs.found(path) if not repair.seen]
@@ -103,7 +104,7 @@ def when_repaired(path: Path, rebuild: Callable[[], dict[str, int]]) -> None:
 
 def close(path: Path) -> None:
     """Close the file. The next access opens it again."""
-    database = _databases.get(os.path.abspath(path))  # noqa: PTH100
+    database = _databases.get(_name(path))
     if database is not None:
         database.close()
 
@@ -121,8 +122,7 @@ class _Database:
         self.problem: str | None = None
         """Why the last access could not use the file."""
         self.rebuild: Callable[[], dict[str, int]] | None = None
-        self.is_known = False
-        """Whether earlier repairs have been looked up."""
+        self._are_repairs_known = False
         self.connection: sqlite3.Connection | None = None
         self._file: Identity | None = None
         self._use = RLock()
@@ -186,18 +186,50 @@ class _Database:
         if reason is not None:
             raise damaged(reason, self.path)
 
-    def mended(self) -> None:
-        """Repair the file if it is damaged."""
-        with self._use:
-            self.close()
-            with alone(self.path, PATIENCE):
-                mend(self.path)
+    def repaired(self, act: Callable[[], T]) -> T:
+        """Run an action, and once more after a repair if it reveals damage."""
+        self._rebuild()
+        try:
+            result = act()
+        except (sqlite3.Error, UnicodeDecodeError, Corrupt) as error:
+            if not is_suspicious(error):
+                raise
+            debug(__name__, "%s may be damaged: %s", self.path, error)
+            with self._use:
+                self.close()
+                with alone(self.path, PATIENCE):
+                    mend(self.path)
+            self._are_repairs_known = False
+            self._rebuild()
+            result = act()
+        self.problem = None
+        return result
+
+    def _rebuild(self) -> None:
+        """Recreate records lost in repairs, including one whose process was killed."""
+        if self._are_repairs_known or self.rebuild is None:
+            return
+        self._are_repairs_known = True
+        for repair in repairs.found(self.path):
+            if repair.rebuilt is None:
+                try:
+                    repairs.save(self.path, replace(repair, rebuilt=self.rebuild()))
+                except (ProngError, OSError) as error:
+                    debug(__name__, "not all could be rebuilt: %s", error)
 
     def close(self) -> None:
         with self._use:
             connection, self.connection, self._file = self.connection, None, None
-            if connection is not None:
-                self._close(connection)
+            if connection is None:
+                return
+            # Under the lock: the last one writes the log back, which must not hit a new file.
+            try:
+                with shared(self.path, PATIENCE):
+                    connection.close()
+            except OSError:
+                connection.close()
+            except ProngError:
+                _abandoned.append(connection)
 
     @contextmanager
     def _begun(self) -> Generator[sqlite3.Connection | None]:
@@ -223,8 +255,7 @@ class _Database:
         """Return a connection to the current file, creating the file if necessary."""
         while True:
             if self.connection is not None:
-                is_same = identity(self.path) == self._file
-                if is_same and is_current(self.connection):
+                if identity(self.path) == self._file and is_current(self.connection):
                     return self.connection
                 self.close()
             private_dir(self.path.parent)
@@ -272,46 +303,6 @@ class _Database:
         finally:
             connection.close()
 
-    def _close(self, connection: sqlite3.Connection) -> None:
-        """Close under the lock: the last one writes the log back, which must not hit a new file."""
-        try:
-            with shared(self.path, PATIENCE):
-                connection.close()
-        except OSError:
-            connection.close()
-        except ProngError:
-            _abandoned.append(connection)
-
-
-def _whole(database: _Database, act: Callable[[], T]) -> T:
-    """Run an action, and once more after a repair if it reveals damage."""
-    _rebuild(database)
-    try:
-        result = act()
-    except (sqlite3.Error, UnicodeDecodeError, Corrupt) as error:
-        if not is_suspicious(error):
-            raise
-        debug(__name__, "%s may be damaged: %s", database.path, error)
-        database.mended()
-        database.is_known = False
-        _rebuild(database)
-        result = act()
-    database.problem = None
-    return result
-
-
-def _rebuild(database: _Database) -> None:
-    """Recreate records lost in repairs, including one whose process was killed."""
-    if database.is_known or database.rebuild is None:
-        return
-    database.is_known = True
-    for repair in repairs.found(database.path):
-        if repair.rebuilt is None:
-            try:
-                repairs.save(database.path, repair.after(database.rebuild()))
-            except (ProngError, OSError) as error:
-                debug(__name__, "not all could be rebuilt: %s", error)
-
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = connect(path, PATIENCE)
@@ -347,11 +338,11 @@ _abandoned: list[sqlite3.Connection] = []
 
 def _of(path: Path) -> _Database:
     with _registry:
-        name = os.path.abspath(path)  # noqa: PTH100 -- a link stays one
-        database = _databases.get(name)
-        if database is None:
-            database = _databases[name] = _Database(path)
-        return database
+        return _databases.setdefault(_name(path), _Database(path))
+
+
+def _name(path: Path) -> str:
+    return os.path.abspath(path)  # noqa: PTH100 -- a link stays one
 
 
 def _forget() -> None:

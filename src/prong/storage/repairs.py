@@ -34,9 +34,6 @@ class Repair(Record, frozen=True):
             message += f"; rebuilt from git, session files and panes: {counts or 'nothing more'}"
         return f"{message}; the damaged file is kept as {self.damaged}: see prong doctor"
 
-    def after(self, rebuilt: Mapping[str, int]) -> "Repair":
-        return replace(self, rebuilt=rebuilt)
-
 
 def kept(path: Path) -> list[Path]:
     """Return replaced damaged files, oldest first."""

@@ -74,20 +74,8 @@ class SqliteScanCache:
         )
 
 
-class NoCache:
+class NoCache(SqliteScanCache):
     """A scan cache that remembers nothing."""
 
-    def close(self) -> None:
-        pass
-
-    def known(self, agent: str) -> Mapping[str, KnownFile]:
-        return {}
-
-    def file(self, agent: str, path: str) -> KnownFile | None:
-        return None
-
-    def result(self, agent: str) -> bytes | None:
-        return None
-
-    def save(self, agent: str, scan: Scan) -> None:
-        pass
+    def __init__(self) -> None:
+        self._file = CacheFile(None, _VERSION, _SCHEMA)
