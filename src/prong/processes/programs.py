@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from prong.errors import Unavailable
 from prong.files import atomic
@@ -51,21 +51,18 @@ class Programs:
         missing = missing_flags(path, flags)
         if missing == [] and self._memory is not None:
             # Entries of other versions are obsolete.
-            stale = [entry for entry in remembered if entry[0] == path and entry[:3] != version[:3]]
-            kept = [entry for entry in remembered if entry not in stale]
+            kept = [entry for entry in remembered if entry[0] != path or entry[:3] == version[:3]]
             with suppress(OSError):
                 content = json.dumps([*kept, version]).encode()
                 atomic.write_private(self._memory, content, sync=False)
         return missing
 
     def _recall(self) -> list[Any]:
-        if self._memory is None:
-            return []
-        try:
-            entries: Any = json.loads(read_regular(self._memory))
-        except (OSError, ValueError):
-            return []
-        return entries if isinstance(entries, list) else []  # pyright: ignore[reportUnknownVariableType]
+        if self._memory is not None:
+            with suppress(OSError, ValueError):
+                entries: Any = json.loads(read_regular(self._memory))
+                return cast(list[Any], entries) if isinstance(entries, list) else []
+        return []
 
 
 def missing_flags(path: str, flags: Sequence[str]) -> list[str] | None:

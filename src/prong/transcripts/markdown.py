@@ -1,13 +1,5 @@
 """A session as Markdown, for people and for search engines.
 
-    # Add rate limiting
-
-    Session ID: 60309e1e-c4ea-4d6d-8da1-21732781ce4d
-    Working Directory: /home/ada/api
-    Date: 2026-01-07T00:11:47.756Z
-    Agent: claude
-    Repo: api
-
     ## Turn 1: Add rate limiting to the public API
 
     Time: 2026-01-07T00:11:47.756Z
@@ -17,14 +9,6 @@
     > Add rate limiting to the public API
 
     - `Bash` `make test` exit 1
-
-      ```
-      2 failed
-      ```
-
-    **Answer**
-
-    > Two tests fail.
 
 Turn numbers change after a rewind; the time shows whether a number still refers to the same turn.
 
