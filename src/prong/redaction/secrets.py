@@ -9,7 +9,7 @@ only when a text contains plain text that is part of every such secret.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple, TypeVar
 
@@ -198,23 +198,6 @@ def _any_word() -> str:
 KNOWN = _Known()
 
 
-class _Pattern:
-    """A pattern that is compiled when a text may match it."""
-
-    def __init__(self, pattern: Callable[[], str], may_find: Callable[[str], bool]) -> None:
-        self._pattern = pattern
-        self.may_find = may_find
-        """False only if `finditer` would find nothing."""
-        self._compiled: re.Pattern[str] | None = None
-
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        if self._compiled is None:
-            if not self.may_find(text):
-                return iter(())
-            self._compiled = re.compile(self._pattern())
-        return self._compiled.finditer(text)
-
-
 _NAMES = ("token", "secret", "password", "passwd", "passphrase", "credential")
 _TWO_WORDS = (("api", "key"), ("access", "key"), ("auth", "key"), ("private", "key"))
 _SHORT = ("password", "passwd", "passphrase")
@@ -254,26 +237,31 @@ _SAYING = (*_NAMES, *_VAGUE, "authorization", "bearer", *_LOGINS)
 """Every text that announces a secret contains one of these in lower case, or a URL."""
 
 
+@cache
 def _any_saying() -> str:
     vague = (case(name) for name in _VAGUE for case in (str.lower, str.upper, str.capitalize))
     words = (*_spellings(), *_OTHER_WORDS, *vague)
     return _by_first_character((word, "") for word in words)
 
 
-def _may_say(text: str) -> bool:
-    if "://" in text and "@" in text:
-        return True
-    lower = text.lower()
-    # The value is a secret only if letters and digits alternate.
-    return any(map(lower.__contains__, _SAYING)) and bool(
-        _compiled(_LETTER_BESIDE_DIGIT).search(lower)
-    )
+class _Said:
+    """Words that announce a secret."""
+
+    def may_find(self, text: str) -> bool:
+        """False only if no secret is announced. Its pattern is compiled when this is True."""
+        if "://" in text and "@" in text:
+            return True
+        lower = text.lower()
+        # The value is a secret only if letters and digits alternate.
+        return any(map(lower.__contains__, _SAYING)) and bool(
+            _compiled(_LETTER_BESIDE_DIGIT).search(lower)
+        )
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return _compiled(_any_saying()).finditer(text) if self.may_find(text) else iter(())
 
 
-SAID = _Pattern(_any_saying, _may_say)
-"""Words that announce a secret."""
-
-
+SAID = _Said()
 _VALUE = (
     rf"{_MORE}{_IS}(?:{_QUOTE}([^\s\"'`\\\[\]]{{8,256}}+)(?={_QUOTE})"
     r"|([^\s\"'`\\\[\](){}<>|&;,$]{8,256}+)(?![(\[{$]))"
@@ -300,33 +288,27 @@ def may_be_in(text: str) -> bool:
 
 def mask(text: str) -> str:
     """Mask the secrets in a text. Masks that it already contains stay."""
-    for find in (_known, _said):
-        text = _replaced(text, find(text))
+    for find in (KNOWN.finditer, _said):
+        text = _replaced(text, list(find(text)))
     return text
 
 
 def mask_passage(passage: Passage) -> Passage:
     """Mask a passage and adjust its marks; a mark inside a secret moves to its mask."""
     text, marks = passage
-    for find in (_known, _said):
-        secrets = find(text)
+    for find in (KNOWN.finditer, _said):
+        secrets = list(find(text))
         text, marks = _replaced(text, secrets), _moved(marks, secrets)
     return Passage(text, marks)
 
 
-def _known(text: str) -> list[_Secret]:
-    return list(KNOWN.finditer(text))
-
-
-def _said(text: str) -> list[_Secret]:
-    secrets: list[_Secret] = []
+def _said(text: str) -> Iterator[_Secret]:
     end = 0
     for match in SAID.finditer(text):
         secret = _said_by(match) if match.start() >= end else None
         if secret is not None:
-            secrets.append(secret)
+            yield secret
             end = secret.end
-    return secrets
 
 
 def _said_by(found: re.Match[str]) -> _Secret | None:

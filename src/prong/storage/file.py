@@ -12,6 +12,7 @@ import sqlite3
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -59,21 +60,17 @@ def beside(path: Path, ending: str) -> Path:
 
 
 @contextmanager
-def shared(path: Path, patience: float) -> Generator[None]:
-    """Prevent replacement of the file. Raises `Busy` if a replacement takes too long."""
-    with held(path.with_suffix(".lock"), patience, shared=True) as is_free:
+def _held(path: Path, patience: float, *, shared: bool) -> Generator[None]:
+    with held(path.with_suffix(".lock"), patience, shared=shared) as is_free:
         if not is_free:
             raise busy(path)
         yield
 
 
-@contextmanager
-def alone(path: Path, patience: float) -> Generator[None]:
-    """Lock the file exclusively. Raises `Busy` if other processes hold it too long."""
-    with held(path.with_suffix(".lock"), patience) as is_free:
-        if not is_free:
-            raise busy(path)
-        yield
+shared = partial(_held, shared=True)
+"""Prevent replacement of the file. Raises `Busy` if a replacement takes too long."""
+alone = partial(_held, shared=False)
+"""Lock the file exclusively. Raises `Busy` if other processes hold it too long."""
 
 
 def _text(raw: bytes) -> str:

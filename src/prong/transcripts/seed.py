@@ -67,8 +67,7 @@ def build(
     if limit_tokens is not None:
         unnumbered = _frame(SeedHeader(point, "0" * 64), "0" * NONCE_LENGTH, thinking=thinking)
         room = budget.characters(limit_tokens) - sum(map(len, unnumbered))
-        trimmed = trim(blocks, room)
-        blocks, left_out = trimmed.blocks, trimmed.left_out
+        blocks, left_out = trim(blocks, room)
     nonce = _nonce(blocks)
     pieces = list(_transcript(blocks, nonce))
     digest = sha256()

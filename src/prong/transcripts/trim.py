@@ -20,14 +20,6 @@ _STEPS = 32
 shortened text."""
 
 
-class Trimmed(Record, frozen=True):
-    """The remaining blocks of a transcript."""
-
-    blocks: list[Block]
-    left_out: str = ""
-    """A description of what was omitted; empty if nothing was."""
-
-
 class _Turn(Record, frozen=True):
     number: int | None
     blocks: list[Block]
@@ -42,14 +34,15 @@ def size(blocks: Sequence[Block]) -> int:
     return sum(block.size for block in blocks) + _BETWEEN * max(len(blocks) - 1, 0)
 
 
-def trim(blocks: list[Block], limit: int) -> Trimmed:
+def trim(blocks: list[Block], limit: int) -> tuple[list[Block], str]:
     """Keep as much as fits into `limit` characters, omitting whole turns.
 
-    If even the newest turn does not fit, its long tool texts are cut in the middle. Raises
-    `UsageError` if that is not enough.
+    If even the newest turn does not fit, its long tool texts are cut in the middle. Returns the
+    remaining blocks, and a description of what was omitted. Raises `UsageError` if that is not
+    enough.
     """
     if size(blocks) <= limit:
-        return Trimmed(blocks)
+        return blocks, ""
     turns = _turns(blocks)
     if not turns:
         raise _impossible()
@@ -71,7 +64,7 @@ def trim(blocks: list[Block], limit: int) -> Trimmed:
         left_out = [*left_out, f"the middle of long tool texts in {last.name}"]
         room = limit - size(head) - _note(left_out).size - 2 * _BETWEEN
         newest = _shortened(last.blocks, room)
-    return Trimmed([*head, _note(left_out), *newest], _listed(left_out))
+    return [*head, _note(left_out), *newest], ", ".join(left_out)
 
 
 def _turns(blocks: list[Block]) -> list[_Turn]:
@@ -111,12 +104,8 @@ def _names(turns: list[_Turn], count: int) -> list[str]:
     return names
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names)
-
-
 def _note(left_out: list[str]) -> Block:
-    return Block("note", f"Left out here, to make the transcript fit: {_listed(left_out)}.")
+    return Block("note", f"Left out here, to make the transcript fit: {', '.join(left_out)}.")
 
 
 def _shortened(blocks: list[Block], room: int) -> list[Block]:
