@@ -7,6 +7,7 @@ start nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -15,23 +16,43 @@ from prong.agents.base import AgentStore
 
 if TYPE_CHECKING:
     from prong.agents.headless import TurnOutput
-    from prong.model.forks import Launch
+    from prong.model.forks import Child, Launch
     from prong.model.sessions import Session
     from prong.model.workers import LastWords, NewSession, OpenSession, Route, RunOptions
 
 
 class WorkerStore(AgentStore):
-    """A store with two modules: `_worker` has a function for each method here, and `_trust`."""
+    """A store with modules beside it: `launch`, `worker`, and `trust` in `settings`.
 
+    They have a function for each method here.
+    """
+
+    package: str
     input_column = 2  # after the prompt sign and a space
+
+    def _module(self, name: str) -> ModuleType:
+        return import_module(f"{self.package}.{name}")
+
+    @property
+    def _launch(self) -> ModuleType:
+        return self._module("launch")
 
     @property
     def _worker(self) -> ModuleType:
-        raise NotImplementedError
+        return self._module("worker")
 
     @property
     def _trust(self) -> ModuleType:
-        raise NotImplementedError
+        return self._module("settings.trust")
+
+    def start(self, child: Child, prompt: str | None = None) -> Launch:
+        return self._launch.start(self.command, self.roots, child, prompt)
+
+    def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
+        return self._launch.resume(self.command, self.roots, session, cwd, prompt)
+
+    def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
+        return self._launch.native_fork(self.command, self.roots, session, child, prompt)
 
     def command_with(self, options: RunOptions) -> tuple[str, ...]:
         return self._worker.command_with(self.command, options)

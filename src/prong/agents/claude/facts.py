@@ -65,9 +65,16 @@ def key_of(uuid: str) -> bytes:
 
 
 def summarise(
-    tree: Tree, ref: SessionRef, file: str, stat: os.stat_result, turns: ClaudeTurns | None = None
+    tree: Tree,
+    file: str,
+    stat: os.stat_result,
+    turns: ClaudeTurns | None = None,
+    id_: str | None = None,
 ) -> ClaudeFacts:
-    """Extract the facts. `turns` are those of the tree, if already split."""
+    """Extract the facts. `turns` are those of the tree, if already split.
+
+    The id is the file's name, unless another one is given.
+    """
     transcript = tree.transcript
     lead, active = (turns.lead, turns.active) if turns else spans(tree.history, transcript)
     openers = [span.opener for span in active]
@@ -77,7 +84,7 @@ def summarise(
     first = openers[0].prompt if openers else None
     seed = SeedHeader.parse(first.text) if first else None
     session = Session(
-        ref=ref,
+        ref=SessionRef("claude", id_ or os.path.basename(file).removesuffix(".jsonl")),
         file=file,
         title=safe(title or "") or (seed.title if seed else _first_prompt(openers)),
         cwd=cwds[-1] if cwds else None,

@@ -17,7 +17,7 @@ from prong.agents.claude.records import ContentBlock, SessionLine
 from prong.agents.claude.transcript import LAUNCHERS, ClaudeTranscript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import ClaudeSpan, ClaudeTurns
-from prong.model.sessions import SessionRef
+from prong.errors import NotFound
 from prong.model.turn_text import FileTexts, Stamp, TextSink, TurnText
 
 
@@ -156,12 +156,22 @@ class ClaudeListener:
     def summarise(self, read: ClaudeTranscript, path: str, stat: os.stat_result) -> ClaudeFacts:
         tree = Tree(read)
         cut = turns.cut(tree)
-        facts = summarise(tree, SessionRef("claude", session_id(path)), path, stat, cut)
+        facts = summarise(tree, path, stat, cut)
         turn_texts = self._words.turns(cut, read, path) if facts.conversation else ()
         self.sink.take(FileTexts(path, Stamp.of(stat), facts.session.id, turn_texts))
         return facts
 
 
-def session_id(path: str) -> str:
-    """Return the id of a session in a project folder: its file name."""
-    return os.path.basename(path).removesuffix(".jsonl")
+def file_texts(path: str, *, output: bool) -> FileTexts | None:
+    """Extract the text of one file; None when it is gone."""
+    try:
+        file = jsonl.open_named(Path(path))
+    except NotFound:
+        return None
+    sink = texts.KeptTexts(output=output)
+    listener = ClaudeListener(sink)
+    with file:
+        stat = os.fstat(file.fileno())
+        content = listener.read(file)
+    listener.summarise(content, path, stat)
+    return sink.texts

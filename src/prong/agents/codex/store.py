@@ -7,7 +7,6 @@ from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
 
 from prong.agents import jsonl, versions
@@ -66,6 +65,7 @@ class CodexStore(WorkerStore):
     """Sessions in `<root>/sessions/**` and `<root>/archived_sessions/`."""
 
     name = "codex"
+    package = "prong.agents.codex"
 
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
         self.roots: Sequence[Path] = tuple(roots) if roots else (default_root(),)
@@ -364,22 +364,10 @@ class CodexStore(WorkerStore):
             tested=versions.CODEX,
         )
 
-    def start(self, child: Child, prompt: str | None = None) -> Launch:
-        from prong.agents.codex import launch
-
-        return launch.start(self.command, self.roots, child, prompt)
-
-    def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
-        from prong.agents.codex import launch
-
-        return launch.resume(self.command, self.roots, session, cwd, prompt)
-
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
-        from prong.agents.codex import launch
-
         if child.id is None:
             self._check_unpacked(session)
-        return launch.native_fork(self.command, self.roots, session, child, prompt)
+        return super().native_fork(session, child, prompt)
 
     def fork_natively(self, session: Session, child: Child) -> str:
         from prong.agents.codex import launch
@@ -418,18 +406,6 @@ class CodexStore(WorkerStore):
 
     chooses_ids = True
 
-    @property
-    def _worker(self) -> ModuleType:
-        from prong.agents.codex import worker
-
-        return worker
-
-    @property
-    def _trust(self) -> ModuleType:
-        from prong.agents.codex.settings import trust
-
-        return trust
-
     # -- optional capabilities -----------------------------------------------------------------
 
     @property
@@ -448,7 +424,7 @@ class CodexStore(WorkerStore):
         # These turns have no snapshots, as if the hooks had been installed later.
         from prong.agents.samples import Samples, write_sample
 
-        sessions = dict(Samples("prong.agents.codex", cwd, now, versions.CODEX[-1]).sessions())
+        sessions = dict(Samples(self.package, cwd, now, versions.CODEX[-1]).sessions())
         for id_, text in sessions.items():
             started = json.loads(text.partition("\n")[0])["payload"]["timestamp"]
             day, time = started[:10], started[11:19].replace(":", "-")

@@ -1,0 +1,134 @@
+"""Read a session from its file, and complete the facts of files by what others record."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from prong.agents import jsonl
+from prong.agents.claude import jobs, lineage, transcript, turns
+from prong.agents.claude.facts import ClaudeFacts, key_of, keys_in, summarise
+from prong.agents.claude.folders import SUBAGENT
+from prong.agents.claude.jobs import ClaudeJob
+from prong.agents.claude.lineage import Parent
+from prong.agents.claude.messages import ClaudeRenderer
+from prong.agents.claude.transcript import ClaudeTranscript, TranscriptNode
+from prong.agents.claude.tree import Tree
+from prong.agents.common import is_uuid
+from prong.agents.scan import Reading, no_conversation
+from prong.errors import Corrupt
+from prong.model.record import replace
+from prong.model.sessions import Message, Session, SessionRef, Skipped, View
+
+
+def reading() -> Reading[ClaudeTranscript, ClaudeFacts]:
+    return Reading(
+        state=ClaudeTranscript,
+        facts=ClaudeFacts,
+        read=lambda file, previous: transcript.read(file, previous=previous),
+        summarise=lambda read, path, stat: summarise(Tree(read), path, stat),
+    )
+
+
+def assemble(
+    files: Mapping[str, ClaudeFacts], background: Iterable[ClaudeJob]
+) -> tuple[list[Session], list[Skipped]]:
+    """Return the sessions in files, and the files without one."""
+    conversations = [facts for facts in files.values() if facts.conversation]
+    skipped = [no_conversation(path) for path, facts in files.items() if not facts.conversation]
+    sessions = {facts.session.id: facts for facts in conversations}
+    parents = lineage.parents(sessions, jobs.forks(background))
+    titles = _titles_by_folder(files.values())
+    return [_finished(facts, parents, titles) for facts in conversations], skipped
+
+
+def session_at(path: Path) -> Session | None:
+    with jsonl.opened(path) as file:
+        content = read(file, path)
+        stat = os.fstat(file.fileno())
+    if not content.nodes:
+        if content.bad or not stat.st_size:
+            raise Corrupt(f"nothing in {path} can be read", path=str(path))
+        return None
+    # The file name is the id, unless somebody renamed the file to something else.
+    ids = content.session_ids
+    recorded = max(ids, key=ids.__getitem__) if ids and not is_uuid(path.stem) else None
+    return session_of(Tree(content), path, stat, recorded)
+
+
+def session_of(tree: Tree, path: Path, stat: os.stat_result, id_: str | None = None) -> Session:
+    """Build a session from its own file, without the rest of the store."""
+    facts = summarise(tree, str(path), stat, id_=id_ or path.stem)
+    parents = lineage.parents({facts.session.id: facts})
+    return _finished(facts, parents, _titles_by_folder([facts]))
+
+
+def read(file: BinaryIO, path: Path) -> ClaudeTranscript:
+    content = transcript.read(file)
+    if path.name.startswith(SUBAGENT):
+        # A sub-agent's file marks all lines as sidechain, but here they are the conversation.
+        for node in content.nodes.values():
+            node.sidechain = False
+    return content
+
+
+def messages(session: Session, view: View, turn: str | None) -> Iterator[Message]:
+    with jsonl.opened(session.path) as file:
+        content = read(file, session.path)
+        renderer = ClaudeRenderer(file, content, view, text_only=True)
+        for number, nodes, absorbed in _parts(Tree(content), view, turn):
+            yield from renderer.render(nodes, number)
+            for text in absorbed:
+                yield Message("user", text, number)
+
+
+def raw(session: Session, turn: str | None) -> Iterator[bytes]:
+    with jsonl.opened(session.path) as file:
+        tree = Tree(read(file, session.path))
+        for _, nodes, _ in _parts(tree, View.HISTORY, turn):
+            for node in nodes:
+                file.seek(node.offset)
+                yield file.read(node.length).rstrip(b"\n")
+
+
+_Part = tuple[int | None, list[TranscriptNode], list[str]]
+"""The number of a turn, its lines, and the prompts that have none."""
+
+
+def _parts(tree: Tree, view: View, turn: str | None) -> list[_Part]:
+    """Split the lines to show into turns."""
+    if turn is None and view is View.CONTEXT:
+        return [(None, tree.context(), [])]
+    cut = turns.cut(tree)
+    span = cut.span(turn) if turn is not None else None
+    lead: list[_Part] = [(None, cut.lead, [])] if turn is None else []
+    spans = cut.active if turn is None else [span] if span else []
+    return lead + [(span.number, span.nodes, span.absorbed) for span in spans]
+
+
+Titles = dict[str, dict[bytes, str]]
+"""Project folder -> key of the line at which a session ended -> title."""
+
+
+def _titles_by_folder(files: Iterable[ClaudeFacts]) -> Titles:
+    """Collect titles from `summary` lines, which may be in another file of the project."""
+    titles: Titles = {}
+    for facts in files:
+        for leaf, title in facts.summaries.items():
+            titles.setdefault(os.path.dirname(facts.session.file), {})[key_of(leaf)] = title
+    return titles
+
+
+def _finished(facts: ClaudeFacts, parents: Mapping[str, Parent], titles: Titles) -> Session:
+    """Add the parent and title that are recorded in other files."""
+    session = facts.session
+    if parent := parents.get(session.id):
+        ref = SessionRef(session.agent, parent.id)
+        session = replace(session, parent=ref, inherited=parent.inherited, forked_at=None)
+    if titles and not facts.titled:
+        folder_titles = titles.get(os.path.dirname(session.file), {})
+        # The title of the latest end: earlier ends may have older titles.
+        ends = reversed(keys_in(facts.ends)) if folder_titles else ()
+        title = next((folder_titles[end] for end in ends if end in folder_titles), None)
+        session = replace(session, title=title) if title else session
+    return session
