@@ -54,6 +54,13 @@ class WorkerStore(AgentStore):
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
         return self._launch.native_fork(self.command, self.roots, session, child, prompt)
 
+    @property
+    def seed_flags(self) -> Sequence[str]:
+        return self._launch.SEED_FLAGS
+
+    def seed(self, child: Child) -> Launch:
+        return self._launch.seed(self.command, self.roots, child)
+
     def command_with(self, options: RunOptions) -> tuple[str, ...]:
         return self._worker.command_with(self.command, options)
 

@@ -15,7 +15,7 @@ from prong.agents.claude import launch as claude_commands
 from prong.agents.claude.output import seed_answer
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex import launch as codex_commands
-from prong.agents.codex import seed as codex_seeding
+from prong.agents.codex import output as codex_output
 from prong.agents.codex.store import CodexStore
 from prong.model.forks import Child, ForkPoint, Launch
 from prong.model.record import replace
@@ -365,8 +365,8 @@ class TestCodex:
         )
         base = [str(codex_cli.program), "--yolo", "-m", "another-model"]
         child = child_of(source, cwd)
-        done = run(codex_seeding.launch(base, store.roots, child), codex_cli.env(), BIG)
-        answer = codex_seeding.answer(done.stdout.split("\n"))
+        done = run(codex_commands.seed(base, store.roots, child), codex_cli.env(), BIG)
+        answer = codex_output.seed_answer(done.stdout.split("\n"))
         assert (answer.text, answer.error) == ("Ready.", None)
         assert not ran.exists()
         requests = fake_openai.requests()[1:]
@@ -397,9 +397,9 @@ class TestCodex:
     ) -> None:
         fake_openai.enqueue(Fail(400, "no such thing"), say("never asked"))
         child = child_of(source, Path(source.cwd or ""))
-        launch = codex_seeding.launch([str(codex_cli.program)], store.roots, child)
+        launch = codex_commands.seed([str(codex_cli.program)], store.roots, child)
         done = run(launch, codex_cli.env(), "seed")
-        answer = codex_seeding.answer(done.stdout.split("\n"))
+        answer = codex_output.seed_answer(done.stdout.split("\n"))
         assert (answer.text, answer.error) == ("", "no such thing")
 
 

@@ -16,7 +16,7 @@ from prong.agents.claude.folders import SUBAGENT, default_root, project_folder
 from prong.agents.scan import FileScan, Reading, SessionFiles, recall
 from prong.agents.worker import WorkerStore
 from prong.files.regular import read_regular
-from prong.model.forks import Child, Cut, Launch, Method
+from prong.model.forks import Child, Cut, Method
 from prong.model.sessions import (
     Activity,
     Conversation,
@@ -178,12 +178,6 @@ class ClaudeStore(WorkerStore):
     longest_seed = 3_000_000
 
     @property
-    def seed_flags(self) -> tuple[str, ...]:
-        from prong.agents.claude import launch
-
-        return launch.SEED_FLAGS
-
-    @property
     def program(self) -> Program:
         from prong.agents.argv import executable
         from prong.agents.claude import launch
@@ -196,11 +190,6 @@ class ClaudeStore(WorkerStore):
             product="Claude Code",
             tested=versions.CLAUDE,
         )
-
-    def seed(self, child: Child) -> Launch:
-        from prong.agents.claude import launch
-
-        return launch.seed(self.command, self.roots, child)
 
     def seeded(self, child: Child, output: Iterable[str]) -> "ProgramAnswer":
         from prong.agents.claude.output import seed_answer

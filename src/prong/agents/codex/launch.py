@@ -1,7 +1,9 @@
 """Build the commands that start Codex: a new thread, an existing one, or a native fork."""
 
 import json
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,14 @@ import msgspec
 from prong.agents import argv
 from prong.agents.argv import Argument, Command, Grammar, flags
 from prong.agents.codex.library import default_root
+from prong.agents.codex.output import ExecEvent
 from prong.agents.codex.settings import config_file, trust
 from prong.agents.common import is_uuid
 from prong.agents.headless import events
 from prong.agents.literal import prepared, visible
 from prong.agents.shell import Word
 from prong.errors import External, Unsupported, UsageError
+from prong.files.regular import read_regular
 from prong.model.forks import UNKNOWN_ID, Child, Launch
 from prong.model.sessions import Session
 from prong.model.workers import Route
@@ -31,7 +35,7 @@ def as_prompt(text: str, route: Route) -> str:
 
 PROGRAM = "codex"
 FLAGS = ("resume", "exec", "app-server", "--cd", "--config")
-"""The flags that are used below and listed by `codex --help`."""
+"""The flags that are used below and listed by `codex --help`; a seed also needs `SEED_FLAGS`."""
 
 COPY_INSTEAD = "leave --method out: prong writes a copy"
 
@@ -71,27 +75,23 @@ _ASKS = "on-request"
 _TRUSTED_SANDBOX = "workspace-write"
 """Codex's default in a trusted folder."""
 _DEFAULT_PROVIDER = "openai"
+SEED_FLAGS = ("exec", "--sandbox")
+_SEED_SETTINGS = (
+    'approval_policy="never"',
+    "features.shell_tool=false",
+    "features.view_image=false",
+    "features.goals=false",
+    "features.apps=false",
+    "features.hooks=false",
+    "notify=[]",
+    'web_search="disabled"',
+    "tools.experimental_request_user_input.enabled=false",
+    # Not `features.multi_agent`, which is stored with the thread and would stay off for good.
+    "agents.max_depth=0",
+)
+"""Settings that disable all tools for this run. Codex ignores unknown names."""
 _TIMEOUT = 60
 _COMPLAINT = 2000
-
-
-class ExecItem(msgspec.Struct):
-    type: str = ""
-    text: str = ""
-
-
-class ExecFailure(msgspec.Struct):
-    message: str = ""
-
-
-class ExecEvent(msgspec.Struct):
-    """A line that `codex exec --json` prints."""
-
-    type: str = ""
-    thread_id: str | None = None
-    item: ExecItem | None = None
-    error: ExecFailure | None = None
-    message: str = ""
 
 
 def start(
@@ -177,6 +177,39 @@ def server_argv(command: Command) -> tuple[str, ...]:
         return [Word.of("app-server"), *_flags_among(words, _SERVER_FLAGS)]
 
     return argv.rebuilt(command, PROGRAM, change)
+
+
+def seed(command: Command, roots: Sequence[Path], child: Child) -> Launch:
+    """Send a first prompt on standard input, without tools.
+
+    Measured: up to 1,048,576 characters arrive byte for byte. The thread belongs to `codex exec`,
+    so Codex's picker lists it only with `--include-non-interactive`.
+    """
+    root = child.root or roots[0]
+    flags = ["--json", "--sandbox", "read-only"]
+    for setting in (*_SEED_SETTINGS, *_servers_off(root, child.cwd)):
+        flags += ["-c", setting]
+    return for_child(exec_argv(command, child.cwd, [*flags, "-"]), child, root)
+
+
+def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
+    """Yield settings that disable each MCP server of the user and of the project."""
+    files = [root / "config.toml", *root.glob("*.config.toml")]
+    files += [folder / ".codex/config.toml" for folder in (cwd, *cwd.parents)]
+    names: dict[str, bool] = {}
+    for file in files:
+        with suppress(OSError, ValueError):
+            table = tomllib.loads(read_regular(file).decode()).get("mcp_servers", {})
+            servers = msgspec.convert(table, dict[str, dict[str, Any]])
+            names |= {name: "url" in server for name, server in servers.items()}
+    disabled = ",".join(
+        # Each needs a transport, or Codex rejects the settings of a server that it does not know.
+        f"{json.dumps(name, ensure_ascii=False)}={{enabled=false,"
+        + ('url="http://127.0.0.1:9"}' if remote else 'command="true"}')
+        for name, remote in names.items()
+    )
+    if disabled:
+        yield f"mcp_servers={{{disabled}}}"
 
 
 def native_root(session: Session, child: Child, roots: Sequence[Path]) -> Path:
@@ -275,8 +308,6 @@ def model_provider(command: Command, root: Path) -> str | None:
 
 def _setting(value: str) -> object:
     """Return the value of a setting, which is TOML or else a plain string."""
-    import tomllib
-
     try:
         return tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

@@ -345,12 +345,6 @@ class CodexStore(WorkerStore):
     longest_seed = 1 << 20
 
     @property
-    def seed_flags(self) -> tuple[str, ...]:
-        from prong.agents.codex import seed as seeding
-
-        return seeding.FLAGS
-
-    @property
     def program(self) -> Program:
         from prong.agents.argv import executable
         from prong.agents.codex import launch
@@ -389,15 +383,10 @@ class CodexStore(WorkerStore):
             message = f"Codex would {action} to fork {session.ref}"
             raise UsageError(message, hint=launch.COPY_INSTEAD)
 
-    def seed(self, child: Child) -> Launch:
-        from prong.agents.codex import seed as seeding
-
-        return seeding.launch(self.command, self.roots, child)
-
     def seeded(self, child: Child, output: Iterable[str]) -> "ProgramAnswer":
-        from prong.agents.codex import seed as seeding
+        from prong.agents.codex.output import seed_answer
 
-        answer = seeding.answer(output)
+        answer = seed_answer(output)
         if answer.error is None:
             self._give_name(answer.session_id, child)
         return answer

@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import chain, takewhile
 from pathlib import Path
 
-from prong.agents import argv, headless, jsonl
+from prong.agents import argv, jsonl
 from prong.agents.argv import Argument, Command, flags
 from prong.agents.codex import activity as live
 from prong.agents.codex.activity import last_words as last_words  # noqa: PLC0414 -- a part of this module
@@ -20,7 +20,6 @@ from prong.agents.codex.launch import (
     GRAMMAR,
     PROGRAM,
     SESSION_FLAGS,
-    ExecEvent,
     arguments,
     checked,
     environment,
@@ -29,8 +28,8 @@ from prong.agents.codex.launch import (
 )
 from prong.agents.codex.launch import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
 from prong.agents.codex.library import RolloutName
+from prong.agents.codex.output import turn_output as turn_output  # noqa: PLC0414 -- likewise
 from prong.agents.common import foot, is_uuid
-from prong.agents.headless import TurnOutput, events
 from prong.agents.shell import Word
 from prong.errors import Unsupported, UsageError
 from prong.files.regular import open_regular
@@ -144,38 +143,6 @@ def _for_exec(arg: Argument) -> Sequence[Word]:
     if arg.flag in ("-a", "--ask-for-approval"):
         return [Word.of("-c"), Word.of(f"approval_policy={json.dumps(arg.value)}")]
     return [Word.of(_SKIP)] if arg.flag == "--yolo" else []
-
-
-# -- output of a headless turn --------------------------------------------------------------------
-
-
-def turn_output(output: Iterable[str]) -> TurnOutput:
-    """Parse the last turn's result from the output of `codex exec --json`."""
-    thread: str | None = None
-    over = False
-    reply = ""
-    error: str | None = None
-    for line in headless.lines_of(output):
-        if not headless.is_event(line):
-            error = headless.complaint(line) or error
-            continue
-        for event in events([line], ExecEvent):
-            match event.type:
-                case "thread.started" | "turn.started":
-                    thread = event.thread_id or thread
-                    over, reply, error = False, "", None
-                case "item.completed" if event.item and event.item.type == "agent_message":
-                    reply = event.item.text
-                case "turn.completed":
-                    over, error = True, None
-                case "turn.failed":
-                    over, error = True, (event.error.message if event.error else "") or "it failed"
-                case "error":
-                    # Also printed before a retry, so the turn is not over.
-                    error = event.message or error
-                case _:
-                    pass
-    return TurnOutput(thread, over, reply, error)
 
 
 # -- live processes -------------------------------------------------------------------------------

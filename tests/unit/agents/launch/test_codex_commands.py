@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prong.agents.codex import launch as commands
-from prong.agents.codex import seed
 from prong.errors import External, Unavailable, Unsupported, UsageError
 from prong.model.forks import Child, ForkPoint, Launch
 from prong.model.record import replace
@@ -230,7 +229,7 @@ class TestRoot:
             commands.start("codex", [other], CHILD),
             commands.start("codex", [root, other], replace(CHILD, root=other)),
             commands.native_fork("codex", [root, other], session, replace(CHILD, root=other)),
-            seed.launch("codex", [root, other], replace(CHILD, root=other)),
+            commands.seed("codex", [root, other], replace(CHILD, root=other)),
         ):
             assert launch.env == {"CODEX_HOME": str(other)}
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.codex import seed
+from prong.agents.codex import launch as commands
+from prong.agents.codex.output import seed_answer
 from prong.agents.headless import NOTHING_SAID, ProgramAnswer
 from prong.model.forks import Child, ForkPoint
 from prong.model.sessions import SessionRef
@@ -40,7 +41,7 @@ def settings(argv: tuple[str, ...]) -> dict[str, Any]:
 
 class TestCommand:
     def test_no_tools_and_no_permissions(self, root: Path, child: Child) -> None:
-        launch = seed.launch("codex", [root], child)
+        launch = commands.seed("codex", [root], child)
         where = ("-C", str(child.cwd), "--skip-git-repo-check")
         assert launch.argv[:5] == ("codex", "exec", *where)
         assert launch.argv[5:8] == ("--json", "--sandbox", "read-only")
@@ -54,13 +55,13 @@ class TestCommand:
         assert (launch.cwd, launch.env, launch.title) == (child.cwd, {}, "fork of 60309e1e@3")
 
     def test_what_the_base_command_says(self, root: Path, child: Child) -> None:
-        plain = seed.launch("codex", [root], child)
+        plain = commands.seed("codex", [root], child)
         base = "codex --yolo -m X -a never --sandbox danger-full-access -c a=1 resume old"
-        launch = seed.launch(base, [root], child)
+        launch = commands.seed(base, [root], child)
         assert launch.argv == ("codex", "exec", "-m", "X", "-c", "a=1", *plain.argv[2:])
 
     def test_a_setting_of_the_base_command_does_not_win(self, root: Path, child: Child) -> None:
-        launch = seed.launch("codex -c features.shell_tool=true", [root], child)
+        launch = commands.seed("codex -c features.shell_tool=true", [root], child)
         assert settings(launch.argv)["features.shell_tool"] is False
 
     def test_mcp_servers_are_left_out_by_name(self, root: Path, child: Child) -> None:
@@ -74,7 +75,7 @@ class TestCommand:
         project.write_text('[mcp_servers.local]\ncommand = "x"\n')
         (child.cwd.parent / ".codex").mkdir()
         (child.cwd.parent / ".codex/config.toml").write_text("= broken")
-        given = settings(seed.launch("codex", [root], child).argv)["mcp_servers"]
+        given = settings(commands.seed("codex", [root], child).argv)["mcp_servers"]
         assert given == {
             "finder": {"enabled": False, "command": "true"},
             'a b."é': {"enabled": False, "url": "http://127.0.0.1:9"},
@@ -85,10 +86,10 @@ class TestCommand:
     def test_strange_configurations(self, root: Path, child: Child) -> None:
         for text in ("mcp_servers = 1", "mcp_servers = []", "mcp_servers.x = 1", "\xff"):
             (root / "config.toml").write_text(text, encoding="latin-1")
-            seed.launch("codex", [root], child)
+            commands.seed("codex", [root], child)
 
     def test_another_root(self, tmp_path: Path, child: Child) -> None:
-        launch = seed.launch("codex", [tmp_path], child)
+        launch = commands.seed("codex", [tmp_path], child)
         assert launch.env == {"CODEX_HOME": str(tmp_path)}
 
 
@@ -131,7 +132,7 @@ class TestAnswer:
         ],
     )
     def test_ready(self, output: list[str]) -> None:
-        assert seed.answer(output) == ProgramAnswer(ID, "Ready.", None)
+        assert seed_answer(output) == ProgramAnswer(ID, "Ready.", None)
 
     @pytest.mark.parametrize(
         ("failure", "error"),
@@ -139,12 +140,12 @@ class TestAnswer:
     )
     def test_a_failed_turn(self, failure: str, error: str) -> None:
         failed = line(type="turn.failed", error={"message": failure})
-        assert seed.answer([START, WARNING, failed]) == ProgramAnswer(ID, "", error)
+        assert seed_answer([START, WARNING, failed]) == ProgramAnswer(ID, "", error)
         shown = line(type="error", message=failure)
-        assert seed.answer([START, shown]) == ProgramAnswer(ID, "", error)
+        assert seed_answer([START, shown]) == ProgramAnswer(ID, "", error)
 
     def test_no_answer(self) -> None:
         thought = item("reasoning", text="hm")
-        assert seed.answer([START, thought, DONE]) == ProgramAnswer(ID, "", NOTHING_SAID)
-        assert seed.answer([START]) == ProgramAnswer(ID, "", NOTHING_SAID)
-        assert seed.answer([]) == ProgramAnswer(None, "", NOTHING_SAID)
+        assert seed_answer([START, thought, DONE]) == ProgramAnswer(ID, "", NOTHING_SAID)
+        assert seed_answer([START]) == ProgramAnswer(ID, "", NOTHING_SAID)
+        assert seed_answer([]) == ProgramAnswer(None, "", NOTHING_SAID)
