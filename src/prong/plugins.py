@@ -5,22 +5,25 @@ form. `PRONG_PLUGINS=none` loads no plug-in, `PRONG_PLUGINS=a,b` only those name
 fails to load is reported by `prong doctor` and otherwise ignored.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prong.agents.base import AgentStore
 from prong.errors import NotFound, Unavailable
-from prong.model.record import Record
 
-if TYPE_CHECKING:  # most commands start nothing
-    from prong.terminals.base import Terminal, TerminalFactory
+if TYPE_CHECKING:  # prong-hook imports this module, and most commands start nothing
+    from prong.agents.base import AgentStore
+    from prong.agents.last_turn import LastTurnReader
+    from prong.terminals.base import Terminal
 
 GROUP = "prong.agents"
+LAST_TURNS = "prong.last_turn"
 TERMINALS = "prong.terminals"
 WORKERS = "prong.workers"
 """Entry-point group of worker types, which only the daemon creates."""
@@ -29,6 +32,10 @@ _PACKAGE = (".dist-info", ".egg-info")
 BUILT_IN: Mapping[str, str] = {
     "claude": "prong.agents.claude.store:ClaudeStore",
     "codex": "prong.agents.codex.store:CodexStore",
+}
+BUILT_IN_LAST_TURNS: Mapping[str, str] = {
+    "claude": "prong.agents.claude.last_turn:ClaudeLastTurn",
+    "codex": "prong.agents.codex.last_turn:CodexLastTurn",
 }
 BUILT_IN_TERMINALS: Mapping[str, str] = {
     "tmux": "prong.terminals.tmux:Tmux",
@@ -40,7 +47,7 @@ BUILT_IN_TERMINALS: Mapping[str, str] = {
 }
 
 
-class PlugIn(Record, frozen=True):
+class PlugIn(NamedTuple):
     """Agent plug-in; `error` says why it could not be loaded."""
 
     name: str
@@ -77,14 +84,14 @@ class Registry:
         """Create a built-in agent store with other roots than its own."""
         return _factory(BUILT_IN[name])(roots)
 
-    def terminal(self, name: str, environ: Mapping[str, str]) -> "Terminal":
+    def terminal(self, name: str, environ: Mapping[str, str]) -> Terminal:
         """Create a terminal for an environment."""
         target = BUILT_IN_TERMINALS.get(name) or dict(_entry_points(TERMINALS)).get(name)
         if target is None:
             names = ", ".join(self.terminal_names())
             raise NotFound(f"unknown terminal {name!r}", hint=f"one of {names}")
         try:
-            return cast("TerminalFactory", _loaded(target))(environ)
+            return _loaded(target)(environ)
         except Exception as error:
             raise Unavailable(f"the terminal {name} cannot be loaded: {error!r}") from error
 
@@ -98,7 +105,7 @@ class Registry:
             types = ", ".join(targets) or "none are installed: see docs/internals/daemon.md"
             raise NotFound(f"unknown worker type {name!r}", hint=types)
         try:
-            return cast(Callable[..., object], _loaded(targets[name]))
+            return _loaded(targets[name])
         except Exception as error:
             raise Unavailable(f"the worker type {name} cannot be loaded: {error!r}") from error
 
@@ -119,9 +126,15 @@ class Registry:
         if store.name != name:
             # Its sessions would carry a name that resolves to no agent.
             raise ValueError(f"it calls itself {store.name!r}")
-        if not isinstance(cast(object, store), AgentStore):
+        if not isinstance(store, _loaded("prong.agents.base:AgentStore")):
             raise TypeError("it is not an AgentStore")
         return store
+
+
+def last_turn_reader(agent: str) -> LastTurnReader:
+    """Create what `prong-hook` reads the sessions of an agent with; a plug-in may have none."""
+    own = BUILT_IN_LAST_TURNS.get(agent) or dict(_entry_points(LAST_TURNS)).get(agent)
+    return _loaded(own or "prong.agents.last_turn:LastTurnReader")()
 
 
 def _distinct(roots: Sequence[Path]) -> list[Path]:
@@ -131,10 +144,10 @@ def _distinct(roots: Sequence[Path]) -> list[Path]:
 
 def _factory(target: str) -> Callable[..., AgentStore]:
     """Load a factory: roots in, store out; without roots, those that the agent itself uses."""
-    return cast(Callable[..., AgentStore], _loaded(target))
+    return _loaded(target)
 
 
-def _loaded(target: str) -> object:
+def _loaded(target: str) -> Any:
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)
 

@@ -26,8 +26,6 @@ pytestmark = pytest.mark.perf
 SESSION = "60309e1e-9d1c-4b5a-8d59-6a1c3f7be210"
 SMALL = {
     "prong",
-    "prong.agents",
-    "prong.agents.last_turn",
     "prong.files",
     "prong.files.atomic",
     "prong.files.regular",
@@ -38,6 +36,8 @@ SMALL = {
 }
 """Every event needs these."""
 TAKING = {
+    *("prong.plugins", "prong.agents", "prong.agents.last_turn"),
+    *("prong.agents.claude", "prong.agents.claude.last_turn"),
     "prong.code",
     "prong.code.snapshots",
     "prong.errors",

@@ -26,10 +26,10 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from prong.agents import last_turn
 from prong.hook import spool
 
 if TYPE_CHECKING:  # many events need no snapshot, so they skip its imports
+    from prong.agents.last_turn import LastTurnReader
     from prong.model.code import Snapshot
 
 SECONDS = 5.0
@@ -95,7 +95,7 @@ class HookEvent:
 
     @property
     def turn(self) -> str | None:
-        """The id of the turn; only Codex sends it."""
+        """The id of the turn; Codex sends it, Claude Code does not."""
         return self.text("turn_id", "turn-id")
 
     @property
@@ -104,10 +104,16 @@ class HookEvent:
         return self.text("last_assistant_message", "last-assistant-message")
 
     @cached_property
+    def reader(self) -> "LastTurnReader":
+        from prong.plugins import last_turn_reader
+
+        return last_turn_reader(self.agent)
+
+    @cached_property
     def transcript(self) -> Path | None:
         path = self.text("transcript_path")
         if path is None and self.event == "agent-turn-complete":
-            return last_turn.codex_file(self.session or "")
+            return self.reader.file(self.session or "")
         return Path(path) if path else None
 
     @cached_property
@@ -240,7 +246,7 @@ def _wanted(call: HookEvent) -> Wanted | None:
     match call.event:
         case event if event in _ENDS:
             if call.turn:
-                answer, text = last_turn.codex_answer(path, call.turn) if path else (None, "")
+                answer, text = call.reader.answer(path, call.turn) if path else (None, "")
                 is_last = _is_same(text, call.said)
                 return Wanted(call.turn, answer if is_last else None, ended=call.event == "Stop")
             return _ended(call, path) if path else None
@@ -255,7 +261,7 @@ def _ended(call: HookEvent, path: Path) -> Wanted | None:
     reported, prompt = call.said, call.text("prompt_id")
     deadline = time.monotonic() + _WAIT
     while True:
-        last = last_turn.claude(path)
+        last = call.reader.last(path)
         is_over = time.monotonic() > deadline
         if last is not None and last.has_prompt(prompt):
             is_last = _is_same(last.said, reported)
@@ -279,10 +285,7 @@ def _is_same(written: str, said: str | None) -> bool:
 
 def _before(call: HookEvent, path: Path | None) -> Wanted | None:
     """Return the turn before a prompt if its end was missed; before the first, the baseline."""
-    last: last_turn.LastTurn | None = None
-    if path:
-        is_codex = call.agent == "codex"
-        last = last_turn.codex(path, call.turn) if is_codex else last_turn.claude(path)
+    last = call.reader.last(path, call.turn) if path else None
     if last is None:
         return Wanted(_BASELINE, number=0) if call.event == "UserPromptSubmit" else None
     if call.event == "UserPromptSubmit" and call.text("prompt_id") in last.prompt_ids:
@@ -349,7 +352,7 @@ def _prompt(call: HookEvent, wanted: Wanted) -> str:
     if isinstance(messages, list) and messages:
         return "\n".join(str(message) for message in cast(list[Any], messages))
     if call.turn and call.transcript:
-        return last_turn.codex_prompt(call.transcript, call.turn)
+        return call.reader.prompt(call.transcript, call.turn)
     return wanted.prompt
 
 
@@ -374,11 +377,7 @@ def _folders(call: HookEvent) -> list[Path]:
 
     The order is reversed when the current one is a repository inside the starting one.
     """
-    if call.agent == "claude":
-        start = os.environ.get("CLAUDE_PROJECT_DIR")
-    else:
-        start = last_turn.codex_folder(call.transcript) if call.transcript else None
-    candidates = dict.fromkeys([call.text("cwd"), start])
+    candidates = dict.fromkeys([call.text("cwd"), call.reader.folder(call.transcript)])
     folders = [Path(folder) for folder in candidates if folder and Path(folder).is_dir()]
     if len(folders) > 1:
         from prong.code.repository import comes_along

@@ -10,15 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.agents import last_turn as tails
+from prong.agents.claude.last_turn import ClaudeLastTurn
+from prong.agents.codex.last_turn import CodexLastTurn
+from prong.agents.last_turn import LastTurn
 from tests.property.claude_sessions import Story, stories
 from tests.property.codex_sessions import Thread, threads
 from tests.samples.claude import ClaudeSample
 from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import START, Claude, as_bytes, uuid
 
+CLAUDE = ClaudeLastTurn()
+CODEX = CodexLastTurn()
 
-def last_turn(data: bytes, read: Any = tails.claude) -> tails.LastTurn | None:
+
+def last_turn(data: bytes, read: Any = CLAUDE.last) -> LastTurn | None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "session.jsonl"
         path.write_bytes(data)
@@ -47,12 +52,12 @@ def test_claude(story: Story, half: bytes) -> None:
 def test_codex(thread: Thread) -> None:
     data = as_bytes(thread.sample.lines)
     turns = [id_ for id_, _ in thread.turns]
-    found = last_turn(data, tails.codex)
+    found = last_turn(data, CODEX.last)
     assert found is not None
     assert found.id == turns[-1]
-    prompt = last_turn(data, partial(tails.codex_prompt, turn=turns[-1]))
+    prompt = last_turn(data, partial(CODEX.prompt, turn=turns[-1]))
     assert prompt == dict(thread.turns)[turns[-1]]
-    before = last_turn(data, partial(tails.codex, running=turns[-1]))
+    before = last_turn(data, partial(CODEX.last, running=turns[-1]))
     assert (before.id if before else None) == (turns[-2] if len(turns) > 1 else None)
 
 
@@ -66,7 +71,7 @@ def test_prompts_that_were_queued_together_are_one_turn(claude: Claude) -> None:
     openers[-1]["turnPosition"] = openers[-2]["turnPosition"]
     sample.answer("both")
     path = sample.write(claude.root)
-    found = tails.claude(path)
+    found = CLAUDE.last(path)
     assert found is not None
     assert found.id == claude.conversation(sample.id).turns[-1].id
     assert len(found.prompt_ids) == 2
@@ -87,7 +92,7 @@ def test_long_lines(claude: Claude, size: int) -> None:
     message = answer_of(sample)
     for _ in range(3):
         sample.side("api-request-blob", blob="z" * size)
-    found = tails.claude(sample.write(claude.root))
+    found = CLAUDE.last(sample.write(claude.root))
     assert found is not None
     assert (found.id, found.message) == (turn, message)
 
@@ -111,26 +116,26 @@ def test_turns_that_are_older_than_their_codex_file() -> None:
     """A fork that is a copy: the same."""
     thread = CodexSample(uuid(3), "/home/ada/shop", START)
     turn = thread.turn("first", "done")
-    found = last_turn(as_bytes(thread.lines), tails.codex)
+    found = last_turn(as_bytes(thread.lines), CODEX.last)
     assert found is not None
     assert found.id == turn
     head, *rest = thread.lines
     later = (START + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
-    found = last_turn(as_bytes([{**head, "timestamp": later}, *rest]), tails.codex)
+    found = last_turn(as_bytes([{**head, "timestamp": later}, *rest]), CODEX.last)
     assert found is not None
     assert found.id == ""
 
 
 def test_no_file_and_nothing_in_it(tmp_path: Path) -> None:
-    assert tails.claude(tmp_path / "none") is None
-    assert tails.codex(tmp_path / "none") is None
+    assert CLAUDE.last(tmp_path / "none") is None
+    assert CODEX.last(tmp_path / "none") is None
     for data in (b"", b"\n\n", b"[]\n1\n", b"\xff\x00{\n", b'{"type":"user","message":[]}\n'):
         (tmp_path / "file").write_bytes(data)
-        assert tails.claude(tmp_path / "file") is None
-        assert tails.codex(tmp_path / "file") is None
-        assert tails.codex_answer(tmp_path / "file", uuid(1)) == (None, "")
-        assert tails.codex_folder(tmp_path / "file") is None
-    assert tails.codex_folder(tmp_path / "none") is None
+        assert CLAUDE.last(tmp_path / "file") is None
+        assert CODEX.last(tmp_path / "file") is None
+        assert CODEX.answer(tmp_path / "file", uuid(1)) == (None, "")
+        assert CODEX.folder(tmp_path / "file") is None
+    assert CODEX.folder(tmp_path / "none") is None
 
 
 def test_after_a_rewind_the_last_turn_of_codex_is_in_the_file_before(tmp_path: Path) -> None:
@@ -148,9 +153,9 @@ def test_after_a_rewind_the_last_turn_of_codex_is_in_the_file_before(tmp_path: P
     old.write_bytes(first + as_bytes(turn(3)))
     meta = {"type": "session_meta", "payload": {"id": uuid(1), "history_base": base}}
     new.write_bytes(as_bytes([meta, *turn(4)]))
-    assert tails.codex(new, uuid(4)) == tails.LastTurn(uuid(2))
+    assert CODEX.last(new, uuid(4)) == LastTurn(uuid(2))
     old.unlink()
-    assert tails.codex(new, uuid(4)) == tails.LastTurn("")
+    assert CODEX.last(new, uuid(4)) == LastTurn("")
 
 
 def test_a_codex_fork_and_its_answer(tmp_path: Path) -> None:
@@ -161,12 +166,12 @@ def test_a_codex_fork_and_its_answer(tmp_path: Path) -> None:
     said = {"payload": {"type": "message", "role": "assistant", "id": "msg_1", "content": words}}
     path = tmp_path / "rollout.jsonl"
     path.write_bytes(as_bytes([meta, started, said]))
-    assert tails.codex(path, uuid(2)) == tails.LastTurn("")
-    assert tails.codex_answer(path, uuid(2)) == ("msg_1", "Done.")
-    assert tails.codex_answer(path, uuid(3)) == (None, "")
-    assert tails.codex_folder(path) == "/home/ada/shop"
+    assert CODEX.last(path, uuid(2)) == LastTurn("")
+    assert CODEX.answer(path, uuid(2)) == ("msg_1", "Done.")
+    assert CODEX.answer(path, uuid(3)) == (None, "")
+    assert CODEX.folder(path) == "/home/ada/shop"
     old = {"type": "event_msg", "payload": {"type": "user_message", "message": "hello"}}
     path.write_bytes(as_bytes([old, started]))
-    assert tails.codex(path, uuid(2)) == tails.LastTurn("")
+    assert CODEX.last(path, uuid(2)) == LastTurn("")
     path.write_bytes(as_bytes([started, old]))
-    assert tails.codex(path, uuid(2)) is None
+    assert CODEX.last(path, uuid(2)) is None

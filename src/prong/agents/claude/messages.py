@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, cast
 
 from prong.agents import jsonl, media
+from prong.agents.claude.last_turn import unwrapped
 from prong.agents.claude.prompts import MEDIA, readable
 from prong.agents.claude.transcript import ClaudeTranscript, TranscriptNode
 from prong.agents.common import as_dict, parse_time
-from prong.agents.last_turn import unwrapped
 from prong.agents.media import IMAGE, Key
 from prong.agents.tool_summary import gist
 from prong.model.record import replace

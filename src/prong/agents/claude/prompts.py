@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from prong.agents import jsonl
+from prong.agents.claude.last_turn import INTERRUPTED, MACHINE_TEXT, NOTICES, unwrapped
 from prong.agents.claude.records import ContentBlock, SessionLine
-from prong.agents.last_turn import INTERRUPTED, MACHINE_TEXT, NOTICES, unwrapped
 from prong.agents.media import DOCUMENT, IMAGE
 from prong.model.sessions import TurnKind
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from prong.agents import last_turn
+from prong.agents.claude.last_turn import ClaudeLastTurn
 from prong.model.sessions import TurnKind
 from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import Claude, uuid
@@ -168,7 +168,7 @@ def test_reminders_of_the_program_and_those_that_a_person_typed(
     said = content if prompt is None else prompt
     assert claude.prompts(ID) == ["first", said]
     assert [text for _, text in claude.said(ID)] == ["first", said]
-    found = last_turn.claude(claude.session(ID).path)
+    found = ClaudeLastTurn().last(claude.session(ID).path)
     assert found
     assert found.prompt == said
 
