@@ -6,7 +6,7 @@ Modules of a service are imported inside the properties: most commands need few 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -143,7 +143,15 @@ class App:
         """Set up prong and check the installation."""
         from prong.setup.service import SetupService
 
-        return SetupService(self, self.stores, self.state_dir)
+        return SetupService(
+            sessions=lambda: self.sessions,
+            stores=self.stores,
+            registry=self.registry,
+            code=lambda: self.code,
+            workers=lambda: self.workers.records,
+            health=lambda: self.forks.health(),
+            state=self.state_dir,
+        )
 
     # -- what services share -----------------------------------------------------------------
 
@@ -190,8 +198,13 @@ class App:
     @property
     def database(self) -> Path:
         """Path of state.db, which is repaired or rebuilt when damaged."""
-        reopen = partial(App, self._settings, stores=self._stores, state=self._state)
-        return database.of(self.state_dir, reopen if self.remembers else None)
+        settings, stores, state = self._settings, self._stores, self._state
+
+        def rebuild() -> dict[str, int]:
+            with App(settings, stores=stores, state=state) as app:
+                return app.setup.rebuild()
+
+        return database.of(self.state_dir, rebuild if self.remembers else None)
 
     @property
     def state_dir(self) -> Path:

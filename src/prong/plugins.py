@@ -63,7 +63,7 @@ class Registry:
         extra_roots: Mapping[str, tuple[Path, ...]] | None = None,
         commands: Mapping[str, str | tuple[str, ...]] | None = None,
     ) -> None:
-        self._extra_roots = extra_roots or {}
+        self.extra_roots = extra_roots or {}
         self._commands = commands or {}
         self.plug_ins: list[PlugIn] = []
 
@@ -112,7 +112,7 @@ class Registry:
     def _make(self, target: str) -> AgentStore:
         factory = _factory(target)
         store = factory()
-        extra = self._extra_roots.get(store.name)
+        extra = self.extra_roots.get(store.name)
         store = factory(_distinct([*store.roots, *extra])) if extra else store
         command = self._commands.get(store.name)
         if command is not None and store.command:

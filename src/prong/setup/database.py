@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 from weakref import WeakSet
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from prong.app import App
-
 _NAME = "state.db"
-_open: WeakSet[App] = WeakSet()
+
+
+class StateUser(Protocol):
+    """An application with a folder for state.db."""
+
+    @property
+    def state_dir(self) -> Path: ...
+
+
+_open: WeakSet[StateUser] = WeakSet()
 """Open applications: those with the same state folder share a connection."""
 
 
-def opened(app: App) -> None:
-    _open.add(app)
+def opened(user: StateUser) -> None:
+    _open.add(user)
 
 
-def closed(app: App) -> None:
+def closed(user: StateUser) -> None:
     """Close state.db, unless another application of this process uses it."""
-    _open.discard(app)
+    _open.discard(user)
     connection = sys.modules.get("prong.storage.connection")
-    if connection is not None and all(user.state_dir != app.state_dir for user in _open):
-        connection.close(app.state_dir / _NAME)
+    if connection is not None and all(other.state_dir != user.state_dir for other in _open):
+        connection.close(user.state_dir / _NAME)
 
 
-def of(state: Path, another: Callable[[], App] | None) -> Path:
-    """Return the path of state.db. After a repair, an app from `another` rebuilds records."""
+def of(state: Path, rebuild: Callable[[], dict[str, int]] | None) -> Path:
+    """Return the path of state.db. After a repair, `rebuild` restores records."""
     from prong.storage import connection
 
     path = state / _NAME
-    if another is not None:
-        connection.when_repaired(path, lambda: _rebuilt(another))
+    if rebuild is not None:
+        connection.when_repaired(path, rebuild)
     return path
 
 
@@ -43,10 +48,3 @@ def notices(state: Path) -> list[str]:
     """Return notices for the user; none unless this process has used the file."""
     connection = sys.modules.get("prong.storage.connection")
     return connection.notices(state / _NAME) if connection is not None else []
-
-
-def _rebuilt(another: Callable[[], App]) -> dict[str, int]:
-    from prong.setup.rebuild import rebuild
-
-    with another() as app:
-        return rebuild(app)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong import __version__, paths
 from prong.agents.base import AgentStore
+from prong.agents.stores import AgentStores
 from prong.errors import ProngError
 from prong.files import publication
 from prong.files.journal import leftovers
@@ -18,17 +18,17 @@ from prong.model.amounts import counted, size_text
 from prong.model.findings import Finding, Level
 from prong.model.record import Record
 from prong.model.sessions import Program, Session
-from prong.plugins import BUILT_IN
+from prong.model.workers import WorkerInfo
+from prong.plugins import BUILT_IN, Registry
 from prong.processes import programs
 from prong.session.listing import SessionFilter
-from prong.setup import doctor_code
-from prong.setup.hooks import HookState
-from prong.setup.mcp import McpState
+from prong.session.service import SessionService
+from prong.setup.doctor_code import CodeDoctor, git
+from prong.setup.hooks import HookSetup, HookState
+from prong.setup.mcp import McpSetup, McpState
 from prong.storage import repairs
+from prong.storage.forks import Health
 from prong.workers import push
-
-if TYPE_CHECKING:
-    from prong.app import App
 
 _WARN_BEFORE = timedelta(days=7)
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
@@ -43,47 +43,166 @@ class Report(Record, frozen=True):
         return sum(finding.level is Level.WARNING for finding in self.findings)
 
 
-def examine(app: App) -> Report:
-    listing = app.sessions.list(SessionFilter(everything=True))
-    findings = [Finding("prong", Level.OK, f"version {__version__}"), *doctor_code.git()]
-    for name, store in app.stores.items():
-        sessions = [session for session in listing.sessions if session.agent == name]
-        findings.extend(_agent(app, name, store, sessions))
-    findings.extend(_unknown_agents(app))
-    files = (*listing.unusable, *listing.copies)
-    findings.extend(Finding("files", Level.NOTE, f"{file.path}: {file.reason}") for file in files)
-    findings.extend(_unfinished(app))
-    findings.extend(_state(app))
-    findings.extend(doctor_code.examine(app, listing.sessions))
-    findings.extend(_pushes(app))
-    findings.extend(_plug_ins(app, listing.failed))
-    findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
-    return Report(tuple(findings))
+class Doctor:
+    """Checks and repairs of the installation."""
 
+    def __init__(  # noqa: PLR0913 -- it looks at everything
+        self,
+        *,
+        sessions: SessionService,
+        stores: AgentStores,
+        registry: Registry,
+        code: CodeDoctor,
+        hooks: HookSetup,
+        mcp: McpSetup,
+        workers: Callable[[], list[WorkerInfo]],
+        health: Callable[[], Health | None],
+        state: Path,
+    ) -> None:
+        self._sessions = sessions
+        self._stores = stores
+        self._registry = registry
+        self._code = code
+        self._hook_setup = hooks
+        self._mcp_setup = mcp
+        self._workers = workers
+        self._health = health
+        self._state = state
 
-def _pushes(app: App) -> list[Finding]:
-    try:
-        return list(push.examine(app.workers.records.all()))
-    except ProngError:
-        return []  # reported above with the records
+    def examine(self) -> Report:
+        listing = self._sessions.list(SessionFilter(everything=True))
+        findings = [Finding("prong", Level.OK, f"version {__version__}"), *git()]
+        for name, store in self._stores.items():
+            sessions = [session for session in listing.sessions if session.agent == name]
+            findings.extend(self._agent(name, store, sessions))
+        findings.extend(self._unknown_agents())
+        files = (*listing.unusable, *listing.copies)
+        findings.extend(
+            Finding("files", Level.NOTE, f"{file.path}: {file.reason}") for file in files
+        )
+        findings.extend(self._unfinished())
+        findings.extend(self._state_db())
+        findings.extend(self._code.examine(listing.sessions))
+        findings.extend(self._pushes())
+        findings.extend(self._plug_ins(listing.failed))
+        findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
+        return Report(tuple(findings))
 
+    def fix(self) -> Iterable[Finding]:
+        """Clean up after killed forks, and restore lost records."""
+        for leftover in leftovers(self._state / "journal"):
+            try:
+                removed = publication.undo(leftover)
+            except OSError as error:
+                # Continue with the other leftovers.
+                yield Finding("forks", Level.WARNING, f"cannot remove leftovers of a fork: {error}")
+                continue
+            for path in removed:
+                yield Finding("forks", Level.OK, f"removed {path}")
+            if not removed:
+                yield Finding("forks", Level.OK, f"removed {leftover}")
+        # Only after the cleanup is it clear which sessions exist and which worktrees they use.
+        yield from self._code.fix()
 
-def _agent(app: App, name: str, store: AgentStore, sessions: list[Session]) -> list[Finding]:
-    try:
-        findings = [*_program(name, store), *_roots(name, store, sessions)]
-        return [*findings, *_hooks(app, name, store), *_mcp(app, name, store)]
-    except Exception as error:
-        if name in BUILT_IN:
-            raise
-        message = f"the plug-in failed: {type(error).__name__}: {error}"
-        return [Finding(name, Level.WARNING, message, _LEAVE_OUT)]
+    def _pushes(self) -> list[Finding]:
+        try:
+            return list(push.examine(self._workers()))
+        except ProngError:
+            return []  # reported above with the records
 
+    def _agent(self, name: str, store: AgentStore, sessions: list[Session]) -> list[Finding]:
+        try:
+            findings = [*_program(name, store), *_roots(name, store, sessions)]
+            return [*findings, *self._hooks(name, store), *self._mcp(name, store)]
+        except Exception as error:
+            if name in BUILT_IN:
+                raise
+            message = f"the plug-in failed: {type(error).__name__}: {error}"
+            return [Finding(name, Level.WARNING, message, _LEAVE_OUT)]
 
-def _unknown_agents(app: App) -> Iterable[Finding]:
-    for name in app.settings.extra_roots:
-        if name not in app.stores:
-            message = f"agents.{name}: unknown agent"
-            yield Finding("config", Level.WARNING, message, f"edit {paths.config_file()}")
+    def _unknown_agents(self) -> Iterable[Finding]:
+        for name in self._registry.extra_roots:
+            if name not in self._stores:
+                message = f"agents.{name}: unknown agent"
+                yield Finding("config", Level.WARNING, message, f"edit {paths.config_file()}")
+
+    def _hooks(self, agent: str, store: AgentStore) -> Iterable[Finding]:
+        # An agent without files is not in use.
+        if store.hooks is None or not any(root.is_dir() for root in store.roots):
+            return
+        (status,) = self._hook_setup.status(agent=agent)
+        if status.problem:
+            # Hooks are turned off on purpose.
+            level = Level.WARNING if status.state is HookState.UNKNOWN else Level.NOTE
+            hint = status.hint or "prong hooks status"
+            yield Finding(agent, level, f"hooks: {status.problem}", hint)
+        elif status.state is HookState.INSTALLED:
+            yield Finding(agent, Level.OK, "hooks are installed: code is captured after every turn")
+        elif status.state is HookState.OUTDATED:
+            message = "hooks are outdated: some are missing or call another prong"
+            yield Finding(agent, Level.WARNING, message, "prong hooks install")
+        else:
+            message = "hooks are not installed: code is not captured"
+            yield Finding(agent, Level.NOTE, message, "prong hooks install")
+
+    def _mcp(self, agent: str, store: AgentStore) -> Iterable[Finding]:
+        if store.mcp_servers is None or not any(root.is_dir() for root in store.roots):
+            return
+        install = f"prong mcp install --agent {agent}"
+        try:
+            status = self._mcp_setup.status(agent)
+        except ProngError as error:
+            yield Finding(agent, Level.WARNING, f"MCP: {error.message}", error.hint)
+            return
+        scope = status.entry.scope if status.entry else "user"
+        again = f"{install} --scope {scope}" if scope != "user" else install
+        if status.state is McpState.NONE:
+            message = "the MCP server is not registered: the agent cannot search and fork"
+            yield Finding(agent, Level.NOTE, message, install)
+        elif status.state is McpState.OUTDATED:
+            message = (
+                "the MCP server is outdated: it runs another prong or lacks environment variables"
+            )
+            yield Finding(agent, Level.WARNING, message, again)
+        else:
+            where = f"by the plug-in {status.plug_in}" if status.plug_in else scope
+            yield Finding(agent, Level.OK, f"the MCP server is registered ({where})")
+
+    def _unfinished(self) -> Iterable[Finding]:
+        forks = leftovers(self._state / "journal")
+        if forks:
+            message = f"{counted(len(forks), 'fork')} interrupted; files are left over"
+            yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
+
+    def _state_db(self) -> Iterable[Finding]:
+        health = self._health()
+        if health is None:
+            return
+        database = self._state / "state.db"
+        if health.problem:
+            message = f"{database}: {health.problem}"
+            yield Finding("state", Level.WARNING, message, "forks work, but are not recorded")
+        else:
+            yield Finding(
+                "state", Level.OK, f"{database}: {counted(health.forks, 'recorded fork')}"
+            )
+        for path in health.damaged:
+            message = f"{path} was damaged: a new state.db contains what could be recovered"
+            yield Finding("state", Level.NOTE, message, "delete it when nothing is missing")
+        for repair in repairs.found(database):
+            yield Finding("state", Level.NOTE, repair.message)
+        repairs.mark_seen(database)
+
+    def _plug_ins(self, failed: Mapping[str, str]) -> Iterable[Finding]:
+        for plug_in in self._registry.plug_ins:
+            error = plug_in.error or failed.get(plug_in.name)
+            if error:
+                message = f"{plug_in.name} ({plug_in.target}) is broken: {error}"
+                yield Finding("plug-ins", Level.WARNING, message, _LEAVE_OUT)
+            else:
+                yield Finding("plug-ins", Level.OK, f"{plug_in.name} ({plug_in.target})")
+        if not self._registry.plug_ins:
+            yield Finding("plug-ins", Level.OK, "none")
 
 
 def _program(agent: str, store: AgentStore) -> Iterable[Finding]:
@@ -162,99 +281,3 @@ def _retention(
             f"{counted(len(expiring), 'session')} will be deleted within {_WARN_BEFORE.days} days",
             f'raise "cleanupPeriodDays" in {root / "settings.json"}',
         )
-
-
-def _hooks(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
-    # An agent without files is not in use.
-    if store.hooks is None or not any(root.is_dir() for root in store.roots):
-        return
-    (status,) = app.setup.hooks.status(agent=agent)
-    if status.problem:
-        # Hooks are turned off on purpose.
-        level = Level.WARNING if status.state is HookState.UNKNOWN else Level.NOTE
-        hint = status.hint or "prong hooks status"
-        yield Finding(agent, level, f"hooks: {status.problem}", hint)
-    elif status.state is HookState.INSTALLED:
-        yield Finding(agent, Level.OK, "hooks are installed: code is captured after every turn")
-    elif status.state is HookState.OUTDATED:
-        message = "hooks are outdated: some are missing or call another prong"
-        yield Finding(agent, Level.WARNING, message, "prong hooks install")
-    else:
-        message = "hooks are not installed: code is not captured"
-        yield Finding(agent, Level.NOTE, message, "prong hooks install")
-
-
-def _mcp(app: App, agent: str, store: AgentStore) -> Iterable[Finding]:
-    if store.mcp_servers is None or not any(root.is_dir() for root in store.roots):
-        return
-    install = f"prong mcp install --agent {agent}"
-    try:
-        status = app.setup.mcp.status(agent)
-    except ProngError as error:
-        yield Finding(agent, Level.WARNING, f"MCP: {error.message}", error.hint)
-        return
-    scope = status.entry.scope if status.entry else "user"
-    again = f"{install} --scope {scope}" if scope != "user" else install
-    if status.state is McpState.NONE:
-        message = "the MCP server is not registered: the agent cannot search and fork"
-        yield Finding(agent, Level.NOTE, message, install)
-    elif status.state is McpState.OUTDATED:
-        message = "the MCP server is outdated: it runs another prong or lacks environment variables"
-        yield Finding(agent, Level.WARNING, message, again)
-    else:
-        where = f"by the plug-in {status.plug_in}" if status.plug_in else scope
-        yield Finding(agent, Level.OK, f"the MCP server is registered ({where})")
-
-
-def _unfinished(app: App) -> Iterable[Finding]:
-    forks = leftovers(app.journal_dir)
-    if forks:
-        message = f"{counted(len(forks), 'fork')} interrupted; files are left over"
-        yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
-
-
-def _state(app: App) -> Iterable[Finding]:
-    health = app.forks.health()
-    if health is None:
-        return
-    database = app.database
-    if health.problem:
-        message = f"{database}: {health.problem}"
-        yield Finding("state", Level.WARNING, message, "forks work, but are not recorded")
-    else:
-        yield Finding("state", Level.OK, f"{database}: {counted(health.forks, 'recorded fork')}")
-    for path in health.damaged:
-        message = f"{path} was damaged: a new state.db contains what could be recovered"
-        yield Finding("state", Level.NOTE, message, "delete it when nothing is missing")
-    for repair in repairs.found(database):
-        yield Finding("state", Level.NOTE, repair.message)
-    repairs.mark_seen(database)
-
-
-def fix(app: App) -> Iterable[Finding]:
-    """Clean up after killed forks, and restore lost records."""
-    for leftover in leftovers(app.journal_dir):
-        try:
-            removed = publication.undo(leftover)
-        except OSError as error:
-            # Continue with the other leftovers.
-            yield Finding("forks", Level.WARNING, f"cannot remove leftovers of a fork: {error}")
-            continue
-        for path in removed:
-            yield Finding("forks", Level.OK, f"removed {path}")
-        if not removed:
-            yield Finding("forks", Level.OK, f"removed {leftover}")
-    # Only after the cleanup is it clear which sessions exist and which worktrees they use.
-    yield from doctor_code.fix(app)
-
-
-def _plug_ins(app: App, failed: Mapping[str, str]) -> Iterable[Finding]:
-    for plug_in in app.registry.plug_ins:
-        error = plug_in.error or failed.get(plug_in.name)
-        if error:
-            message = f"{plug_in.name} ({plug_in.target}) is broken: {error}"
-            yield Finding("plug-ins", Level.WARNING, message, _LEAVE_OUT)
-        else:
-            yield Finding("plug-ins", Level.OK, f"{plug_in.name} ({plug_in.target})")
-    if not app.registry.plug_ins:
-        yield Finding("plug-ins", Level.OK, "none")

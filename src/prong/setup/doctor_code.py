@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from prong.code import gaps
 from prong.code.capture import Capture, IncompleteSnapshot
 from prong.code.git import Git
+from prong.code.service import CodeService
 from prong.code.snapshots.message import REFS
 from prong.code.worktrees import worktree as adapter
 from prong.code.worktrees.journal import leftovers, sweep
@@ -24,10 +25,8 @@ from prong.model.amounts import counted
 from prong.model.code import TurnKey
 from prong.model.findings import Finding, Level
 from prong.model.sessions import Conversation, Session, SessionRef
+from prong.session.service import SessionService
 from prong.storage.snapshots import CaptureFailure, SnapshotRecords
-
-if TYPE_CHECKING:
-    from prong.app import App
 
 _OLDEST = (2, 31)
 """The oldest git with every option that prong uses."""
@@ -58,66 +57,118 @@ def git() -> Iterable[Finding]:
         yield Finding("git", Level.OK, output)
 
 
-def examine(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
-    """Report existing, half-made and lost worktrees, and missing snapshot records.
+class CodeDoctor:
+    """Checks and repairs of worktrees and snapshots."""
 
-    `sessions`: all of them, newest first.
-    """
-    for root in app.code.worktrees.roots:
-        unfinished = leftovers(root)
-        if unfinished:
-            message = f"{counted(len(unfinished), 'worktree')} interrupted, in {root}"
-            yield Finding("forks", Level.WARNING, message, _FIX)
-        worktrees = adapter.listed(root)
-        if worktrees:
-            message = f"{root}: {counted(len(worktrees), 'worktree')}"
+    def __init__(
+        self, code: CodeService, sessions: SessionService, state: Path, *, is_recording: bool
+    ) -> None:
+        """Use the records below `state`, unless nothing is recorded."""
+        self._code = code
+        self._sessions = sessions
+        self._state = state
+        self._is_recording = is_recording
+
+    def examine(self, sessions: Iterable[Session]) -> Iterable[Finding]:
+        """Report existing, half-made and lost worktrees, and missing snapshot records.
+
+        `sessions`: all of them, newest first.
+        """
+        for root in self._code.worktrees.roots:
+            unfinished = leftovers(root)
+            if unfinished:
+                message = f"{counted(len(unfinished), 'worktree')} interrupted, in {root}"
+                yield Finding("forks", Level.WARNING, message, _FIX)
+            worktrees = adapter.listed(root)
+            if worktrees:
+                message = f"{root}: {counted(len(worktrees), 'worktree')}"
+                yield Finding("code", Level.OK, message)
+            for path in adapter.strays(root):
+                message = f"{path}: the repository of this worktree was moved or deleted"
+                hint = f"git worktree repair {path}, in the repository; or delete the folder"
+                yield Finding("code", Level.NOTE, message, hint)
+        if self._is_recording:
+            yield from self._snapshots()
+            yield from self._gaps(sessions)
+
+    def _snapshots(self) -> Iterable[Finding]:
+        recorded = self._recorded()
+        if recorded:
+            message = f"{counted(len(recorded), 'snapshot')} of code recorded"
             yield Finding("code", Level.OK, message)
-        for path in adapter.strays(root):
-            message = f"{path}: the repository of this worktree was moved or deleted"
-            hint = f"git worktree repair {path}, in the repository; or delete the folder"
-            yield Finding("code", Level.NOTE, message, hint)
-    if app.forks.health() is not None:
-        yield from _snapshots(app)
-        yield from _gaps(app, sessions)
+            return
+        # No snapshots, or lost records: ask the repositories.
+        count = sum(_has_snapshots(common) for common in repositories(self._sessions.all()))
+        if count:
+            have = "1 repository has" if count == 1 else f"{count} repositories have"
+            message = f"no snapshot is recorded, but {have} some"
+            yield Finding("code", Level.WARNING, message, _FIX)
 
-
-def _snapshots(app: App) -> Iterable[Finding]:
-    recorded = _recorded(app)
-    if recorded:
-        message = f"{counted(len(recorded), 'snapshot')} of code recorded"
-        yield Finding("code", Level.OK, message)
-        return
-    # No snapshots, or lost records: ask the repositories.
-    count = sum(_has_snapshots(common) for common in repositories(app))
-    if count:
-        have = "1 repository has" if count == 1 else f"{count} repositories have"
-        message = f"no snapshot is recorded, but {have} some"
-        yield Finding("code", Level.WARNING, message, _FIX)
-
-
-def _gaps(app: App, sessions: Iterable[Session]) -> Iterable[Finding]:
-    """Report failed captures and incomplete snapshots, by folder."""
-    try:
-        app.code.capture.take_in()
-        failed = app.code.capture.failures()
-        incomplete = app.code.capture.incomplete()
-        without_lfs = app.code.capture.without_lfs()
-        outside = _with_files_outside(app.code.capture, sessions, app.sessions.conversation)
-    except ProngError:
-        return  # the problem with the file is reported elsewhere
-    recently = datetime.now(UTC) - _RECENT
-    for folder, failures in _grouped(failed, lambda one: one.folder).items():
-        last = failures[0]
-        ref = SessionRef(last.key.agent, last.key.session)
-        message = (
-            f"{folder or 'unknown folder'}: the code of {counted(len(failures), 'turn')} was not "
-            f"captured, last of {ref}: {last.reason}"
+    def _gaps(self, sessions: Iterable[Session]) -> Iterable[Finding]:
+        """Report failed captures and incomplete snapshots, by folder."""
+        try:
+            self._code.capture.take_in()
+            failed = self._code.capture.failures()
+            incomplete = self._code.capture.incomplete()
+            without_lfs = self._code.capture.without_lfs()
+            outside = _with_files_outside(self._code.capture, sessions, self._sessions.conversation)
+        except ProngError:
+            return  # the problem with the file is reported elsewhere
+        recently = datetime.now(UTC) - _RECENT
+        for folder, failures in _grouped(failed, lambda one: one.folder).items():
+            last = failures[0]
+            ref = SessionRef(last.key.agent, last.key.session)
+            count = counted(len(failures), "turn")
+            message = (
+                f"{folder or 'unknown folder'}: the code of {count} was not captured, "
+                f"last of {ref}: {last.reason}"
+            )
+            level = Level.WARNING if last.time > recently else Level.NOTE
+            yield Finding("code", level, message, _hint(last, ref))
+        yield from _incomplete(incomplete, "snapshot", "incomplete")
+        yield from _incomplete(
+            without_lfs, "snapshot", "without the content of LFS files", is_lfs=True
         )
-        level = Level.WARNING if last.time > recently else Level.NOTE
-        yield Finding("code", level, message, _hint(last, ref))
-    yield from _incomplete(incomplete, "snapshot", "incomplete")
-    yield from _incomplete(without_lfs, "snapshot", "without the content of LFS files", is_lfs=True)
-    yield from _incomplete(outside, "turn", "changed files outside the repository")
+        yield from _incomplete(outside, "turn", "changed files outside the repository")
+
+    def fix(self) -> Iterable[Finding]:
+        """Undo what killed forks left, and make the snapshot records match the repositories."""
+        for root in self._code.worktrees.roots:
+            try:
+                swept = sweep(root, self._code.worktrees.is_used)
+            except (OSError, ProngError) as error:
+                message = f"cannot remove leftovers in {root}: {error}"
+                yield Finding("forks", Level.WARNING, message)
+                continue
+            for path in swept.removed:
+                yield Finding("forks", Level.OK, f"removed {path}")
+            for path in swept.kept:
+                message = f"{path} is kept: its fork was interrupted, but it contains work"
+                yield Finding("forks", Level.NOTE, message, "prong worktrees")
+        if not self._is_recording:
+            return
+        before = self._recorded()
+        capture = Capture(self._state)
+        for folder in repositories(self._sessions.all()).values():
+            try:
+                capture.rebuild([folder])
+            except ProngError as error:
+                yield Finding("code", Level.WARNING, f"{folder}: {error.message}", error.hint)
+        lost = capture.forget_deleted()
+        if lost:
+            message = f"forgot {counted(lost, 'snapshot')} that no repository has any more"
+            yield Finding("code", Level.OK, message)
+        new = len(self._recorded() - before)
+        if new:
+            message = f"{counted(new, 'snapshot')} recovered from their repositories"
+            yield Finding("code", Level.OK, message)
+
+    def _recorded(self) -> set[str]:
+        try:
+            records = SnapshotRecords(self._state / "state.db")
+            return {snapshot.ref for snapshot in records.all()}
+        except ProngError:
+            return set()  # the problem with the file is reported elsewhere
 
 
 def _with_files_outside(
@@ -166,51 +217,10 @@ def _grouped(values: Iterable[T], key: Callable[[T], Path | None]) -> dict[Path 
     return groups
 
 
-def fix(app: App) -> Iterable[Finding]:
-    """Undo what killed forks left, and make the snapshot records match the repositories."""
-    for root in app.code.worktrees.roots:
-        try:
-            swept = sweep(root, app.code.worktrees.is_used)
-        except (OSError, ProngError) as error:
-            message = f"cannot remove leftovers in {root}: {error}"
-            yield Finding("forks", Level.WARNING, message)
-            continue
-        for path in swept.removed:
-            yield Finding("forks", Level.OK, f"removed {path}")
-        for path in swept.kept:
-            message = f"{path} is kept: its fork was interrupted, but it contains work"
-            yield Finding("forks", Level.NOTE, message, "prong worktrees")
-    if app.forks.health() is None:
-        return
-    before = _recorded(app)
-    capture = Capture(app.state_dir)
-    for folder in repositories(app).values():
-        try:
-            capture.rebuild([folder])
-        except ProngError as error:
-            yield Finding("code", Level.WARNING, f"{folder}: {error.message}", error.hint)
-    lost = capture.forget_deleted()
-    if lost:
-        message = f"forgot {counted(lost, 'snapshot')} that no repository has any more"
-        yield Finding("code", Level.OK, message)
-    new = len(_recorded(app) - before)
-    if new:
-        message = f"{counted(new, 'snapshot')} recovered from their repositories"
-        yield Finding("code", Level.OK, message)
-
-
-def _recorded(app: App) -> set[str]:
-    try:
-        records = SnapshotRecords(app.database)
-        return {snapshot.ref for snapshot in records.all()}
-    except ProngError:
-        return set()  # the problem with the file is reported elsewhere
-
-
-def repositories(app: App) -> dict[Path, Path]:
+def repositories(sessions: Iterable[Session]) -> dict[Path, Path]:
     """Return the repositories that sessions ran in, each with one of its folders."""
     folders: dict[Path, Path] = {}
-    for session in app.sessions.all():
+    for session in sessions:
         for folder in (session.cwd, *session.cwds):
             if folder and Path(folder).is_dir():
                 common = common_of(Path(folder))

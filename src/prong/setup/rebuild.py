@@ -11,10 +11,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prong import paths
 from prong.agents.base import AgentStore
+from prong.agents.stores import AgentStores
 from prong.code.capture import Capture
 from prong.code.worktrees import worktree
 from prong.errors import ProngError, Taken
@@ -22,98 +23,109 @@ from prong.log import debug
 from prong.model.workers import Pane, WorkerInfo
 from prong.processes import process
 from prong.session import lineage
-from prong.setup import doctor_code
+from prong.session.service import SessionService
+from prong.setup.doctor_code import repositories
 from prong.storage.forks import ForkRecords
 from prong.storage.snapshots import SnapshotRecords
+from prong.storage.workers import WorkerRecords
 from prong.workers.launch.environment import COMMIT_TURNS, NAME, PUSH
 
-if TYPE_CHECKING:
-    from prong.app import App
 
+class RecordRebuilder:
+    """Records what other sources than state.db still know."""
 
-def rebuild(app: App) -> dict[str, int]:
-    """Record what other sources still know, and return the number of recovered records."""
-    return {
-        "forks": _forks(app),
-        "snapshots": _snapshots(app),
-        "workers": _workers(app),
-    }
+    def __init__(
+        self,
+        sessions: SessionService,
+        stores: AgentStores,
+        workers: WorkerRecords,
+        state: Path,
+        worktrees: Path,
+    ) -> None:
+        """Look for repositories in the folders of sessions and below `worktrees`."""
+        self._sessions = sessions
+        self._stores = stores
+        self._worker_records = workers
+        self._state = state
+        self._worktrees = worktrees
 
+    def rebuild(self) -> dict[str, int]:
+        """Record what other sources still know, and return the number of recovered records."""
+        return {
+            "forks": self._forks(),
+            "snapshots": self._snapshots(),
+            "workers": self._workers(),
+        }
 
-def _workers(app: App) -> int:
-    copied = sum(_is_recorded(app, worker) for worker in app.workers.records.copies())
-    return copied + sum(_is_recorded(app, worker) for worker in _living(app))
+    def _workers(self) -> int:
+        copied = sum(self._is_recorded(worker) for worker in self._worker_records.copies())
+        return copied + sum(self._is_recorded(worker) for worker in self._living())
 
+    def _forks(self) -> int:
+        records = ForkRecords(self._state / "state.db")
+        before = len(records.all())
+        records.restore(lineage.rebuild(self._sessions.all()))
+        return len(records.all()) - before
 
-def _forks(app: App) -> int:
-    records = ForkRecords(app.database)
-    before = len(records.all())
-    records.restore(lineage.rebuild(app.sessions.all()))
-    return len(records.all()) - before
+    def _snapshots(self) -> int:
+        records = SnapshotRecords(self._state / "state.db")
+        before = len(records.all())
+        capture = Capture(self._state)
+        folders = set(repositories(self._sessions.all()).values())
+        folders.update(tree.repo for tree in worktree.listed(self._worktrees) if tree.repo.is_dir())
+        for folder in folders:
+            try:
+                capture.rebuild([folder])
+            except ProngError as error:
+                debug(__name__, "the snapshots of %s are not known: %s", folder, error)
+        return len(records.all()) - before
 
-
-def _snapshots(app: App) -> int:
-    records = SnapshotRecords(app.database)
-    before = len(records.all())
-    capture = Capture(app.state_dir)
-    folders = set(doctor_code.repositories(app).values())
-    folders.update(tree.repo for tree in worktree.listed(app.worktrees_root) if tree.repo.is_dir())
-    for folder in folders:
+    def _is_recorded(self, worker: WorkerInfo) -> bool:
         try:
-            capture.rebuild([folder])
-        except ProngError as error:
-            debug(__name__, "the snapshots of %s are not known: %s", folder, error)
-    return len(records.all()) - before
+            self._worker_records.add(worker)
+        except Taken:
+            return False
+        return True
 
+    def _living(self) -> Iterator[WorkerInfo]:
+        """Yield workers whose process is running."""
+        marked = {
+            pid: facts
+            for pid, facts in process.running("cmdline", "cwd", "environ", "ppid")
+            if NAME in (facts["environ"] or ()) and paths.state_dir(facts["environ"]) == self._state
+        }
+        for pid, facts in marked.items():
+            # Child processes inherit the agent's variables.
+            parent = marked.get(facts["ppid"])
+            if parent is not None and parent["environ"][NAME] == facts["environ"][NAME]:
+                continue
+            worker = self._worker(pid, facts)
+            if worker is not None:
+                yield worker
 
-def _is_recorded(app: App, worker: WorkerInfo) -> bool:
-    try:
-        app.workers.records.add(worker)
-    except Taken:
-        return False
-    return True
-
-
-def _living(app: App) -> Iterator[WorkerInfo]:
-    """Yield workers whose process is running."""
-    marked = {
-        pid: facts
-        for pid, facts in process.running("cmdline", "cwd", "environ", "ppid")
-        if NAME in (facts["environ"] or ()) and paths.state_dir(facts["environ"]) == app.state_dir
-    }
-    for pid, facts in marked.items():
-        # Child processes inherit the agent's variables.
-        parent = marked.get(facts["ppid"])
-        if parent is not None and parent["environ"][NAME] == facts["environ"][NAME]:
-            continue
-        worker = _worker(app, pid, facts)
-        if worker is not None:
-            yield worker
-
-
-def _worker(app: App, pid: int, facts: Mapping[str, Any]) -> WorkerInfo | None:
-    if not facts["cwd"]:
+    def _worker(self, pid: int, facts: Mapping[str, Any]) -> WorkerInfo | None:
+        if not facts["cwd"]:
+            return None
+        environ: Mapping[str, str] = facts["environ"]
+        for name, store in self._stores.items():
+            session = _session(store, pid)
+            command = _program(store, facts["cmdline"] or ())
+            if session is None and command is None:
+                continue
+            return WorkerInfo(
+                name=environ[NAME],
+                agent=name,
+                workspace=Path(facts["cwd"]),
+                command=command or (store.program.name if store.program else name),
+                created=datetime.now(UTC),
+                session=session,
+                pane=_pane(environ),
+                process=process.process_of(pid),
+                started=datetime.now(UTC),
+                commit_turns=environ.get(COMMIT_TURNS) == "1",
+                push=environ.get(PUSH),
+            )
         return None
-    environ: Mapping[str, str] = facts["environ"]
-    for name, store in app.stores.items():
-        session = _session(store, pid)
-        command = _program(store, facts["cmdline"] or ())
-        if session is None and command is None:
-            continue
-        return WorkerInfo(
-            name=environ[NAME],
-            agent=name,
-            workspace=Path(facts["cwd"]),
-            command=command or (store.program.name if store.program else name),
-            created=datetime.now(UTC),
-            session=session,
-            pane=_pane(environ),
-            process=process.process_of(pid),
-            started=datetime.now(UTC),
-            commit_turns=environ.get(COMMIT_TURNS) == "1",
-            push=environ.get(PUSH),
-        )
-    return None
 
 
 def _session(store: AgentStore, pid: int) -> str | None:

@@ -69,7 +69,13 @@ def test_an_empty_cell_states_its_reason(capability: Capability, cell: str) -> N
 BUILDING_BLOCKS = {
     *("sessions.all", "sessions.get", "sessions.turns", "sessions.turn", "sessions.path_of"),
     *("sessions.page", "sessions.project", "code.has_last_turn"),
-    *("search.rest", "code.kept_turns", "code.capture_in_use", "setup.hooks.backup"),
+    *(
+        "search.rest",
+        "setup.rebuild",
+        "code.kept_turns",
+        "code.capture_in_use",
+        "setup.hooks.backup",
+    ),
     *("code.of_turn", "code.worktrees.is_used"),
     *("forks.source", "forks.is_current", "forks.recorded", "forks.record", "forks.health"),
     *("forks.asking", "forks.again", "forks.moved", "forks.require_program", "forks.worker_of"),
