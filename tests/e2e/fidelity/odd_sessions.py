@@ -89,12 +89,22 @@ class OddSession:
             }
             self.line("assistant", message=message, **fields)
 
+    def calls(self, count: int, *before: str | Block) -> list[str]:
+        """One message with several calls; returns their ids."""
+        ids = [f"toolu_{self._uuid()}" for _ in range(count)]
+        asked = ({"type": "tool_use", "id": id_, "name": "Bash", "input": {}} for id_ in ids)
+        self.answer(*before, *asked)
+        return ids
+
+    def result(self, call: str, content: str | list[Block], *beside: Block) -> None:
+        block = {"type": "tool_result", "tool_use_id": call, "content": content}
+        self.user([block, *beside], toolUseResult={"stdout": ""})
+
     def tool(self, result: str | list[Block], *beside: Block, name: str = "Bash") -> None:
         """A call of a tool and its result, with more blocks in the line of the result."""
         call = f"toolu_{self._uuid()}"
         self.answer({"type": "tool_use", "id": call, "name": name, "input": {"command": "ls"}})
-        block = {"type": "tool_result", "tool_use_id": call, "content": result}
-        self.user([block, *beside], toolUseResult={"stdout": ""})
+        self.result(call, result, *beside)
 
     def turn(self, number: int) -> None:
         self.user(f"question {number}")
@@ -214,4 +224,47 @@ def glued_lines(session: OddSession) -> None:
     title = json.dumps({"type": "summary", "summary": "questions", "leafUuid": session.leaf})
     session.turn(2)
     session.lines[-1] += title
+    session.turn(3)
+
+
+@odd
+def lost_calls(session: OddSession) -> None:
+    """Turns in which the program was killed while tools ran, and then continued."""
+    session.turn(1)
+    for number, (calls, lost, beside) in enumerate(
+        ((2, (1,), ()), (3, (0, 2), ("now",)), (1, (0,), (THOUGHT, "now")), (1, (0,), ())), start=2
+    ):
+        session.user(f"question {number}")
+        ids = session.calls(calls, *beside)
+        for at, call in enumerate(ids):
+            if at not in lost:
+                session.result(call, "ok")
+    session.user("question 6")
+    first, _ = session.calls(2)
+    session.result(first, "ok")
+    session.answer("one is enough")
+    session.turn(7)
+
+
+@odd
+def expanded_commands(session: OddSession) -> None:
+    """Commands without any answer: their text stays with them."""
+    name = "<command-name>/review</command-name>"
+    command = f"<command-message>review is running…</command-message>\n{name}"
+    for number in range(1, 4):
+        session.user(command)
+        session.user([{"type": "text", "text": f"Review part {number}"}], isMeta=True)
+    session.answer("reviewed")
+    session.user(command)
+    session.user("Review the rest", isMeta=True)
+    session.turn(5)
+
+
+@odd
+def blank_prompts(session: OddSession) -> None:
+    session.turn(1)
+    session.user("   \n")
+    session.turn(2)
+    session.user([{"type": "text", "text": "\n"}])
+    session.answer("well?")
     session.turn(3)

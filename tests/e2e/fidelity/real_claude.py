@@ -153,6 +153,11 @@ class ClaudeJudge:
         self.turn_ids = [turn.id for turn in store.conversation(found).turns] if found else []
         self._chain = list(_chain(read_lines(self.path)))
         self._main = [line for line in read_lines(self.path) if _is_main(line)]
+        self._answered = {
+            block.get("tool_use_id")
+            for line in self._main
+            for block in _blocks_of(line, "tool_result")
+        }
 
     def __enter__(self) -> Self:
         self.server.__enter__()
@@ -195,8 +200,14 @@ class ClaudeJudge:
         opener, following = self.turn_ids[point.turn - 1 : point.turn + 1]
         # Before a compaction that preserved messages the walk misses lines that the file has.
         own = _between(self._chain, opener, following) or _between(self._main, opener, following)
+        own = [line for line in own if not self._is_lost(line)]
         said = [line for line in own if _is_said(line)] or own
         return str(said[-1]["uuid"]) if said else ZERO
+
+    def _is_lost(self, line: dict[str, Any]) -> bool:
+        """True for a call without a result, which Claude Code leaves out and so cannot name."""
+        called = {block["id"] for block in _blocks_of(line, "tool_use")}
+        return bool(called) and not called & self._answered
 
     # -- the forks ---------------------------------------------------------------------------
 
@@ -300,8 +311,12 @@ def _is_said(line: dict[str, Any]) -> bool:
 
 
 def _is_result(line: dict[str, Any]) -> bool:
+    return bool(_blocks_of(line, "tool_result"))
+
+
+def _blocks_of(line: dict[str, Any], type_: str) -> list[dict[str, Any]]:
     content: Any = _message(line).get("content")
-    return any(block.get("type") == "tool_result" for block in records(content))
+    return [block for block in records(content) if block.get("type") == type_]
 
 
 def _is_reminder(block: dict[str, Any]) -> bool:

@@ -19,6 +19,9 @@ TURNS = {
     "sub_agent_between": 2,
     "queued_image": 2,
     "glued_lines": 3,
+    "lost_calls": 7,
+    "expanded_commands": 5,
+    "blank_prompts": 3,
 }
 
 

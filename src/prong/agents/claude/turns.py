@@ -74,9 +74,10 @@ def spans(
         if prompt is None or (turns and _goes_along(prompt, turns[-1])):
             current.append(node)
             continue
-        # Bash mode writes its input just before the opener, and commands a caveat.
         notes: list[TranscriptNode] = []
-        while current and _leads(current[-1]) and not (turns and current[-1] is turns[-1].opener):
+        while current and not (turns and current[-1] is turns[-1].opener):
+            if not _leads(current[-1], prompt, notes):
+                break
             notes.insert(0, current.pop())
         current = [*notes, node]
         turns.append(ClaudeSpan(node, prompt, current, len(turns) + 1))
@@ -104,11 +105,17 @@ def _goes_along(prompt: Prompt, span: ClaudeSpan) -> bool:
     return not any(node.type == "assistant" for node in span.nodes)
 
 
-def _leads(node: TranscriptNode) -> bool:
-    """Return whether a line belongs to the prompt below it."""
+def _leads(node: TranscriptNode, prompt: Prompt, notes: Sequence[TranscriptNode]) -> bool:
+    """Return whether a line belongs to the prompt below it, as some notes between them do.
+
+    Bash mode writes its input just before the opener, and a caveat before the input. Other notes
+    come after their prompt, such as the text that a command was expanded to.
+    """
     if node.type != "user" or node.summary or node.results:
         return False
-    return node.meta or bool(node.prompt and node.prompt.shell)
+    if node.prompt and node.prompt.shell:
+        return not notes
+    return node.meta and (len(notes) == 1 or prompt.kind is TurnKind.NOTIFICATION)
 
 
 def _without_prompt(

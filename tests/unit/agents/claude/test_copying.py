@@ -534,6 +534,42 @@ class TestEnds:
         _, expansion, *_ = lines(forks.make(sample.write(claude.root), 1))
         assert expansion["message"]["content"] == "do it\n"
 
+    def test_the_text_of_a_command_stays_with_it_though_a_prompt_follows(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = claude.new()
+        sample.prompt("<command-message>x</command-message><command-name>/x</command-name>")
+        sample.chain("user", message={"role": "user", "content": "do it"}, isMeta=True)
+        sample.chain("user", message={"role": "user", "content": "and this"}, isMeta=True)
+        sample.prompt("two")
+        sample.answer("second")
+        copied = lines(forks.make(sample.write(claude.root), 1))
+        assert [line["message"]["content"] for line in copied[1:3]] == ["do it", "and this\n"]
+
+    @pytest.mark.parametrize("lost", [(0,), (1,), (0, 1), (0, 1, 2)])
+    def test_a_call_that_never_got_a_result_is_left_out(
+        self, claude: Claude, forks: Forks, lost: tuple[int, ...]
+    ) -> None:
+        sample = claude.new()
+        sample.prompt("one")
+        for n in range(3):
+            thought(sample, {"type": "tool_use", "id": f"call_{n}", "name": "Read", "input": {}})
+        for n in range(3):
+            if n not in lost:
+                result = {"type": "tool_result", "tool_use_id": f"call_{n}", "content": "ok"}
+                sample.chain("user", message={"role": "user", "content": [result]})
+        sample.prompt("two")
+        sample.answer("second")
+        path = sample.write(claude.root)
+        copied = [*lines(forks.make(path, 1))]
+        text = json.dumps(copied)
+        assert [f"call_{n}" in text for n in range(3)] == [n not in lost for n in range(3)]
+        known = {line["uuid"] for line in copied}
+        assert all(line["parentUuid"] in {None, *known} for line in copied)
+        # At the end of the session the CLI itself decides.
+        whole = json.dumps([*lines(forks.make(path, 2, id_=uuid(10)))])
+        assert all(f"call_{n}" in whole for n in range(3))
+
     def test_progress_behind_an_answer_is_not_the_leaf(self, claude: Claude, forks: Forks) -> None:
         sample = claude.new()
         sample.prompt("one")

@@ -42,22 +42,37 @@ def select(tree: Tree, whole: ClaudeTurns, cut: Cut) -> Selection:
     tree, lead, turns, count = _branch(tree, whole, cut.turn)
     spans, rest = turns[:count], turns[count:]
     *before, last = [lead, *(span.nodes for span in spans)]
+    lost: set[str] = set()
     if rest:
-        last = _until_the_last_answer(
-            [node for node in last if not _is_later(node, rest[0].opener, tree)]
-        )
-    nodes = [node for part in (*before, last) for node in part]
+        lost = _lost_calls(tree)
+        own = (node for node in last if not _is_later(node, rest[0].opener, tree))
+        last = _until_the_last_answer([node for node in own if node.uuid not in lost])
+    nodes = [node for part in (*before, last) for node in part if node.uuid not in lost]
     if cut.full:
         nodes = list(_without_compactions(nodes))
     if not any(node.type in ("user", "assistant") for node in nodes):
         nodes = []  # attachments alone, which hooks write at the start, are not a conversation
-    context = tree.context(nodes)
+    context = [node for node in tree.context(nodes) if node.uuid not in lost]
     present = {node.uuid for node in nodes}
     # Lines that a compaction preserved may be on another branch.
     nodes = [*(node for node in context if node.uuid not in present), *nodes]
     last = _last_message(context)
     unanswered = last if rest and last is not None and last.type == "user" else None
     return Selection(nodes, context, spans, rest, _fork(tree, nodes, context), unanswered)
+
+
+def _lost_calls(tree: Tree) -> set[str]:
+    """Return the lines with calls that never got a result, because the program was killed.
+
+    The CLI leaves such a line out when the session goes on. Only at the end of a session it keeps
+    the line, with the note that the call was interrupted.
+    """
+    answered = {result.id for node in tree.history for result in node.results}
+    return {
+        node.uuid
+        for node in tree.history
+        if node.calls and not any(call.id in answered for call in node.calls)
+    }
 
 
 def _last_message(context: list[TranscriptNode]) -> TranscriptNode | None:
