@@ -59,7 +59,9 @@ def mend(path: Path) -> None:
     try:
         reason = examine(path)
     except Unsupported:
-        return
+        if path.stat().st_size >= _HEAD:
+            return
+        reason = "file is not a database"  # cut off within the version that seems newer
     if reason is None:
         return
     for stale in path.parent.glob(f"{_STAGING}*"):

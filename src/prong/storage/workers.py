@@ -136,11 +136,13 @@ def _row(worker: WorkerInfo) -> dict[str, Any]:
 
 
 def _worker(row: dict[str, Any]) -> WorkerInfo:
+    pane = row["pane"]
     fields = {
         **row,
         "command": json.loads(row["command"]),
         "env": json.loads(row["env"]),
-        "pane": row["pane"] and Pane(row["terminal"], row["pane"], row["pane_server"]),
+        # A command that was only printed has a terminal, but no pane.
+        "pane": Pane(row["terminal"], pane, row["pane_server"]) if pane else None,
         "process": Process(row["pid"], row["pid_started"]) if row["pid"] else None,
     }
     return convert(fields, WorkerInfo)

@@ -309,6 +309,16 @@ def test_whatever_the_damage_the_next_fork_is_recorded(
     connection.close(path)
 
 
+def test_a_head_that_is_cut_off_says_nothing_about_a_newer_version(path: Path) -> None:
+    records = ForkRecords(path)
+    records.add(fork(1))
+    connection.close(path)
+    path.write_bytes(path.read_bytes()[:62] + b"\x01")
+    records.add(fork(2))
+    assert records.all() == [fork(2)]
+    assert len(repairs.kept(path)) == 1
+
+
 # -- others are at work ------------------------------------------------------------------------
 
 
