@@ -112,7 +112,7 @@ _NAME_FLAGS = flags("-n --name")
 def start(
     command: Command, roots: Sequence[Path], child: Child, prompt: str | None = None
 ) -> Launch:
-    words = rebuilt(command, _identity(child), prompt)
+    words = rebuilt(command, identity(child.id, child.title), prompt)
     root = child.root or roots[0]
     return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
 
@@ -135,7 +135,12 @@ def native_fork(
 ) -> Launch:
     """Fork the whole session by Claude Code itself, which writes the file on the first prompt."""
     root = root_of(session.path, roots)
-    own = ["--resume", _handle(session, root, child.cwd), "--fork-session", *_identity(child)]
+    own = [
+        "--resume",
+        _handle(session, root, child.cwd),
+        "--fork-session",
+        *identity(child.id, child.title),
+    ]
     words = rebuilt(command, own, prompt)
     return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
 
@@ -146,7 +151,13 @@ def seed(command: Command, roots: Sequence[Path], child: Child) -> Launch:
     Measured: a prompt of any length arrives, stripped of surrounding space. The session is one of
     `claude -p`, so Claude Code's picker does not list it, but its id opens it.
     """
-    own = ["--print", *_identity(child), "--output-format", "stream-json", "--verbose"]
+    own = [
+        "--print",
+        *identity(child.id, child.title),
+        "--output-format",
+        "stream-json",
+        "--verbose",
+    ]
     own += ["--tools", "", "--strict-mcp-config", "--permission-mode", "dontAsk"]
     # Otherwise later runs would keep this run's system prompt, which has no tools.
     own += ["--system-prompt-snapshot", "off"]
@@ -165,9 +176,9 @@ def seed(command: Command, roots: Sequence[Path], child: Child) -> Launch:
     return argv.launch(words, child.cwd, env, argv.fork_title(child.parent))
 
 
-def _identity(child: Child) -> list[str]:
-    own = ["--session-id", child.id] if child.id else []
-    return own + (["--name", child.title] if child.title else [])
+def identity(id_: str | None, title: str | None) -> list[str]:
+    """Return the flags that give a new session its id and name."""
+    return [*(["--session-id", id_] if id_ else []), *(["--name", title] if title else [])]
 
 
 def rebuilt(

@@ -347,7 +347,11 @@ class _Builder:
         prompt: Prompt | None = None
         if not results and line.message:
             prompt = prompt_of(line)
-            self._add_ids(line, prompt)
+            ids, versions = self.transcript.session_ids, self.transcript.positioned_versions
+            if line.session_id and not line.is_sidechain:
+                ids[line.session_id] = ids.get(line.session_id, 0) + 1
+            if prompt and prompt.position and line.version and line.version not in versions:
+                versions.append(line.version)
         return TranscriptNode(
             *base,
             size=size_of(content),
@@ -355,15 +359,6 @@ class _Builder:
             queued=steering(blocks) if 0 < len(results) < len(blocks) else None,
             results=results,
         )
-
-    def _add_ids(self, line: SessionLine, prompt: Prompt | None) -> None:
-        if line.session_id and not line.is_sidechain:
-            ids = self.transcript.session_ids
-            ids[line.session_id] = ids.get(line.session_id, 0) + 1
-        if prompt and prompt.position and line.version:
-            versions = self.transcript.positioned_versions
-            if line.version not in versions:
-                versions.append(line.version)
 
     def _result_of(self, block: ContentBlock, details: object) -> ToolResult:
         id_, failed = block.tool_use_id or "", bool(block.is_error)

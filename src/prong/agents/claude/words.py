@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -136,18 +136,12 @@ def _said_by(agent: Path) -> str:
     return texts.bounded(texts.decoded(parts))
 
 
-class ClaudeListener:
+class ClaudeListener(texts.TextListener):
     """A reader for scans that also passes the text of each file to a sink."""
 
     def __init__(self, sink: TextSink) -> None:
-        self.sink = sink
+        super().__init__(sink)
         self._words = SessionWords(output=sink.output)
-
-    def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
-        self.sink.expect({path: Stamp.of(stat) for path, stat in files})
-
-    def wants(self, path: str, stat: os.stat_result) -> bool:
-        return self.sink.wants(path, Stamp.of(stat))
 
     def read(self, file: BinaryIO) -> ClaudeTranscript:
         self._words = SessionWords(output=self.sink.output)

@@ -9,7 +9,14 @@ from prong.agents import argv
 from prong.agents.argv import Command, flags
 from prong.agents.claude.activity import last_words as last_words  # noqa: PLC0414 -- a part of this module
 from prong.agents.claude.activity import open_sessions as open_sessions  # noqa: PLC0414 -- likewise
-from prong.agents.claude.launch import GRAMMAR, PROGRAM, SESSION_FLAGS, environment, rebuilt
+from prong.agents.claude.launch import (
+    GRAMMAR,
+    PROGRAM,
+    SESSION_FLAGS,
+    environment,
+    identity,
+    rebuilt,
+)
 from prong.agents.claude.launch import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
 from prong.agents.claude.output import turn_output as turn_output  # noqa: PLC0414 -- likewise
 from prong.agents.common import checked_id, foot, is_uuid
@@ -58,8 +65,8 @@ def session_in(command: Command) -> str | None:
 def begin(
     command: Command, roots: Sequence[Path], new: NewSession, prompt: str | None = None
 ) -> Launch:
-    own = ["--session-id", checked_id(new.id)] if new.id else []
-    return _launch(command, roots, new, [*own, *_named(new)], prompt)
+    own = identity(checked_id(new.id) if new.id else None, new.title)
+    return _launch(command, roots, new, own, prompt)
 
 
 def one_turn(
@@ -69,13 +76,11 @@ def one_turn(
     if resume and session.id is None:
         raise UsageError("a turn of a session needs the id of the session")
     own = ["--print", "--output-format", "stream-json", "--verbose"]
-    if session.id:
-        own += ["--resume" if resume else "--session-id", session.id]
-    return _launch(command, roots, session, [*own, *([] if resume else _named(session))])
-
-
-def _named(new: NewSession) -> list[str]:
-    return ["--name", new.title] if new.title else []
+    if resume:
+        own += ["--resume", str(session.id)]
+    else:
+        own += identity(session.id, session.title)
+    return _launch(command, roots, session, own)
 
 
 def _launch(

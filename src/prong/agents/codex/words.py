@@ -6,7 +6,7 @@ they exceed a limit, the file is read again instead.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -134,11 +134,11 @@ class _Heard(NamedTuple):
     answers: Mapping[int, list[bytes]]
 
 
-class CodexListener:
+class CodexListener(texts.TextListener):
     """A reader of rollout files for a scan, which passes the text of each turn to a sink."""
 
     def __init__(self, sink: TextSink, library: Library) -> None:
-        self.sink = sink
+        super().__init__(sink)
         self.library = library
         self.waiting: list[_Heard] = []
         self._kept = 0
@@ -150,12 +150,6 @@ class CodexListener:
         """The answers of sub-agents, by file."""
         self._facts: Mapping[str, CodexFacts] = {}
         self._heard: dict[str, CodexFacts] = {}
-
-    def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
-        self.sink.expect({path: Stamp.of(stat) for path, stat in files})
-
-    def wants(self, path: str, stat: os.stat_result) -> bool:
-        return self.sink.wants(path, Stamp.of(stat))
 
     def read(self, file: BinaryIO) -> Rollout:
         self._words = RolloutWords(output=self.sink.output)

@@ -5,7 +5,7 @@ try to continue with that one.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,15 @@ from prong.agents.claude.transcript import ZERO
 from prong.agents.common import alone, checked_id
 from prong.agents.convert import Part, Piece, PlainTurn, plain_turns
 from prong.files.publication import Publication
-from prong.model.forks import Child, ForkPoint
+from prong.model.forks import Child
 from prong.model.sessions import Message, Session
 
-_USAGE = dict.fromkeys(
-    (
-        "input_tokens",
-        "cache_creation_input_tokens",
-        "cache_read_input_tokens",
-        "output_tokens",
-    ),
-    0,
-)
+_USAGE = {
+    "input_tokens": 0,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 0,
+    "output_tokens": 0,
+}
 
 
 def convert(
@@ -45,9 +42,24 @@ def convert(
     check_free(root, id_)
     target = root / "projects" / project_folder(child.cwd) / f"{id_}.jsonl"
     staged = publication.stage(target)
-    script = _Script(id_, child.cwd, child.parent)
-    turns = plain_turns(messages, child.parent.session.agent)
-    converting.write(staged, script.session(turns, child.title))
+    source = child.parent.session
+    script = _Script(
+        {
+            "userType": "external",
+            "entrypoint": "cli",
+            "cwd": str(child.cwd),
+            "sessionId": id_,
+            "version": versions.CLAUDE[-1],
+            # Like a branch of the CLI, plus agent and turn.
+            "forkedFrom": {
+                "sessionId": source.id,
+                "messageUuid": child.parent.turn_id or ZERO,
+                "agent": source.agent,
+                "turn": child.parent.turn,
+            },
+        }
+    )
+    converting.write(staged, script.session(plain_turns(messages, source.agent), child.title))
     with alone(root / "projects"):
         check_free(root, id_)
         return converting.publish(staged, target, script.turns, publication, session_at)
@@ -57,29 +69,11 @@ def convert(
 class _Script:
     """The lines of one session, in file order."""
 
-    id: str
-    cwd: Path
-    parent: ForkPoint
+    common: dict[str, Any]
+    """The fields of every line."""
     turns: int = 0
     _is_answered: bool = False
     _leaf: str | None = None
-    _common: dict[str, Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._common = {
-            "userType": "external",
-            "entrypoint": "cli",
-            "cwd": str(self.cwd),
-            "sessionId": self.id,
-            "version": versions.CLAUDE[-1],
-            # Like a branch of the CLI, plus agent and turn.
-            "forkedFrom": {
-                "sessionId": self.parent.session.id,
-                "messageUuid": self.parent.turn_id or ZERO,
-                "agent": self.parent.session.agent,
-                "turn": self.parent.turn,
-            },
-        }
 
     def session(self, turns: Iterable[PlainTurn], title: str | None) -> Iterator[dict[str, Any]]:
         for turn in turns:
@@ -89,7 +83,8 @@ class _Script:
         if not self.turns and self._is_answered:
             self.turns = 1  # answers without a prompt are read as one turn
         if title:
-            yield {"type": "custom-title", "customTitle": title, "sessionId": self.id}
+            id_ = self.common["sessionId"]
+            yield {"type": "custom-title", "customTitle": title, "sessionId": id_}
 
     def _turn(self, turn: PlainTurn) -> Iterator[dict[str, Any]]:
         for piece in turn.context:
@@ -144,7 +139,7 @@ class _Script:
             **fields,
             "uuid": uuid,
             "timestamp": converting.timestamp(time),
-            **self._common,
+            **self.common,
         }
         self._leaf = uuid
         return line

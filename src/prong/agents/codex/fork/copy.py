@@ -32,7 +32,6 @@ from prong.files.publication import Publication, writer
 from prong.files.regular import open_regular
 from prong.model.forks import Child, Cut
 
-_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
 _NOT_OF_A_COPY = (
     "history_base",
@@ -149,12 +148,12 @@ class _Copy:
         file = self.source.files.file(segment.path)
         for _, data, head in jsonl.Reader(_Head).records(file, stop=segment.rollout.read_to):
             if _is_header(head):
-                return _decoded(bytes(head.payload) or data)
+                return jsonl.raw_fields(bytes(head.payload) or data)
         return {}
 
     def _moved(self) -> dict[str, Raw]:
         """Return the event by which Codex records a change of folder in a fork."""
-        settings = _decoded(_decoded(self._settings).get("thread_settings", b"{}"))
+        settings = jsonl.raw_fields(jsonl.raw_fields(self._settings).get("thread_settings", b"{}"))
         settings["cwd"] = _raw(path_text(self.child.cwd))
         settings["runtime_workspace_roots"] = _raw([path_text(self.child.cwd)])
         return self._event(
@@ -201,7 +200,7 @@ class _Copy:
         """Return a line in the current format, or None if it has no content."""
         if not bytes(head.payload) and head.type not in BARE_ITEMS:
             return None
-        fields = _decoded(data)
+        fields = jsonl.raw_fields(data)
         if not bytes(head.payload):
             time = fields.pop("timestamp", _raw(""))
             return {"timestamp": time, "type": _raw("response_item"), "payload": _raw(fields)}
@@ -216,9 +215,9 @@ class _Copy:
             self._settings = data
         if not any(id_ in data for id_ in self._ids):
             return payload
-        fields = _decoded(payload)
+        fields = jsonl.raw_fields(payload)
         if "item" in fields:
-            fields["item"] = _raw(self._renamed(_decoded(fields["item"])))
+            fields["item"] = _raw(self._renamed(jsonl.raw_fields(fields["item"])))
         return _raw(self._renamed(fields))
 
     def _renamed(self, fields: dict[str, Raw]) -> dict[str, Raw]:
@@ -240,16 +239,6 @@ def _is_header(head: _Head) -> bool:
     if bytes(head.payload):
         return head.type == "session_meta"
     return head.id is not None and not head.type and head.record_type is None
-
-
-def _decoded(data: Raw | bytes) -> dict[str, Raw]:
-    try:
-        return _fields(data)
-    except (ValueError, RecursionError):
-        # Damaged, but readable in part: write what was read.
-        objects, _ = jsonl.split_objects(bytes(data))
-        fields = objects[0][2] if objects else {}
-        return {key: Raw(jsonl.plain_json(value)) for key, value in fields.items()}
 
 
 def _raw(value: Any) -> Raw:
