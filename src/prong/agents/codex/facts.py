@@ -49,7 +49,6 @@ class CodexFacts(Struct, array_like=True, gc=False):
 
 
 def own_turns(rollout: Rollout) -> CodexTurnCut:
-    """Cut this file alone into turns."""
     return cut([Segment(Path(), rollout, rollout.entries)])
 
 

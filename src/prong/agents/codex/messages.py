@@ -40,8 +40,6 @@ class _Place(NamedTuple):
 
 
 class CodexRenderer:
-    """A renderer of rollout entries as messages."""
-
     def __init__(
         self, view: View, files: OpenFiles, *, replaced: bool = False, text_only: bool = False
     ) -> None:

@@ -66,7 +66,6 @@ _refusal = msgspec.json.Decoder(_Refusal).decode
 
 
 def seed_answer(output: Iterable[str]) -> ProgramAnswer:
-    """Parse the answer from the output of `codex exec --json`."""
     thread: str | None = None
     text = ""
     failure = ""

@@ -119,7 +119,6 @@ class Rollout(Struct, array_like=True):
     """Changes of the working folder: the offset of the line, and the new folder."""
 
     def cwd_at(self, place: jsonl.Location) -> str | None:
-        """Return the agent's working folder at a line."""
         count = bisect_right(self.moves, place.offset, key=itemgetter(0))
         return self.moves[count - 1][1] if count else None
 

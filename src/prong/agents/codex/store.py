@@ -315,7 +315,6 @@ class CodexStore(WorkerStore):
             native.give_name(id_, child.title, root, launch.server_argv(self.command))
 
     def _codex(self) -> str | None:
-        """Return the path of the program, or None."""
         import shutil
 
         return shutil.which(self.program.name)

@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from prong.agents.codex.history import Piece, Segment, pieces
 from prong.agents.codex.rollout import EntryKind, RolloutEntry
@@ -142,14 +141,8 @@ def build(
     )
 
 
-class CodexTurnWork(NamedTuple):
-    """The files changed and the commands run in a turn."""
-
-    files: tuple[str, ...]
-    commands: tuple[Command, ...]
-
-
-def work(entries: Sequence[RolloutEntry]) -> CodexTurnWork:
+def work(entries: Sequence[RolloutEntry]) -> tuple[tuple[str, ...], tuple[Command, ...]]:
+    """Return the files changed and the commands run in a turn."""
     commands: dict[str | None, Command] = {}
     files: dict[str, None] = {}
     patches: dict[str | None, list[str]] = {}
@@ -172,13 +165,13 @@ def work(entries: Sequence[RolloutEntry]) -> CodexTurnWork:
             commands[entry.call] = Command(text, entry.exit_code)
         elif kind is _CHANGE and not entry.failed:
             files.update(dict.fromkeys(entry.files))
-    return CodexTurnWork(tuple(files), tuple(commands.values()))
+    return tuple(files), tuple(commands.values())
 
 
 def _turn(span: CodexSpan, index: int | None, *, live: bool) -> Turn:
     assert span.prompt is not None
     entries = span.entries
-    turn_work = work(entries)
+    files, commands = work(entries)
     times = [time for entry in entries if (time := parse_time(entry.time))]
     segment, last = span.pieces[-1]
     return Turn(
@@ -190,8 +183,8 @@ def _turn(span: CodexSpan, index: int | None, *, live: bool) -> Turn:
         ended=max(times, default=None),
         state=_state(entries, live=live),
         queued=tuple(span.queued),
-        files=turn_work.files,
-        commands=turn_work.commands,
+        files=files,
+        commands=commands,
         tools=dict(Counter(e.name for e in entries if e.kind is _ITEM and e.name)),
         tokens=next((e.count for e in reversed(entries) if e.kind is EntryKind.TOKENS), None),
         cwd=segment.rollout.cwd_at(last.place),

@@ -219,7 +219,7 @@ class CodexListener(texts.TextListener):
                 elif offset in heard.words.results:
                     output_parts += heard.words.results[offset]
             answer, last_answer = texts.answers(answer_parts)
-            work = turns.work(entries)
+            files, commands = turns.work(entries)
             yield TurnText(
                 id=span.id,
                 index=numbers.get(span.id),
@@ -228,8 +228,8 @@ class CodexListener(texts.TextListener):
                 prompt="\n".join((span.prompt.text, *span.queued)),
                 answer=answer,
                 last_answer=last_answer,
-                files=work.files,
-                commands=tuple(command.command for command in work.commands),
+                files=files,
+                commands=tuple(command.command for command in commands),
                 output=texts.decoded(output_parts),
                 aside=texts.lines(self._aside(span, heard, seen) if heard.words.sent else ()),
             )

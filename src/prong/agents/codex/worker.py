@@ -263,7 +263,6 @@ _DIALOGS = {
 
 
 def dialog_on(screen: str) -> str | None:
-    """Return the kind of dialog that Codex shows."""
     rows = foot(screen)
     return next((kind for words, kind in _DIALOGS.items() if words in rows), None)
 

@@ -115,14 +115,14 @@ class _Script:
         begun, ended = turn.pieces[0].time, turn.pieces[-1].time
         yield self._event(begun, "task_started", turn_id=id_, started_at=int(begun.timestamp()))
         for piece in turn.context:
-            yield self._said_by_user(piece)
+            yield self._message("user", piece, *map(_sent, piece.parts))
         for piece in turn.pieces:
             if piece.role == "assistant":
                 content = {"type": "Text", "text": piece.text}
                 yield self._item(id_, piece, type="AgentMessage", content=[content])
                 yield self._message("assistant", piece, {"type": "output_text", "text": piece.text})
                 continue
-            yield self._said_by_user(piece)
+            yield self._message("user", piece, *map(_sent, piece.parts))
             if piece.role in ("user", "summary"):
                 # Only messages with such an event are shown and count as prompts.
                 shown = [_shown(part) for part in piece.parts]
@@ -133,14 +133,10 @@ class _Script:
             "completed_at": int(ended.timestamp()),
             "duration_ms": int((ended - begun).total_seconds() * 1000),
         }
-        if turn.is_answered:
-            # Codex repeats the answer here; ours also contains the tools' output.
-            yield self._event(ended, "task_complete", turn_id=id_, last_agent_message=None, **times)
-        else:
-            yield self._event(ended, "turn_aborted", turn_id=id_, reason="interrupted", **times)
-
-    def _said_by_user(self, piece: Piece) -> dict[str, Any]:
-        return self._message("user", piece, *map(_sent, piece.parts))
+        # Codex repeats the answer at the end; ours also contains the tools' output.
+        end = {"last_agent_message": None} if turn.is_answered else {"reason": "interrupted"}
+        type_ = "task_complete" if turn.is_answered else "turn_aborted"
+        yield self._event(ended, type_, turn_id=id_, **end, **times)
 
     def _message(self, role: str, piece: Piece, *content: dict[str, Any]) -> dict[str, Any]:
         self._bytes += sum(map(_weight, piece.parts))
@@ -182,14 +178,12 @@ def _weight(part: Part) -> int:
 
 
 def _sent(part: Part) -> dict[str, Any]:
-    """Format a part for the model."""
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
     return {"type": "input_image", "image_url": _data_url(part), "detail": "high"}
 
 
 def _shown(part: Part) -> dict[str, Any]:
-    """Format a part for display."""
     if isinstance(part, str):
         return {"type": "text", "text": part, "text_elements": []}
     return {"type": "image", "image_url": _data_url(part)}

@@ -26,7 +26,6 @@ _CONTENT = frozenset({EntryKind.ITEM, EntryKind.COMPACTED, EntryKind.ROLLBACK, E
 
 
 def can_fork(source: CodexSource, cut: Cut) -> bool:
-    """Check whether Codex can make this fork."""
     branch = source.branch(cut)
     last_header = branch.chain[-1].rollout.header
     first_header = branch.chain[0].rollout.header
