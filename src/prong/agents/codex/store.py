@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from prong.agents.codex.rollout import Rollout
     from prong.agents.codex.settings.hooks import CodexHooks
     from prong.agents.codex.settings.mcp_servers import CodexMcp
-    from prong.agents.codex.turns import CodexSpan
     from prong.agents.codex.words import CodexListener
     from prong.agents.headless import ProgramAnswer
     from prong.files.publication import Publication
@@ -105,18 +104,14 @@ class CodexStore(WorkerStore):
             sessions = list(assembly.sessions())
             for listener in listeners:
                 listener.finish(assembly)
-                self._hear_again(listener.unread(files.known), listener.sink)
+                for path in listener.unread(files.known):
+                    # A file that cannot be read any more keeps what was indexed.
+                    with suppress(Corrupt):
+                        if texts := self.file_texts(path, output=listener.sink.output):
+                            listener.sink.take(texts)
             return sessions, assembly.skipped
 
         return files.finish(assemble, complete=complete, more=titles)
-
-    def _hear_again(self, paths: Iterable[str], sink: "TextSink") -> None:
-        for path in paths:
-            try:
-                if texts := self.file_texts(path, output=sink.output):
-                    sink.take(texts)
-            except Corrupt:
-                continue  # It was readable when it last changed: keep what was indexed.
 
     def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
         from prong.agents.codex.history import OpenFiles
@@ -150,10 +145,8 @@ class CodexStore(WorkerStore):
         name = RolloutName.parse(os.path.basename(path))
         siblings = library.thread(name.thread, beside=path) if name else []
         for file in (path, *siblings):
-            try:
+            with suppress(ProngError):  # it was deleted, or is unreadable
                 _collect(file, files, library, facts)
-            except ProngError:
-                continue  # It was deleted, or is unreadable.
         return Assembly(self.name, library, facts, {})
 
     def session_at(self, path: Path) -> Session | None:
@@ -207,12 +200,12 @@ class CodexStore(WorkerStore):
 
         with closing(self.source(session)) as source:
             renderer = CodexRenderer(view, source.files, text_only=True)
-            for number, span in _parts(source, view, turn):
+            for number, span in source.parts(view, turn):
                 yield from renderer.render(span, number)
 
     def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
         with closing(self.source(session)) as source:
-            for _, span in _parts(source, View.HISTORY, turn):
+            for _, span in source.parts(View.HISTORY, turn):
                 yield from map(source.files.line, span.pieces)
 
     # -- forking -----------------------------------------------------------------------------
@@ -282,7 +275,6 @@ class CodexStore(WorkerStore):
         from prong.agents.codex import launch
         from prong.agents.codex.fork import copy as copying
         from prong.agents.codex.fork import native
-        from prong.agents.codex.fork.copy import uuid7
         from prong.agents.codex.fork.source import CodexSource
 
         assert isinstance(source, CodexSource)
@@ -297,7 +289,7 @@ class CodexStore(WorkerStore):
             server = launch.server_argv(self.command)
             path = native.fork(source, cut, child, root, server, publication.check)
         if path is None:
-            new_child = replace(child, id=child.id or uuid7(), root=root)
+            new_child = replace(child, id=child.id or copying.uuid7(), root=root)
             path = copying.write(source, cut, new_child, root, publication)
             self._give_name(new_child.id, new_child)
         with closing(source.files.again()) as files:
@@ -438,25 +430,3 @@ def _collect(
         facts[file] = summarise(files.named(Path(file)))
         base = facts[file].header.base
         file = library.find(base, beside=path) if base else None
-
-
-def _parts(
-    source: "CodexSource", view: View, turn: str | None
-) -> "Iterator[tuple[int | None, CodexSpan]]":
-    from prong.agents.codex.messages import context_spans
-
-    active = source.whole.active
-    if turn is None:
-        if view is View.CONTEXT:
-            yield from ((None, span) for span in context_spans(active))
-        else:
-            yield from ((number or None, span) for number, span in enumerate(active))
-        return
-    for number, span in enumerate(active):
-        if span.id == turn and span.prompt is not None:
-            yield number, span
-            return
-    for span in source.abandoned():
-        if span.id == turn:
-            yield None, span
-            return

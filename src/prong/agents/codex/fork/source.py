@@ -126,6 +126,21 @@ class CodexSource:
                     seen.add(id_)
                     yield SubAgent(id_, Path(paths[-1]), None, entry.call)
 
+    def parts(self, view: View, turn: str | None) -> Iterator[tuple[int | None, CodexSpan]]:
+        """Yield the turns with their numbers: all that a view shows, or one."""
+        active = self.whole.active
+        if turn is None:
+            if view is View.CONTEXT:
+                yield from ((None, span) for span in context_spans(active))
+            else:
+                yield from ((number or None, span) for number, span in enumerate(active))
+            return
+        for number, span in enumerate(active):
+            if span.id == turn and span.prompt is not None:
+                yield number, span
+                return
+        yield from [(None, span) for span in self.abandoned() if span.id == turn][:1]
+
     # -- contents of a fork --------------------------------------------------------------------
 
     def branch(self, cut: Cut) -> Branch:
