@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from prong.search.service import SearchService
     from prong.session.service import SessionService
     from prong.setup.service import SetupService
-    from prong.workers.daemon import Daemon
     from prong.workers.panes import Terminals
     from prong.workers.service import WorkerService
 
@@ -182,12 +181,6 @@ class App:
 
         memory = paths.cache_dir() / "programs.json" if self.remembers else None
         return Programs(memory, needed=self._needs_programs)
-
-    @cached_property
-    def daemon(self) -> Daemon:
-        from prong.workers.daemon import Daemon
-
-        return Daemon(self.state_dir)
 
     @cached_property
     def terminals(self) -> Terminals:

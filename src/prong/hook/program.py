@@ -79,29 +79,17 @@ class HookEvent:
         self.payload = payload
         self.deadline = deadline
         self.began = time.monotonic()
+        self.event = self.text("hook_event_name", "type") or ""
+        self.session = self.text("session_id", "thread-id")
+        self.turn = self.text("turn_id", "turn-id")
+        """The id of the turn; Codex sends it, Claude Code does not."""
+        self.said = self.text("last_assistant_message", "last-assistant-message")
+        """The last answer of the turn that is ending."""
 
     def text(self, *names: str) -> str | None:
         """Return the first of these fields that is a non-empty string."""
         values = (self.payload.get(name) for name in names)
         return next((value for value in values if isinstance(value, str) and value), None)
-
-    @property
-    def event(self) -> str:
-        return self.text("hook_event_name", "type") or ""
-
-    @property
-    def session(self) -> str | None:
-        return self.text("session_id", "thread-id")
-
-    @property
-    def turn(self) -> str | None:
-        """The id of the turn; Codex sends it, Claude Code does not."""
-        return self.text("turn_id", "turn-id")
-
-    @property
-    def said(self) -> str | None:
-        """The last answer of the turn that is ending."""
-        return self.text("last_assistant_message", "last-assistant-message")
 
     @cached_property
     def reader(self) -> "LastTurnReader":
@@ -166,7 +154,10 @@ class HookResult:
 def main() -> None:
     # Show no traceback and no status: an error here must not disturb the agent.
     with suppress(BaseException):
-        _silence()
+        # All output would become part of the conversation.
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
         _run(sys.argv[1:])
     sys.exit(0)
 
@@ -179,8 +170,11 @@ def _run(words: list[str]) -> None:
     # If the first alarm is held up, a second one a second later ends the process.
     signal.setitimer(signal.ITIMER_REAL, budget, 1.0)
     deadline = time.monotonic() + budget - _RESERVE
-    payload = _payload(words[-1].encode() if len(words) > 2 else _input())
-    handle(HookEvent(words[0], payload, deadline))
+    payload: Any = json.loads(
+        words[-1].encode() if len(words) > 2 else sys.stdin.buffer.read(_LONGEST)
+    )
+    if isinstance(payload, dict):
+        handle(HookEvent(words[0], cast(dict[str, Any], payload), deadline))
 
 
 def handle(call: HookEvent) -> None:
@@ -358,18 +352,12 @@ def _prompt(call: HookEvent, wanted: Wanted) -> str:
 
 def _is_outdated(kept: "Snapshot", wanted: Wanted) -> bool:
     """Check whether the snapshot predates the turn's end, or is from another prompt."""
+    is_other = kept.message_id != wanted.message
     if wanted.turn.startswith(_NEXT):
-        return kept.message_id != wanted.message
-    return _went_on(kept, wanted)
-
-
-def _went_on(kept: "Snapshot", wanted: Wanted) -> bool:
-    """Check whether the turn got another answer after the snapshot, without a second end event.
-
-    Only a snapshot taken in time shows which answer was the last.
-    """
-    has_messages = kept.message_id is not None and wanted.message is not None
-    return has_messages and not kept.late and kept.message_id != wanted.message
+        return is_other
+    # The turn may get another answer after the snapshot, without a second end event. Only a
+    # snapshot taken in time shows which answer was the last.
+    return is_other and None not in (kept.message_id, wanted.message) and not kept.late
 
 
 def _folders(call: HookEvent) -> list[Path]:
@@ -426,16 +414,6 @@ def _told(result: HookResult) -> dict[str, Any] | None:
     }
 
 
-# -- the process ----------------------------------------------------------------------------------
-
-
-def _silence() -> None:
-    """Discard all output, which would become part of the conversation."""
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-
-
 def _budget() -> float:
     with suppress(ValueError):
         return max(0.5, float(os.environ.get("PRONG_HOOK_SECONDS", SECONDS)))
@@ -443,18 +421,5 @@ def _budget() -> float:
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
-    signal.signal(signal.SIGALRM, _end)
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     raise _OutOfTime
-
-
-def _end(_signal: int, _frame: FrameType | None) -> None:
-    os._exit(0)
-
-
-def _input() -> bytes:
-    return sys.stdin.buffer.read(_LONGEST)
-
-
-def _payload(data: bytes) -> dict[str, Any]:
-    value: Any = json.loads(data)
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}

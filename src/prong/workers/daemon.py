@@ -6,8 +6,10 @@ described in docs/internals/daemon.md.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,8 +19,6 @@ from prong.errors import External, ProngError, Unavailable
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
-
-    from prong.workers.daemon_socket import Connection
 
 SOCKET = "daemon.sock"
 _PATIENCE = 2.0
@@ -31,18 +31,16 @@ class Daemon:
     """Daemon with its socket in a folder, whether it runs or not."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / SOCKET
-
-    @property
-    def path(self) -> Path:
-        return self._path
+        self.path = folder / SOCKET
 
     def running(self) -> bool:
         """Return whether the daemon accepts connections, unlike a stale socket."""
-        if not os.path.lexists(self._path):
+        if not os.path.lexists(self.path):
             return False
+        from prong.workers.daemon_socket import Connection
+
         try:
-            with self._connection(_PATIENCE) as connection:
+            with Connection(self.path, _PATIENCE) as connection:
                 connection.connect()
         except (OSError, ProngError):
             return False
@@ -61,13 +59,12 @@ class Daemon:
         """
         from http.client import HTTPException
 
-        with self._connection(timeout) as connection:
-            response = self._asked(connection, method, path, body)
+        with self._response(timeout, method, path, body) as response:
             try:
                 content = response.read()
             except (OSError, HTTPException) as error:  # no answer, or half of one
                 raise _ended(error) from error
-        return _answer(response.status, content)
+            return _answer(response.status, content)
 
     def events(self, timeout: float | None = None) -> Iterator[dict[str, Any]]:
         """Iterate over worker events; the first one contains the current state.
@@ -75,10 +72,7 @@ class Daemon:
         Ends when the daemon does. Raises `Unavailable` when it does not run, and `TimeoutError`
         when it sends nothing, not even a heartbeat, for `timeout` seconds.
         """
-        import json
-
-        with self._connection(timeout) as connection:
-            response = self._asked(connection, "GET", "/events", None)
+        with self._response(timeout, "GET", "/events") as response:
             if response.status != 200:
                 _answer(response.status, response.read())
             while line := response.readline():
@@ -100,32 +94,30 @@ class Daemon:
         """
         seconds = None if timeout == inf else max(timeout, 0.0)
         body = {"names": list(names), "until": list(until), "any": any_, "timeout": seconds}
-        limit = None if seconds is None else seconds + _SLOW
-        answer = self.call("POST", "/wait", body, limit)
+        answer = self.call("POST", "/wait", body, None if seconds is None else seconds + _SLOW)
         return {str(worker["worker"]): str(worker["state"]) for worker in answer["workers"]}
 
-    def _connection(self, timeout: float | None) -> Connection:
-        from prong.workers.daemon_socket import Connection
-
-        return Connection(self._path, timeout)
-
-    def _asked(
-        self, connection: Connection, method: str, path: str, body: Mapping[str, Any] | None
-    ) -> HTTPResponse:
-        import json
+    @contextmanager
+    def _response(
+        self, timeout: float | None, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> Generator[HTTPResponse]:
         from http.client import HTTPException
+
+        from prong.workers.daemon_socket import Connection
 
         content = json.dumps(body).encode() if body is not None else None
         headers = {"Content-Type": "application/json"} if content is not None else {}
-        try:
-            connection.request(method, path, content, headers)
-            return connection.getresponse()
-        except (ConnectionRefusedError, FileNotFoundError) as error:
-            raise Unavailable("the daemon is not running", hint="prong serve") from error
-        except TimeoutError as error:
-            raise Unavailable("the daemon does not answer", hint="prong serve") from error
-        except (OSError, HTTPException) as error:
-            raise _ended(error) from error
+        with Connection(self.path, timeout) as connection:
+            try:
+                connection.request(method, path, content, headers)
+                response = connection.getresponse()
+            except (ConnectionRefusedError, FileNotFoundError) as error:
+                raise Unavailable("the daemon is not running", hint="prong serve") from error
+            except TimeoutError as error:
+                raise Unavailable("the daemon does not answer", hint="prong serve") from error
+            except (OSError, HTTPException) as error:
+                raise _ended(error) from error
+            yield response
 
 
 def _ended(error: Exception) -> Unavailable:
@@ -133,8 +125,6 @@ def _ended(error: Exception) -> Unavailable:
 
 
 def _answer(status: int, content: bytes) -> dict[str, Any]:
-    import json
-
     try:
         answer: Any = json.loads(content)
     except ValueError:
@@ -145,14 +135,10 @@ def _answer(status: int, content: bytes) -> dict[str, Any]:
     if status < 400:
         return fields
     details = fields.get("details")
-    raise _kinds().get(str(fields.get("code")), ProngError)(
+    classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    kinds = {kind.code: kind for kind in classes if issubclass(kind, ProngError)}
+    raise kinds.get(str(fields.get("code")), ProngError)(
         str(fields.get("message")),
         hint=fields.get("hint"),
         **(cast(dict[str, Any], details) if isinstance(details, dict) else {}),
     )
-
-
-def _kinds() -> dict[str, type[ProngError]]:
-    """Return the error classes by code."""
-    classes = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    return {kind.code: kind for kind in classes if issubclass(kind, ProngError)}

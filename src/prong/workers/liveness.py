@@ -34,12 +34,11 @@ class Life(Record, frozen=True):
     """Id of its running process, if known."""
 
 
-class Liveness:
+class Liveness(Record, frozen=True):
     """Checks of processes and panes."""
 
-    def __init__(self, stores: AgentStores, terminals: Terminals) -> None:
-        self._stores = stores
-        self._terminals = terminals
+    stores: AgentStores
+    terminals: Terminals
 
     def lives(self, workers: Sequence[WorkerInfo]) -> dict[str, Life]:
         """Return the liveness of each worker by name."""
@@ -53,7 +52,7 @@ class Liveness:
         alive: dict[Pane, LivePane | None] = {}
         for terminal, queried in panes.items():
             try:
-                living = self._terminals.of(queried[0]).alive(queried)
+                living = self.terminals.of(queried[0]).alive(queried)
             except ProngError as error:
                 # Fall back to the process alone.
                 debug(__name__, "%s does not tell of its panes: %s", terminal, error)
@@ -76,7 +75,7 @@ class Liveness:
         if worker.pane is None:
             return False
         try:
-            live = self._terminals.of(worker.pane).alive([worker.pane]).get(worker.pane)
+            live = self.terminals.of(worker.pane).alive([worker.pane]).get(worker.pane)
         except ProngError:
             return False
         return live is None and (worker.process is None or not is_alive(worker.process))
@@ -107,7 +106,7 @@ class Liveness:
 
         try:
             # Read the run that ended: the next one may have begun since this record was read.
-            events = headless.events(self._stores, worker, headless.run_of(worker))
+            events = headless.events(self.stores, worker, headless.run_of(worker))
         except ProngError as error:
             # Its agent was a plug-in that is no longer installed.
             debug(__name__, "cannot read the output of %s: %s", worker.name, error)

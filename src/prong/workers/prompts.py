@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong.agents.stores import AgentStores
@@ -60,25 +61,15 @@ class SentPrompt(Record, frozen=True):
     """Run of a headless worker that processes this prompt."""
 
 
-class WorkerPrompts:
+class WorkerPrompts(Record, frozen=True):
     """Gives prompts to workers and reads what they answer."""
 
-    def __init__(
-        self,
-        stores: AgentStores,
-        sessions: SessionService,
-        states: WorkerStates,
-        terminals: Terminals,
-        hooked: Callable[[str, Launch], Launch],
-    ) -> None:
-        """`hooked` adds prong's hooks to the launch of an agent."""
-        self._stores = stores
-        self._sessions = sessions
-        self._records = states.records
-        self._states = states
-        self._terminals = terminals
-        self._hooked = hooked
-        self._folder = self._records.path.parent / "workers"
+    stores: AgentStores
+    sessions: SessionService
+    states: WorkerStates
+    terminals: Terminals
+    hooked: Callable[[str, Launch], Launch]
+    """Adds prong's hooks to the launch of an agent."""
 
     def send(self, name: str, text: str, *, as_command: bool = False) -> None:
         """Send a prompt to a worker; a busy one takes it after its turn.
@@ -88,11 +79,11 @@ class WorkerPrompts:
         be taken as the answer.
         """
         text = _something(text)
-        if self._records.get(name).headless:
+        if self.states.records.get(name).headless:
             self.start_turn(name, text, as_command=as_command)
             return
         with self.alone(name):
-            self._type(self._records.get(name), text, as_command=as_command)
+            self._type(self.states.records.get(name), text, as_command=as_command)
 
     def ask(self, name: str, text: str, *, as_command: bool = False) -> SentPrompt | None:
         """Send a prompt to an idle worker, so that its answer can be identified.
@@ -100,27 +91,27 @@ class WorkerPrompts:
         Returns None and sends nothing when the worker is busy.
         """
         text = _something(text)
-        if self._records.get(name).headless:
+        if self.states.records.get(name).headless:
             try:
                 worker = self.start_turn(name, text, as_command=as_command)
             except Busy:
                 return None
             return SentPrompt(name, text, worker.session, run=_run_of(worker))
         with self.alone(name):
-            if self._states.glance(name).state is WorkerState.BUSY:
+            if self.states.glance(name).state is WorkerState.BUSY:
                 return None
-            worker = self._records.get(name)
-            session = self._states.session_of(worker)
-            turns = self._sessions.turns(session) if session else ()
+            worker = self.states.records.get(name)
+            session = self.states.session_of(worker)
+            turns = self.sessions.turns(session) if session else ()
             typed = self._type(worker, text, as_command=as_command)
             before = frozenset(turn.id for turn in turns)
             return SentPrompt(name, text, worker.session, None if as_command else typed, before)
 
     def _type(self, worker: WorkerInfo, text: str, *, as_command: bool) -> str:
         """Type a prompt into the pane; return the text as the agent receives it."""
-        store = self._stores.named(worker.agent)
+        store = self.stores.named(worker.agent)
         text = text if as_command else store.as_prompt(text, Route.TYPED)
-        sender = PaneSender(self._states, self._terminals, store, worker.name)
+        sender = PaneSender(self.states, self.terminals, store, worker.name)
         sender.send(text, as_command=as_command)
         return text
 
@@ -140,7 +131,7 @@ class WorkerPrompts:
 
         with self.alone(name):
             # Another sender may have been faster, and only the output may tell the session id.
-            worker = self._states.glance(name).worker
+            worker = self.states.glance(name).worker
             if worker.process is not None and is_alive(worker.process):
                 raise Busy(f"{name} is busy", hint=f"prong wait {name}")
             if not worker.workspace.is_dir():
@@ -148,25 +139,29 @@ class WorkerPrompts:
                     f"the folder of {name} no longer exists: {worker.workspace}",
                     hint=f"prong fork {name} --into DIR uses another folder",
                 )
-            store = self._stores.named(worker.agent).with_command(worker.command)
-            resume = self._states.session_of(worker) is not None
+            store = self.stores.named(worker.agent).with_command(worker.command)
+            resume = self.states.session_of(worker) is not None
             session = NewSession(worker.session, worker.workspace)
             launch = store.headless(session, resume=resume)
             launch = replace(launch, env=environment.complete(worker, launch, env or {}))
-            launch = self._hooked(worker.agent, launch)
+            launch = self.hooked(worker.agent, launch)
             now = datetime.now(UTC)
             # A later worker of the same name gets another file.
-            log = worker.log or private_dir(self._folder) / f"{name}-{now:%Y%m%d-%H%M%S-%f}.jsonl"
+            log = worker.log or self._folder / f"{name}-{now:%Y%m%d-%H%M%S-%f}.jsonl"
             prompt = text if as_command else store.as_prompt(text, Route.STDIN)
             child = headless.spawn(launch, prompt, log, now)
             process = process_of(child.pid)
             try:
-                return self._records.change(
+                return self.states.records.change(
                     name, process=process, log=log, started=now, prompted=now, stopped=None
                 )
             except BaseException:
                 child.kill()  # otherwise an unrecorded process would run
                 raise
+
+    @property
+    def _folder(self) -> Path:
+        return private_dir(self.states.records.path.parent / "workers")
 
     @contextmanager
     def alone(self, name: str) -> Generator[None]:
@@ -174,7 +169,7 @@ class WorkerPrompts:
 
         Two texts pasted at once would become one prompt; two programs would write one session.
         """
-        with held(private_dir(self._folder) / f"{name}.lock", _PATIENCE) as is_free:
+        with held(self._folder / f"{name}.lock", _PATIENCE) as is_free:
             if not is_free:
                 raise Busy(f"another process is talking to {name}", hint=f"prong status {name}")
             yield
@@ -183,17 +178,17 @@ class WorkerPrompts:
 
     def interrupt(self, name: str) -> None:
         """Interrupt a worker that is busy or waits for a person."""
-        if self._records.get(name).headless:
+        if self.states.records.get(name).headless:
             raise Unsupported(f"{name} is headless", hint=f"prong stop --force {name}")
-        if self._states.status(name).state in (WorkerState.BUSY, WorkerState.WAITING):
+        if self.states.status(name).state in (WorkerState.BUSY, WorkerState.WAITING):
             self.press(name, "Escape")
 
     def press(self, name: str, *keys: str) -> None:
         """Press keys in the pane of a worker, whatever its state."""
-        worker = self._records.get(name)
+        worker = self.states.records.get(name)
         if worker.headless:
             raise Unsupported(f"{name} is headless and has no pane", hint="prong send")
-        terminal, pane = own_pane(self._states, self._terminals, worker)
+        terminal, pane = own_pane(self.states, self.terminals, worker)
         if not isinstance(terminal, CanPress):
             raise Unsupported(
                 f"{terminal.name} does not accept keys from other programs",
@@ -215,8 +210,8 @@ class WorkerPrompts:
         if status is not None and status.state is not WorkerState.IDLE:
             return status, None
         if sent.run is not None:
-            worker = self._records.get(sent.worker)
-            status = status or self._states.status(sent.worker)
+            worker = self.states.records.get(sent.worker)
+            status = status or self.states.status(sent.worker)
             return status, self._headless_answer(worker, sent.run)
         assert status is not None
 
@@ -231,13 +226,13 @@ class WorkerPrompts:
     ) -> WorkerStatus | None:
         """Return the status that ended the wait; None if only this prompt's run is over."""
         if sent.run is None:
-            return self._states.wait([sent.worker], timeout=timeout, until=until)[0]
+            return self.states.wait([sent.worker], timeout=timeout, until=until)[0]
         end = time.monotonic() + timeout
         # A new run begins only after the previous one ended.
-        while _run_of(self._records.get(sent.worker)) == sent.run:
+        while _run_of(self.states.records.get(sent.worker)) == sent.run:
             left = max(end - time.monotonic(), 0.0)
             try:
-                (status,) = self._states.wait(
+                (status,) = self.states.wait(
                     [sent.worker], timeout=min(left, _LOOK_AGAIN), until=until
                 )
             except Busy:
@@ -251,11 +246,11 @@ class WorkerPrompts:
 
     def _own_answer(self, sent: SentPrompt) -> str | None:
         """Return the answer to a prompt; None while its turn runs or has not begun."""
-        worker = self._records.get(sent.worker)
-        session = self._states.session_of(replace(worker, session=sent.session or worker.session))
+        worker = self.states.records.get(sent.worker)
+        session = self.states.session_of(replace(worker, session=sent.session or worker.session))
         if session is None:
             return None
-        turns = self._sessions.turns(session)
+        turns = self.sessions.turns(session)
         turn = own_turn([turn for turn in turns if turn.id not in sent.before], sent)
         if turn is None or (turn.state is TurnState.RUNNING and turn == turns[-1]):
             return None
@@ -264,7 +259,7 @@ class WorkerPrompts:
     def _headless_answer(self, worker: WorkerInfo, run: str | None = None) -> str:
         from prong.workers import headless
 
-        events = headless.events(self._stores, worker, run)
+        events = headless.events(self.stores, worker, run)
         hint = f"prong log {worker.name}"
         if run is not None and not events.is_over:
             raise External(f"the turn of {worker.name} ended before it answered", hint=hint)
@@ -274,15 +269,15 @@ class WorkerPrompts:
 
     def reply(self, name: str, after_turn: int = 0) -> str:
         """Return the answer of the last completed turn; empty if none is after `after_turn`."""
-        worker = self._records.get(name)
+        worker = self.states.records.get(name)
         if worker.headless:
             return self._headless_answer(worker)
 
         def look() -> tuple[str | None, bool]:
-            session = self._states.session_of(self._records.get(name))
+            session = self.states.session_of(self.states.records.get(name))
             if session is None:
                 return None, False
-            turns = self._sessions.turns(session)
+            turns = self.sessions.turns(session)
             completed = [turn for turn in turns if turn.state is not TurnState.RUNNING]
             if not completed or (completed[-1].index or 0) <= after_turn:
                 return None, False
@@ -291,7 +286,7 @@ class WorkerPrompts:
         return _once_written(look)
 
     def _last_text(self, session: Session, turn: Turn) -> str:
-        messages = reversed(list(self._sessions.messages(session, turn=turn)))
+        messages = reversed(list(self.sessions.messages(session, turn=turn)))
         return next((item.text for item in messages if item.role == "assistant" and item.text), "")
 
     # -- log ---------------------------------------------------------------------------------
@@ -302,26 +297,26 @@ class WorkerPrompts:
         A seeded fork shows nothing before its first prompt; then the seed comes first, unless
         followed. A session that the worker moves to (/clear) is followed, too.
         """
-        worker = self._records.get(name)
+        worker = self.states.records.get(name)
         seen: list[Message] = []
         session: Session | None = None
         last_signature: tuple[int, int] | None = None
         read = -inf
-        lookout = self._states.lookout()
+        lookout = self.states.lookout()
         while True:
             # Look before reading the file: a worker that is gone writes nothing more.
-            status = lookout.look([self._records.get(worker.name)])[0] if follow else None
+            status = lookout.look([self.states.records.get(worker.name)])[0] if follow else None
             id_ = status.worker.session if status else worker.session
             is_same = session is not None and session.id == id_
             is_unchanged = is_same and signature_of(session) == last_signature
             if not is_unchanged or time.monotonic() - read > _READ_AGAIN:
-                current = self._states.session_of(replace(worker, session=id_))
+                current = self.states.session_of(replace(worker, session=id_))
                 if current is not None:
                     if not is_same:
                         seen = []
                     session, last_signature = current, signature_of(current)
                     read = time.monotonic()
-                    messages = list(self._sessions.messages(session))
+                    messages = list(self.sessions.messages(session))
                     if not _is_only_a_seed(messages):
                         yield from messages[_common(seen, messages) :]
                     seen = messages

@@ -1,7 +1,5 @@
 """Pushes of workers' branches: failures and retries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from prong.code.worktrees import push
@@ -21,20 +19,16 @@ def failure(worker: WorkerInfo) -> str | None:
     if worker.push is None or worker.worktree is None:
         return None
     reason = push.failure(worker.worktree, worker.push) or ""
-    printable = "".join(char if char.isprintable() else " " for char in reason)
-    return mask(printable) or None
+    return mask("".join(char if char.isprintable() else " " for char in reason)) or None
 
 
 def again(worker: WorkerInfo) -> None:
-    """Push missing commits in the background."""
-    if worker.worktree is None:
-        return
+    """Push missing commits in the background. A failure is recorded, for `prong status`."""
     try:
-        push_ahead(worker.worktree, worker.push)
+        if worker.worktree is not None:
+            push_ahead(worker.worktree, worker.push)
     except ProngError as error:
-        debug(
-            __name__, "%s: %s", worker.name, error.message
-        )  # recorded, and shown by `prong status`
+        debug(__name__, "%s: %s", worker.name, error.message)
 
 
 def examine(workers: Iterable[WorkerInfo]) -> Iterable[Finding]:

@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from prong.agents.stores import AgentStores
 from prong.errors import Busy, External, ProngError, Unavailable
 from prong.log import debug
-from prong.model.record import replace
+from prong.model.record import Record, replace
 from prong.model.sessions import Session, SessionRef
 from prong.model.workers import WorkerInfo, WorkerState, WorkerStatus
 from prong.session.service import SessionService
@@ -41,29 +42,23 @@ _MUCH = 1 << 18
 """Bytes in the spool above which it is imported instead of read again each time."""
 
 
-class WorkerStates:
+class WorkerStates(Record, frozen=True, dict=True):
     """What the recorded workers do."""
 
-    def __init__(
-        self,
-        stores: AgentStores,
-        sessions: SessionService,
-        records: WorkerRecords,
-        terminals: Terminals,
-        import_events: Callable[[], object],
-    ) -> None:
-        """`import_events` takes in the hook events of the spool."""
-        self._stores = stores
-        self._sessions = sessions
-        self.records = records
-        self._terminals = terminals
-        self._daemon = Daemon(records.path.parent)
-        self._import_events = import_events
-        self.liveness = Liveness(stores, terminals)
+    stores: AgentStores
+    sessions: SessionService
+    records: WorkerRecords
+    terminals: Terminals
+    import_events: Callable[[], object]
+    """Takes in the hook events of the spool."""
+
+    @cached_property
+    def liveness(self) -> Liveness:
+        return Liveness(self.stores, self.terminals)
 
     def lookout(self) -> Lookout:
         """Return a lookout for repeated checks."""
-        return Lookout(self._stores, self._sessions, self.records, self.liveness)
+        return Lookout(self.stores, self.sessions, self.records, self.liveness)
 
     def all(self) -> list[WorkerStatus]:
         """List all recorded workers with their status, oldest first."""
@@ -83,7 +78,7 @@ class WorkerStates:
 
     def session_of(self, worker: WorkerInfo) -> Session | None:
         """Find the session of a worker; None while it has no file."""
-        sessions = self._sessions.all(worker.agent) if worker.session else ()
+        sessions = self.sessions.all(worker.agent) if worker.session else ()
         return next((session for session in sessions if session.id == worker.session), None)
 
     def _statuses(self, workers: Sequence[WorkerInfo]) -> list[WorkerStatus]:
@@ -93,7 +88,7 @@ class WorkerStates:
         with suppress(OSError):
             spool = self.records.path.parent / "spool" / "events.jsonl"
             if spool.stat().st_size > _MUCH:
-                self._import_events()
+                self.import_events()
         return result
 
     # -- wait --------------------------------------------------------------------------------
@@ -137,10 +132,11 @@ class WorkerStates:
         self, names: Sequence[str], over: Iterable[WorkerState], timeout: float, *, any_: bool
     ) -> bool:
         """Wait for the daemon's answer. False if it does not run, or ended meanwhile."""
+        daemon = Daemon(self.records.path.parent)
         try:
-            if not self._daemon.running():
+            if not daemon.running():
                 return False
-            self._daemon.wait(names, [state.value for state in over], timeout, any_=any_)
+            daemon.wait(names, [state.value for state in over], timeout, any_=any_)
         except Unavailable:
             return False
         except ProngError as error:
@@ -158,7 +154,7 @@ class WorkerStates:
             if worker.log is not None:
                 folders.add(worker.log.parent)
         for agent, sessions in open_sessions.items():
-            store = self._stores.get(agent)
+            store = self.stores.get(agent)
             if store is not None:
                 folders.update(store.live_folders(sessions))
         return folders
@@ -195,7 +191,7 @@ class WorkerStates:
     def _refuse_failed_turn(self, worker: WorkerInfo) -> None:
         from prong.workers import headless
 
-        error = headless.events(self._stores, worker).error
+        error = headless.events(self.stores, worker).error
         if error is not None:
             raise External(
                 f"{worker.agent} did not start: {error}",
@@ -208,7 +204,7 @@ class WorkerStates:
         screen, code = "", None
         if worker.pane is not None:
             with suppress(ProngError):
-                terminal = self._terminals.of(worker.pane)
+                terminal = self.terminals.of(worker.pane)
                 if isinstance(terminal, CanCapture):
                     screen = terminal.capture(worker.pane, history=True)
                 if isinstance(terminal, HasExitCodes):
@@ -245,8 +241,8 @@ class WorkerStates:
         }
         return {
             session.ref: session
-            for agent in {ref.agent for ref in refs} & set(self._stores)
-            for session in self._sessions.all(agent)
+            for agent in {ref.agent for ref in refs} & set(self.stores)
+            for session in self.sessions.all(agent)
             if session.ref in refs
         }
 
@@ -257,7 +253,7 @@ class WorkerStates:
         if session is None:
             return status
         status = replace(status, turn=session.turn_count)
-        words = self._stores[session.agent].last_words(session)
+        words = self.stores[session.agent].last_words(session)
         if words is None or acknowledges_seed(words.prompt, words.said):
             return status
         lines = [line.strip() for line in words.said.splitlines() if line.strip()]
@@ -268,7 +264,7 @@ class WorkerStates:
         if status.state is not WorkerState.GONE or pane is None:
             return status
         try:
-            terminal = self._terminals.of(pane)
+            terminal = self.terminals.of(pane)
             code = terminal.exit_code(pane) if isinstance(terminal, HasExitCodes) else None
         except ProngError as error:
             debug(__name__, "%s does not tell how its program ended: %s", pane, error)

@@ -51,26 +51,16 @@ class _Made(Record, frozen=True):
     fork: Fork | None = None
 
 
-class WorkerCloner:
+class WorkerCloner(Record, frozen=True):
     """Copies workers and sessions with their workspaces."""
 
-    def __init__(
-        self,
-        stores: AgentStores,
-        code: CodeService,
-        forks: ForkService,
-        states: WorkerStates,
-        starter: WorkerStarter,
-        sources: CloneSources,
-        settings: Config,
-    ) -> None:
-        self._stores = stores
-        self._code = code
-        self._forks = forks
-        self._records = states.records
-        self._starter = starter
-        self._settings = settings
-        self.sources = sources
+    stores: AgentStores
+    code: CodeService
+    forks: ForkService
+    states: WorkerStates
+    starter: WorkerStarter
+    sources: CloneSources
+    settings: Config
 
     def clone(
         self,
@@ -90,9 +80,9 @@ class WorkerCloner:
         """
         request = request or WorkerRequest()
         origin = self.sources.find(source)
-        self._starter.refuse_name(request.name)
+        self.starter.refuse_name(request.name)
         request = replace(request, headless=origin.headless)
-        self._starter.terminal(request)
+        self.starter.terminal(request)
         rest = self.sources.rest(timeout, waiting)
         collision: Taken | None = None
         for _ in range(_ATTEMPTS):
@@ -134,16 +124,16 @@ class WorkerCloner:
     def _stem(self, origin: CloneOrigin, new: str | None) -> str:
         """Return the stem of the workspace's name: the clone's name, or the session's title."""
         if new is None and origin.worker is not None:
-            return names.after(origin.worker.name, self._records.names())
+            return names.after(origin.worker.name, self.states.records.names())
         return name_of(new, without_fork(origin.session.title) if origin.session else None)
 
     @contextmanager
     def _workspace(
         self, origin: CloneOrigin, stem: str, *, ignored: bool
     ) -> Generator[tuple[WorkspaceCopy, Undo]]:
-        settings = self._settings.workspace
-        path, branch = self._forks.workspace_names(workspace_copy.top_of(origin.folder)).free(stem)
-        with Undo(self._code.worktrees.root) as undo:
+        settings = self.settings.workspace
+        path, branch = self.forks.workspace_names(workspace_copy.top_of(origin.folder)).free(stem)
+        with Undo(self.code.worktrees.root) as undo:
             try:
                 copy = workspace_copy.copy(
                     origin.folder,
@@ -152,7 +142,7 @@ class WorkerCloner:
                     branch=branch,
                     ignored=ignored,
                     brought=IgnoredFiles(copy=settings.copy, link=settings.link),
-                    limit=self._settings.snapshots.limit,
+                    limit=self.settings.snapshots.limit,
                 )
             except OSError as error:
                 where = f": {error.filename}" if error.filename else ""
@@ -163,7 +153,7 @@ class WorkerCloner:
                 raise  # no session was created in it
             except BaseException:
                 # Interrupted by the user. A session that exists already needs its folder.
-                if self._code.worktrees.is_used(copy.path):
+                if self.code.worktrees.is_used(copy.path):
                     undo.keep()
                 raise
 
@@ -176,23 +166,23 @@ class WorkerCloner:
         )
         assert before.session is not None
         try:
-            plan = self._forks.plan(origin.path or str(before.session.ref), options)
-            self._forks.require_program(plan)
+            plan = self.forks.plan(origin.path or str(before.session.ref), options)
+            self.forks.require_program(plan)
             if plan.point.turn_id != before.last:
                 raise Prompted
-            fork = self._forks.make(plan, lambda: self.sources.refuse_prompt(origin, before))
+            fork = self.forks.make(plan, lambda: self.sources.refuse_prompt(origin, before))
         except Busy as error:
             raise Prompted from error
         branch = copy.worktree.branch if copy.worktree else None
         fork = replace(fork, code=Code.NOW, branch=branch)
         assert fork.launch is not None
-        command = plan.command or self._stores.named(fork.child.agent).command
+        command = plan.command or self.stores.named(fork.child.agent).command
         return _Made(copy, fork.launch, command, fork.child.id, fork)
 
     def _begun(self, origin: CloneOrigin, copy: WorkspaceCopy) -> _Made:
         """Start a new session for the clone of an empty one."""
         command = (origin.worker.command if origin.worker else None) or None
-        store = self._stores.named(origin.agent).with_command(command)
+        store = self.stores.named(origin.agent).with_command(command)
         id_ = None if store.chooses_ids else str(uuid4())
         launch = store.begin(NewSession(id_, copy.folder))
         return _Made(copy, launch, command or store.command, id_)
@@ -204,8 +194,8 @@ class WorkerCloner:
             draft = self._draft(origin, made, request.name)
             try:
                 if request.trust:
-                    self._starter.trust(origin.agent, made.copy.folder)
-                started = self._starter.open_copy(draft, made.launch, request)
+                    self.starter.trust(origin.agent, made.copy.folder)
+                started = self.starter.open_copy(draft, made.launch, request)
             except ProngError as error:
                 if isinstance(error, Taken) and request.name is None:
                     continue  # a concurrent start took the generated name
@@ -216,7 +206,7 @@ class WorkerCloner:
 
     def _draft(self, origin: CloneOrigin, made: _Made, new: str | None) -> WorkerInfo:
         worker, copy = origin.worker, made.copy
-        taken = self._records.names()
+        taken = self.states.records.names()
         default_name = names.after(worker.name, taken) if worker else names.made_up(taken)
         draft = WorkerInfo(
             name=new or default_name,

@@ -62,31 +62,24 @@ class Moment(Record, frozen=True):
     """Id of the last turn."""
 
 
-class CloneSources:
+class CloneSources(Record, frozen=True):
     """Finds what to clone, and tells what it does."""
 
-    def __init__(
-        self,
-        stores: AgentStores,
-        sessions: SessionService,
-        forks: ForkService,
-        states: WorkerStates,
-    ) -> None:
-        self._stores = stores
-        self._sessions = sessions
-        self._forks = forks
-        self._states = states
+    stores: AgentStores
+    sessions: SessionService
+    forks: ForkService
+    states: WorkerStates
 
     def find(self, text: str) -> CloneOrigin:
         """Find a worker or session by any of its names."""
-        worker = self._states.current(text)
+        worker = self.states.current(text)
         if worker is not None:
             return self._of_worker(worker)
-        resolved = self._sessions.resolve(text)
+        resolved = self.sessions.resolve(text)
         if resolved.turn is not None:
             raise UsageError("a clone has all turns", hint=f"prong fork {text}")
         session = resolved.session
-        worker = self._forks.worker_of(session)
+        worker = self.forks.worker_of(session)
         if worker is not None:
             return self._of_worker(worker)
         if not session.cwd or not Path(session.cwd).is_dir():
@@ -98,28 +91,28 @@ class CloneSources:
         return CloneOrigin(session.agent, Path(session.cwd), None, session, path)
 
     def _of_worker(self, worker: WorkerInfo) -> CloneOrigin:
-        session = self._states.session_of(worker)
+        session = self.states.session_of(worker)
         return CloneOrigin(worker.agent, worker.workspace, worker, session)
 
     def now(self, origin: CloneOrigin) -> CloneOrigin:
         """Return an origin with the session that it has open now."""
-        worker = self._states.current(origin.worker.name) if origin.worker else None
+        worker = self.states.current(origin.worker.name) if origin.worker else None
         return self._of_worker(worker) if worker is not None else origin
 
     def is_at_work(self, origin: CloneOrigin) -> bool:
         if origin.worker is not None:
-            state = self._states.status(origin.worker.name).state
+            state = self.states.status(origin.worker.name).state
             if state is not WorkerState.UNKNOWN:
                 return state not in _AT_REST
         if origin.session is None:
             return False
-        return self._stores.named(origin.agent).activity(origin.session) is Activity.BUSY
+        return self.stores.named(origin.agent).activity(origin.session) is Activity.BUSY
 
     def moment(self, origin: CloneOrigin) -> Moment:
         session = origin.session
         # Taken before the file is read, so that lines added meanwhile show as a change.
         signature = _signature(session)
-        turns = self._sessions.turns(session) if session else ()
+        turns = self.sessions.turns(session) if session else ()
         return Moment(session, signature, turns[-1].id if turns else None)
 
     def refuse_prompt(self, origin: CloneOrigin, before: Moment) -> None:
@@ -133,7 +126,7 @@ class CloneSources:
 
     def rest(self, timeout: float, waiting: Callable[[str], None] = lambda _: None) -> Rest:
         """Return a wait for idle sources; `waiting` is called with each new reason."""
-        return Rest(self, self._states, timeout, waiting)
+        return Rest(self, self.states, timeout, waiting)
 
 
 class Rest:
@@ -147,7 +140,7 @@ class Rest:
         waiting: Callable[[str], None],
     ) -> None:
         self._sources = sources
-        self._states = states
+        self.states = states
         self._timeout = timeout
         self._end = time.monotonic() + timeout
         self._waiting = waiting
@@ -170,10 +163,10 @@ class Rest:
         pause = 0.0
         while True:
             try:
-                self._states.wait([name], timeout=pause, until=_AT_REST)
+                self.states.wait([name], timeout=pause, until=_AT_REST)
             except Busy:
                 # A busy worker may need a person by now.
-                status = self._states.status(name)
+                status = self.states.status(name)
                 wants_a_person = status.state is WorkerState.WAITING
                 detail = f" ({status.evidence.detail})" if status.evidence.detail else ""
                 self._tell(

@@ -33,21 +33,13 @@ class ForkedWorker(Record, frozen=True):
     """Why the fork does not exist, or does not run."""
 
 
-class WorkerForks:
+class WorkerForks(Record, frozen=True):
     """Makes forks and runs them."""
 
-    def __init__(
-        self,
-        forks: ForkService,
-        states: WorkerStates,
-        prompts: WorkerPrompts,
-        starter: WorkerStarter,
-    ) -> None:
-        self._forks = forks
-        self._records = states.records
-        self._states = states
-        self._prompts = prompts
-        self._starter = starter
+    forks: ForkService
+    states: WorkerStates
+    prompts: WorkerPrompts
+    starter: WorkerStarter
 
     def plan(
         self, point: str, options: ForkOptions, prompts: Sequence[str] = (), count: int = 1
@@ -59,7 +51,7 @@ class WorkerForks:
             )
         number = max(count, len(prompts))
         prompt, _ = short(prompts[0] if prompts else options.prompt)
-        return self._forks.plan(point, replace(options, prompt=prompt, count=number)), number
+        return self.forks.plan(point, replace(options, prompt=prompt, count=number)), number
 
     def start(
         self,
@@ -75,9 +67,9 @@ class WorkerForks:
         others. The agents start concurrently; a prompt that is too long for a command line is
         pasted, and its worker yielded, when the agent is ready.
         """
-        self._starter.refuse_name(request.name)
-        self._forks.require_program(plan)
-        terminal = self._starter.terminal(request)
+        self.starter.refuse_name(request.name)
+        self.forks.require_program(plan)
+        terminal = self.starter.terminal(request)
         if count > 1 and terminal is not None and isinstance(terminal, TakesOver):
             raise UsageError(
                 f"{terminal.name} has room for one fork, not for {count}", hint="--terminal tmux"
@@ -111,7 +103,7 @@ class WorkerForks:
         """
         options = options or ForkOptions(prompt=prompt, name=name)
         plan, _ = self.plan(source if turn is None else f"{source}@{turn}", options)
-        parent = self._records.named(plan.worker) if plan.worker else None
+        parent = self.states.records.named(plan.worker) if plan.worker else None
         is_headless = parent is not None and parent.headless
         request = WorkerRequest(
             prompt=options.prompt or None, name=options.name or None, headless=is_headless
@@ -128,13 +120,13 @@ class WorkerForks:
         created: Fork | None = None
         try:
             argument = None if request.headless else short(prompt)[0]
-            plan = first if first.prompt == argument else self._forks.asking(first, argument)
+            plan = first if first.prompt == argument else self.forks.asking(first, argument)
             if number > 1:
-                plan = self._forks.again(plan, number)
-            created = self._forks.make(plan)
+                plan = self.forks.again(plan, number)
+            created = self.forks.make(plan)
             if request.trust:
-                self._starter.trust(plan.agent, plan.workspace)
-            worker = self._starter.open_fork(
+                self.starter.trust(plan.agent, plan.workspace)
+            worker = self.starter.open_fork(
                 created,
                 self._run_request(plan, request, number, prompt),
                 forked_from=plan.worker,
@@ -150,7 +142,7 @@ class WorkerForks:
         self, plan: ForkPlan, request: WorkerRequest, number: int, prompt: str | None
     ) -> WorkerRequest:
         # A fork with its own branch inherits commit_turns from its source.
-        source = self._records.named(plan.worker) if plan.worker and plan.worktree else None
+        source = self.states.records.named(plan.worker) if plan.worker and plan.worktree else None
         return replace(
             request,
             name=request.name if number == 1 else None,
@@ -166,11 +158,11 @@ class WorkerForks:
         assert forked.worker is not None
         name = forked.worker.name
         try:
-            self._states.ready(name, _READY)
+            self.states.ready(name, _READY)
             # A person may first have to trust the new folder.
-            self._states.wait([name], timeout=_READY, until=[WorkerState.IDLE])
-            self._prompts.send(name, prompt)
+            self.states.wait([name], timeout=_READY, until=[WorkerState.IDLE])
+            self.prompts.send(name, prompt)
         except ProngError as error:
             error.message = f"{name} was not given its prompt: {error.message}"
             return replace(forked, error=error)
-        return replace(forked, worker=self._records.get(name))
+        return replace(forked, worker=self.states.records.get(name))

@@ -19,7 +19,7 @@ from prong.forks import workspace as workspaces
 from prong.forks.plan import ForkOptions
 from prong.forks.workspace_names import name_of
 from prong.model.forks import Code, WorktreePlan
-from prong.model.record import replace
+from prong.model.record import Record, replace
 from prong.model.sessions import Program, Session
 from prong.model.workers import NewSession
 from prong.session.listing import Project, SessionFilter
@@ -35,22 +35,14 @@ _LONGEST_ARGUMENT = 100_000
 """Maximum bytes of a prompt in a command line; the system allows a little more per argument."""
 
 
-class WorkerPlanner:
+class WorkerPlanner(Record, frozen=True):
     """Turns requests into plans."""
 
-    def __init__(
-        self,
-        stores: AgentStores,
-        sessions: SessionService,
-        forks: ForkService,
-        records: WorkerRecords,
-        require: Callable[[Program], None],
-    ) -> None:
-        self._stores = stores
-        self._sessions = sessions
-        self._forks = forks
-        self._records = records
-        self._require = require
+    stores: AgentStores
+    sessions: SessionService
+    forks: ForkService
+    records: WorkerRecords
+    require: Callable[[Program], None]
 
     def plan(self, request: WorkerRequest) -> WorkerPlan:
         """Plan the start of a worker. Writes nothing."""
@@ -59,12 +51,12 @@ class WorkerPlanner:
             return self._of_fork(request, request.fork)
         session = self._continued(request)
         agent = self._agent(request, session)
-        store = self._stores.named(agent).with_command(request.command)
+        store = self.stores.named(agent).with_command(request.command)
         id_in_command = store.session_in(store.command)
         command = store.command_with(request.run)
         store = store.with_command(command)
         if store.program is not None:
-            self._require(store.program)
+            self.require(store.program)
         name = self._name(request)
         if session is not None:
             return self._of_session(request, store, session, name, command)
@@ -93,13 +85,13 @@ class WorkerPlanner:
         """Return the plan, with new names if those of its worktree were taken meanwhile."""
         if plan.worktree is None or plan.fork is not None:
             return plan  # creating a fork settles its own names
-        worktree = self._forks.settled_worktree(plan.worktree)
+        worktree = self.forks.settled_worktree(plan.worktree)
         if worktree == plan.worktree:
             return plan
         plan = replace(plan, worktree=worktree, workspace=worktree.folder)
         if plan.launch is None:
             return plan
-        store = self._stores.named(plan.agent).with_command(plan.command)
+        store = self.stores.named(plan.agent).with_command(plan.command)
         new = NewSession(plan.session, plan.workspace)
         prompt, _ = short(plan.request.prompt)
         return replace(plan, launch=store.begin(new, prompt))
@@ -107,14 +99,14 @@ class WorkerPlanner:
     # -- new sessions, and those to resume ---------------------------------------------------
 
     def _name(self, request: WorkerRequest) -> str:
-        taken = self._records.names()
+        taken = self.records.names()
         if request.name is None:
             return names.made_up(taken)
-        return names.free(request.name, self._stores, taken)
+        return names.free(request.name, self.stores, taken)
 
     def _agent(self, request: WorkerRequest, session: Session | None) -> str:
         if session is None:
-            return request.agent or next(iter(self._stores))
+            return request.agent or next(iter(self.stores))
         if request.agent not in (None, session.agent):
             raise UsageError(
                 f"{session.ref} is a session of {session.agent}", hint=f"--fork {session.ref}"
@@ -123,7 +115,7 @@ class WorkerPlanner:
 
     def _continued(self, request: WorkerRequest) -> Session | None:
         if request.resume is not None:
-            resolved = self._sessions.resolve(request.resume)
+            resolved = self.sessions.resolve(request.resume)
             if resolved.turn is not None:
                 hint = f"--fork {request.resume}"
                 raise UsageError("a session can only be resumed at its end", hint=hint)
@@ -131,7 +123,7 @@ class WorkerPlanner:
         if not request.continue_:
             return None
         project = _folder(request.project)
-        listing = self._sessions.list(SessionFilter(request.agent, project=project))
+        listing = self.sessions.list(SessionFilter(request.agent, project=project))
         if not listing.sessions:
             raise NotFound(f"no session to continue in {project}", hint="leave --continue out")
         return listing.sessions[0]
@@ -144,7 +136,7 @@ class WorkerPlanner:
             return None
         if wanted is None:
             return str(uuid4())
-        if self._sessions.path_of(agent, wanted) is not None:
+        if self.sessions.path_of(agent, wanted) is not None:
             raise Taken(f"there is a session {agent}:{wanted} already", hint=f"--resume {wanted}")
         return wanted
 
@@ -161,7 +153,7 @@ class WorkerPlanner:
             return None
         top = repository.top
         stem = name_of(request.branch, name)
-        path, branch = self._forks.workspace_names(top).free(stem, request.branch)
+        path, branch = self.forks.workspace_names(top).free(stem, request.branch)
         refuse_unfit(top, [branch])
         _refuse_no_remote(top, request.push)
         return WorktreePlan(
@@ -184,7 +176,7 @@ class WorkerPlanner:
         command: str | tuple[str, ...],
     ) -> WorkerPlan:
         prompt, pasted = short(request.prompt)
-        workspace = self._sessions.resume(session, None if request.headless else prompt).cwd
+        workspace = self.sessions.resume(session, None if request.headless else prompt).cwd
         launch = None
         if not request.headless:
             launch = store.resume(session, workspace, prompt)
@@ -207,7 +199,7 @@ class WorkerPlanner:
         name = self._name(request)
         prompt, pasted = short(request.prompt)
         into = self._elsewhere(request, point)
-        fork = self._forks.plan(
+        fork = self.forks.plan(
             point,
             ForkOptions(
                 agent=request.agent,
@@ -224,17 +216,17 @@ class WorkerPlanner:
         )
         worktree = self._worktree(fork.workspace, name, request) if into is not None else None
         if worktree is not None:
-            fork = self._forks.moved(fork, worktree)
+            fork = self.forks.moved(fork, worktree)
         if request.worktree and fork.worktree is None:
             raise UsageError(
                 f"cannot create a worktree: {fork.unopened or fork.workspace}", hint="--no-worktree"
             )
-        self._forks.require_program(fork)
+        self.forks.require_program(fork)
         if request.commit_turns and fork.worktree is None:
             raise UsageError("--commit-turns needs a worktree", hint="leave --commit-turns out")
         if fork.worktree is not None:
             _refuse_no_remote(fork.worktree.repo, request.push)
-        store = self._stores.named(fork.agent)
+        store = self.stores.named(fork.agent)
         draft = WorkerPlan(
             request=request,
             name=name,
@@ -255,7 +247,7 @@ class WorkerPlanner:
         if request.project is None or request.worktree is False:
             return request.project
         folder = _folder(request.project)
-        return None if Project(folder).had(self._sessions.get(point)) else folder
+        return None if Project(folder).had(self.sessions.get(point)) else folder
 
 
 def short(prompt: str | None) -> tuple[str | None, str | None]:

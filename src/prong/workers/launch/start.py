@@ -50,42 +50,30 @@ class _Opening(Record, frozen=True):
     """Prompt of a headless worker, or one to paste."""
 
 
-class WorkerStarter:
+class WorkerStarter(Record, frozen=True):
     """Starts the programs of workers and records them."""
 
-    def __init__(
-        self,
-        stores: AgentStores,
-        forks: ForkService,
-        terminals: Terminals,
-        states: WorkerStates,
-        prompts: WorkerPrompts,
-        planner: WorkerPlanner,
-        hooked: Callable[[str, Launch], Launch],
-    ) -> None:
-        """`hooked` adds prong's hooks to the launch of an agent."""
-        self._stores = stores
-        self._forks = forks
-        self._records = states.records
-        self._terminals = terminals
-        self._states = states
-        self._prompts = prompts
-        self._planner = planner
-        self._hooked = hooked
+    stores: AgentStores
+    forks: ForkService
+    terminals: Terminals
+    states: WorkerStates
+    prompts: WorkerPrompts
+    planner: WorkerPlanner
+    hooked: Callable[[str, Launch], Launch]
 
     def start(self, plan: WorkerPlan) -> WorkerInfo:
         """Start a planned worker: it runs and is recorded, or nothing is left."""
         for _ in range(_ATTEMPTS):
-            plan = self._planner.settled(plan)
+            plan = self.planner.settled(plan)
             try:
                 return self._started(plan)
             except Taken:
-                if self._planner.settled(plan) is not plan:
+                if self.planner.settled(plan) is not plan:
                     continue
-                if plan.request.name is not None or self._records.named(plan.name) is None:
+                if plan.request.name is not None or self.states.records.named(plan.name) is None:
                     raise
                 # A concurrent start has generated the same name.
-                plan = self._planner.plan(plan.request)
+                plan = self.planner.plan(plan.request)
         raise Busy("too many workers are starting at once", hint="try again")
 
     def _started(self, plan: WorkerPlan) -> WorkerInfo:
@@ -113,7 +101,7 @@ class WorkerStarter:
         return self._asked(worker, opening)
 
     def _forked(self, plan: ForkPlan, worker: WorkerInfo, opening: _Opening) -> WorkerInfo:
-        fork = self._forks.make(plan)
+        fork = self.forks.make(plan)
         try:
             worker = self._belongs_to(worker, fork, str(fork.parent))
             return self._opened(worker, fork.launch, opening)
@@ -124,9 +112,9 @@ class WorkerStarter:
         self, plan: WorkerPlan, worktree: WorktreePlan, worker: WorkerInfo, opening: _Opening
     ) -> WorkerInfo:
         takes_over = isinstance(opening.terminal, TakesOver)
-        with self._forks.worktree_made(worktree) as making:
+        with self.forks.worktree_made(worktree) as making:
             path, branch = making.worktree.path, making.worktree.branch
-            worker = self._records.change(worker.name, worktree=path, branch=branch)
+            worker = self.states.records.change(worker.name, worktree=path, branch=branch)
             if not takes_over:
                 worker = self._opened(worker, plan.launch, opening)
             # From here on a program runs in the worktree.
@@ -152,7 +140,7 @@ class WorkerStarter:
         opening = _Opening(
             self.terminal(request), request.place, request.env, asked, request.prompt
         )
-        store = self._stores.named(fork.child.agent)
+        store = self.stores.named(fork.child.agent)
         command = request.command or store.command
         assert fork.workspace is not None
         agent, session = fork.child.agent, fork.child.id
@@ -181,7 +169,7 @@ class WorkerStarter:
 
         Agents write to that file, too, so retry until no other write came in between.
         """
-        store = self._stores.named(agent)
+        store = self.stores.named(agent)
         if store.is_trusted(folder):
             return
         for attempt in range(_ATTEMPTS):
@@ -196,24 +184,24 @@ class WorkerStarter:
     def refuse_name(self, name: str | None) -> None:
         """Raise for an invalid or taken name before anything is created."""
         if name is not None:
-            names.free(name, self._stores, self._records.names())
+            names.free(name, self.stores, self.states.records.names())
 
     def terminal(self, request: WorkerRequest) -> Terminal | None:
         """Return the terminal; a missing one must fail before anything is created."""
-        return None if request.headless else self._terminals.for_worker(request.terminal)
+        return None if request.headless else self.terminals.for_worker(request.terminal)
 
     def _name(self, wanted: str | None, source: str | None) -> str:
         if wanted is not None:
-            return names.checked(wanted, self._stores)
-        taken = self._records.names()
+            return names.checked(wanted, self.stores)
+        taken = self.states.records.names()
         return names.after(source, taken) if source in taken else names.made_up(taken)
 
     def _belongs_to(self, worker: WorkerInfo, fork: Fork, source: str) -> WorkerInfo:
-        return self._records.change(
+        return self.states.records.change(
             worker.name,
             session=fork.child.id,
             workspace=fork.workspace,
-            worktree=self._forks.worktree_of(fork),
+            worktree=self.forks.worktree_of(fork),
             branch=fork.branch,
             fork=fork.id,
             forked_from=source,
@@ -222,22 +210,22 @@ class WorkerStarter:
     @contextmanager
     def _reserved(self, draft: WorkerInfo) -> Generator[WorkerInfo]:
         """Reserve a worker's name before anything is created; release it if nothing started."""
-        self._records.add(draft)
+        self.states.records.add(draft)
         try:
             yield self._with_versions(draft)
         except BaseException:
-            current = self._records.named(draft.name)
+            current = self.states.records.named(draft.name)
             if current is None or (current.pane is None and current.process is None):
                 with suppress(ProngError):
-                    self._records.remove(draft.name)
+                    self.states.records.remove(draft.name)
             raise
 
     def _with_versions(self, worker: WorkerInfo) -> WorkerInfo:
         """Record the current version of the program and hash of its settings."""
-        store = self._stores.named(worker.agent).with_command(worker.command or None)
+        store = self.stores.named(worker.agent).with_command(worker.command or None)
         version = output([store.program.name, "--version"]) if store.program else None
         files = store.settings_files(worker.workspace)
-        return self._records.change(
+        return self.states.records.change(
             worker.name,
             version=version.strip() if version else None,
             settings_hash=environment.settings_hash(files),
@@ -247,34 +235,34 @@ class WorkerStarter:
         """Start the worker in its pane, or its first turn if headless."""
         if worker.headless and opening.prompt is None:
             # The next prompt starts its next turn.
-            return self._records.change(worker.name, started=datetime.now(UTC))
+            return self.states.records.change(worker.name, started=datetime.now(UTC))
         if worker.headless:
             assert opening.prompt is not None
-            return self._prompts.start_turn(worker.name, opening.prompt, opening.env)
+            return self.prompts.start_turn(worker.name, opening.prompt, opening.env)
         terminal = opening.terminal
         assert launch is not None
         assert terminal is not None
         env = environment.complete(worker, launch, opening.env)
-        launch = self._hooked(worker.agent, replace(launch, env=env, title=worker.name))
+        launch = self.hooked(worker.agent, replace(launch, env=env, title=worker.name))
         now = datetime.now(UTC)
         facts: dict[str, Any] = {"started": now, "stopped": None}
         facts["prompted"] = now if opening.asked else None
         facts["commanded"] = False
         if isinstance(terminal, TakesOver):
             # The agent will have this process's id.
-            self._records.change(worker.name, process=process_of(os.getpid()), **facts)
+            self.states.records.change(worker.name, process=process_of(os.getpid()), **facts)
         try:
-            pane = terminal.open(launch, self._terminals.place(opening.place))
+            pane = terminal.open(launch, self.terminals.place(opening.place))
         except BaseException:
             if isinstance(terminal, TakesOver):
-                self._records.change(worker.name, process=None)
+                self.states.records.change(worker.name, process=None)
             raise
         try:
             live = terminal.alive([pane]).get(pane)
             process = process_of(live.pid) if live and live.pid else None
             # A printed command may contain a key, so it is shown but not stored.
             stored = replace(pane, id="") if isinstance(terminal, OnlyTells) else pane
-            worker = self._records.change(worker.name, pane=stored, process=process, **facts)
+            worker = self.states.records.change(worker.name, pane=stored, process=process, **facts)
         except BaseException:
             # Otherwise an unrecorded pane would stay.
             with suppress(ProngError):
@@ -286,9 +274,9 @@ class WorkerStarter:
         """Paste a prompt that is too long for a command line, if there is one."""
         if worker.headless or opening.prompt is None:
             return worker
-        self._states.ready(worker.name, _READY)
-        self._prompts.send(worker.name, opening.prompt)
-        return replace(self._records.get(worker.name), pane=worker.pane)
+        self.states.ready(worker.name, _READY)
+        self.prompts.send(worker.name, opening.prompt)
+        return replace(self.states.records.get(worker.name), pane=worker.pane)
 
     # -- restart -----------------------------------------------------------------------------
 
@@ -296,15 +284,15 @@ class WorkerStarter:
         self, name: str, terminal: str | None = None, place: Placement | None = None
     ) -> WorkerInfo:
         """Reopen the session of a worker that is gone, in a new pane; never fork it again."""
-        push.again(self._records.get(name))
-        with self._prompts.alone(name):
-            worker = self._records.get(name)
+        push.again(self.states.records.get(name))
+        with self.prompts.alone(name):
+            worker = self.states.records.get(name)
             self._refuse_restart(worker)
             old = worker.pane.terminal if worker.pane else None
-            opening = _Opening(self._terminals.for_worker(terminal or old), place)
-            if worker.pane is not None and self._states.liveness.is_left_behind(worker):
+            opening = _Opening(self.terminals.for_worker(terminal or old), place)
+            if worker.pane is not None and self.states.liveness.is_left_behind(worker):
                 with suppress(ProngError):
-                    self._terminals.of(worker.pane).close(worker.pane)
+                    self.terminals.of(worker.pane).close(worker.pane)
             return self._opened(*self._resumed(worker), opening)
 
     def _refuse_restart(self, worker: WorkerInfo) -> None:
@@ -313,7 +301,7 @@ class WorkerStarter:
             raise Unsupported(
                 f"{name} is headless: a turn is a run of its own", hint=f'prong send {name} "..."'
             )
-        if self._states.status(name).state is not WorkerState.GONE:
+        if self.states.status(name).state is not WorkerState.GONE:
             raise Busy(f"{name} is already running", hint=f"prong attach {name}")
         if not worker.workspace.is_dir():
             raise NotFound(
@@ -323,8 +311,8 @@ class WorkerStarter:
 
     def _resumed(self, worker: WorkerInfo) -> tuple[WorkerInfo, Launch]:
         """Return the launch that resumes a worker's session, or that begins one anew."""
-        store = self._stores.named(worker.agent).with_command(worker.command)
-        session = self._states.session_of(worker)
+        store = self.stores.named(worker.agent).with_command(worker.command)
+        session = self.states.session_of(worker)
         if session is not None:
             return worker, store.resume(session, worker.workspace)
         if worker.prompted is not None:
@@ -336,7 +324,7 @@ class WorkerStarter:
         id_ = None if store.chooses_ids else worker.session
         launch = store.begin(NewSession(id_, worker.workspace))
         if id_ is None:
-            worker = self._records.change(worker.name, session=None)
+            worker = self.states.records.change(worker.name, session=None)
         return worker, launch
 
 
