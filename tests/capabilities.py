@@ -133,7 +133,7 @@ CAPABILITIES = (
     ),
     Capability("fork a worker", "workers.forks.fork", "fork", tool="fork_session", key="any: F"),
     Capability(
-        "run a fork in a pane", "workers.starter.open_fork", "fork", tool="smart_fork", key="any: F"
+        "run a fork in a pane", "workers.starter.open", "fork", tool="smart_fork", key="any: F"
     ),
     Capability("list workers", "workers.states.all", "ps", tool="list_workers", key="any: f4"),
     Capability(

@@ -130,7 +130,7 @@ class App:
             stores=self.stores,
             sessions=self.sessions,
             code=self.code,
-            forks=self.forks,
+            fork_service=self.forks,
             terminals=self.terminals,
             settings=self.settings,
             require=lambda program: self.programs.require(program),

@@ -228,7 +228,7 @@ def plan(app: App, point: str, wish: ForkWish) -> ForkPlan:
         run=run,
     )
     prompts = (wish.prompt,) if wish.prompt else ()
-    fork_plan, _ = app.workers.forks.plan(point, options, prompts)
+    fork_plan = app.workers.forks.plan(point, options, prompts)
     if wish.run:
         planning.require_program(app, fork_plan)
     if not wish.skip_permissions:

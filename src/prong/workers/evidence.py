@@ -81,10 +81,9 @@ def judge(claims: Iterable[Evidence], now: datetime) -> Evidence:
     for claim in claims:
         if (claim.source in DEAD and claim.state is _GONE) or claim.source == "log":
             return claim
-    for claim in claims:
-        if claim.source == "process":
-            return claim
-    live = _first(claims, *LIVE)
+    process, live = _first(claims, "process"), _first(claims, *LIVE)
+    if process is not None:
+        return process
     hook = _first(claims, "hook")
     prompt = _first(claims, "prompt")
     written = _first(claims, WRITTEN)
@@ -109,22 +108,20 @@ def _of_live(
 ) -> Evidence:
     if live.state is _WAITING:
         return live
-    if hook is not None and hook.state is _WAITING:
-        is_last = _written(written) - _time(hook) <= _LATE_LINES
-        if is_last and _time(hook) >= _end(live):
-            return hook
+    was_written = _time(written) - _time(hook) > _LATE_LINES
+    if hook and hook.state is _WAITING and _time(hook) >= turn_end(live) and not was_written:
+        return hook
     if live.state is not _IDLE:
         return live
     # The registry never shows a very short turn, but Claude's hooks report it. A lock's mark is
     # exact, and Codex's notification may arrive after the next prompt was sent.
     ended = live
-    is_exact = live.source == "lock"
-    if not is_exact and hook is not None and hook.state is _IDLE and _end(hook) > _end(live):
-        ended = hook
+    if live.source != "lock" and hook is not None and hook.state is _IDLE:
+        ended = max(live, hook, key=turn_end)
     newer = [
         claim
         for claim in (prompt, hook)
-        if claim is not None and claim.state is _BUSY and _time(claim) > _end(ended)
+        if claim is not None and claim.state is _BUSY and _time(claim) > turn_end(ended)
     ]
     if newer == [prompt] and _asked_nothing(newer[0], ended, now):
         return Evidence(_IDLE, ended.source, ended.time, NO_TURN)
@@ -138,14 +135,12 @@ def _of_live(
 def _of_hook(
     hook: Evidence, prompt: Evidence | None, written: Evidence | None, now: datetime
 ) -> Evidence:
-    last_sign = max(_time(hook), _written(written))
+    last_sign = max(_time(hook), _time(written))
     if hook.state is _BUSY:
-        if now - last_sign < _BUSY_FOR:
-            return hook
-        return _unsure(hook)
+        return hook if now - last_sign < _BUSY_FOR else _unsure(hook)
     if hook.state is _WAITING:
         return hook if last_sign - _time(hook) <= _LATE_LINES else _unsure(hook)
-    if prompt is not None and _time(prompt) > _end(hook):
+    if prompt is not None and _time(prompt) > turn_end(hook):
         return _on_its_way(prompt, now)
     if last_sign - _time(hook) > _LATE_LINES or _age(hook, now) < -_AHEAD:
         return _unsure(hook)
@@ -174,15 +169,11 @@ def _first(claims: Iterable[Evidence], *sources: str) -> Evidence | None:
     return next((claim for claim in claims if claim.source in sources), None)
 
 
-def _time(claim: Evidence) -> datetime:
-    return claim.time or _LONG_AGO
+def _time(claim: Evidence | None) -> datetime:
+    return (claim and claim.time) or _LONG_AGO
 
 
-def _written(claim: Evidence | None) -> datetime:
-    return _time(claim) if claim is not None else _LONG_AGO
-
-
-def _end(claim: Evidence) -> datetime:
+def turn_end(claim: Evidence) -> datetime:
     """Return when the turn ended; long ago for an idle that ends no turn."""
     return _LONG_AGO if claim.state is _IDLE and claim.detail in OPENED else _time(claim)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +31,8 @@ _children: list[subprocess.Popen[bytes]] = []
 
 def spawn(launch: Launch, prompt: str, log: Path, started: datetime) -> subprocess.Popen[bytes]:
     """Start the process of a turn, with its output added to the log."""
+    import tempfile
+
     mark = json.dumps({"type": _TURN, "time": started.isoformat()})
     _children[:] = [process for process in _children if process.poll() is None]
     with (

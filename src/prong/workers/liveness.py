@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from prong.agents.stores import AgentStores
 from prong.errors import ProngError
@@ -17,9 +16,8 @@ from prong.log import debug
 from prong.model.record import Record
 from prong.model.workers import Evidence, LivePane, Pane, WorkerInfo, WorkerState
 from prong.processes.process import is_alive
-
-if TYPE_CHECKING:
-    from prong.workers.panes import Terminals
+from prong.workers import headless
+from prong.workers.panes import Terminals
 
 _RESERVED = timedelta(seconds=60)
 """Time that a name is reserved for a worker that is being started."""
@@ -102,8 +100,6 @@ class Liveness(Record, frozen=True):
 
     def _headless_end(self, worker: WorkerInfo) -> Evidence:
         """Return how the last turn ended; one without an end event was killed."""
-        from prong.workers import headless
-
         try:
             # Read the run that ended: the next one may have begun since this record was read.
             events = headless.events(self.stores, worker, headless.run_of(worker))

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong.agents.stores import AgentStores
 from prong.errors import Busy, External, NotFound, Unsupported, UsageError
@@ -27,13 +26,12 @@ from prong.processes.process import is_alive, process_of
 from prong.session.service import SessionService
 from prong.terminals.base import CanPress
 from prong.transcripts.acknowledgement import acknowledges_seed
+from prong.workers import headless
 from prong.workers.launch import environment
+from prong.workers.panes import Terminals
 from prong.workers.send import PaneSender, own_pane, until
 from prong.workers.state import signature_of
 from prong.workers.states import ENDS, WorkerStates
-
-if TYPE_CHECKING:
-    from prong.workers.panes import Terminals
 
 _FOLLOW_EVERY = 0.3
 _LOOK_AGAIN = 0.5
@@ -96,7 +94,7 @@ class WorkerPrompts(Record, frozen=True):
                 worker = self.start_turn(name, text, as_command=as_command)
             except Busy:
                 return None
-            return SentPrompt(name, text, worker.session, run=_run_of(worker))
+            return SentPrompt(name, text, worker.session, run=headless.run_of(worker))
         with self.alone(name):
             if self.states.glance(name).state is WorkerState.BUSY:
                 return None
@@ -127,8 +125,6 @@ class WorkerPrompts(Record, frozen=True):
 
         Raises `Busy` during another turn. `env` applies to this turn only.
         """
-        from prong.workers import headless
-
         with self.alone(name):
             # Another sender may have been faster, and only the output may tell the session id.
             worker = self.states.glance(name).worker
@@ -229,7 +225,7 @@ class WorkerPrompts(Record, frozen=True):
             return self.states.wait([sent.worker], timeout=timeout, until=until)[0]
         end = time.monotonic() + timeout
         # A new run begins only after the previous one ended.
-        while _run_of(self.states.records.get(sent.worker)) == sent.run:
+        while headless.run_of(self.states.records.get(sent.worker)) == sent.run:
             left = max(end - time.monotonic(), 0.0)
             try:
                 (status,) = self.states.wait(
@@ -240,7 +236,7 @@ class WorkerPrompts(Record, frozen=True):
                     raise
                 continue
             # Meanwhile another sender's turn may have begun, and failed.
-            if _run_of(status.worker) == sent.run:
+            if headless.run_of(status.worker) == sent.run:
                 return status
         return None
 
@@ -257,8 +253,6 @@ class WorkerPrompts(Record, frozen=True):
         return self._last_text(session, turn)
 
     def _headless_answer(self, worker: WorkerInfo, run: str | None = None) -> str:
-        from prong.workers import headless
-
         events = headless.events(self.stores, worker, run)
         hint = f"prong log {worker.name}"
         if run is not None and not events.is_over:
@@ -348,12 +342,6 @@ def _something(text: str) -> str:
     if not text.strip():
         raise UsageError("nothing to send")
     return text
-
-
-def _run_of(worker: WorkerInfo) -> str | None:
-    from prong.workers import headless
-
-    return headless.run_of(worker)
 
 
 def _once_written(look: Callable[[], tuple[str | None, bool]]) -> str:

@@ -13,7 +13,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from prong.agents.base import AgentStore
 from prong.errors import Busy, External, ProngError, Unavailable, Unsupported
@@ -21,10 +20,8 @@ from prong.log import debug
 from prong.model.workers import Pane, WorkerInfo, WorkerState, WorkerStatus
 from prong.terminals.base import CanCapture, CanPress, CanSend, HasCursor, Terminal
 from prong.workers.evidence import ENDING
+from prong.workers.panes import Terminals
 from prong.workers.states import WorkerStates
-
-if TYPE_CHECKING:
-    from prong.workers.panes import Terminals
 
 _PLACEHOLDER = "[Pasted "
 """Shown by Claude Code and Codex instead of a long text."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from prong.agents.stores import AgentStores
 from prong.errors import Busy, NotFound, Unsupported
 from prong.model.forks import Launch
+from prong.model.record import Record
 from prong.model.sessions import Program
 from prong.model.workers import WorkerInfo, WorkerState, WorkerStatus
 from prong.storage.workers import WorkerRecords
@@ -42,35 +43,23 @@ _AT_WORK = {
 }
 
 
-class WorkerService:
+class WorkerService(Record, frozen=True, dict=True):
     """Records of workers, and what can be done with them: `states`, `prompts`, `starter`, ...
 
     Stopping, renaming and forgetting change records only: sessions and workspaces always stay.
     """
 
-    def __init__(  # noqa: PLR0913 -- all but the first by name
-        self,
-        records: WorkerRecords,
-        *,
-        stores: AgentStores,
-        sessions: SessionService,
-        code: CodeService,
-        forks: ForkService,
-        terminals: Terminals,
-        settings: Config,
-        require: Callable[[Program], None],
-        hooked: Callable[[str, Launch], Launch],
-    ) -> None:
-        """`require` raises when a program is missing; `hooked` adds prong's hooks to a launch."""
-        self.records = records
-        self._stores = stores
-        self._sessions = sessions
-        self._code = code
-        self._forks = forks
-        self._terminals = terminals
-        self._settings = settings
-        self._require = require
-        self._hooked = hooked
+    records: WorkerRecords
+    stores: AgentStores
+    sessions: SessionService
+    code: CodeService
+    fork_service: ForkService
+    terminals: Terminals
+    settings: Config
+    require: Callable[[Program], None]
+    """Raises when a program is missing."""
+    hooked: Callable[[str, Launch], Launch]
+    """Adds prong's hooks to the launch of an agent."""
 
     # -- what it is made of ------------------------------------------------------------------
 
@@ -80,11 +69,11 @@ class WorkerService:
         from prong.workers.states import WorkerStates
 
         return WorkerStates(
-            self._stores,
-            self._sessions,
+            self.stores,
+            self.sessions,
             self.records,
-            self._terminals,
-            import_events=self._code.kept_turns,
+            self.terminals,
+            import_events=self.code.kept_turns,
         )
 
     @cached_property
@@ -92,16 +81,16 @@ class WorkerService:
         """Prompts for workers, and their answers."""
         from prong.workers.prompts import WorkerPrompts
 
-        return WorkerPrompts(
-            self._stores, self._sessions, self.states, self._terminals, self._hooked
-        )
+        return WorkerPrompts(self.stores, self.sessions, self.states, self.terminals, self.hooked)
 
     @cached_property
     def planner(self) -> WorkerPlanner:
         """Plans of new workers."""
         from prong.workers.launch.plan import WorkerPlanner
 
-        return WorkerPlanner(self._stores, self._sessions, self._forks, self.records, self._require)
+        return WorkerPlanner(
+            self.stores, self.sessions, self.fork_service, self.records, self.require
+        )
 
     @cached_property
     def starter(self) -> WorkerStarter:
@@ -109,13 +98,13 @@ class WorkerService:
         from prong.workers.launch.start import WorkerStarter
 
         return WorkerStarter(
-            self._stores,
-            self._forks,
-            self._terminals,
+            self.stores,
+            self.fork_service,
+            self.terminals,
             self.states,
             self.prompts,
             self.planner,
-            self._hooked,
+            self.hooked,
         )
 
     @cached_property
@@ -123,7 +112,7 @@ class WorkerService:
         """Forks that run as workers."""
         from prong.workers.launch.fork import WorkerForks
 
-        return WorkerForks(self._forks, self.states, self.prompts, self.starter)
+        return WorkerForks(self.fork_service, self.states, self.prompts, self.starter)
 
     @cached_property
     def cloner(self) -> WorkerCloner:
@@ -132,13 +121,13 @@ class WorkerService:
         from prong.workers.launch.clone_source import CloneSources
 
         return WorkerCloner(
-            self._stores,
-            self._code,
-            self._forks,
+            self.stores,
+            self.code,
+            self.fork_service,
             self.states,
             self.starter,
-            CloneSources(self._stores, self._sessions, self._forks, self.states),
-            self._settings,
+            CloneSources(self.stores, self.sessions, self.fork_service, self.states),
+            self.settings,
         )
 
     # -- existing workers --------------------------------------------------------------------
@@ -162,7 +151,7 @@ class WorkerService:
             runs_in_pane or self.states.liveness.is_left_behind(worker)
         ):
             with suppress(NotFound):
-                self._terminals.of(worker.pane).close(worker.pane)
+                self.terminals.of(worker.pane).close(worker.pane)
         return self.records.change(name, stopped=datetime.now(UTC))
 
     def rename(self, name: str, new: str) -> WorkerInfo:
@@ -170,7 +159,7 @@ class WorkerService:
         from prong.workers import names
 
         worker = self.records.get(name)
-        new = names.checked(new, self._stores)
+        new = names.checked(new, self.stores)
         return worker if new == name else self.records.rename(name, new)
 
     def forget(self, name: str) -> None:
@@ -188,7 +177,7 @@ class WorkerService:
             raise Unsupported(f"{name} is headless and has no pane", hint=f"prong log -f {name}")
         if worker.pane is None:
             raise NotFound(f"{name} has no pane", hint=f"prong restart {name}")
-        terminal = self._terminals.of(worker.pane)
+        terminal = self.terminals.of(worker.pane)
         if self.states.liveness.has_ended(worker):
             # The pane may still show the output of its program; else its id may be another's.
             has_codes = isinstance(terminal, HasExitCodes)

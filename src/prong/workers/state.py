@@ -17,14 +17,15 @@ from prong.agents.stores import AgentStores
 from prong.errors import ProngError
 from prong.hook import spool
 from prong.log import debug
-from prong.model.record import replace
+from prong.model.record import Record, field, replace
 from prong.model.sessions import Activity as Doing
 from prong.model.sessions import Session, SessionRef, Turn, TurnState
 from prong.model.workers import Evidence, OpenSession, WorkerInfo, WorkerState, WorkerStatus
 from prong.session.service import SessionService
 from prong.storage.activity import ActivityRecords, RecordedActivity, from_events
 from prong.storage.workers import WorkerRecords
-from prong.workers.evidence import COMMAND, OPENED, WRITTEN, judge
+from prong.workers import headless
+from prong.workers.evidence import COMMAND, WRITTEN, judge, turn_end
 from prong.workers.liveness import Life, Liveness
 
 _LOOK_FOR_FILES_EVERY = 1.0
@@ -33,32 +34,25 @@ _TELL_APART = timedelta(seconds=1)
 _STATES = {Doing.BUSY: WorkerState.BUSY, Doing.IDLE: WorkerState.IDLE}
 
 
-class Lookout:
+class Lookout(Record):
     """Repeated status checks that cache what does not change in between."""
 
-    def __init__(
-        self,
-        stores: AgentStores,
-        sessions: SessionService,
-        records: WorkerRecords,
-        liveness: Liveness,
-    ) -> None:
-        self._stores = stores
-        self._sessions = sessions
-        self._records = records
-        self._liveness = liveness
-        self._activity = ActivityRecords(records.path)
-        self._spool = records.path.parent / "spool"
-        self._files: dict[SessionRef, Session] = {}
-        self._searched = -_LOOK_FOR_FILES_EVERY
-        self._last_turns: dict[str, tuple[tuple[int, int], Turn | None]] = {}
-        self._untrusted: dict[tuple[str, Path], bool] = {}
-        """Cached during one look: many workers may share a folder."""
+    stores: AgentStores
+    sessions: SessionService
+    records: WorkerRecords
+    liveness: Liveness
+    files: dict[SessionRef, Session] = field(default_factory=dict[SessionRef, Session])
+    searched: float = -_LOOK_FOR_FILES_EVERY
+    last_turns: dict[str, tuple[tuple[int, int], Turn | None]] = field(
+        default_factory=dict[str, tuple[tuple[int, int], Turn | None]]
+    )
+    untrusted: dict[tuple[str, Path], bool] = field(default_factory=dict[tuple[str, Path], bool])
+    """Cached during one look: many workers may share a folder."""
 
     def look(self, workers: Sequence[WorkerInfo]) -> list[WorkerStatus]:
         """Return the status of workers in the given order, without last words."""
-        self._untrusted.clear()
-        lives = self._liveness.lives(workers)
+        self.untrusted.clear()
+        lives = self.liveness.lives(workers)
         open_ = self._open(workers, lives)
         heard = self._heard(workers)
         result: list[WorkerStatus] = []
@@ -85,7 +79,7 @@ class Lookout:
                 running[worker.agent][worker.name] = pid
         result: dict[str, OpenSession] = {}
         for agent, pids in running.items():
-            store = self._stores.get(agent)
+            store = self.stores.get(agent)
             if store is not None:
                 opened = store.open_sessions(pids.values())
                 result.update({name: opened[pid] for name, pid in pids.items() if pid in opened})
@@ -98,8 +92,8 @@ class Lookout:
         names = {item.name for item in workers}
         ids = {item.session for item in workers if item.session is not None}
         # Read the spool first: events that are imported meanwhile are then in the table.
-        spooled = from_events(spool.waiting(self._spool))
-        events = self._activity.about(ids, names)
+        spooled = from_events(spool.waiting(self.records.path.parent / "spool"))
+        events = ActivityRecords(self.records.path).about(ids, names)
         for item in spooled:
             event = events.get(item.session)
             if event is None or item.time >= event.time:
@@ -118,32 +112,50 @@ class Lookout:
         elif worker.headless and worker.session is None:
             new = self._headless_session(worker)
         else:
-            candidates = _spoken_of(worker, heard)
-            others = self._of_others(worker) if candidates else ()
-            new = next((id_ for id_ in candidates if id_ not in others), None)
+            new = self._heard_session(worker, heard)
         if new is None or new == worker.session:
             return worker
         # Another session has no prompt yet. Learning the first id does not change the session.
         prompted = worker.prompted if worker.session is None else None
         try:
-            changed = self._records.change(worker.name, session=new, prompted=prompted)
+            return self.records.change(worker.name, session=new, prompted=prompted)
         except ProngError as error:
             debug(__name__, "the session of %s was not recorded: %s", worker.name, error)
-            changed = replace(worker, session=new, prompted=prompted)
-        return changed
+            return replace(worker, session=new, prompted=prompted)
 
     def _headless_session(self, worker: WorkerInfo) -> str | None:
-        from prong.workers import headless
-
         try:
-            return headless.events(self._stores, worker).session_id
+            return headless.events(self.stores, worker).session_id
         except ProngError:  # its agent is no longer installed
             return None
 
-    def _of_others(self, worker: WorkerInfo) -> set[str | None]:
-        """Return the sessions of other workers: hooks of a renamed one use its old name."""
-        others = (other for other in self._records.all() if other.name != worker.name)
-        return {other.session for other in others if other.agent == worker.agent}
+    def _heard_session(
+        self, worker: WorkerInfo, heard: Mapping[SessionRef, RecordedActivity]
+    ) -> str | None:
+        """Return the newest session in the hook events of a worker since its current one.
+
+        None during a turn: the worker may have started another agent, which inherits its name.
+        """
+        own = heard.get(_ref(worker))
+        if own is not None and own.state in (WorkerState.BUSY, WorkerState.WAITING):
+            return None
+        since = own.time if own is not None else worker.started or worker.created
+        later = [
+            event
+            for event in heard.values()
+            if event.worker == worker.name
+            if event.session.agent == worker.agent and event.time > since
+        ]
+        if not later:
+            return None
+        # Hooks of a renamed worker use its old name, which another one may have now.
+        others = {
+            (other.agent, other.session)
+            for other in self.records.all()
+            if other.name != worker.name
+        }
+        ids = [event.session.id for event in sorted(later, key=lambda event: event.time)]
+        return next((id_ for id_ in reversed(ids) if (worker.agent, id_) not in others), None)
 
     # -- claims ------------------------------------------------------------------------------
 
@@ -162,7 +174,10 @@ class Lookout:
         if live is not None:
             claims.append(self._live_claim(worker, live, hook))
         if hook is not None and (live is None or hook.state is WorkerState.WAITING):
-            claims += self._written(worker)
+            signature = signature_of(self._file(worker))
+            if signature is not None:
+                written = datetime.fromtimestamp(signature[1] / 1e9, UTC)
+                claims.append(Evidence(WorkerState.UNKNOWN, WRITTEN, written))
         if live is None and hook is None and self._is_in_a_dialog(worker):
             claims.append(Evidence(WorkerState.WAITING, "dialog", worker.started, "trust"))
         claims.append(Evidence(WorkerState.STARTING, "record", worker.started or worker.created))
@@ -176,7 +191,7 @@ class Lookout:
         prompted = worker.prompted
         if state is not WorkerState.IDLE or source == "lock" or prompted is None:
             return Evidence(state, source, since)
-        if hook is not None and not _is_opening(hook) and _is_after(hook, prompted):
+        if hook is not None and turn_end(hook) > prompted:
             return Evidence(state, source, since)
         # An agent that was just opened is also idle before its first prompt, and the registry never
         # shows a very short turn as busy.
@@ -195,54 +210,30 @@ class Lookout:
         signature = signature_of(session)
         if session is None or signature is None:
             return None
-        cached = self._last_turns.get(worker.name)
+        cached = self.last_turns.get(worker.name)
         if cached is None or cached[0] != signature:
-            turns = self._stores[worker.agent].conversation(session).turns
+            turns = self.stores[worker.agent].conversation(session).turns
             is_over = bool(turns) and turns[-1].state is not TurnState.RUNNING
             cached = signature, turns[-1] if is_over else None
-            self._last_turns[worker.name] = cached
+            self.last_turns[worker.name] = cached
         return cached[1]
-
-    def _written(self, worker: WorkerInfo) -> list[Evidence]:
-        signature = signature_of(self._file(worker))
-        if signature is None:
-            return []
-        written = datetime.fromtimestamp(signature[1] / 1e9, UTC)
-        return [Evidence(WorkerState.UNKNOWN, WRITTEN, written)]
 
     def _file(self, worker: WorkerInfo) -> Session | None:
         """Return the session with its file; a missing one is searched for only now and then."""
         ref = _ref(worker)
-        overdue = time.monotonic() - self._searched > _LOOK_FOR_FILES_EVERY
-        if ref not in self._files and worker.session is not None and overdue:
-            self._files.update({item.ref: item for item in self._sessions.all(worker.agent)})
-            self._searched = time.monotonic()
-        return self._files.get(ref)
+        overdue = time.monotonic() - self.searched > _LOOK_FOR_FILES_EVERY
+        if ref not in self.files and worker.session is not None and overdue:
+            self.files.update({item.ref: item for item in self.sessions.all(worker.agent)})
+            self.searched = time.monotonic()
+        return self.files.get(ref)
 
     def _is_in_a_dialog(self, worker: WorkerInfo) -> bool:
         place = (worker.agent, worker.workspace)
-        if place not in self._untrusted:
-            store = self._stores.get(worker.agent)
+        if place not in self.untrusted:
+            store = self.stores.get(worker.agent)
             asks = store is not None and not store.is_trusted(worker.workspace)
-            self._untrusted[place] = asks
-        return self._untrusted[place]
-
-
-def _spoken_of(worker: WorkerInfo, heard: Mapping[SessionRef, RecordedActivity]) -> list[str]:
-    """List later sessions in the hook events of a worker, newest first.
-
-    Empty during a turn: the worker may have started another agent, which inherits its name.
-    """
-    own = heard.get(_ref(worker))
-    if own is not None and own.state in (WorkerState.BUSY, WorkerState.WAITING):
-        return []
-    since = own.time if own is not None else worker.started or worker.created
-    others = [
-        one
-        for one in heard.values()
-        if one.worker == worker.name and one.session.agent == worker.agent and one.time > since
-    ]
-    return [one.session.id for one in sorted(others, key=lambda one: one.time, reverse=True)]
+            self.untrusted[place] = asks
+        return self.untrusted[place]
 
 
 def _hook_claim(worker: WorkerInfo, heard: RecordedActivity | None) -> Evidence | None:
@@ -254,14 +245,6 @@ def _hook_claim(worker: WorkerInfo, heard: RecordedActivity | None) -> Evidence 
     except ValueError:
         return None
     return Evidence(state, "hook", heard.time, heard.detail)
-
-
-def _is_opening(claim: Evidence) -> bool:
-    return claim.state is WorkerState.IDLE and claim.detail in OPENED
-
-
-def _is_after(claim: Evidence, moment: datetime) -> bool:
-    return claim.time is not None and claim.time > moment
 
 
 def _ref(worker: WorkerInfo) -> SessionRef:

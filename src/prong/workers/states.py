@@ -9,7 +9,6 @@ from contextlib import suppress
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong.agents.stores import AgentStores
 from prong.errors import Busy, External, ProngError, Unavailable
@@ -21,14 +20,12 @@ from prong.session.service import SessionService
 from prong.storage.workers import WorkerRecords
 from prong.terminals.base import CanCapture, HasExitCodes
 from prong.transcripts.acknowledgement import acknowledges_seed
-from prong.workers import push
+from prong.workers import headless, push
 from prong.workers.daemon import Daemon
 from prong.workers.evidence import ENDING
 from prong.workers.liveness import Liveness
+from prong.workers.panes import Terminals
 from prong.workers.state import Lookout
-
-if TYPE_CHECKING:
-    from prong.workers.panes import Terminals
 
 ENDS = frozenset({WorkerState.IDLE, WorkerState.WAITING, WorkerState.GONE})
 """States that end a wait: nothing more happens without a person."""
@@ -189,8 +186,6 @@ class WorkerStates(Record, frozen=True, dict=True):
             time.sleep(_START_EVERY)
 
     def _refuse_failed_turn(self, worker: WorkerInfo) -> None:
-        from prong.workers import headless
-
         error = headless.events(self.stores, worker).error
         if error is not None:
             raise External(

@@ -84,7 +84,7 @@ BUILDING_BLOCKS = {
     *("workers.states.current", "workers.states.glance", "workers.states.lookout"),
     *("workers.states.described", "workers.states.watched", "workers.states.session_of"),
     *("workers.prompts.start_turn", "workers.prompts.alone", "workers.planner.settled"),
-    *("workers.starter.open_copy", "workers.starter.trust", "workers.starter.terminal"),
+    *("workers.starter.fork_draft", "workers.starter.trust", "workers.starter.terminal"),
     *("workers.starter.refuse_name", "workers.forks.plan", "workers.forks.start"),
 }
 

@@ -112,8 +112,7 @@ def test_turns_and_work_under_way(app: App, lab: WorkerLab) -> None:
 def test_several_prompts(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
     texts = ("by hand", "with a table", "x" * 200_000)
-    plan, count = app.workers.forks.plan("source", ForkOptions(), texts)
-    assert count == 3
+    plan, count = app.workers.forks.plan("source", ForkOptions(), texts), 3
     made = list(app.workers.forks.start(plan, WorkerRequest(), count, texts))
     workers = [one.worker for one in made if one.worker]
     assert [one.error for one in made] == [None] * 3
@@ -127,7 +126,7 @@ def test_several_prompts(app: App, lab: WorkerLab) -> None:
 
 def test_several_with_one_prompt(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
-    plan, count = app.workers.forks.plan("source", ForkOptions(), ("again",), 2)
+    plan, count = app.workers.forks.plan("source", ForkOptions(), ("again",), 2), 2
     request = WorkerRequest(prompt="again", name="one")
     made = list(app.workers.forks.start(plan, request, count))
     assert [one.worker.name for one in made if one.worker] == ["one", "source-2"]
@@ -151,7 +150,7 @@ def test_one_of_several_fails(app: App, lab: WorkerLab, monkeypatch: pytest.Monk
         return really(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(tmux), "open", open_)
-    plan, _ = app.workers.forks.plan("source", ForkOptions(), count=3)
+    plan = app.workers.forks.plan("source", ForkOptions(), count=3)
     made = list(app.workers.forks.start(plan, WorkerRequest(), 3))
     assert [one.worker.name if one.worker else None for one in made] == [
         "source-2",
@@ -168,7 +167,7 @@ def test_one_of_several_fails(app: App, lab: WorkerLab, monkeypatch: pytest.Monk
 
 def test_nothing_is_made_for_wrong_words(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
-    plan, _ = app.workers.forks.plan("source", ForkOptions(), count=2)
+    plan = app.workers.forks.plan("source", ForkOptions(), count=2)
     for name, error in (("source", Taken), ("One", UsageError)):
         with pytest.raises(error):
             list(app.workers.forks.start(plan, WorkerRequest(name=name), 2))
@@ -182,7 +181,7 @@ def test_a_fork_commits_its_turns_as_the_source_does(app: App, lab: WorkerLab) -
     started(app, lab, prompt="first", commit_turns=True)
     fork = app.workers.forks.fork("source")
     assert fork.commit_turns
-    plan, _ = app.workers.forks.plan("source", ForkOptions(code=Code.NONE))
+    plan = app.workers.forks.plan("source", ForkOptions(code=Code.NONE))
     (one,) = app.workers.forks.start(plan, WorkerRequest())
     assert one.worker is not None
     assert not one.worker.commit_turns

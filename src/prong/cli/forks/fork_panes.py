@@ -70,7 +70,7 @@ def _read(path: Path) -> str:
 
 def planned(app: "App", session: str, options: "ForkOptions") -> "ForkPlan":
     """Plan the first fork. Its prompt may be longer than a command line."""
-    return app.workers.forks.plan(session, options, count=options.count)[0]
+    return app.workers.forks.plan(session, options, count=options.count)
 
 
 def can_wait(plan: "ForkPlan", given: dict[str, Any]) -> bool:

@@ -83,7 +83,7 @@ class NewFork(Record, frozen=True):
 
 def plan(app: App, wish: Wish) -> Planned:
     """Plan a fork, without writing anything."""
-    planned, _ = app.workers.forks.plan(wish.point, wish.options, count=wish.count)
+    planned = app.workers.forks.plan(wish.point, wish.options, count=wish.count)
     conversation = app.forks.source(planned.source).conversation
     turns = [
         (turn.id, f"{turn.index}: {clean(turn.prompt)}")

@@ -7,36 +7,30 @@ copy is removed and made again.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from math import inf
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from prong.agents.stores import AgentStores
 from prong.code.ignored import IgnoredFiles
+from prong.code.service import CodeService
 from prong.code.worktrees import workspace_copy, worktree
 from prong.code.worktrees.journal import Undo
 from prong.code.worktrees.workspace_copy import WorkspaceCopy
 from prong.config import Config
 from prong.errors import Busy, External, ProngError, Taken
 from prong.forks.plan import ForkOptions
+from prong.forks.service import ForkService
 from prong.forks.workspace_names import name_of, without_fork
 from prong.model.forks import Code, Fork, Launch
 from prong.model.record import Record, replace
 from prong.model.workers import NewSession, WorkerInfo
 from prong.workers import names
-from prong.workers.launch import environment
 from prong.workers.launch.clone_source import CloneOrigin, CloneSources, Moment, Prompted
-from prong.workers.launch.start import WorkerStarter
+from prong.workers.launch.start import WorkerStarter, draft_of
 from prong.workers.request import WorkerRequest
 from prong.workers.states import WorkerStates
-
-if TYPE_CHECKING:
-    from prong.code.service import CodeService
-    from prong.forks.service import ForkService
 
 _ATTEMPTS = 5
 
@@ -45,9 +39,8 @@ class _Made(Record, frozen=True):
     """Copy of a workspace, and of its session if it has one."""
 
     copy: WorkspaceCopy
+    draft: WorkerInfo
     launch: Launch
-    command: str | tuple[str, ...]
-    session: str | None
     fork: Fork | None = None
 
 
@@ -81,8 +74,16 @@ class WorkerCloner(Record, frozen=True):
         request = request or WorkerRequest()
         origin = self.sources.find(source)
         self.starter.refuse_name(request.name)
-        request = replace(request, headless=origin.headless)
-        self.starter.terminal(request)
+        if origin.worker is not None:
+            worker = origin.worker
+            request = replace(
+                request,
+                command=worker.command or None,
+                headless=worker.headless,
+                commit_turns=worker.commit_turns,
+                push=worker.push,
+            )
+        self.starter.terminal(request)  # fail before anything is created
         rest = self.sources.rest(timeout, waiting)
         collision: Taken | None = None
         for _ in range(_ATTEMPTS):
@@ -106,20 +107,18 @@ class WorkerCloner(Record, frozen=True):
 
     def _made(self, origin: CloneOrigin, request: WorkerRequest, *, ignored: bool) -> _Made:
         before = self.sources.moment(origin)
+        source = replace(request, env=origin.worker.env if origin.worker else {})
         with self._workspace(origin, self._stem(origin, request.name), ignored=ignored) as (
             copy,
             undo,
         ):
             if before.last is None:
-                copied = self._begun(origin, copy)
+                made = self._begun(origin, copy, source)
                 self.sources.refuse_prompt(origin, before)
             else:
-                copied = self._forked(origin, copy, before)
-                if copy.worktree is not None:
-                    assert copied.fork is not None
-                    worktree.belongs_to(copy.worktree, str(copied.fork.child))
+                made = self._forked(origin, copy, before, source)
             undo.keep()
-            return copied
+            return made
 
     def _stem(self, origin: CloneOrigin, new: str | None) -> str:
         """Return the stem of the workspace's name: the clone's name, or the session's title."""
@@ -157,13 +156,10 @@ class WorkerCloner(Record, frozen=True):
                     undo.keep()
                 raise
 
-    def _forked(self, origin: CloneOrigin, copy: WorkspaceCopy, before: Moment) -> _Made:
-        worker = origin.worker
-        options = ForkOptions(
-            into=copy.folder,
-            command=worker.command if worker else None,
-            env=worker.env if worker else {},
-        )
+    def _forked(
+        self, origin: CloneOrigin, copy: WorkspaceCopy, before: Moment, request: WorkerRequest
+    ) -> _Made:
+        options = ForkOptions(into=copy.folder, command=request.command, env=request.env)
         assert before.session is not None
         try:
             plan = self.forks.plan(origin.path or str(before.session.ref), options)
@@ -175,57 +171,40 @@ class WorkerCloner(Record, frozen=True):
             raise Prompted from error
         branch = copy.worktree.branch if copy.worktree else None
         fork = replace(fork, code=Code.NOW, branch=branch)
+        if copy.worktree is not None:
+            worktree.belongs_to(copy.worktree, str(fork.child))
         assert fork.launch is not None
-        command = plan.command or self.stores.named(fork.child.agent).command
-        return _Made(copy, fork.launch, command, fork.child.id, fork)
+        request = replace(request, command=plan.command)
+        source = origin.worker.name if origin.worker else None
+        return _Made(copy, self.starter.fork_draft(fork, request, source), fork.launch, fork)
 
-    def _begun(self, origin: CloneOrigin, copy: WorkspaceCopy) -> _Made:
+    def _begun(self, origin: CloneOrigin, copy: WorkspaceCopy, request: WorkerRequest) -> _Made:
         """Start a new session for the clone of an empty one."""
-        command = (origin.worker.command if origin.worker else None) or None
-        store = self.stores.named(origin.agent).with_command(command)
+        store = self.stores.named(origin.agent).with_command(request.command)
         id_ = None if store.chooses_ids else str(uuid4())
         launch = store.begin(NewSession(id_, copy.folder))
-        return _Made(copy, launch, command or store.command, id_)
-
-    # -- the clone ---------------------------------------------------------------------------
-
-    def _started(self, origin: CloneOrigin, made: _Made, request: WorkerRequest) -> WorkerInfo:
-        while True:
-            draft = self._draft(origin, made, request.name)
-            try:
-                if request.trust:
-                    self.starter.trust(origin.agent, made.copy.folder)
-                started = self.starter.open_copy(draft, made.launch, request)
-            except ProngError as error:
-                if isinstance(error, Taken) and request.name is None:
-                    continue  # a concurrent start took the generated name
-                raise _with_copy(error, made) from None
-            fork_warnings = made.fork.warnings if made.fork else ()
-            notes = (*made.copy.warnings, *_differences(origin, started))
-            return replace(started, warnings=(*fork_warnings, *notes))
-
-    def _draft(self, origin: CloneOrigin, made: _Made, new: str | None) -> WorkerInfo:
-        worker, copy = origin.worker, made.copy
-        taken = self.states.records.names()
-        default_name = names.after(worker.name, taken) if worker else names.made_up(taken)
-        draft = WorkerInfo(
-            name=new or default_name,
-            agent=origin.agent,
-            workspace=copy.folder,
-            command=made.command,
-            created=datetime.now(UTC),
-            session=made.session,
-            env=environment.stored(worker.env if worker else {}, os.environ),
+        draft = draft_of(
+            request, request.name or "", origin.agent, request.command or store.command, copy.folder
+        )
+        draft = replace(
+            draft,
+            session=id_,
             worktree=copy.worktree.path if copy.worktree else None,
             branch=copy.worktree.branch if copy.worktree else None,
-            fork=made.fork.id if made.fork else None,
-            forked_from=worker.name if worker else str(made.fork.parent) if made.fork else None,
+            forked_from=origin.worker.name if origin.worker else None,
         )
-        if worker is None:
-            return draft
-        return replace(
-            draft, headless=worker.headless, commit_turns=worker.commit_turns, push=worker.push
-        )
+        return _Made(copy, draft, launch)
+
+    def _started(self, origin: CloneOrigin, made: _Made, request: WorkerRequest) -> WorkerInfo:
+        try:
+            if request.trust:
+                self.starter.trust(origin.agent, made.copy.folder)
+            started = self.starter.open(made.draft, made.launch, request, asked=False)
+        except ProngError as error:
+            raise _with_copy(error, made) from None
+        fork_warnings = made.fork.warnings if made.fork else ()
+        notes = (*made.copy.warnings, *_differences(origin, started))
+        return replace(started, warnings=(*fork_warnings, *notes))
 
 
 def _with_copy(error: ProngError, made: _Made) -> ProngError:

@@ -6,18 +6,15 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong.agents.stores import AgentStores
 from prong.errors import Busy, NotFound, UsageError
+from prong.forks.service import ForkService
 from prong.model.record import Record
 from prong.model.sessions import Activity, Session
 from prong.model.workers import WorkerInfo, WorkerState
 from prong.session.service import SessionService
 from prong.workers.states import WorkerStates
-
-if TYPE_CHECKING:
-    from prong.forks.service import ForkService
 
 _LOOK_EVERY = 0.2
 _PIECE = 1.0

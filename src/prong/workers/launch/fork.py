@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from prong.errors import ProngError, UsageError
 from prong.forks.plan import ForkOptions
+from prong.forks.service import ForkService
 from prong.model.forks import Fork, ForkPlan
 from prong.model.record import Record, replace
 from prong.model.workers import WorkerInfo, WorkerState
@@ -16,9 +16,6 @@ from prong.workers.launch.start import WorkerStarter, with_fork
 from prong.workers.prompts import WorkerPrompts
 from prong.workers.request import WorkerRequest
 from prong.workers.states import WorkerStates
-
-if TYPE_CHECKING:
-    from prong.forks.service import ForkService
 
 _READY = 60.0
 """Seconds for a fork to start before its long prompt is pasted."""
@@ -43,15 +40,15 @@ class WorkerForks(Record, frozen=True):
 
     def plan(
         self, point: str, options: ForkOptions, prompts: Sequence[str] = (), count: int = 1
-    ) -> tuple[ForkPlan, int]:
-        """Plan the first fork; return the plan and the number of forks. Writes nothing."""
+    ) -> ForkPlan:
+        """Plan the first of several forks. Writes nothing."""
         if len(prompts) > 1 and count not in (1, len(prompts)):
             raise UsageError(
                 f"{count} forks and {len(prompts)} prompts", hint=f"--count {len(prompts)}"
             )
         number = max(count, len(prompts))
         prompt, _ = short(prompts[0] if prompts else options.prompt)
-        return self.forks.plan(point, replace(options, prompt=prompt, count=number)), number
+        return self.forks.plan(point, replace(options, prompt=prompt, count=number))
 
     def start(
         self,
@@ -102,7 +99,7 @@ class WorkerForks(Record, frozen=True):
         fork stays even if it does not run.
         """
         options = options or ForkOptions(prompt=prompt, name=name)
-        plan, _ = self.plan(source if turn is None else f"{source}@{turn}", options)
+        plan = self.plan(source if turn is None else f"{source}@{turn}", options)
         parent = self.states.records.named(plan.worker) if plan.worker else None
         is_headless = parent is not None and parent.headless
         request = WorkerRequest(
@@ -126,11 +123,10 @@ class WorkerForks(Record, frozen=True):
             created = self.forks.make(plan)
             if request.trust:
                 self.starter.trust(plan.agent, plan.workspace)
-            worker = self.starter.open_fork(
-                created,
-                self._run_request(plan, request, number, prompt),
-                forked_from=plan.worker,
-                asked=plan.prompt is not None,
+            request = self._run_request(plan, request, number, prompt)
+            draft = self.starter.fork_draft(created, request, plan.worker)
+            worker = self.starter.open(
+                draft, created.launch, request, asked=plan.prompt is not None
             )
             return ForkedWorker(created, worker)
         except ProngError as error:

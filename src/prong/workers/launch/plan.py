@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from prong.agents.base import AgentStore
@@ -17,6 +16,7 @@ from prong.code.worktrees import worktree as worktrees
 from prong.errors import NotFound, Taken, Unsupported, UsageError
 from prong.forks import workspace as workspaces
 from prong.forks.plan import ForkOptions
+from prong.forks.service import ForkService
 from prong.forks.workspace_names import name_of
 from prong.model.forks import Code, WorktreePlan
 from prong.model.record import Record, replace
@@ -27,9 +27,6 @@ from prong.session.service import SessionService
 from prong.storage.workers import WorkerRecords
 from prong.workers import names
 from prong.workers.request import TrustPlan, WorkerPlan, WorkerRequest
-
-if TYPE_CHECKING:
-    from prong.forks.service import ForkService
 
 _LONGEST_ARGUMENT = 100_000
 """Maximum bytes of a prompt in a command line; the system allows a little more per argument."""

@@ -7,12 +7,13 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prong.agents.stores import AgentStores
 from prong.errors import Busy, Dirty, NotFound, ProngError, Taken, Unsupported
 from prong.files import edits
 from prong.files.edits import Edit
+from prong.forks.service import ForkService
 from prong.model.forks import Fork, ForkPlan, Launch, WorktreePlan
 from prong.model.record import Record, field, replace
 from prong.model.sessions import SessionRef
@@ -23,13 +24,10 @@ from prong.terminals.base import OnlyTells, TakesOver, Terminal
 from prong.workers import names, push
 from prong.workers.launch import environment
 from prong.workers.launch.plan import WorkerPlanner
+from prong.workers.panes import Terminals
 from prong.workers.prompts import WorkerPrompts
 from prong.workers.request import WorkerPlan, WorkerRequest
 from prong.workers.states import WorkerStates
-
-if TYPE_CHECKING:
-    from prong.forks.service import ForkService
-    from prong.workers.panes import Terminals
 
 _ATTEMPTS = 20
 _READY = 60.0
@@ -85,9 +83,8 @@ class WorkerStarter(Record, frozen=True):
             asked=request.prompt is not None and plan.pasted is None,
             prompt=request.prompt if request.headless else plan.pasted,
         )
-        draft = _draft(
-            request, plan.name, plan.agent, plan.command, plan.workspace, session=plan.session
-        )
+        draft = draft_of(request, plan.name, plan.agent, plan.command, plan.workspace)
+        draft = replace(draft, session=plan.session)
         with self._reserved(draft) as reserved:
             if plan.trust is not None:
                 self.trust(plan.agent, plan.trust.folder)
@@ -103,7 +100,8 @@ class WorkerStarter(Record, frozen=True):
     def _forked(self, plan: ForkPlan, worker: WorkerInfo, opening: _Opening) -> WorkerInfo:
         fork = self.forks.make(plan)
         try:
-            worker = self._belongs_to(worker, fork, str(fork.parent))
+            facts = self._facts_of(fork)
+            worker = self.states.records.change(worker.name, **facts, forked_from=str(fork.parent))
             return self._opened(worker, fork.launch, opening)
         except ProngError as error:
             raise with_fork(error, fork) from None
@@ -124,45 +122,29 @@ class WorkerStarter(Record, frozen=True):
         # A terminal that takes over replaces this process, so it comes last.
         return self._opened(worker, plan.launch, opening) if takes_over else worker
 
-    def open_fork(
-        self,
-        fork: Fork,
-        request: WorkerRequest,
-        *,
-        forked_from: str | None = None,
-        asked: bool = False,
+    def fork_draft(
+        self, fork: Fork, request: WorkerRequest, forked_from: str | None = None
     ) -> WorkerInfo:
-        """Run an existing fork as a worker. The fork stays if it cannot be started.
+        """Return the record of a worker for a fork; without a name, it gets one when it starts."""
+        assert fork.workspace is not None
+        agent = fork.child.agent
+        command = request.command or self.stores.named(agent).command
+        draft = draft_of(request, request.name or "", agent, command, fork.workspace)
+        return replace(draft, **self._facts_of(fork), forked_from=forked_from or str(fork.parent))
 
-        `forked_from` is the name of the worker that was forked. The prompt of the request is for a
-        headless worker; with `asked`, the launch of the fork has a prompt.
+    def open(
+        self, draft: WorkerInfo, launch: Launch | None, request: WorkerRequest, *, asked: bool
+    ) -> WorkerInfo:
+        """Run a worker whose session and workspace exist. They stay if it cannot be started.
+
+        The prompt of the request is for a headless worker; with `asked`, the launch has a prompt.
         """
         opening = _Opening(
             self.terminal(request), request.place, request.env, asked, request.prompt
         )
-        store = self.stores.named(fork.child.agent)
-        command = request.command or store.command
-        assert fork.workspace is not None
-        agent, session = fork.child.agent, fork.child.id
-        draft = _draft(request, "", agent, command, fork.workspace, session)
-        for _ in range(_ATTEMPTS):
-            named = replace(draft, name=self._name(request.name, forked_from))
-            try:
-                with self._reserved(named) as reserved:
-                    worker = self._belongs_to(reserved, fork, forked_from or str(fork.parent))
-                    worker = self._opened(worker, fork.launch, opening)
-            except Taken:
-                if request.name is not None:
-                    raise
-            else:
-                return self._asked(worker, opening)
-        raise Busy("too many workers are starting at once", hint="try again")
-
-    def open_copy(self, draft: WorkerInfo, launch: Launch, request: WorkerRequest) -> WorkerInfo:
-        """Run a clone whose session and workspace exist."""
-        opening = _Opening(self.terminal(request), request.place)
-        with self._reserved(draft) as worker:
-            return self._opened(worker, launch, opening)
+        with self._reserved(draft) as reserved:
+            worker = self._opened(reserved, launch, opening)
+        return self._asked(worker, opening)
 
     def trust(self, agent: str, folder: Path) -> None:
         """Mark a folder as trusted in the agent's settings, unless it is.
@@ -190,35 +172,41 @@ class WorkerStarter(Record, frozen=True):
         """Return the terminal; a missing one must fail before anything is created."""
         return None if request.headless else self.terminals.for_worker(request.terminal)
 
-    def _name(self, wanted: str | None, source: str | None) -> str:
-        if wanted is not None:
-            return names.checked(wanted, self.stores)
-        taken = self.states.records.names()
-        return names.after(source, taken) if source in taken else names.made_up(taken)
-
-    def _belongs_to(self, worker: WorkerInfo, fork: Fork, source: str) -> WorkerInfo:
-        return self.states.records.change(
-            worker.name,
-            session=fork.child.id,
-            workspace=fork.workspace,
-            worktree=self.forks.worktree_of(fork),
-            branch=fork.branch,
-            fork=fork.id,
-            forked_from=source,
-        )
+    def _facts_of(self, fork: Fork) -> dict[str, Any]:
+        return {
+            "session": fork.child.id,
+            "workspace": fork.workspace,
+            "worktree": self.forks.worktree_of(fork),
+            "branch": fork.branch,
+            "fork": fork.id,
+        }
 
     @contextmanager
     def _reserved(self, draft: WorkerInfo) -> Generator[WorkerInfo]:
         """Reserve a worker's name before anything is created; release it if nothing started."""
-        self.states.records.add(draft)
+        name = self._added(draft).name
         try:
-            yield self._with_versions(draft)
+            yield self._with_versions(replace(draft, name=name))
         except BaseException:
-            current = self.states.records.named(draft.name)
+            current = self.states.records.named(name)
             if current is None or (current.pane is None and current.process is None):
                 with suppress(ProngError):
-                    self.states.records.remove(draft.name)
+                    self.states.records.remove(name)
             raise
+
+    def _added(self, draft: WorkerInfo) -> WorkerInfo:
+        """Record a worker under its name, else under a free one: that of its source, numbered."""
+        if draft.name:
+            self.states.records.add(draft)
+            return draft
+        for _ in range(_ATTEMPTS):
+            taken, source = self.states.records.names(), draft.forked_from
+            name = names.after(source, taken) if source in taken else names.made_up(taken)
+            with suppress(Taken):  # a concurrent start was faster
+                draft = replace(draft, name=name)
+                self.states.records.add(draft)
+                return draft
+        raise Busy("too many workers are starting at once", hint="try again")
 
     def _with_versions(self, worker: WorkerInfo) -> WorkerInfo:
         """Record the current version of the program and hash of its settings."""
@@ -328,21 +316,20 @@ class WorkerStarter(Record, frozen=True):
         return worker, launch
 
 
-def _draft(
+def draft_of(
     request: WorkerRequest,
     name: str,
     agent: str,
     command: str | tuple[str, ...],
     workspace: Path,
-    session: str | None,
 ) -> WorkerInfo:
+    """Return the record of a worker that is to be started."""
     return WorkerInfo(
         name=name,
         agent=agent,
         workspace=workspace,
         command=command,
         created=datetime.now(UTC),
-        session=session,
         env=environment.stored(request.env, os.environ),
         headless=request.headless,
         commit_turns=request.commit_turns,
