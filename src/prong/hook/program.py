@@ -421,5 +421,5 @@ def _budget() -> float:
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.signal(signal.SIGALRM, lambda _signal, _frame: os._exit(0))
     raise _OutOfTime
