@@ -30,7 +30,7 @@ from prong.workers import headless
 from prong.workers.launch import environment
 from prong.workers.panes import Terminals
 from prong.workers.send import PaneSender, own_pane, until
-from prong.workers.state import signature_of
+from prong.workers.state import Signature, signature_of
 from prong.workers.states import ENDS, WorkerStates
 
 _FOLLOW_EVERY = 0.3
@@ -109,7 +109,7 @@ class WorkerPrompts(Record, frozen=True):
         """Type a prompt into the pane; return the text as the agent receives it."""
         store = self.stores.named(worker.agent)
         text = text if as_command else store.as_prompt(text, Route.TYPED)
-        sender = PaneSender(self.states, self.terminals, store, worker.name)
+        sender = PaneSender(self.states, self.terminals, store, worker.name, self.states.lookout())
         sender.send(text, as_command=as_command)
         return text
 
@@ -294,7 +294,7 @@ class WorkerPrompts(Record, frozen=True):
         worker = self.states.records.get(name)
         seen: list[Message] = []
         session: Session | None = None
-        last_signature: tuple[int, int] | None = None
+        last_signature: Signature | None = None
         read = -inf
         lookout = self.states.lookout()
         while True:

@@ -17,10 +17,12 @@ from datetime import UTC, datetime
 from prong.agents.base import AgentStore
 from prong.errors import Busy, External, ProngError, Unavailable, Unsupported
 from prong.log import debug
+from prong.model.record import Record, field
 from prong.model.workers import Pane, WorkerInfo, WorkerState, WorkerStatus
 from prong.terminals.base import CanCapture, CanPress, CanSend, HasCursor, Terminal
 from prong.workers.evidence import ENDING
 from prong.workers.panes import Terminals
+from prong.workers.state import Lookout
 from prong.workers.states import WorkerStates
 
 _PLACEHOLDER = "[Pasted "
@@ -175,37 +177,29 @@ def until(wanted: Callable[[], bool], seconds: float, every: float = _LOOK_EVERY
     return True
 
 
-class PaneSender:
+class PaneSender(Record):
     """Sends one text to the UI of a worker."""
 
-    def __init__(
-        self,
-        states: WorkerStates,
-        terminals: Terminals,
-        store: AgentStore,
-        name: str,
-    ) -> None:
-        self._states = states
-        self._records = states.records
-        self._terminals = terminals
-        self._store = store
-        self._name = name
-        self._lookout = states.lookout()
-        self._marked = datetime.now(UTC)
-        """When the prompt was sent. Evidence of idle must be newer."""
+    states: WorkerStates
+    terminals: Terminals
+    store: AgentStore
+    name: str
+    lookout: Lookout
+    marked: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """When the prompt was sent. Evidence of idle must be newer."""
 
     def send(self, text: str, *, as_command: bool) -> None:
         """Send the text. Raises `Busy` when the worker waits for input from a person."""
         end = time.monotonic() + _STARTS_WITHIN
         while self._status().state is WorkerState.STARTING and time.monotonic() < end:
             time.sleep(_LOOK_EVERY)
-        before = self._records.get(self._name)
+        before = self.states.records.get(self.name)
         try:
             self._type(text, is_slash=as_command and text.lstrip().startswith("/"))
         except BaseException:
             if not self._has_begun():
                 previous = {"prompted": before.prompted, "commanded": before.commanded}
-                self._records.change(self._name, **previous)
+                self.states.records.change(self.name, **previous)
             raise
 
     def _type(self, text: str, *, is_slash: bool) -> None:
@@ -214,9 +208,9 @@ class PaneSender:
         if not isinstance(terminal, CanSend) or not isinstance(terminal, CanPress):
             raise Unsupported(
                 f"{terminal.name} does not accept text from other programs",
-                hint=f"prong attach {self._name}",
+                hint=f"prong attach {self.name}",
             )
-        line = InputLine(terminal, pane, self._store)
+        line = InputLine(terminal, pane, self.store)
         if not until(lambda: not line.holds_draft(), _DRAWN_WITHIN):
             raise self._is_a_draft()
         self._mark(is_slash=is_slash)
@@ -240,8 +234,8 @@ class PaneSender:
         is_out = _take_out(terminal, pane, line, text, is_alone=True)
         outcome = "and was removed again" if is_out else "and is still in it"
         raise External(
-            f"the pane of {self._name} does not take Enter: the text was not sent, {outcome}",
-            hint=f"prong attach {self._name}",
+            f"the pane of {self.name} does not take Enter: the text was not sent, {outcome}",
+            hint=f"prong attach {self.name}",
         )
 
     def _has_begun(self) -> bool:
@@ -249,20 +243,20 @@ class PaneSender:
         evidence = self._status().evidence
         if evidence.state is WorkerState.GONE:
             return True
-        is_new = evidence.time is not None and evidence.time > self._marked
+        is_new = evidence.time is not None and evidence.time > self.marked
         is_work = evidence.state in (WorkerState.BUSY, WorkerState.WAITING)
         return is_new and is_work and evidence.source != "prompt" and evidence.detail != ENDING
 
     def _mark(self, *, is_slash: bool) -> None:
-        self._marked = datetime.now(UTC)
-        self._records.change(self._name, prompted=self._marked, commanded=is_slash)
+        self.marked = datetime.now(UTC)
+        self.states.records.change(self.name, prompted=self.marked, commanded=is_slash)
 
     def _is_a_draft(self, *, left: bool = False) -> Busy:
         addition = "; the text is in it now, too" if left else ""
         return Busy(
-            f"something is typed in the pane of {self._name} already: the text would be sent "
+            f"something is typed in the pane of {self.name} already: the text would be sent "
             f"together with it{addition}",
-            hint=f"prong attach {self._name}, or: prong key {self._name} C-u",
+            hint=f"prong attach {self.name}, or: prong key {self.name} C-u",
         )
 
     def _free_pane(self) -> tuple[Terminal, Pane]:
@@ -273,20 +267,20 @@ class PaneSender:
         is_asking = status.state is WorkerState.WAITING
         if not is_asking and worker.pane is not None:
             # A dialog without a hook event may be on the screen.
-            terminal = self._terminals.of(worker.pane)
+            terminal = self.terminals.of(worker.pane)
             if isinstance(terminal, CanCapture) and status.state is not WorkerState.GONE:
-                question = self._store.dialog_on(terminal.capture(worker.pane))
+                question = self.store.dialog_on(terminal.capture(worker.pane))
                 is_asking = question is not None
         if is_asking:
             detail = f" ({question})" if question else ""
             raise Busy(
-                f"{self._name} is waiting for input{detail}: the text would be taken as the answer",
-                hint=f"prong attach {self._name}",
+                f"{self.name} is waiting for input{detail}: the text would be taken as the answer",
+                hint=f"prong attach {self.name}",
             )
-        return own_pane(self._states, self._terminals, worker)
+        return own_pane(self.states, self.terminals, worker)
 
     def _status(self) -> WorkerStatus:
-        return self._lookout.look([self._records.get(self._name)])[0]
+        return self.lookout.look([self.states.records.get(self.name)])[0]
 
 
 def _take_out(

@@ -34,6 +34,10 @@ _TELL_APART = timedelta(seconds=1)
 _STATES = {Doing.BUSY: WorkerState.BUSY, Doing.IDLE: WorkerState.IDLE}
 
 
+Signature = tuple[int, int, int]
+"""Size, time and inode of a session's file."""
+
+
 class Lookout(Record):
     """Repeated status checks that cache what does not change in between."""
 
@@ -43,8 +47,8 @@ class Lookout(Record):
     liveness: Liveness
     files: dict[SessionRef, Session] = field(default_factory=dict[SessionRef, Session])
     searched: float = -_LOOK_FOR_FILES_EVERY
-    last_turns: dict[str, tuple[tuple[int, int], Turn | None]] = field(
-        default_factory=dict[str, tuple[tuple[int, int], Turn | None]]
+    last_turns: dict[str, tuple[Signature, Turn | None]] = field(
+        default_factory=dict[str, tuple[Signature, Turn | None]]
     )
     untrusted: dict[tuple[str, Path], bool] = field(default_factory=dict[tuple[str, Path], bool])
     """Cached during one look: many workers may share a folder."""
@@ -251,10 +255,10 @@ def _ref(worker: WorkerInfo) -> SessionRef:
     return SessionRef(worker.agent, worker.session or "")
 
 
-def signature_of(session: Session | None) -> tuple[int, int] | None:
+def signature_of(session: Session | None) -> Signature | None:
     """Return a value that changes with a session's file; None if it has no file."""
     try:
         stat = os.stat(session.file) if session else None  # noqa: PTH116 -- looked at often
     except OSError:
         return None
-    return (stat.st_size, stat.st_mtime_ns) if stat else None
+    return (stat.st_size, stat.st_mtime_ns, stat.st_ino) if stat else None

@@ -14,6 +14,7 @@ from prong.model.record import Record
 from prong.model.sessions import Activity, Session
 from prong.model.workers import WorkerInfo, WorkerState
 from prong.session.service import SessionService
+from prong.workers.state import Signature, signature_of
 from prong.workers.states import WorkerStates
 
 _LOOK_EVERY = 0.2
@@ -54,7 +55,7 @@ class Moment(Record, frozen=True):
     """Progress of a source's conversation at one moment."""
 
     session: Session | None
-    signature: tuple[int, int, int] | None
+    signature: Signature | None
     last: str | None
     """Id of the last turn."""
 
@@ -108,7 +109,7 @@ class CloneSources(Record, frozen=True):
     def moment(self, origin: CloneOrigin) -> Moment:
         session = origin.session
         # Taken before the file is read, so that lines added meanwhile show as a change.
-        signature = _signature(session)
+        signature = signature_of(session)
         turns = self.sessions.turns(session) if session else ()
         return Moment(session, signature, turns[-1].id if turns else None)
 
@@ -118,81 +119,65 @@ class CloneSources(Record, frozen=True):
         is_same = (now.session and now.session.ref) == (before.session and before.session.ref)
         if not is_same or self.is_at_work(now):
             raise Prompted
-        if _signature(now.session) != before.signature and self.moment(now).last != before.last:
+        if signature_of(now.session) != before.signature and self.moment(now).last != before.last:
             raise Prompted
 
     def rest(self, timeout: float, waiting: Callable[[str], None] = lambda _: None) -> Rest:
         """Return a wait for idle sources; `waiting` is called with each new reason."""
-        return Rest(self, self.states, timeout, waiting)
+        return Rest(self, timeout, time.monotonic() + timeout, waiting)
 
 
-class Rest:
+class Rest(Record):
     """Wait for an idle source, with one timeout for several waits."""
 
-    def __init__(
-        self,
-        sources: CloneSources,
-        states: WorkerStates,
-        timeout: float,
-        waiting: Callable[[str], None],
-    ) -> None:
-        self._sources = sources
-        self.states = states
-        self._timeout = timeout
-        self._end = time.monotonic() + timeout
-        self._waiting = waiting
-        self._told = ""
+    sources: CloneSources
+    timeout: float
+    end: float
+    waiting: Callable[[str], None]
+    told: str = ""
 
     def wait_for(self, origin: CloneOrigin) -> CloneOrigin:
         """Wait until a source is idle; return it with its session. Raises `Busy` on timeout."""
         while True:
             if origin.worker is not None:
                 self._wait_for_worker(origin.worker.name)
-                origin = self._sources.now(origin)
-            if not self._sources.is_at_work(origin):
+                origin = self.sources.now(origin)
+            if not self.sources.is_at_work(origin):
                 return origin
             self._tell(f"{origin.label} is busy")
-            if time.monotonic() >= self._end:
+            if time.monotonic() >= self.end:
                 raise self._too_long(origin.label)
-            time.sleep(min(_LOOK_EVERY, max(0.0, self._end - time.monotonic())))
+            time.sleep(min(_LOOK_EVERY, max(0.0, self.end - time.monotonic())))
 
     def _wait_for_worker(self, name: str) -> None:
         pause = 0.0
         while True:
             try:
-                self.states.wait([name], timeout=pause, until=_AT_REST)
+                self.sources.states.wait([name], timeout=pause, until=_AT_REST)
             except Busy:
                 # A busy worker may need a person by now.
-                status = self.states.status(name)
+                status = self.sources.states.status(name)
                 wants_a_person = status.state is WorkerState.WAITING
                 detail = f" ({status.evidence.detail})" if status.evidence.detail else ""
                 self._tell(
                     f"{name} is waiting for input{detail}" if wants_a_person else f"{name} is busy"
                 )
-                pause = min(_PIECE, self._end - time.monotonic())
+                pause = min(_PIECE, self.end - time.monotonic())
                 if pause <= 0:
                     raise self._too_long(name, wants_a_person=wants_a_person) from None
             else:
                 return
 
     def _tell(self, reason: str) -> None:
-        if reason != self._told:
-            self._told = reason
-            self._waiting(reason)
+        if reason != self.told:
+            self.told = reason
+            self.waiting(reason)
 
     def _too_long(self, label: str, *, wants_a_person: bool = False) -> Busy:
         hint = f"prong attach {label}" if wants_a_person else "a longer --timeout"
         return Busy(
-            f"{self._told}, still after {self._timeout:g} s",
+            f"{self.told}, still after {self.timeout:g} s",
             hint=f"{hint}, or: prong fork {label}",
-            reason=self._told,
+            reason=self.told,
             wants_a_person=wants_a_person,
         )
-
-
-def _signature(session: Session | None) -> tuple[int, int, int] | None:
-    try:
-        stat = session.path.stat() if session else None
-    except OSError:
-        return None
-    return (stat.st_size, stat.st_mtime_ns, stat.st_ino) if stat else None
