@@ -4,11 +4,11 @@ import hashlib
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, takewhile
 
 from msgspec import Struct
 
-from prong.agents.claude.prompts import is_program
+from prong.agents.claude.prompts import Prompt, is_program
 from prong.agents.claude.transcript import ClaudeTranscript, TranscriptNode
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import ClaudeTurns, is_opener, spans
@@ -77,16 +77,17 @@ def summarise(
     """
     transcript = tree.transcript
     lead, active = (turns.lead, turns.active) if turns else spans(tree.history, transcript)
-    openers = [span.opener for span in active]
+    openers, prompts = [span.opener for span in active], [span.prompt for span in active]
+    parts = [lead, *(span.nodes for span in active)]
     title = transcript.custom_title or transcript.ai_title
     copied = set(transcript.forked_uuids)
     entrypoints, cwds = transcript.entrypoints, transcript.cwds
-    first = openers[0].prompt if openers else None
-    seed = SeedHeader.parse(first.text) if first else None
+    seed = SeedHeader.parse(prompts[0].text) if prompts else None
+    alike = takewhile(lambda prompt: prompt.id is not None and prompt.id == prompts[0].id, prompts)
     session = Session(
         ref=SessionRef("claude", id_ or os.path.basename(file).removesuffix(".jsonl")),
         file=file,
-        title=safe(title or "") or (seed.title if seed else _first_prompt(openers)),
+        title=safe(title or "") or (seed.title if seed else _first_prompt(prompts)),
         cwd=cwds[-1] if cwds else None,
         cwds=tuple(cwds),
         branch=transcript.branch,
@@ -107,12 +108,8 @@ def summarise(
         summaries={leaf: safe(summary) for leaf, summary in transcript.summaries.items()},
         keys=b"".join(key_of(node.uuid) for node in openers),
         times=b"".join(_milliseconds(node.time).to_bytes(8) for node in openers),
-        uniform=_shared_ids([opener.prompt.id if opener.prompt else None for opener in openers]),
-        ends=b"".join(
-            key_of(end)
-            for nodes in (lead, *(span.nodes for span in active))
-            for end in _ends(nodes)
-        ),
+        uniform=len(list(alike)),
+        ends=b"".join(key_of(end) for nodes in parts for end in _ends(nodes)),
         forked_from=transcript.forked_from,
         forked=sum(opener.uuid in copied for opener in openers),
     )
@@ -123,22 +120,14 @@ def _milliseconds(time: str | None) -> int:
     return max(int(parsed.timestamp() * 1000), 0) if parsed else 0
 
 
-def _shared_ids(ids: Sequence[str | None]) -> int:
-    """Count the first ids that are equal."""
-    if not ids or ids[0] is None:
-        return 0
-    return next((count for count, id_ in enumerate(ids) if id_ != ids[0]), len(ids))
-
-
 def _ends(nodes: Sequence[TranscriptNode]) -> list[str]:
     """Return the lines where the session may have ended: the last message and the last line."""
     messages = (node.uuid for node in reversed(nodes) if node.type in ("user", "assistant"))
     return list(dict.fromkeys([*islice(messages, 1), *(node.uuid for node in nodes[-1:])]))
 
 
-def _first_prompt(openers: Sequence[TranscriptNode]) -> str:
+def _first_prompt(prompts: Sequence[Prompt]) -> str:
     """Return a title for the session: its first prompt rather than a command."""
-    prompts = [opener.prompt for opener in openers if opener.prompt]
     typed = [prompt for prompt in prompts if prompt.kind in (TurnKind.HUMAN, TurnKind.SDK)]
     return first_line((typed or prompts)[0].text) if prompts else ""
 

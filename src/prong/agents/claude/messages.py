@@ -63,7 +63,8 @@ class ClaudeRenderer:
             return
         # Beside a tool result, the CLI adds reminders, whatever the entrypoint.
         entrypoint = None if node.results else line.get("entrypoint")
-        for number, block in enumerate(_blocks(content)):
+        blocks = cast(list[Any], content) if isinstance(content, list) else [content]
+        for number, block in enumerate(blocks):
             fields = {"type": "text", "text": block} if isinstance(block, str) else as_dict(block)
             if fields.get("type") != "text":
                 yield from self._block(node, fields, (*path, number))
@@ -117,10 +118,6 @@ class ClaudeRenderer:
         return media.stored(
             lambda: self.file, node.place, (*path, "source", "data"), source.get("data"), type_
         )
-
-
-def _blocks(content: Any) -> list[Any]:
-    return cast(list[Any], content) if isinstance(content, list) else [content]
 
 
 def _result_text(content: Any) -> str:

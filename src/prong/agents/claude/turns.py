@@ -179,7 +179,10 @@ def _absorbed(transcript: ClaudeTranscript, openers: Sequence[int]) -> list[tupl
                 following = bisect_left(openers, operation.order)
                 end = openers[following] + 1 if following < len(openers) else len(nodes)
                 text = queued.text.strip()
-                recorded = (_text(node) for node in nodes[queued.order : end])
+                recorded = (
+                    node.queued or (node.prompt.text if node.prompt else None)
+                    for node in nodes[queued.order : end]
+                )
                 if text and not text.startswith(_MACHINE) and text not in recorded:
                     prompts.append((operation.order, text))
             case "popAll":
@@ -188,10 +191,6 @@ def _absorbed(transcript: ClaudeTranscript, openers: Sequence[int]) -> list[tupl
             case _:
                 pass
     return prompts
-
-
-def _text(node: TranscriptNode) -> str | None:
-    return node.queued or (node.prompt.text if node.prompt else None)
 
 
 def describe(
@@ -209,13 +208,15 @@ def describe(
         elif call.name in EDITORS and call.what and result and not result.failed:
             files[call.what] = None
     prompt, queued = _prompts(span)
+    # What the person did after the last message does not count.
+    ends = (node.time for node in reversed(span.nodes) if node.closing or _is_spoken(node))
     return Turn(
         index=span.number,
         id=span.id,
         kind=span.prompt.kind,
         prompt=prompt,
         started=parse_time(span.opener.time),
-        ended=parse_time(_ended(span.nodes) or span.opener.time),
+        ended=parse_time(next(ends, None) or span.opener.time),
         state=_state(span.nodes, set(results), is_last=is_last, live=live),
         queued=tuple(queued),
         files=tuple(files),
@@ -250,12 +251,6 @@ def _is_spoken(node: TranscriptNode) -> bool:
     if node.type == "assistant":
         return node.error or not node.synthetic
     return bool(node.results) or (node.prompt is not None and node.prompt.interrupt)
-
-
-def _ended(nodes: Sequence[TranscriptNode]) -> str | None:
-    """Return the time of the last message, ignoring what the person did afterwards."""
-    times = (node.time for node in reversed(nodes) if node.closing or _is_spoken(node))
-    return next(times, None)
 
 
 def _state(

@@ -36,7 +36,9 @@ class Moved:
     def __post_init__(self) -> None:
         # The CLI wrote the path with or without resolving links.
         homes = {self.session_file.with_suffix(""), self.session_file.resolve().with_suffix("")}
-        self._needles = {_inside(home): _results(home) for home in homes if home.is_dir()}
+        self._needles = {
+            _inside(home): sorted((home / _RESULTS).glob("*")) for home in homes if home.is_dir()
+        }
         self._replacement = _inside(self.target.with_suffix(""))
 
     def lines(self, records: Iterable[dict[str, Raw]]) -> Iterator[bytes]:
@@ -54,13 +56,6 @@ class Moved:
 def _inside(folder: Path | str) -> bytes:
     """Return the prefix of paths below a folder in a JSON string."""
     return _encode(path_text(folder))[1:-1] + b"/"
-
-
-def _results(home: Path) -> list[Path]:
-    try:
-        return sorted((home / _RESULTS).iterdir())
-    except OSError:
-        return []
 
 
 def launched(source: ClaudeSource, nodes: Iterable[TranscriptNode]) -> list[SubAgent]:
