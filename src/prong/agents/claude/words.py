@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from prong.agents import jsonl
 from prong.agents import words as texts
-from prong.agents.claude import subagents, transcript, turns
+from prong.agents.claude import transcript, turns
 from prong.agents.claude.facts import ClaudeFacts, summarise
 from prong.agents.claude.records import ContentBlock, SessionLine
+from prong.agents.claude.sessions import subagents
 from prong.agents.claude.transcript import LAUNCHERS, ClaudeTranscript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import ClaudeSpan, ClaudeTurns
@@ -69,7 +70,7 @@ class SessionWords:
         spans = cut.active + cut.abandoned
         sidechains = self._beside(spans, read)
         agents: dict[str | None, list[Path]] = {}
-        for agent in subagents.find(Path(path), read) if self.tasks else ():
+        for agent in subagents(Path(path), read) if self.tasks else ():
             agents.setdefault(agent.call_id, []).append(agent.path)
         for span in spans:
             called = dict.fromkeys(call.id for node in span.nodes for call in node.calls)

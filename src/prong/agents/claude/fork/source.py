@@ -5,9 +5,10 @@ from functools import cached_property
 from typing import BinaryIO
 
 from prong.agents import jsonl
-from prong.agents.claude import subagents, turns
+from prong.agents.claude import turns
 from prong.agents.claude.fork.selection import Selection, select
 from prong.agents.claude.messages import ClaudeRenderer
+from prong.agents.claude.sessions import subagents
 from prong.agents.claude.transcript import ClaudeTranscript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import ClaudeTurns
@@ -65,7 +66,7 @@ class ClaudeSource:
                 for node in nodes
                 if node.boundary
             ),
-            subagents=subagents.find(path, self.transcript),
+            subagents=subagents(path, self.transcript),
             skipped=tuple(Skipped(path, reason, offset) for offset, reason in self.transcript.bad),
         )
 
