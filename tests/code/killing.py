@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from prong.code.snapshots import snapshot
-from prong.code.snapshots.message import ref_of
+from prong.code.snapshots.refs import ref_of
 from prong.model.code import TurnKey
 
 _STEPS = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.utime", "subprocess.Popen")

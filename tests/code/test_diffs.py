@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.code.stats import diffstats
+from prong.code.changes import diffstats
 from prong.model.code import DiffStat
 from tests.code.lab import git
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.code import files
-from prong.code.files import FileContent, Refusal, read
+from prong.code.snapshots import contents
+from prong.code.snapshots.contents import FileContent, Refusal, read
 
 
 def test_a_file_a_program_a_link_and_nothing(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def while_reading(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object], ti
             act()
         return data
 
-    monkeypatch.setattr(files.os, "read", reading)
+    monkeypatch.setattr(contents.os, "read", reading)
 
 
 def test_a_file_that_grows_once_is_read_again(
@@ -91,7 +91,7 @@ def test_a_file_that_becomes_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         path.symlink_to(secret)
         return plain(name, flags)
 
-    monkeypatch.setattr(files.os, "open", opening)
+    monkeypatch.setattr(contents.os, "open", opening)
     found = read(os.fsencode(path), 100)
     assert isinstance(found, FileContent)
     assert (found.mode, found.data) == (b"120000", os.fsencode(secret))
@@ -104,5 +104,5 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(files.os, "open", refuse)
+    monkeypatch.setattr(contents.os, "open", refuse)
     assert read(os.fsencode(path), 100) == Refusal(0, "not readable: Permission denied")

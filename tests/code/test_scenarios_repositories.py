@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from prong.code.changes import diffstats
 from prong.code.repository import Repository
-from prong.code.snapshots import message, snapshot
-from prong.code.snapshots import refs as listing
-from prong.code.stats import diffstats
+from prong.code.snapshots import refs, snapshot
 from prong.model.code import TurnKey
 from tests.code.lab import Lab, git
 
@@ -38,7 +37,7 @@ def test_03_staged_unstaged_renamed_deleted_mode_untracked_announced(used: Lab) 
     assert used.is_exact(taken)
     assert taken.staged_tree == staged
     assert used.files(staged)[b"both.txt"][1] == b"staged\n"
-    assert message.intended(used.git("cat-file", "commit", taken.commit)) == ["announced.txt"]
+    assert refs.intended(used.git("cat-file", "commit", taken.commit)) == ["announced.txt"]
     assert b"unstaged-delete.txt" not in used.files(taken.tree)
     # What was only ever staged stays, too.
     used.git("reset", "-q", "--hard")
@@ -273,7 +272,7 @@ def test_09_dirty_submodule_of_a_submodule(used: Lab, tmp_path: Path) -> None:
     assert taken.changed
     middle_repository = Repository.find(used.top / "middle")
     assert middle_repository is not None
-    kept = listing.find(middle_repository, "refs/prong")
+    kept = refs.find(middle_repository.top, "refs/prong")
     assert [one.path for one in kept[-1].nested] == ["inner"]
     assert deep.files(kept[-1].nested[0].commit) == deep.lying()
     # A commit in it shows in the tree, as `git add` would record it.

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from prong.code.changes import diffstats
 from prong.code.git import Git
 from prong.code.snapshots import contents, snapshot
 from prong.code.snapshots.private_folder import Private
-from prong.code.stats import diffstats
 from prong.errors import NotFound, UsageError
 from prong.model.code import DiffStat, TurnKey
 from tests.code.lab import Lab, git
@@ -279,7 +279,7 @@ def test_an_unchanged_file_is_read_once(used: Lab, monkeypatch: pytest.MonkeyPat
     fresh = used.write("fresh.txt", "written just now\n")
     # As if it was there for a while: the time of the change itself cannot be set.
     with monkeypatch.context() as patched:
-        patched.setattr("prong.code.snapshots.known_files._SETTLED", -(10**12))
+        patched.setattr("prong.code.snapshots.contents._SETTLED", -(10**12))
         first = used.take()
     read = list[bytes]()
     inner = contents.read
@@ -310,7 +310,7 @@ def test_a_file_that_was_written_just_now_is_read_again(used: Lab) -> None:
 def test_a_known_blob_that_was_collected_is_stored_anew(
     used: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prong.code.snapshots.known_files._SETTLED", -(10**12))
+    monkeypatch.setattr("prong.code.snapshots.contents._SETTLED", -(10**12))
     used.write("data.bin", os.urandom(1000))
     first = used.take()
     used.git("update-ref", "-d", first.ref)

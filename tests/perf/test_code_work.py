@@ -44,10 +44,8 @@ TAKING = {
     "prong.files.size_limit",
     "prong.model",
     "prong.model.code",
-    *(f"prong.code.{name}" for name in ("attributes", "files", "filtered", "git", "repository")),
-    "prong.code.submodules",
-    *(f"prong.code.snapshots.{name}" for name in ("contents", "fast_import", "known_files")),
-    *(f"prong.code.snapshots.{name}" for name in ("message", "object_folder", "private_folder")),
+    *(f"prong.code.{name}" for name in ("changed_files", "git", "repository")),
+    *(f"prong.code.snapshots.{name}" for name in ("contents", "fast_import", "private_folder")),
     *(f"prong.code.snapshots.{name}" for name in ("refs", "sizes", "snapshot", "working_tree")),
 }
 SLOW = {

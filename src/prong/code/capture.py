@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from prong.code import gaps as code_gaps
 from prong.code import locate, turn_code
+from prong.code.changes import diffstats
 from prong.code.snapshots import snapshot as snapshots
-from prong.code.stats import diffstats
 from prong.code.worktrees.record import common_of
 from prong.code.worktrees.refs import is_for_a_worktree
 from prong.errors import Busy, External, NotFound, ProngError, UsageError

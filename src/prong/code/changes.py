@@ -4,16 +4,16 @@ Git plumbing: the user's settings do not affect the output, and none of their pr
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from prong.code.git import Git
-from prong.code.snapshots import message, refs
-from prong.code.worktrees.snapshot_tree import Commit
-from prong.errors import External
-from prong.model.code import Snapshot
+from prong.code.snapshots import refs
+from prong.errors import External, NotFound
+from prong.model.code import DiffStat, Snapshot
 
 Status = Literal["added", "deleted", "modified", "renamed", "type changed"]
 
@@ -21,6 +21,8 @@ _OPTIONS = (
     *("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"),
     *("--submodule=short", "--ignore-submodules=none"),
 )
+_PAIR = re.compile(rb"[0-9a-f]{40,64} [0-9a-f]{40,64}\n")
+_COUNTS = ("--stdin", "-r", "-z", "-M", "--numstat", "--no-ext-diff", "--no-textconv")
 _STATUSES: dict[bytes, Status] = {
     b"A": "added",
     b"D": "deleted",
@@ -75,7 +77,7 @@ def files(compared: Iterable[Sides], paths: Sequence[str] = ()) -> list[FileChan
     changes: list[FileChange] = []
     for side, limits in _chosen(compared, paths):
         command = (*_OPTIONS, "-z", "-M", "--raw", "--numstat", side.old, side.new, *limits)
-        changes += _parsed(Git(side.repo).run(*command), side.prefix)
+        changes += _file_changes(Git(side.repo).run(*command), side.prefix)
     return changes
 
 
@@ -128,8 +130,8 @@ def _state_inside(repo: Path, tree: str | None, snapshot: Snapshot | None, name:
         return (_tree_of(inner, commit), None) if commit else (None, None)
     if not inner.is_dir() or not has(inner, commit):
         raise _Unreadable
-    stored = Commit.read(inner, commit)
-    return stored.tree, message.read(inner, "", commit, stored.tree, stored.message)
+    stored, snapshot = refs.at(inner, commit)
+    return stored.tree, snapshot
 
 
 def _nested(snapshot: Snapshot | None) -> dict[str, str]:
@@ -162,7 +164,7 @@ def _chosen(
             yield side, ("--", *inside)
 
 
-def _parsed(output: bytes, prefix: str) -> list[FileChange]:
+def _file_changes(output: bytes, prefix: str) -> list[FileChange]:
     """Parse the output: first the statuses of all files, then all line counts."""
     fields = iter(output.split(b"\0")[:-1])
     statuses: dict[bytes, Status] = {}
@@ -188,3 +190,42 @@ def _parsed(output: bytes, prefix: str) -> list[FileChange]:
             )
         )
     return changes
+
+
+def diffstats(repository: Path, pairs: Sequence[tuple[str | None, str]]) -> list[DiffStat]:
+    """Count what changed from the first tree of each pair (None: empty) to the second."""
+    if not pairs:
+        return []
+    git = Git(repository)
+    nothing = git.empty_tree() if any(old is None for old, _ in pairs) else ""
+    stdin = "".join(f"{old or nothing} {new}\n" for old, new in pairs)
+    stats = _parsed(git.run("diff-tree", *_COUNTS, stdin=stdin.encode()))
+    if len(stats) != len(pairs):
+        raise NotFound(f"{repository} does not have all of these trees")
+    return stats
+
+
+def _parsed(output: bytes) -> list[DiffStat]:
+    """Parse a header line per pair, followed by NUL-terminated entries with arbitrary names."""
+    stats: list[DiffStat] = []
+    fields = iter(output.split(b"\0"))
+    for field in fields:
+        rest = field
+        while pair := _PAIR.match(rest):
+            stats.append(DiffStat(0, 0, 0))
+            rest = rest[pair.end() :]
+        if not rest:
+            continue
+        added, removed, name = rest.split(b"\t", 2)
+        if not name:
+            _names = next(fields), next(fields)  # a rename has the old and the new name
+        last = stats[-1]
+        stats[-1] = DiffStat(
+            last.files + 1, last.added + _number(added), last.removed + _number(removed)
+        )
+    return stats
+
+
+def _number(text: bytes) -> int:
+    # A dash stands for a binary file.
+    return int(text) if text.isdigit() else 0

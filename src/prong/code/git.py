@@ -14,9 +14,10 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -26,7 +27,6 @@ _KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTE
 """Locations of the user's own settings. Git never sets these for a hook."""
 _WAYS = ("GIT_SSH", "GIT_PROXY", "GIT_SSL", "GIT_HTTP")
 """Prefixes of variables that configure how the user's git reaches a remote."""
-_IDENTITY = "prong", "prong@localhost"
 _SET = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
@@ -35,10 +35,10 @@ _SET = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_PAGER": "cat",
     "GIT_LITERAL_PATHSPECS": "1",
-    "GIT_AUTHOR_NAME": _IDENTITY[0],
-    "GIT_AUTHOR_EMAIL": _IDENTITY[1],
-    "GIT_COMMITTER_NAME": _IDENTITY[0],
-    "GIT_COMMITTER_EMAIL": _IDENTITY[1],
+    "GIT_AUTHOR_NAME": "prong",
+    "GIT_AUTHOR_EMAIL": "prong@localhost",
+    "GIT_COMMITTER_NAME": "prong",
+    "GIT_COMMITTER_EMAIL": "prong@localhost",
     "LC_ALL": "C",
 }
 _NO_QUESTIONS = {
@@ -90,23 +90,23 @@ _TAIL = 2000
 class Deadline:
     """A time limit for git processes, which are killed when it expires."""
 
-    def __init__(self, seconds: float | None = None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
+    def __init__(self, seconds: float = inf) -> None:
+        self._end = time.monotonic() + seconds
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
-        if seconds is not None:
+        if self.is_set:
             self._timer = threading.Timer(max(seconds, 0), self._strike)
             self._timer.daemon = True
             self._timer.start()
 
     @property
     def is_set(self) -> bool:
-        return self._end is not None
+        return self._end < inf
 
     @property
     def over(self) -> bool:
-        return self._end is not None and time.monotonic() >= self._end
+        return time.monotonic() >= self._end
 
     def add(self, process: subprocess.Popen[bytes]) -> None:
         with self._lock:
@@ -120,12 +120,12 @@ class Deadline:
 
     def lift(self) -> None:
         """Remove the time limit."""
-        self._end = None
+        self._end = inf
         if self._timer is not None:
             self._timer.cancel()
 
     def _strike(self) -> None:
-        if self._end is None:
+        if not self.is_set:
             return
         with self._lock:
             for process in self._running:
@@ -165,77 +165,62 @@ class GitResult(NamedTuple):
         )
 
 
-class RunningGit:
+class RunningGit(NamedTuple):
     """A git process that was started."""
 
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        arguments: tuple[str, ...],
-        deadline: Deadline,
-        output: Path | None,
-        patience: float | None,
-    ) -> None:
-        self._process = process
-        self._patience = patience
-        self._arguments = arguments
-        self._deadline = deadline
-        self._output = output
-        deadline.add(process)
+    process: subprocess.Popen[bytes]
+    arguments: tuple[str, ...]
+    deadline: Deadline
+    output: Path | None
+    """The file that stdout is written to, if any."""
+    patience: float | None
 
     @property
     def stdin(self) -> IO[bytes]:
-        assert self._process.stdin is not None
-        return self._process.stdin
+        assert self.process.stdin is not None
+        return self.process.stdin
 
     def line(self) -> bytes:
         """Read one line of output after flushing the input; empty at the end."""
-        assert self._process.stdout is not None
+        assert self.process.stdout is not None
         with suppress(BrokenPipeError):
             self.stdin.flush()
-        return self._process.stdout.readline()
+        return self.process.stdout.readline()
 
-    def answer(self, given: bytes | None = None) -> GitResult:
+    def answer(self, rest: bytes | None = None) -> GitResult:
         """Send the rest of the input and wait for the end."""
         try:
-            if given is not None:
-                given = self._flushed(given)
-            output, complaint = self._process.communicate(given, self._patience)
+            if rest is not None:
+                try:
+                    self.stdin.flush()
+                except BrokenPipeError:
+                    rest = None  # git reads no more
+            output, complaint = self.process.communicate(rest, self.patience)
         except subprocess.TimeoutExpired as error:
             self.kill()
             raise External(
-                f"git {self._arguments[0]} did not end within {self._patience:.0f} s",
+                f"git {self.arguments[0]} did not end within {self.patience:.0f} s",
                 hint="Is there a pipe in place of a file that git reads, such as .gitattributes?",
             ) from error
         except BaseException:
             self.kill()
             raise
         finally:
-            self._deadline.remove(self._process)
-        if self._output is not None:
-            output = self._output.read_bytes()
+            self.deadline.remove(self.process)
+        if self.output is not None:
+            output = self.output.read_bytes()
         text = complaint[-_TAIL:].decode(errors="replace")
-        return GitResult(self._arguments, self._process.returncode, output, text)
-
-    def _flushed(self, rest: bytes) -> bytes | None:
-        """Flush, and return the rest of the input; None for `communicate` if git reads no more."""
-        try:
-            self.stdin.flush()
-        except BrokenPipeError:
-            return None
-        return rest
+        return GitResult(self.arguments, self.process.returncode, output, text)
 
     def kill(self) -> None:
-        if self._process.poll() is None:
-            _kill(self._process)
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+        if self.process.poll() is None:
+            _kill(self.process)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
-                try:
+                with suppress(OSError):  # unsent input is lost
                     pipe.close()
-                except OSError:  # unsent input is lost
-                    continue
-        self._process.wait()
-        self._deadline.remove(self._process)
+        self.process.wait()
+        self.deadline.remove(self.process)
 
 
 class Git:
@@ -292,10 +277,8 @@ class Git:
                 stdout.close()
         is_unlimited = self.deadline.is_set or self._as_user or self._filters
         bounded = not is_unlimited and arguments[0] in (*_PLAIN, "status", "diff-files")
+        self.deadline.add(process)
         return RunningGit(process, arguments, self.deadline, output, _PATIENCE if bounded else None)
-
-    def _is_way(self, name: str) -> bool:
-        return self._as_user and name.startswith(_WAYS)
 
     def ask(self, *arguments: str, stdin: bytes | None = None) -> GitResult:
         """Run git and return the result, whatever its status."""
@@ -307,6 +290,30 @@ class Git:
         """Run git and return its output; raise `External` for a status not in `accepted`."""
         result = self.ask(*arguments, stdin=stdin)
         return result.output if result.status in accepted else result.expect()
+
+    def is_on(self, setting: str) -> bool:
+        answer = self.ask("config", "--type=bool", "--get", setting)
+        return answer.output.strip() == b"true"
+
+    def has(self, ref: str) -> bool:
+        """Tell whether a ref, or a name for a commit, exists."""
+        return self.ask("rev-parse", "--verify", "--quiet", ref).ok
+
+    def objects_of(self, ids: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Read objects by id, without missing ones, as in a partial clone."""
+        stdin = b"".join(name + b"\n" for name in ids)
+        output = self.run("cat-file", "--batch", stdin=stdin) if stdin else b""
+        contents: dict[bytes, bytes] = {}
+        position = 0
+        while position < len(output):
+            end = output.index(b"\n", position)
+            name, *fields = output[position:end].split()
+            position = end + 1
+            if len(fields) == 2:  # type and size; else `missing`
+                size = int(fields[1])
+                contents[name] = output[position : position + size]
+                position += size + 1
+        return contents
 
     def empty_tree(self) -> str:
         """Return the id of the empty tree, which git knows even if it was never written."""
@@ -341,7 +348,9 @@ class Git:
         environment = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("GIT_") or name in _KEPT or self._is_way(name)
+            if not name.startswith("GIT_")
+            or name in _KEPT
+            or (self._as_user and name.startswith(_WAYS))
         }
         if self._as_user:
             environment |= _NO_QUESTIONS

@@ -8,7 +8,7 @@ the settings of a repository can make it run other programs. Nothing is download
 import hashlib
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -51,11 +51,11 @@ def pointers(git: Git, trees: Iterable[str]) -> dict[str, list[Pointer]]:
     base = _listed(git, first)
     changed = {first: _Files(), **_changed(git, first, others)}
     rules = {blob for files in (base, *changed.values()) for blob in _rules(files)}
-    rules = {blob for blob, content in _contents(git, rules).items() if _LFS in content}
+    rules = {blob for blob, content in git.objects_of(rules).items() if _LFS in content}
     if not rules:
         return {}
     blobs = {blob for files in (base, *changed.values()) for blob in files.values() if blob}
-    contents = _contents(git, _small(git, blobs))
+    contents = git.objects_of(_small(git, blobs))
     ruled = {path: blob for path, blob in base.items() if blob in rules}
     pointed = {path: blob for path, blob in base.items() if blob in contents}
     result: dict[str, list[Pointer]] = {}
@@ -116,24 +116,6 @@ def _small(git: Git, blobs: Iterable[bytes]) -> list[bytes]:
         for fields in lines  # two words if it is missing, such as the commit of a submodule
         if len(fields) == 3 and fields[1] == b"blob" and _SMALLEST <= int(fields[2]) <= _LARGEST
     ]
-
-
-def _contents(git: Git, blobs: Collection[bytes]) -> dict[bytes, bytes]:
-    if not blobs:
-        return {}
-    stdin = b"".join(blob + b"\n" for blob in blobs)
-    answer, position = git.run("cat-file", "--batch", stdin=stdin), 0
-    contents: dict[bytes, bytes] = {}
-    while position < len(answer):
-        end = answer.index(b"\n", position)
-        fields = answer[position:end].split()
-        if len(fields) != 3:  # `missing`, in a partial clone
-            position = end + 1
-            continue
-        size = int(fields[2])
-        contents[fields[0]] = answer[end + 1 : end + 1 + size]
-        position = end + 1 + size + 1
-    return contents
 
 
 def store_of(git: Git, common: Path) -> Path:

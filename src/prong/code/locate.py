@@ -11,9 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 from prong.agents.base import AgentStore
-from prong.code.git import Git
 from prong.code.repository import Repository
-from prong.code.snapshots import message, refs
+from prong.code.snapshots import refs
 from prong.code.worktrees.journal import entries_of
 from prong.code.worktrees.record import common_of, entry_of, place_of
 from prong.errors import ProngError, UsageError
@@ -37,7 +36,7 @@ class SnapshotSearch:
         for session in dict.fromkeys(sessions):
             with suppress(UsageError):  # such an id cannot have snapshots
                 key = TurnKey(session.agent, session.id, TurnKey.BASELINE)
-                self._prefixes.append(message.session_refs(key))
+                self._prefixes.append(refs.session_refs(key))
         self.looked: list[Path] = []
         """The repositories that were searched."""
         self.found: list[Snapshot] = []
@@ -62,12 +61,11 @@ class SnapshotSearch:
         if not _may_have_any(common):
             return []
         try:
-            git = Git(common)
             snapshots = [
                 snapshot
                 for prefix in self._prefixes
-                for snapshot in refs.read(git, refs.ask(git, prefix).answer(), prefix, common)
-                if snapshot.ref == message.ref_of(snapshot.key)
+                for snapshot in refs.find(common, prefix)
+                if snapshot.ref == refs.ref_of(snapshot.key)
             ]
             top = _working_tree(common, folder) if snapshots else None
         except ProngError as error:
@@ -203,11 +201,11 @@ def _is_bare(folder: Path) -> bool:
 
 def _may_have_any(common: Path) -> bool:
     """Return False if a repository never had snapshots. Does not run git: there may be many."""
-    if (common / message.REFS).is_dir() or (common / "reftable").is_dir():
+    if (common / refs.REFS).is_dir() or (common / "reftable").is_dir():
         return True
     try:
         with open_regular(common / "packed-refs") as file:
-            return message.REFS.encode() in file.read()
+            return refs.REFS.encode() in file.read()
     except OSError:
         return False
 

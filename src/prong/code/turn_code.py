@@ -1,18 +1,22 @@
-"""The code of a turn: its snapshot, or the nearest commit."""
+"""The code of a turn: its snapshot, or the nearest commit; and what has changed since."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
+from prong.code.changed_files import changed_files
+from prong.code.git import Git
 from prong.code.repository import Repository
-from prong.code.worktrees import worktree
 from prong.model.code import Snapshot, TurnKey
+from prong.model.forks import CodeSince
 from prong.model.record import Record
 from prong.model.sessions import Conversation, Session, Turn
 
+_CHANGED = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 _PUNCTUAL = timedelta(minutes=1)
 
 
@@ -96,7 +100,7 @@ def _nearest(
     when = (turn.ended or turn.started) if turn else session.started
     if repository is None or when is None:
         return None
-    commit = worktree.nearest_commit(repository, session.branch, when)
+    commit = nearest_commit(repository, session.branch, when)
     return TurnCode(repository, commit=commit) if commit else None
 
 
@@ -111,3 +115,57 @@ def repository_of(session: Session) -> Path | None:
         return None
     repository = Repository.find(Path(session.cwd))
     return repository.top if repository else None
+
+
+def nearest_commit(repo: Path, branch: str | None, when: datetime) -> str | None:
+    """Return the commit that a branch was at; None before its first one.
+
+    From the reflog of the branch, or, if that does not go back far enough, the last older commit.
+    """
+    git = Git(repo)
+    name = f"refs/heads/{branch}"
+    if branch is None or not git.ask("show-ref", "--verify", "--quiet", name).ok:
+        name = "HEAD"
+    time = int(when.timestamp())
+    log = git.ask("reflog", "show", "--date=unix", "--format=%H %gd", name, "--").output
+    for line in log.decode(errors="replace").splitlines():
+        commit, _, date = line.partition(" ")
+        if int(date[date.rindex("{") + 1 : -1]) <= time:
+            return commit
+    output = git.ask("rev-list", "-1", "--first-parent", f"--min-age={time}", name, "--").output
+    return output.decode().strip() or None
+
+
+def since(repo: Path, branch: str | None, when: datetime) -> CodeSince | None:
+    """Count commits and files written after a turn; None if there are none.
+
+    Differences from the commit of that time may be the work of the turn itself, or of an earlier
+    one. So only files written after it count.
+    """
+    git = Git(repo)
+    names = set(changed_files(git))
+    before = nearest_commit(repo, branch, when)
+    commits = 0
+    if git.ask("rev-parse", "--verify", "--quiet", "HEAD").ok:
+        limits = ("HEAD",) if before is None else (f"{before}..HEAD",)
+        commits = int(git.run("rev-list", "--count", *limits, "--"))
+        old = git.empty_tree() if before is None else before
+        committed = git.run(*_CHANGED, old, "HEAD", "--").split(b"\0")[:-1]
+        names |= set(map(os.fsdecode, committed))
+    files = sum(_is_newer(repo / name, when.timestamp()) for name in names)
+    if not (commits or files):
+        return None
+    return CodeSince(datetime.now(UTC) - when, commits, files)
+
+
+def _is_newer(path: Path, when: float) -> bool:
+    """Tell whether a file was written, moved there or, as far as visible, removed since."""
+    for candidate in (path, *path.parents):
+        try:
+            status = candidate.lstat()
+        except OSError:
+            continue
+        if candidate != path:
+            return status.st_mtime > when
+        return max(status.st_mtime, status.st_ctime) > when
+    return True

@@ -13,15 +13,14 @@ from uuid import uuid4
 from prong.code import gaps as code_gaps
 from prong.code import locate, turn_code
 from prong.code.branch_names import refuse_unfit
+from prong.code.changed_files import changed_files
 from prong.code.git import Git
 from prong.code.ignored import IgnoredFiles
 from prong.code.repository import Repository
-from prong.code.since import since
 from prong.code.snapshots import snapshot as snapshots
-from prong.code.snapshots.message import ref_of
-from prong.code.turn_code import TurnCode
+from prong.code.snapshots.refs import ref_of
+from prong.code.turn_code import TurnCode, since
 from prong.code.worktrees import worktree as worktrees
-from prong.code.worktrees.changes import changed_files
 from prong.code.worktrees.journal import Undo
 from prong.code.worktrees.make import refuse_among_files
 from prong.code.worktrees.record import Worktree, common_of

@@ -14,7 +14,7 @@ from prong.code import gaps
 from prong.code.capture import Capture, IncompleteSnapshot
 from prong.code.git import Git
 from prong.code.service import CodeService
-from prong.code.snapshots.message import REFS
+from prong.code.snapshots.refs import REFS
 from prong.code.worktrees import worktree as adapter
 from prong.code.worktrees.journal import leftovers, sweep
 from prong.code.worktrees.record import common_of

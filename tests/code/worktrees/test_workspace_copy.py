@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from prong.code.ignored import IgnoredFiles
 from prong.code.worktrees import workspace_copy, worktree
 from prong.code.worktrees.journal import Undo, leftovers, sweep
-from prong.code.worktrees.state import WorktreeWork, work_in
+from prong.code.worktrees.work import WorktreeWork, work_in
 from prong.code.worktrees.workspace_copy import WorkspaceCopy
 from prong.errors import ProngError, UsageError
 from prong.testing.home import IsolatedHome

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from prong.code.worktrees import worktree as worktrees
 from prong.code.worktrees.record import Worktree
-from prong.code.worktrees.state import WorktreeWork, work_in
+from prong.code.worktrees.work import WorktreeWork, work_in
 from prong.testing.home import IsolatedHome
 from tests.code.worktrees.worktree_story import UserRepository, assert_same
 

@@ -13,7 +13,7 @@ from prong.code.worktrees import record, worktree
 from prong.code.worktrees.journal import Undo, leftovers, sweep
 from prong.code.worktrees.record import Worktree
 from prong.code.worktrees.refs import snapshot_for
-from prong.code.worktrees.state import WorktreeWork, work_in
+from prong.code.worktrees.work import WorktreeWork, work_in
 from prong.errors import Dirty
 from prong.model.code import Snapshot, TurnKey
 from prong.testing.home import IsolatedHome

@@ -15,7 +15,7 @@ from prong.code.snapshots import snapshot
 from prong.code.worktrees import worktree
 from prong.code.worktrees.journal import leftovers, sweep
 from prong.code.worktrees.refs import snapshot_for
-from prong.code.worktrees.state import WorktreeWork, work_in
+from prong.code.worktrees.work import WorktreeWork, work_in
 from prong.errors import External
 from prong.testing.home import IsolatedHome
 from tests.code.worktrees.worktree_story import STATUS, UserRepository, assert_same, files, git

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.code.worktrees.worktree import nearest_commit
+from prong.code.turn_code import nearest_commit
 from prong.testing.home import IsolatedHome
 from tests.code.worktrees.worktree_story import UserRepository, git
 

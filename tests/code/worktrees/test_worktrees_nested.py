@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prong.code.worktrees import worktree
-from prong.code.worktrees.state import WorktreeWork, work_in
+from prong.code.worktrees.work import WorktreeWork, work_in
 from prong.testing.home import IsolatedHome
 from tests.code.worktrees.worktree_story import STATUS, UserRepository, assert_same, files, git
 

@@ -10,7 +10,7 @@ import pytest
 
 from prong.code.worktrees import worktree
 from prong.code.worktrees.journal import Undo
-from prong.code.worktrees.state import WorktreeWork, work_in
+from prong.code.worktrees.work import WorktreeWork, work_in
 from prong.errors import Busy, Dirty, NotFound, UsageError
 from prong.testing.home import IsolatedHome
 from tests.code.worktrees.worktree_story import UserRepository, git

@@ -1,17 +1,20 @@
 """Write the objects and the ref of a snapshot with one `git fast-import`.
 
 Many files become one pack instead of many loose objects. Git writes into a folder of this snapshot,
-and the objects move to the repository once all are complete. If the process is killed or the disk
-is full, only that folder remains, which the next snapshot removes. The ref is written last.
+and the objects move to the repository once all are complete, as git itself does on a push. If the
+process is killed or the disk is full, only that folder remains, which the next snapshot removes.
+The ref is written last.
 """
 
+import errno
+import os
+import stat
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from prong.code.git import Deadline, Git
-from prong.code.repository import Repository
-from prong.code.snapshots.object_folder import move_objects
 from prong.code.snapshots.private_folder import Private
 from prong.errors import External
 
@@ -26,6 +29,8 @@ _SETTINGS = (
 )
 _REF = "refs/prong/new"
 """The ref of commits in the stream. It is reset before the end, so git never writes it."""
+_FAN_OUT = 2
+"""Loose objects are in folders named by the first two digits of their ids."""
 _PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
 
 
@@ -38,28 +43,19 @@ class ImportedEntry(NamedTuple):
 
 
 class Import:
-    """A `git fast-import` process: send blobs and commits, then call `finish`."""
+    """A `git fast-import` process: send blobs and commits, then `finish` and `publish`."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        private: Private,
-        changed: int,
-        config: bytes,
-        deadline: Deadline,
-    ) -> None:
-        """Start the process, which is killed when the deadline expires."""
+    def __init__(self, private: Private, changed: int, config: bytes, deadline: Deadline) -> None:
         loose = f"fastimport.unpackLimit={_FEW if changed > _LOOSE else _LOOSE}"
         settings = [word for setting in (loose, *_SETTINGS) for word in ("-c", setting)]
         git = Git(
-            repository.top,
+            private.repository.top,
             *("--git-dir", str(private.git_dir), *settings),
             objects=private.make_objects(),
             deadline=deadline,
             config=config,
         )
         self._running = git.start("fast-import", "--quiet", "--done", feed=True)
-        self._repository = repository
         self._private = private
         self._config = config
         self._deadline = deadline
@@ -82,11 +78,9 @@ class Import:
     ) -> str:
         """Send a commit with these parents, which is on no branch."""
         mark = self._mark()
-        head = (
-            f"reset {_REF}\n\ncommit {_REF}\nmark {mark}\n"
-            f"committer prong <prong@localhost> {int(time.timestamp())} +0000\n"
-        )
-        lines = [head.encode(), b"data %d\n" % len(message), message, b"\n"]
+        head = f"reset {_REF}\n\ncommit {_REF}\nmark {mark}\n"
+        committer = f"committer prong <prong@localhost> {int(time.timestamp())} +0000\n"
+        lines = [f"{head}{committer}data {len(message)}\n".encode(), message, b"\n"]
         lines += [f"merge {parent}\n".encode() for parent in parents]
         if base is not None:
             lines.append(f"M 040000 {base} \n".encode())
@@ -95,8 +89,7 @@ class Import:
             b"M %s %s %s\n" % (entry.mode, entry.object.encode(), quoted(entry.path))
             for entry in changes
         ]
-        lines.append(b"\n")
-        self._write(*lines)
+        self._write(*lines, b"\n")
         return mark
 
     def tree(self, commit: str) -> str:
@@ -121,8 +114,9 @@ class Import:
 
         Raises `External` if the ref changed since the snapshot began.
         """
-        move_objects(self._private.objects, self._repository.common_dir / "objects")
-        git = Git(self._repository.top, deadline=self._deadline, config=self._config)
+        repository = self._private.repository
+        _move_objects(self._private.objects, repository.common_dir / "objects")
+        git = Git(repository.top, deadline=self._deadline, config=self._config)
         git.run("update-ref", ref, commit, replaced or "0" * len(commit))
 
     def _end(self, expected: int, rest: bytes | None = None) -> list[str]:
@@ -134,7 +128,6 @@ class Import:
         return lines
 
     def abandon(self) -> None:
-        """Kill the process and keep nothing."""
         self._running.kill()
 
     def _mark(self) -> str:
@@ -157,8 +150,53 @@ def _tree_of(commit: str) -> bytes:
 
 def quoted(path: bytes) -> bytes:
     """Quote a path as in C. Quotes are allowed even where they are not needed."""
-    if _PLAIN.issuperset(path):
-        return b'"%s"' % path
-    return b'"%s"' % b"".join(
-        bytes((byte,)) if byte in _PLAIN else b"\\%03o" % byte for byte in path
-    )
+    if not _PLAIN.issuperset(path):
+        path = b"".join(bytes((byte,)) if byte in _PLAIN else b"\\%03o" % byte for byte in path)
+    return b'"%s"' % path
+
+
+def _move_objects(source: Path, target: Path) -> None:
+    """Move all loose objects and packs. `.idx` files come last, since they make a pack visible."""
+    for folder in source.iterdir():
+        if len(folder.name) == _FAN_OUT:
+            _make_folder(target / folder.name)
+            for path in folder.iterdir():
+                _move(path, target / folder.name / path.name)
+    packs = target / "pack"
+    _make_folder(packs)
+    for path in sorted((source / "pack").iterdir(), key=lambda path: path.suffix == ".idx"):
+        _move(path, packs / path.name)
+
+
+def _make_folder(path: Path) -> None:
+    """Create a folder with the permissions of its parent: a group may share the repository."""
+    try:
+        path.mkdir()
+    except FileExistsError:
+        return
+    mode = stat.S_IMODE(path.parent.stat().st_mode)
+    if stat.S_IMODE(path.stat().st_mode) != mode:
+        path.chmod(mode)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move a file, unless it exists: names are hashes, so equal names mean equal content."""
+    if target.exists():
+        return
+    try:
+        source.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy(source, target)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy to another file system, atomically, via a temporary name that git cleans up."""
+    temporary = target.with_name(f"tmp_obj_{os.urandom(8).hex()}")
+    try:
+        temporary.write_bytes(source.read_bytes())
+        temporary.chmod(stat.S_IMODE(source.stat().st_mode))
+        temporary.rename(target)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -8,7 +8,6 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from prong.code.repository import Repository
@@ -67,12 +66,7 @@ class Private:
             ) from error
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._leave()
 
     def copy_index(self) -> bool:
@@ -83,10 +77,9 @@ class Private:
         exists = False
         for _ in range(_TRIES):
             exists = self._copy_index()
-            now = self.repository.now()
-            if now == self.repository:
+            before, self.repository = self.repository, self.repository.now()
+            if before == self.repository:
                 return exists
-            self.repository = now
         self.unsteady = True
         return exists
 

@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
+from prong.code.changed_files import LINKED
 from prong.code.git import Deadline, Git
 from prong.code.repository import Repository
-from prong.code.snapshots import message as messages
-from prong.code.snapshots import refs as listing
-from prong.code.snapshots.contents import Contents
+from prong.code.snapshots import refs
+from prong.code.snapshots.contents import Contents, Known
 from prong.code.snapshots.fast_import import Import, ImportedEntry
-from prong.code.snapshots.known_files import Known
-from prong.code.snapshots.message import LISTED, SnapshotMessage
 from prong.code.snapshots.private_folder import Private, home
+from prong.code.snapshots.refs import LISTED, SnapshotMessage
 from prong.code.snapshots.working_tree import Differences, Side, WorkingTree
-from prong.code.submodules import LINKED
 from prong.errors import External, ProngError, UsageError
 from prong.files.size_limit import SNAPSHOT_LIMIT
 from prong.model.code import LeftOut, NestedSnapshot, Snapshot, TurnKey
@@ -41,13 +39,6 @@ class OutOfTime(External):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"there was not enough time: it takes longer than {seconds:.1f} s")
-
-
-class _Budget(NamedTuple):
-    """The deadlines of a snapshot."""
-
-    reading: Deadline
-    whole: Deadline
 
 
 def take(  # noqa: PLR0913 -- all but the first two by name
@@ -72,26 +63,31 @@ def take(  # noqa: PLR0913 -- all but the first two by name
     """
     if message_id is not None and not message_id.isprintable():
         raise UsageError(f"{message_id!r} cannot be the id of a message")
-    taken = when or datetime.now(UTC)
-    request = _Request(key, number, message_id, limit, taken, again, late)
-    reading = Deadline(budget_seconds * (_READING if partial else 1))
-    budget = _Budget(reading, Deadline(budget_seconds))
+    request = _Request(
+        key=key,
+        number=number,
+        message_id=message_id,
+        limit=limit,
+        taken=when or datetime.now(UTC),
+        again=again,
+        late=late,
+        reading=Deadline(budget_seconds * (_READING if partial else 1)),
+        whole=Deadline(budget_seconds),
+    )
     try:
-        return _take(folder, request, budget)
-    except External as error:
-        if not budget.whole.over:
-            raise
-        raise OutOfTime(budget_seconds) from error
-    except OSError as error:
-        if budget.whole.over:
+        return _take(folder, request)
+    except (External, OSError) as error:
+        if request.whole.over:
             raise OutOfTime(budget_seconds) from error
+        if isinstance(error, External):
+            raise
         raise External(
             f"the snapshot could not be taken: {error.strerror or error}",
             path=os.fsdecode(error.filename or ""),
         ) from error
     finally:
-        budget.reading.lift()
-        budget.whole.lift()
+        request.reading.lift()
+        request.whole.lift()
 
 
 def find(folder: Path, beside: TurnKey | None = None) -> list[Snapshot]:
@@ -99,9 +95,9 @@ def find(folder: Path, beside: TurnKey | None = None) -> list[Snapshot]:
     repository = Repository.find(folder)
     if repository is None:
         return []
-    prefix = messages.REFS if beside is None else messages.session_refs(beside)
-    snapshots = listing.find(repository, prefix)
-    return [snapshot for snapshot in snapshots if snapshot.ref == messages.ref_of(snapshot.key)]
+    prefix = refs.REFS if beside is None else refs.session_refs(beside)
+    snapshots = refs.find(repository.top, prefix)
+    return [snapshot for snapshot in snapshots if snapshot.ref == refs.ref_of(snapshot.key)]
 
 
 class _Request(NamedTuple):
@@ -112,33 +108,39 @@ class _Request(NamedTuple):
     taken: datetime
     again: bool
     late: bool
+    reading: Deadline
+    """For finding differences."""
+    whole: Deadline
     suffix: str = ""
     """Suffix of the ref of a nested repository."""
 
+    @property
+    def ref(self) -> str:
+        return refs.ref_of(self.key, self.suffix)
 
-def _take(
-    folder: Path, request: _Request, budget: _Budget, outer: Repository | None = None
-) -> Snapshot | None:
-    git = Git(folder, deadline=budget.whole)
-    prefix = messages.session_refs(request.key)
+
+def _take(folder: Path, request: _Request, outer: Repository | None = None) -> Snapshot | None:
+    git = Git(folder, deadline=request.whole)
+    prefix = refs.session_refs(request.key)
     questions = (
         Repository.ask(git),
-        listing.ask(git, prefix),
+        refs.ask(git, prefix),
         git.start("config", "-z", "--list"),
     )
-    location, refs, config = [question.answer() for question in questions]
+    location, listed, config = [question.answer() for question in questions]
     repository = Repository.found(git, location)
     if repository is None:
         return None
-    if outer is not None:
-        _check_inside(repository, folder, outer)
-    ref = messages.ref_of(request.key, request.suffix)
+    if outer is not None and repository.common_dir == outer.common_dir:
+        raise UsageError("another worktree of this repository")
+    if outer is not None and repository.top != folder.resolve():
+        raise UsageError("no repository that git can open")
     earlier = [
         snapshot
-        for snapshot in listing.read(git, refs, prefix, repository.top)
-        if snapshot.ref == messages.ref_of(snapshot.key, request.suffix)
+        for snapshot in refs.read(git, listed, prefix, repository.top)
+        if snapshot.ref == refs.ref_of(snapshot.key, request.suffix)
     ]
-    existing = next((snapshot for snapshot in earlier if snapshot.ref == ref), None)
+    existing = next((snapshot for snapshot in earlier if snapshot.ref == request.ref), None)
     if existing is not None and not request.again:
         return existing
     older = [
@@ -148,15 +150,7 @@ def _take(
     ]
     previous = older[-1] if older else None
     with Private(repository) as private:
-        taking = _Taking(private, request, budget, previous, existing, config.expect())
-        return taking.take()
-
-
-def _check_inside(repository: Repository, folder: Path, outer: Repository) -> None:
-    if repository.common_dir == outer.common_dir:
-        raise UsageError("another worktree of this repository")
-    if repository.top != folder.resolve():
-        raise UsageError("no repository that git can open")
+        return _Taking(private, request, previous, existing, config.expect()).take()
 
 
 class _Taking:
@@ -166,7 +160,6 @@ class _Taking:
         self,
         private: Private,
         request: _Request,
-        budget: _Budget,
         previous: Snapshot | None,
         replaced: Snapshot | None,
         config: bytes,
@@ -174,23 +167,18 @@ class _Taking:
         self._repository = private.repository
         self._private = private
         self._request = request
-        self._budget = budget
-        self._deadline = budget.reading
         self._previous = previous
         self._replaced = replaced
-        self._ref = messages.ref_of(request.key, request.suffix)
-        self._top = os.fsencode(private.repository.top)
         self._known = Known(home(private.repository) / "known.json")
-        self._taken = request.taken
         self._config = config
 
     def take(self) -> Snapshot:
         has_index = self._private.copy_index()
         self._repository = self._private.repository
-        git = self._git(self._deadline)
+        git = self._git(self._request.reading)
         if not has_index:
             git.run("read-tree", self._repository.head or "HEAD")
-        working = WorkingTree(self._repository, self._private, git, self._budget.whole)
+        working = WorkingTree(self._repository, self._private, git, self._request.whole)
         try:
             differences = working.differences(self._config)
         except BaseException:
@@ -204,7 +192,7 @@ class _Taking:
             other = self._won_by_another()
             if other is not None:
                 return other
-            if self._budget.whole.over:
+            if self._request.whole.over:
                 raise
             tree = self._write_staged(differences)
             if not self._known.used and tree is None:
@@ -218,7 +206,7 @@ class _Taking:
         if not found.staged:
             return None
         self._private.distrust_no_time()
-        result = self._git(self._budget.whole).ask("write-tree")
+        result = self._git(self._request.whole).ask("write-tree")
         if not result.ok:
             return None
         found.staged, found.unstaged = [], []
@@ -241,12 +229,12 @@ class _Taking:
         for path in (*found.submodules, *found.nested):
             name = os.fsdecode(path)
             suffix = f".{crc32(path):08x}"
-            if self._deadline.over:
+            if self._request.reading.over:
                 taken[path] = LeftOut(name, 0, "out of time")
                 continue
             request = self._request._replace(suffix=suffix)
             try:
-                inner = _take(self._repository.top / name, request, self._budget, self._repository)
+                inner = _take(self._repository.top / name, request, self._repository)
             except (OSError, ProngError) as error:
                 taken[path] = LeftOut(name, 0, str(error))
             else:
@@ -259,8 +247,7 @@ class _Taking:
         """Write the snapshot; `base` is the tree that staged files are compared with."""
         changed = len(found.staged) + len(found.unstaged) + len(found.deleted)
         new = max(0, len(found.modified) - len(self._known))
-        whole = self._budget.whole
-        stream = Import(self._repository, self._private, changed + new, self._config, whole)
+        stream = Import(self._private, changed + new, self._config, self._request.whole)
         try:
             return self._send(stream, base, found, nested)
         except BaseException:
@@ -274,8 +261,11 @@ class _Taking:
         found: Differences,
         nested: dict[bytes, Snapshot | LeftOut],
     ) -> Snapshot:
-        contents = Contents(self._top, stream, self._known, self._deadline, self._request.limit)
-        contents.read(found.modified)
+        top, request = self._repository.top, self._request
+        reading, limit = request.reading, request.limit
+        contents = Contents(os.fsencode(top), stream, self._known, reading, limit)
+        for path, mode in found.modified.items():
+            contents.read(path, mode)
         changes, deleted = contents.entries, [*found.deleted, *contents.gone]
         inner = {path: result for path, result in nested.items() if isinstance(result, Snapshot)}
         lost = [result for result in nested.values() if isinstance(result, LeftOut)]
@@ -285,21 +275,21 @@ class _Taking:
                 changes.append(ImportedEntry(LINKED, head, path))
             elif path in inner:
                 deleted.append(path)
-        parents = [] if self._previous is None else [self._previous.commit]
-        parents += [] if self._replaced is None else [self._replaced.commit]
-        parents += [] if self._repository.head is None else [self._repository.head]
+        snapshots = (self._previous, self._replaced)
+        parents = [snapshot.commit for snapshot in snapshots if snapshot is not None]
+        parents += [self._repository.head] if self._repository.head else []
         staged, staged_parents = self._send_staged(stream, base, found)
         if found.conflict:
             staged_parents = [self._send_conflict(stream, staged, found.conflict, staged_parents)]
         parents += staged_parents
         message = self._message(None if found.conflict else staged, found, contents, inner, lost)
-        commit = stream.commit(message, self._taken, parents, staged, changes, deleted)
+        commit = stream.commit(message, request.taken, parents, staged, changes, deleted)
         tree, ids = stream.finish(commit, [commit, *(mark for _, _, mark in contents.learned)])
-        stream.publish(self._ref, ids[0], self._replaced and self._replaced.commit)
+        stream.publish(request.ref, ids[0], self._replaced and self._replaced.commit)
         for (path, status, _), blob in zip(contents.learned, ids[1:], strict=True):
             self._known.learn(path, status, blob, self._private.started)
         self._known.save(self._private.folder / "known.json")
-        snapshot = messages.read(self._repository.top, self._ref, ids[0], tree, message)
+        snapshot = refs.parse(top, request.ref, ids[0], tree, message)
         assert snapshot is not None, "what was written can be read"
         return snapshot
 
@@ -312,7 +302,7 @@ class _Taking:
         if base is not None and base == head_tree and not any(changes):
             return base, []
         message = b"prong: staged\n"
-        commit = stream.commit(message, self._taken, (), base, *changes)
+        commit = stream.commit(message, self._request.taken, (), base, *changes)
         return stream.tree(commit), [commit]
 
     def _send_conflict(
@@ -323,7 +313,7 @@ class _Taking:
         sides += [
             ImportedEntry(side.mode, side.blob, side.stage + b"/" + side.path) for side in conflict
         ]
-        return stream.commit(b"prong: conflict\n", self._taken, kept, None, sides)
+        return stream.commit(b"prong: conflict\n", self._request.taken, kept, None, sides)
 
     def _message(
         self,
@@ -348,7 +338,7 @@ class _Taking:
             key=self._request.key,
             number=self._request.number,
             message_id=self._request.message_id,
-            taken=self._taken,
+            taken=self._request.taken,
             head=self._repository.head,
             branch=self._repository.branch,
             staged_tree=staged,
@@ -363,6 +353,6 @@ class _Taking:
 
     def _won_by_another(self) -> Snapshot | None:
         """Return the snapshot of this turn that another process took at the same time."""
-        current = listing.find(self._repository, self._ref)
+        current = refs.find(self._repository.top, self._request.ref)
         before = self._replaced and self._replaced.commit
         return next((snapshot for snapshot in current if snapshot.commit != before), None)

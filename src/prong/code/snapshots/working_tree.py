@@ -8,19 +8,19 @@ its index, and every new file counts as modified.
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from prong.code import attributes, filtered, submodules
+from prong.code.changed_files import FILTER_OF, LINKED, dirty, filters_in, unchanged
 from prong.code.git import Deadline, Git, RunningGit
 from prong.code.repository import Repository
 from prong.code.snapshots import sizes as index
 from prong.code.snapshots.fast_import import ImportedEntry
 from prong.code.snapshots.private_folder import Private, home
 from prong.code.snapshots.sizes import Sizes, packed
-from prong.code.submodules import LINKED
+from prong.files.regular import read_regular
 
 _INDEX = ("ls-files", "-z", "-t", "-v", "-s", "-c")
 _LIST = (*_INDEX, "-o", "--exclude-standard")
@@ -34,6 +34,7 @@ _STORED = "files are in it as git stores them, not as they lie there: out of tim
 _ANY_SIZE = (b"working-tree-encoding", b"ident")
 """Attributes that convert a file to other bytes, perhaps without changing its size."""
 _OFF = (b"", b"false", b"no", b"off", b"0")
+_ATTRIBUTES = b".gitattributes"
 
 
 class Side(NamedTuple):
@@ -99,8 +100,8 @@ class WorkingTree:
             differences.degraded.append(f"git could not look into {', '.join(closed[:3])}")
         odd = [record for record in records if record[:5] != b"H 100"]
         links = self._classify(odd, differences)
-        sources = list(attributes.sources(self._repository, listing.output, settings))
-        filters = not listing.ok or attributes.may_have(sources, (b"filter",))
+        sources = list(_attribute_files(self._repository, listing.output, settings))
+        filters = not listing.ok or _may_have(sources, (b"filter",))
         self._read_differing(differences, records, links, settings, filters=filters)
         self._read_staged(differences)
         # What is staged counts, even without time for what is not staged.
@@ -174,7 +175,7 @@ class WorkingTree:
             for name in (b"core.filemode", b"core.symlinks")
         )
         fields = differing.output.split(b"\0")[:-1]
-        same = filtered.unchanged(self._git, self._top, fields[1::2] if filters else ())
+        same = unchanged(self._git, self._top, fields[1::2] if filters else ())
         for entry, path in zip(fields[::2], fields[1::2], strict=True):
             old, new, _, _, kind = entry.lstrip(b":").split(b" ")
             if kind == b"D":
@@ -193,7 +194,7 @@ class WorkingTree:
                 if kind == b"A":
                     found.intended.append(path)
         others = [path for path in links if path not in found.submodules]
-        found.submodules += submodules.dirty(self._repository.top, others, self._git.deadline)
+        found.submodules += dirty(self._repository.top, others, self._git.deadline)
 
     def _read_staged(self, found: Differences) -> None:
         fields = self._staged.answer().expect().split(b"\0")[:-1]
@@ -218,7 +219,7 @@ class WorkingTree:
         if not crlf and not sources and not cache.exists():
             return
         converted = self._of_other_size(records, cache, settings)
-        if converted is not None and attributes.may_have(sources, _ANY_SIZE):
+        if converted is not None and _may_have(sources, _ANY_SIZE):
             recoded = self._recoded()
             converted = None if recoded is None else converted | recoded
         if converted is None or not self._keep_unfiltered(converted, found):
@@ -262,26 +263,25 @@ class WorkingTree:
         if not paths:
             return True
         stdin = b"".join(path + b"\0" for path in paths)
-        answer = self._git.ask("check-attr", "-z", "--stdin", "filter", stdin=stdin)
+        answer = self._git.ask(*FILTER_OF, stdin=stdin)
         if not answer.ok and self._git.deadline.over:
             return False
-        values = answer.expect().split(b"\0")[2::3]
-        for path, value in zip(paths, values, strict=True):
-            if value in {b"unspecified", b"unset"}:
-                found.modified[path] = None
+        filters = filters_in(answer.expect())
+        found.modified |= {
+            path: None for path in paths if filters[path] in {b"unspecified", b"unset"}
+        }
         return True
 
     def _sizes(self, records: list[bytes], width: int) -> set[bytes]:
         """Return size and blob of tracked files, from the index if possible."""
-        result: set[bytes] | None = None
         with suppress(FileNotFoundError, IndexError):
             result = index.sizes(self._private.index.read_bytes(), width)
-        if result is None:
-            result = {
-                packed(status.st_size) + bytes.fromhex(blob.decode())
-                for blob, _, status in self._present(records)
-            }
-        return result
+            if result is not None:
+                return result
+        return {
+            packed(status.st_size) + bytes.fromhex(blob.decode())
+            for blob, _, status in self._present(records)
+        }
 
     def _present(self, records: list[bytes]) -> Iterator[tuple[bytes, bytes, os.stat_result]]:
         """Yield blob, path and status of existing plain tracked files."""
@@ -333,3 +333,42 @@ def _mtime(path: Path) -> int:
         return int(path.stat().st_mtime)
     except OSError:
         return 0
+
+
+def _attribute_files(
+    repository: Repository, listing: bytes, settings: Mapping[bytes, bytes]
+) -> Iterator[Path]:
+    """List the files that can define attributes. Tracked or configured ones may not exist.
+
+    `listing`: the tracked and untracked files, as git lists them.
+    """
+    end = _ATTRIBUTES + b"\0"
+    position = listing.find(end)
+    while position >= 0:
+        record = listing[listing.rfind(b"\0", 0, position) + 1 : position + len(_ATTRIBUTES)]
+        path = record[2:] if record[:1] == b"?" else record.partition(b"\t")[2]
+        yield repository.top / os.fsdecode(path)
+        position = listing.find(end, position + 1)
+    configured = settings.get(b"core.attributesfile")
+    if configured is not None:
+        yield Path(os.path.expanduser(os.fsdecode(configured)))  # noqa: PTH111 -- fails on `~nobody`
+    config_home = os.environ.get("XDG_CONFIG_HOME") or f"{os.environ.get('HOME', '')}/.config"
+    candidates = (
+        repository.top / os.fsdecode(_ATTRIBUTES),  # which may itself be ignored
+        repository.common_dir / "info" / "attributes",
+        Path(config_home) / "git" / "attributes",
+        Path("/etc/gitattributes"),
+    )
+    yield from (candidate for candidate in candidates if candidate.exists())
+
+
+def _may_have(files: Iterable[Path], names: Iterable[bytes]) -> bool:
+    """Return False if none of the files mentions any of these attributes."""
+    for file in files:
+        try:
+            text = read_regular(file)
+        except OSError:
+            return True  # git may read it from the index
+        if any(name in text for name in names):
+            return True
+    return False

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from prong.code.git import Git
 from prong.code.worktrees import record
 from prong.code.worktrees.record import entry_of
-from prong.code.worktrees.state import UNDER_WAY
+from prong.code.worktrees.work import under_way
 from prong.errors import External
 from prong.model.code import Snapshot
 
@@ -50,9 +50,9 @@ def commit_turn(snapshot: Snapshot, prompt: str, number: int | None = None) -> T
     worktree = record.read(snapshot.repo)
     entry = entry_of(worktree.path)
     git = Git(worktree.path)
-    for name, operation in UNDER_WAY.items():
-        if (entry / name).exists():
-            return TurnCommit(None, f"{operation} is under way")
+    operation = under_way(worktree)
+    if operation is not None:
+        return TurnCommit(None, f"{operation} is under way")
     if snapshot.staged_tree is None:
         return TurnCommit(None, "a merge conflict is not resolved")
     ref = f"refs/heads/{worktree.branch}"
@@ -113,14 +113,9 @@ def _tree(entry: Path, head: str | None, taken: str) -> str:
 
 def _lay_out(git: Git, folder: Path, entries: Sequence[_Entry]) -> None:
     """Write files byte for byte as in the snapshot."""
-    stdin = b"".join(entry.object + b"\n" for entry in entries)
-    blobs = git.run("cat-file", "--batch", stdin=stdin)
-    position = 0
+    contents = git.objects_of(entry.object for entry in entries)
     for entry in entries:
-        begin = blobs.index(b"\n", position) + 1
-        position = begin + int(blobs[position:begin].split()[2])
-        content = blobs[begin:position]
-        position += 1
+        content = contents[entry.object]
         path = folder / os.fsdecode(entry.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         if entry.mode == _LINK:

@@ -15,10 +15,9 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from prong.code.worktrees import record, refs, state
+from prong.code.worktrees import record, refs, work
 from prong.code.worktrees.record import place_of
 from prong.errors import External, ProngError, UsageError
 from prong.files import journal as journals
@@ -61,12 +60,7 @@ class Undo:
                 path=str(self.root),
             ) from error
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         assert self._journal is not None
         try:
             self._end(error)
@@ -173,11 +167,11 @@ def _has_work(path: Path, at: float) -> bool:
         return _is_touched(path, at)  # the copy of a folder without git
     try:
         worktree = record.read(path)
-        work = state.work_in(worktree)
+        done = work.work_in(worktree)
     except ProngError:
         return True  # unknown, so assume that there is work
-    changes = work.would_be_lost or work.in_snapshot or work.commits
-    return bool(changes) or state.is_locked(worktree)
+    changes = done.would_be_lost or done.in_snapshot or done.commits
+    return bool(changes) or work.is_locked(worktree)
 
 
 def _is_touched(path: Path, at: float) -> bool:
@@ -198,15 +192,13 @@ def leftovers(root: Path) -> list[Path]:
 
 def under_way(root: Path) -> set[Path]:
     """Return the worktrees that are being created or removed, even by a killed process."""
-    worktrees: set[Path] = set()
-    for path in (root / PRIVATE).glob("*.jsonl"):
-        worktrees |= {
-            Path(entry[key])
-            for entry in _entries_in(path)
-            for key in ("worktree", "copy", "removing")
-            if key in entry
-        }
-    return worktrees
+    return {
+        Path(entry[key])
+        for path in (root / PRIVATE).glob("*.jsonl")
+        for entry in _entries_in(path)
+        for key in ("worktree", "copy", "removing")
+        if key in entry
+    }
 
 
 def _entries_in(path: Path) -> list[dict[str, Any]]:
@@ -293,9 +285,12 @@ def _take_back(root: Path, token: str, entries: list[dict[str, Any]]) -> list[Pa
         if "worktree" in entry:
             path = Path(entry["worktree"])
             delete(root, path, token)
-            common = Path(entry["common"])
+            common, head = Path(entry["common"]), entry["head"]
             if common.is_dir():  # the repository may be gone as well
-                _take_back_entry(common, path, token, entry)
+                with alone(common):
+                    _forget_entry(common, path, token, entry["known"])
+                    if head is not None:
+                        refs.drop_new_branch(common, entry["branch"], head, entry["mark"])
             removed.append(path)
         elif "copy" in entry:
             path = Path(entry["copy"])
@@ -317,32 +312,24 @@ def _take_back(root: Path, token: str, entries: list[dict[str, Any]]) -> list[Pa
     return removed
 
 
-def _take_back_entry(common: Path, path: Path, token: str, entry: dict[str, Any]) -> None:
-    with alone(common):
-        forget_entry(common, path, token, entry["known"])
-        if entry["head"] is not None:
-            refs.drop_new_branch(common, entry["branch"], entry["head"], entry["mark"])
-
-
 def forget_removed(root: Path, token: str, entry: dict[str, Any]) -> str | None:
     """Remove deleted worktrees, including nested ones, from their repositories.
 
     Returns the name of the branch if that stays because something is on it.
     """
-    branches = [_forget_part(token, *part) for part in entry["parts"]]
-    for common, *_ in entry["parts"]:
-        if entry.get("snapshot") and Path(common).is_dir():
-            refs.drop_snapshot(Path(common), entry["snapshot"])
+    kept: str | None = None
+    parts = [(Path(common), Path(path), *rest) for common, path, *rest in entry["parts"]]
+    for common, path, branch, base in parts:
+        kept = None
+        if common.is_dir():  # the repository may be gone as well
+            with alone(common):
+                _forget_entry(common, path, token)
+                kept = refs.drop_unused_branch(common, branch, base)
+    for common, *_ in parts:
+        if entry.get("snapshot") and common.is_dir():
+            refs.drop_snapshot(common, entry["snapshot"])
     _tidy(root, Path(entry["removing"]))
-    return branches[-1]
-
-
-def _forget_part(token: str, common: str, path: str, branch: str, base: str | None) -> str | None:
-    if not Path(common).is_dir():
-        return None  # the repository is gone as well
-    with alone(Path(common)):
-        forget_entry(Path(common), Path(path), token)
-        return refs.drop_unused_branch(Path(common), branch, base)
+    return kept
 
 
 def alone(common: Path) -> AbstractContextManager[bool]:
@@ -361,17 +348,14 @@ def entries_of(common: Path) -> list[Path]:
         return []
 
 
-def forget_entry(
+def _forget_entry(
     common: Path, path: Path, token: str, known: Collection[str] | None = None
 ) -> None:
     """Remove a worktree's entry from its repository. `known`: the names of older entries."""
     for entry in entries_of(common):
         place = place_of(entry)
-        if place is None:
-            matches = known is not None and entry.name not in known and _is_abandoned(entry)
-        else:
-            matches = place == path
-        if matches:
+        is_new = known is not None and entry.name not in known
+        if place == path or (place is None and is_new and _is_abandoned(entry)):
             step("move", entry)
             entry.rename(common / f"prong-{token}-{entry.name}")
     for trash in common.glob(f"prong-{token}-*"):

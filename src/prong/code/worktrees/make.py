@@ -6,18 +6,15 @@ from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 
+from prong.code.changed_files import LINKED
 from prong.code.git import Git
 from prong.code.ignored import ignored_among
 from prong.code.repository import Repository
-from prong.code.snapshots import message
-from prong.code.submodules import LINKED
-from prong.code.worktrees import record, state
-from prong.code.worktrees.checkout import settle, write_files
-from prong.code.worktrees.filters import bring_filtered
-from prong.code.worktrees.index import write_index
+from prong.code.snapshots import refs
+from prong.code.worktrees import record
 from prong.code.worktrees.journal import Undo, alone, entries_of, inside, under_way
-from prong.code.worktrees.record import Worktree, entry_of, place_of
-from prong.code.worktrees.snapshot_tree import Commit, Questions
+from prong.code.worktrees.record import Worktree, place_of
+from prong.code.worktrees.restore import restore, settle, write_files
 from prong.errors import NotFound, ProngError, Taken, UsageError
 from prong.files.journal import step
 from prong.model.code import Snapshot
@@ -28,96 +25,79 @@ _NEW = ("worktree", "add", "--quiet", "--no-checkout")
 def give_back(undo: Undo, snapshot: Snapshot, path: Path, branch: str) -> Worktree:
     """Create a worktree from a snapshot: files, index, head and nested repositories."""
     # A worktree needs a commit; before the first one, that of the snapshot will do.
-    worktree = add(undo, snapshot.repo, path, branch, snapshot.head, snapshot.commit)
-    entry = entry_of(worktree.path)
-    with Questions(snapshot) as questions:
-        step("files", worktree.path)
-        write_files(worktree.common, entry, worktree.path, snapshot.tree, snapshot.staged_tree)
-        step("index", entry)
-        listing = questions.listing()
-        warnings = write_index(snapshot, worktree.path, entry, questions.commit(), listing)
-        warnings += bring_filtered(snapshot, worktree.path, listing)
-        initial = state.given(worktree.path, snapshot, questions.changed())
-    worktree = replace(worktree, snapshot=snapshot.ref, given=initial, warnings=warnings)
-    inner = {nested.path: nested.commit for nested in snapshot.nested}
-    return _give_back_nested(undo, worktree, inner)
+    empty = _add(undo, snapshot.repo, path, branch, snapshot.head, snapshot.commit)
+    worktree = restore(snapshot, empty)
+    return _give_back_nested(undo, worktree, {one.path: one.commit for one in snapshot.nested})
 
 
 def check_out(undo: Undo, repo: Path, path: Path, branch: str, commit: str) -> Worktree:
     """Create a worktree from a commit with the user's filters, like `git worktree add`."""
-    worktree = add(undo, repo, path, branch, commit, commit)
+    worktree = _add(undo, repo, path, branch, commit, commit)
     step("files", worktree.path)
     answer = Git(worktree.path, filters=True).ask("read-tree", "-u", "--reset", commit)
     if not answer.ok:
         # Usually a filter that is not installed.
-        entry = entry_of(worktree.path)
-        write_files(worktree.common, entry, worktree.path, commit, commit)
-        settle(entry / "index")
+        write_files(worktree, commit, commit)
+        settle(worktree.path)
         reason = "".join(answer.complaint.strip().splitlines()[-1:])
         warning = f"files are as git stores them, without their filter: {reason}"
         worktree = replace(worktree, warnings=(warning,))
     return _give_back_nested(undo, worktree, {})
 
 
-def add(undo: Undo, repo: Path, path: Path, branch: str, head: str | None, commit: str) -> Worktree:
+def _add(
+    undo: Undo, repo: Path, path: Path, branch: str, head: str | None, commit: str
+) -> Worktree:
     """Create a worktree without files, on a new branch."""
     repository = Repository.find(repo)
     if repository is None:
         raise NotFound(f"{repo} is not a git repository", path=str(repo))
     undo.make_folders(path.parent)
     path = inside(undo.root, path)
-    common = repository.common_dir
+    common, git = repository.common_dir, Git(repository.top)
     with alone(common):
         # Journaled steps are undone on failure, so nothing may belong to somebody else.
         refuse_taken(undo.root, path, common)
-        _refuse(repository, path, branch, unborn=head is None)
-        _add(undo, repository, path, branch, head, commit)
-    return Worktree(path, repository.top, common, branch, head, datetime.now(UTC))
-
-
-def _add(
-    undo: Undo, repository: Repository, path: Path, branch: str, head: str | None, commit: str
-) -> None:
-    common, git = repository.common_dir, Git(repository.top)
-    mark = f"prong: worktree {undo.token}"
-    existing = [entry.name for entry in entries_of(common)]
-    undo.will(
-        worktree=str(path), common=str(common), known=existing, branch=branch, head=head, mark=mark
-    )
-    if head is None:
-        step("worktree", path)
-        git.run(*_NEW, "--detach", str(path), commit)
-        step("branch", path)
-        Git(path).run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-        return
-    step("branch", common)
-    command = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", mark)
-    result = git.ask(*command, stdin=os.fsencode(f"create refs/heads/{branch}\0{head}\0"))
-    if not result.ok:
-        _explain(result.complaint, branch)
-        result.expect()
-    step("worktree", path)
-    git.run(*_NEW, str(path), branch)
-
-
-def _refuse(repository: Repository, path: Path, branch: str, *, unborn: bool) -> None:
-    """Raise an error before anything is done."""
-    git = Git(repository.top)
-    if branch.startswith("-"):
-        raise _wrong_name(branch)
-    if unborn:
-        name = f"refs/heads/{branch}"
-        if not git.ask("check-ref-format", name).ok:
+        if branch.startswith("-"):
             raise _wrong_name(branch)
-        if git.ask("show-ref", "--verify", "--quiet", name).ok:
-            raise _taken(branch)
-    refuse_among_files(path, repository.common_dir)
+        if head is None:
+            name = f"refs/heads/{branch}"
+            if not git.ask("check-ref-format", name).ok:
+                raise _wrong_name(branch)
+            if git.ask("show-ref", "--verify", "--quiet", name).ok:
+                raise _taken(branch)
+        refuse_among_files(path, common)
+        mark = f"prong: worktree {undo.token}"
+        undo.will(
+            worktree=str(path),
+            common=str(common),
+            known=[entry.name for entry in entries_of(common)],
+            branch=branch,
+            head=head,
+            mark=mark,
+        )
+        if head is None:
+            step("worktree", path)
+            git.run(*_NEW, "--detach", str(path), commit)
+            step("branch", path)
+            Git(path).run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        else:
+            step("branch", common)
+            command = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", mark)
+            result = git.ask(*command, stdin=os.fsencode(f"create refs/heads/{branch}\0{head}\0"))
+            if not result.ok:
+                _explain(result.complaint, branch)
+                result.expect()
+            step("worktree", path)
+            git.run(*_NEW, str(path), branch)
+    return Worktree(path, repository.top, common, branch, head, datetime.now(UTC))
 
 
 def refuse_taken(root: Path, path: Path, common: Path | None = None) -> None:
     """Raise `Taken` for a path that exists, or that another process creates or removes."""
     places = [place_of(entry) for entry in entries_of(common)] if common else []
-    is_used = os.path.lexists(path) and not _is_empty_folder(path)
+    is_empty = path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+    is_used = os.path.lexists(path) and not is_empty
     if is_used or path in places or path in under_way(root):
         raise Taken(f"{path} exists already", path=str(path))
 
@@ -160,10 +140,6 @@ def _wrong_name(branch: str) -> UsageError:
     return UsageError(f"{branch!r} cannot be the name of a branch", branch=branch)
 
 
-def _is_empty_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
-
-
 def _give_back_nested(undo: Undo, worktree: Worktree, captured: dict[str, str]) -> Worktree:
     """Create worktrees of nested repositories.
 
@@ -176,12 +152,13 @@ def _give_back_nested(undo: Undo, worktree: Worktree, captured: dict[str, str]) 
         if name not in captured and not (source / ".git").exists():
             continue  # also empty in the source
         try:
-            snapshot = _read_snapshot(source, commit) if name in captured else None
             branch = _free_branch(source, worktree.branch)
-            if snapshot is None:
+            if name not in captured:
                 inner = check_out(undo, source, target, branch, commit)
-            else:
+            elif snapshot := refs.at(source, commit, commit)[1]:
                 inner = give_back(undo, snapshot, target, branch)
+            else:
+                raise NotFound(f"{commit} is not a snapshot")
         except ProngError as error:
             warnings.append(f"{name}, a repository of its own, is missing here: {error}")
             continue
@@ -201,14 +178,6 @@ def _submodules(path: Path) -> dict[str, str]:
             entry, _, name = line.partition(b"\t")
             submodules[os.fsdecode(name)] = entry.split(b" ")[1].decode()
     return submodules
-
-
-def _read_snapshot(repo: Path, commit: str) -> Snapshot:
-    content = Commit.read(repo, commit)
-    snapshot = message.read(repo, commit, commit, content.tree, content.message)
-    if snapshot is None:
-        raise NotFound(f"{commit} is not a snapshot")
-    return snapshot
 
 
 def _free_branch(repo: Path, branch: str) -> str:

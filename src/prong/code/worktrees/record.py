@@ -102,6 +102,15 @@ def _common_behind(top: Path) -> Path | None:
     return Path(os.path.realpath(entry / shared))
 
 
+def file_state(path: Path) -> tuple[int, int, int] | None:
+    """Return mode, size and time, which show a change without reading the file; None if missing."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_mode, status.st_size, status.st_mtime_ns
+
+
 def write(worktree: Worktree) -> None:
     given = worktree.given
     record = {

@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 
 from prong.code.git import Git
-from prong.code.snapshots import message, refs
-from prong.code.worktrees.snapshot_tree import Commit
+from prong.code.snapshots import refs
 from prong.model.code import TurnKey
 
 _OURS = "prong"
@@ -67,20 +66,20 @@ def snapshot_for(worktree: str) -> TurnKey:
 
 def is_for_a_worktree(ref: str) -> bool:
     """Tell whether a snapshot was taken for a worktree alone."""
-    return ref.startswith(f"{message.REFS}{_OURS}/")
+    return ref.startswith(f"{refs.REFS}{_OURS}/")
 
 
 def has_snapshot(git: Git, commit: str) -> bool:
     """Tell whether a snapshot still exists, or a later one leads to it."""
     command = ("for-each-ref", "--count=1", "--format=%(refname)")
     conditions = (f"--points-at={commit}", f"--contains={commit}")  # the second one is slower
-    return any(git.ask(*command, condition, message.REFS).output for condition in conditions)
+    return any(git.ask(*command, condition, refs.REFS).output for condition in conditions)
 
 
 def is_kept_elsewhere(common: Path, ref: str) -> bool:
     """Tell whether a snapshot of a turn, or the head, contains all of a snapshot."""
     git = Git(common)
-    snapshots = refs.read(git, refs.ask(git, message.REFS).answer(), message.REFS, common)
+    snapshots = refs.find(common, refs.REFS)
     own = next((snapshot for snapshot in snapshots if snapshot.ref == ref), None)
     if own is None or own.nested:
         return False
@@ -101,8 +100,7 @@ def drop_snapshot(repo: Path, ref: str) -> None:
         name, commit = line.split(" ")
         if name != ref and not name.startswith(f"{ref}."):
             continue
-        content = Commit.read(repo, commit)
-        snapshot = message.read(repo, name, commit, content.tree, content.message)
+        snapshot = refs.at(repo, commit, name)[1]
         for inner in snapshot.nested if snapshot else ():
             if (repo / inner.path / ".git").exists():
                 drop_snapshot(repo / inner.path, ref)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from prong import paths
 from prong.agents.base import AgentStore
-from prong.code.worktrees import state as worktree_state
+from prong.code.worktrees import work as worktree_work
 from prong.code.worktrees import worktree as worktrees
 from prong.code.worktrees.journal import under_way
 from prong.code.worktrees.record import Worktree
-from prong.code.worktrees.state import WorktreeWork
+from prong.code.worktrees.work import WorktreeWork
 from prong.errors import Ambiguous, Busy, Dirty, NotFound, ProngError
 from prong.model.forks import Fork, ForkPoint, Method
 from prong.model.record import Record, field
@@ -26,6 +26,7 @@ from prong.model.workers import WorkerInfo
 from prong.processes import process as processes
 
 _AT_ONCE = 8
+_BLOCK = 512
 _PATIENCE = 2.0
 """Seconds for measuring sizes. The rest stays unknown."""
 _YOUNG = timedelta(days=1)
@@ -247,10 +248,10 @@ class _Look(Record, frozen=True):
         """Inspect a worktree; its size is measured until `until`."""
         if not os.path.lexists(worktree.path):
             return cls(is_there=False)
-        size = worktree_state.size(worktree.path, until)
+        size = _size(worktree.path, until)
         try:
-            locked = worktree_state.is_locked(worktree)
-            return cls(size=size, work=worktree_state.work_in(worktree), locked=locked)
+            locked = worktree_work.is_locked(worktree)
+            return cls(size=size, work=worktree_work.work_in(worktree), locked=locked)
         except ProngError as error:
             return cls(size=size, problem=error.message, remedy=error.hint or _FORCE)
 
@@ -352,3 +353,24 @@ def _has_run(session: Session, fork: Fork | None) -> bool:
 def _ref(text: str | None) -> SessionRef | None:
     agent, _, id_ = (text or "").partition(":")
     return SessionRef(agent, id_) if id_ else None
+
+
+def _size(path: Path, until: float) -> int | None:
+    """Return the disk usage of a folder in bytes, without following links.
+
+    None if it takes longer than `until`, on the monotonic clock.
+    """
+    total = 0
+    folders = [os.fspath(path)]
+    while folders:
+        if time.monotonic() > until:
+            return None
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    total += entry.stat(follow_symlinks=False).st_blocks * _BLOCK
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+        except OSError:
+            continue  # deleted meanwhile, or not readable
+    return total

@@ -8,13 +8,12 @@ import os
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 from prong import paths
 from prong.code.git import Git
 from prong.code.ignored import IgnoredFiles, bring
-from prong.code.worktrees import record, refs, state
+from prong.code.worktrees import record, refs, work
 from prong.code.worktrees.journal import (
     PRIVATE,
     Undo,
@@ -85,25 +84,6 @@ def belongs_to(worktree: Worktree, session: str) -> None:
     record.write(replace(worktree, session=session))
 
 
-def nearest_commit(repo: Path, branch: str | None, when: datetime) -> str | None:
-    """Return the commit that a branch was at; None before its first one.
-
-    From the reflog of the branch, or, if that does not go back far enough, the last older commit.
-    """
-    git = Git(repo)
-    name = f"refs/heads/{branch}"
-    if branch is None or not git.ask("show-ref", "--verify", "--quiet", name).ok:
-        name = "HEAD"
-    time = int(when.timestamp())
-    log = git.ask("reflog", "show", "--date=unix", "--format=%H %gd", name, "--").output
-    for line in log.decode(errors="replace").splitlines():
-        commit, _, date = line.partition(" ")
-        if int(date[date.rindex("{") + 1 : -1]) <= time:
-            return commit
-    output = git.ask("rev-list", "-1", "--first-parent", f"--min-age={time}", name, "--").output
-    return output.decode().strip() or None
-
-
 def place(root: Path, repo: Path, name: str) -> Path:
     """Return the path of a worktree of this repository in the managed root.
 
@@ -167,16 +147,19 @@ def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False)
         raise Busy(f"{path} is being created or removed", hint="prong doctor --fix", path=str(path))
     # The record on disk counts, not the argument.
     recorded = record.read(path)
-    if not force and state.is_locked(recorded):
+    if not force and work.is_locked(recorded):
         raise Dirty(f"{path} is locked", hint=f"git worktree unlock {path}", path=str(path))
-    if not force and state.work_in(recorded).would_be_lost:
+    if not force and work.work_in(recorded).would_be_lost:
         raise Dirty(
             f"{path} has changes that exist nowhere else",
             hint="commit them, or use --force",
             path=str(path),
         )
+    inner: list[Worktree] = []
+    for name in recorded.nested:
+        with suppress(NotFound):  # it was removed or replaced
+            inner.append(record.read(path / name))
     with Undo(top) as undo:
-        inner = [nested for name in recorded.nested if (nested := _nested(path / name)) is not None]
         return _removed(undo, path, [*inner, recorded], force=force)
 
 
@@ -200,10 +183,15 @@ def _removed(undo: Undo, path: Path, worktrees: list[Worktree], *, force: bool) 
     """Remove worktrees, the outermost of which is the last."""
     for part in worktrees:
         _check_repository(part.common)
+    snapshot, common = worktrees[-1].snapshot, worktrees[-1].common
+    if snapshot is None or not refs.is_for_a_worktree(snapshot) or not common.is_dir():
+        snapshot = None
+    elif not force and not refs.is_kept_elsewhere(common, snapshot):
+        snapshot = None  # it stays as the only copy of what was not committed in the source
     entry = {
         "removing": str(path),
         "parts": [(str(part.common), str(part.path), part.branch, part.base) for part in worktrees],
-        "snapshot": _own_snapshot(worktrees[-1], force=force),
+        "snapshot": snapshot,
     }
     undo.will(**entry)
     delete(undo.root, path, undo.token)
@@ -215,24 +203,14 @@ def _check_repository(common: Path) -> None:
     if not common.is_dir():
         return
     answer = Git(common).ask("rev-parse", "--absolute-git-dir")
+    found = os.fsdecode(answer.output.removesuffix(b"\n"))
     # Git skips a broken repository and finds one further up.
-    if not answer.ok or os.path.realpath(_text(answer.output)) != os.path.realpath(common):
+    if not answer.ok or os.path.realpath(found) != os.path.realpath(common):
         raise External(
             f"git cannot open the repository {common}",
             hint=f"git -C {common} rev-parse",
             stderr=answer.complaint,
         )
-
-
-def _own_snapshot(worktree: Worktree, *, force: bool) -> str | None:
-    """Return the snapshot taken for this worktree alone, which is deleted with it.
-
-    None if it is the only copy of what was not committed in the source.
-    """
-    ref = worktree.snapshot
-    if ref is None or not refs.is_for_a_worktree(ref) or not worktree.common.is_dir():
-        return None
-    return ref if force or refs.is_kept_elsewhere(worktree.common, ref) else None
 
 
 def _finish(undo: Undo, worktree: Worktree, ignored: IgnoredFiles | None) -> Worktree:
@@ -267,22 +245,10 @@ def _entry(path: Path) -> str | None:
         return None  # a separate repository
 
 
-def _nested(path: Path) -> Worktree | None:
-    """Read a nested worktree; None if it was removed or replaced."""
-    try:
-        return record.read(path)
-    except NotFound:
-        return None
-
-
 def commit_of(repo: Path, commitish: str) -> str:
     """Resolve a name to a commit, or raise `NotFound`."""
     command = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commitish}^{{commit}}")
     answer = Git(repo).ask(*command)
     if not answer.ok:
         raise NotFound(f"{repo} has no commit {commitish}", repo=str(repo), commit=commitish)
-    return _text(answer.output)
-
-
-def _text(line: bytes) -> str:
-    return os.fsdecode(line.removesuffix(b"\n"))
+    return os.fsdecode(answer.output.removesuffix(b"\n"))
