@@ -92,7 +92,9 @@ class OddSession:
     def calls(self, count: int, *before: str | Block) -> list[str]:
         """One message with several calls; returns their ids."""
         ids = [f"toolu_{self._uuid()}" for _ in range(count)]
-        asked = ({"type": "tool_use", "id": id_, "name": "Bash", "input": {}} for id_ in ids)
+        asked: list[Block] = [
+            {"type": "tool_use", "id": id_, "name": "Bash", "input": {}} for id_ in ids
+        ]
         self.answer(*before, *asked)
         return ids
 
