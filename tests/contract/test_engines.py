@@ -13,7 +13,7 @@ from prong.search.builtin import BuiltIn, SearchScope, Standing
 from prong.search.chain import SearchEngine
 from prong.search.engines import engines
 from prong.testing.contract import MemoryCache
-from prong.testing.engine_contract import SearchEngineContract
+from tests.contract.engine_contract import SearchEngineContract
 from tests.unit.search.stand_in import ROW, StandIn
 
 

@@ -8,10 +8,10 @@ from prong.model.search import Answer, Attempt, Found, Query, SearchResult
 from prong.search.chain import Chain
 from prong.search.qmd.engine import QmdEngine, Timeouts
 from prong.search.qmd.setup import collection_folder, guidance
-from prong.testing.engine_contract import SearchEngineContract
 from prong.testing.home import IsolatedHome
 from prong.testing.wait import PATIENCE
 from prong.transcripts.markdown import document
+from tests.contract.engine_contract import SearchEngineContract
 from tests.drivers.programs import MissingProgram
 from tests.drivers.qmd_cli import QmdCli
 from tests.search.lab import SearchLab

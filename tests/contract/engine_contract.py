@@ -1,4 +1,4 @@
-"""Contract tests for search engines, built in or from a plug-in.
+"""What every search engine must do.
 
 class TestMyEngine(SearchEngineContract):
     @pytest.fixture
