@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong.agents.base import AgentStore
+from prong.agents.common import is_uuid
 from prong.errors import Ambiguous, Corrupt, NotFound, UsageError
 from prong.model.record import Record
 from prong.model.sessions import Conversation, Session, Turn
@@ -44,15 +45,18 @@ class Resolver:
         sessions: Callable[[str | None], list[Session]],
         hit: Callable[[int], HitPlace],
         worker: Callable[[str], WorkerInfo | None],
+        unlisted: Callable[[str | None], Iterable[Path]],
     ) -> None:
         """Use `sessions` to list an agent's or all sessions, newest first, and `hit` for `%N`.
 
-        `worker` returns the worker of a name, with the session that it has open now.
+        `worker` returns the worker of a name, with the session that it has open now. `unlisted`
+        returns files that no list shows, because neither a person nor the model says anything.
         """
         self._stores = stores
         self._sessions = sessions
         self._hit = hit
         self._worker = worker
+        self._unlisted = unlisted
 
     def find(self, text: str) -> ResolvedSession:
         if not text:
@@ -107,7 +111,7 @@ class Resolver:
         agent, colon, id_ = name.partition(":")
         if colon and agent in self._stores:
             return self._by_prefix(id_, agent)
-        matches = self._matches(name, None)
+        matches = self._matches(name, None) or self._of_name(name, None)
         if matches:
             return self._one(name, matches)
         if _is_file(name):
@@ -124,7 +128,7 @@ class Resolver:
         raise NotFound(f"no session {name!r}", hint="prong list --all")
 
     def _by_prefix(self, prefix: str, agent: str) -> Session:
-        matches = self._matches(prefix, agent)
+        matches = self._matches(prefix, agent) or self._of_name(prefix, agent)
         if not matches:
             raise NotFound(f"no session {agent}:{prefix}", hint=f"prong list --agent {agent} --all")
         return self._one(f"{agent}:{prefix}", matches)
@@ -134,6 +138,16 @@ class Resolver:
             return []
         matches = [session for session in self._sessions(agent) if session.id.startswith(prefix)]
         return [session for session in matches if session.id == prefix] or matches
+
+    def _of_name(self, id_: str, agent: str | None) -> list[Session]:
+        """Return the session in an unlisted file of this name: the agent can resume it."""
+        if not is_uuid(id_):
+            return []
+        paths = [path for path in self._unlisted(agent) if path.stem == id_]
+        try:
+            return [self._at_path(path) for path in paths]
+        except Corrupt:
+            return []
 
     def _one(self, name: str, matches: list[Session]) -> Session:
         if len(matches) == 1:

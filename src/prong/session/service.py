@@ -68,7 +68,13 @@ class SessionService:
         """Resolve `claude:60309e1e@12` and other forms to a session and an optional turn."""
         from prong.session import resolve
 
-        return resolve.Resolver(self._stores, self.all, self._hit, self._worker).find(text)
+        return resolve.Resolver(
+            self._stores, self.all, self._hit, self._worker, self._unlisted
+        ).find(text)
+
+    def _unlisted(self, agent: str | None) -> Iterator[Path]:
+        listing = self.list(SessionFilter(agent, everything=True))
+        return (skipped.path for skipped in listing.skipped if skipped.harmless)
 
     def get(self, text: str) -> Session:
         """Resolve a name to a session, whatever turn it names."""

@@ -65,6 +65,23 @@ def test_a_plan_refuses_what_could_not_be_forked(shop: Shell) -> None:
     assert digests(shop) == before
 
 
+def test_a_session_of_nothing_but_commands_is_forked_by_its_id(shop: Shell) -> None:
+    """Claude Code resumes it, though no list shows it."""
+    sample = shop.session(1, cwd=str(shop.home.projects / "shop"))
+    sample.lines.clear()
+    sample.leaf = None
+    texts = ["<bash-input>ls</bash-input>", "<bash-stdout>x</bash-stdout>"]
+    for text in texts:
+        sample.chain("user", message={"role": "user", "content": text})
+    sample.write(shop.home.claude)
+    assert sample.id not in [row["id"] for row in shop.json("list", "--all")["sessions"]]
+    assert shop.problem(3, "fork", f"claude:{sample.id[:-1]}")["code"] == "not_found"
+    child = fork(shop, f"claude:{sample.id}")["child"].removeprefix("claude:")
+    (made,) = shop.home.claude.glob(f"projects/*/{child}.jsonl")
+    users = [line["message"] for line in lines(str(made)) if line["type"] == "user"]
+    assert [message["content"] for message in users] == texts
+
+
 def test_two_files_with_one_id(shop: Shell) -> None:
     (newer,) = shop.home.claude.glob(f"projects/*/{API}.jsonl")
     older = newer.parent.with_name("-elsewhere") / newer.name

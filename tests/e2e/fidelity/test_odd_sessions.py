@@ -22,6 +22,9 @@ TURNS = {
     "lost_calls": 7,
     "expanded_commands": 5,
     "blank_prompts": 3,
+    "only_shell": 1,
+    "only_commands": 1,
+    "only_summary": 1,
 }
 
 

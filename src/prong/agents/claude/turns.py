@@ -121,13 +121,13 @@ def _leads(node: TranscriptNode, prompt: Prompt, notes: Sequence[TranscriptNode]
 def _without_prompt(
     nodes: list[TranscriptNode],
 ) -> tuple[list[TranscriptNode], list[ClaudeSpan]]:
-    """Make one turn of a conversation that begins after its first prompt.
+    """Make one turn of a conversation without a prompt.
 
-    Its file begins with the summary of another one, or lost its first lines. Claude Code resumes it
-    all the same.
+    Its file begins with the summary of another one, lost its first lines, or has only commands that
+    the CLI ran itself. Claude Code resumes it all the same.
     """
     first = next((i for i, node in enumerate(nodes) if node.type in ("user", "assistant")), None)
-    if first is None or not any(node.type == "assistant" and not node.synthetic for node in nodes):
+    if first is None:
         return nodes, []
     prompt = Prompt("", TurnKind.NOTIFICATION)
     opener = structs.replace(nodes[first], prompt=prompt)
