@@ -570,6 +570,18 @@ class TestEnds:
         whole = json.dumps([*lines(forks.make(path, 2, id_=uuid(10)))])
         assert all(f"call_{n}" in whole for n in range(3))
 
+    def test_a_sidechain_that_the_conversation_passes_is_written_once(
+        self, claude: Claude, forks: Forks
+    ) -> None:
+        sample = claude.new()
+        for text in ("one", "two", "three"):
+            sample.prompt(text)
+            sample.answer(text)
+        sample.lines[1]["isSidechain"] = True
+        copied = lines(forks.make(sample.write(claude.root), 2))
+        uuids = [line["uuid"] for line in copied if "uuid" in line]
+        assert uuids == [line["uuid"] for line in sample.lines[: len(uuids)]]
+
     def test_progress_behind_an_answer_is_not_the_leaf(self, claude: Claude, forks: Forks) -> None:
         sample = claude.new()
         sample.prompt("one")

@@ -65,12 +65,8 @@ def _copied(source: ClaudeSource, child: Child, chosen: Selection) -> Iterator[d
     origin = b'{"sessionId":%b,"messageUuid":' % _encode(source.session.id)
     unanswered = chosen.unanswered.uuid if chosen.unanswered else None
     now = _now()
-    nodes = list(chosen.fork.nodes.values())
-    # Old CLIs wrote the lines of sub-agents among those of the conversation.
-    last = nodes[-1].order if nodes else 0
     originals = source.transcript.nodes
-    nodes += [node for node in originals.values() if node.sidechain and node.order < last]
-    for node in sorted(nodes, key=lambda node: node.order):
+    for node in chosen.fork.nodes.values():
         source.file.seek(node.offset)
         fields = jsonl.raw_fields(source.file.read(node.length))
         if not fields:

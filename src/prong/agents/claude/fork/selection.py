@@ -166,7 +166,7 @@ def _fork(tree: Tree, nodes: list[TranscriptNode], context: list[TranscriptNode]
     """Build the tree of the fork; raise `Corrupt` if it would be another conversation."""
     chain = [node.uuid for node in nodes if node.uuid in tree.depths]
     chain.sort(key=tree.depths.__getitem__)
-    lines = _relinked(tree, nodes, chain)
+    lines = _with_sidechains(tree, _relinked(tree, nodes, chain))
     transcript = ClaudeTranscript(nodes={node.uuid: node for node in lines})
     fork = Tree(transcript)
     if _is_compacted_alike(fork, context):
@@ -181,6 +181,15 @@ def _fork(tree: Tree, nodes: list[TranscriptNode], context: list[TranscriptNode]
             hint="--method seed forks without copying lines",
         )
     return fork
+
+
+def _with_sidechains(tree: Tree, lines: list[TranscriptNode]) -> list[TranscriptNode]:
+    """Add the lines of sub-agents, which old CLIs wrote among those of the conversation."""
+    copied = {node.uuid for node in lines}
+    end = lines[-1].order if lines else 0
+    sidechains = (node for node in tree.nodes.values() if node.sidechain and node.order < end)
+    aside = [node for node in sidechains if node.uuid not in copied]
+    return sorted([*lines, *aside], key=lambda node: node.order)
 
 
 def _is_compacted_alike(fork: Tree, context: list[TranscriptNode]) -> bool:
