@@ -103,12 +103,12 @@ def copy_replaced(path: str, target: str) -> Callable[[], int]:
 def find_again(words: str, before: str) -> Callable[[], int]:
     """A search in a process that has answered another one; the model has read what it needs."""
     from prong.app import App
-    from prong.model.search import Query
+    from prong.model.search import SearchRequest
 
     app = App(needs_programs=False)
     for text in (words, words, words, before):
-        app.search.find(Query(text))
-    return lambda: len(app.search.find(Query(words)).hits)
+        app.search.find(SearchRequest(text))
+    return lambda: len(app.search.find(SearchRequest(words)).hits)
 
 
 def find_unread(words: str, count: str) -> Callable[[], int]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from prong.model.search import Query
+from prong.model.search import SearchRequest
 from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.search.analyzers import STOP_WORDS
 from prong.search.builtin import BuiltIn, SearchScope, Standing
@@ -111,14 +111,14 @@ def measure(index: SearchIndex, queries: int, seed: int = 2) -> Latency:
     """Ask so many different questions, after a few that do not count."""
     text = _Text(seed)
     asked = [text.query() for _ in range(queries)]
-    engine = BuiltIn(index, lambda _: SearchScope(Standing), None)
+    engine = BuiltIn(index, SearchScope(Standing))
     for query in asked[:20]:
-        engine.search(Query(query, fast=True))
+        engine.search(SearchRequest(query, fast=True))
     cpu: list[float] = []
     wall: list[float] = []
     for query in asked:
         began, used = time.perf_counter(), time.process_time()
-        engine.search(Query(query, fast=True))
+        engine.search(SearchRequest(query, fast=True))
         cpu.append(time.process_time() - used)
         wall.append(time.perf_counter() - began)
     _, turns = index.catalogue.counts()

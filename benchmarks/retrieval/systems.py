@@ -11,7 +11,7 @@ from tantivy import Occur
 
 from benchmarks.retrieval.homes import stores, texts
 from prong.app import App
-from prong.model.search import Query
+from prong.model.search import SearchRequest
 from prong.search import lexical, ranking
 from prong.search.lexical import SESSION_FIELDS, TURN_FIELDS, TYPED, words_of
 from prong.search.ranking import WEIGHTS, Weights
@@ -115,9 +115,11 @@ class Prong:
 
     def search(self, text: str, variant: Variant = PRONG) -> list[str]:
         """Sessions in the order of their best turns; those with a copy of it come right after."""
-        query = Query(text, fast=variant.fast, by_session=True, limit=DEPTH)
+        query = SearchRequest(
+            text, fast=variant.fast, by_session=True, limit=DEPTH, engine="builtin"
+        )
         with variant.in_force():
-            result = self.app.search.find(query, "builtin")
+            result = self.app.search.find(query)
         files = {session.ref: session.file for session in self.app.sessions.all()}
         refs = [ref for hit in result.hits for ref in (hit.ref, *(also for also, _ in hit.also))]
         found = [files[ref] for ref in dict.fromkeys(refs) if ref in files]

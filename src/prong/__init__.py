@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from prong.errors import ProngError
     from prong.forks.plan import ForkOptions
     from prong.model.forks import Fork, ForkPlan, ForkPoint
-    from prong.model.search import Hit, Query, SearchResult
+    from prong.model.search import Hit, SearchRequest, SearchResult
     from prong.model.sessions import Conversation, Message, Session, SessionRef, Turn
 
 __version__ = "0.1.0"
@@ -36,7 +36,7 @@ __all__ = [
     "Hit",
     "Message",
     "ProngError",
-    "Query",
+    "SearchRequest",
     "SearchResult",
     "Session",
     "SessionRef",
@@ -56,7 +56,7 @@ _HOME = {
     "ProngError": "prong.errors",
     "Worker": "prong.api.worker",
     **dict.fromkeys(("find", "fork", "plan_fork", "sessions", "turns"), "prong.api.functions"),
-    **dict.fromkeys(("Hit", "Query", "SearchResult"), "prong.model.search"),
+    **dict.fromkeys(("Hit", "SearchRequest", "SearchResult"), "prong.model.search"),
     **dict.fromkeys(("Fork", "ForkPlan", "ForkPoint"), "prong.model.forks"),
 }
 

@@ -95,7 +95,9 @@ class App:
         """Search past turns."""
         from prong.search.service import SearchService
 
-        return SearchService(self)
+        folder = paths.cache_dir() / "search" if self.remembers else None
+        settings = self.settings.search
+        return SearchService(self.stores, self.cache, settings, self.sessions, self.code, folder)
 
     @cached_property
     def forks(self) -> ForkService:

@@ -58,7 +58,7 @@ def test_create_takes_what_the_command_takes() -> None:
 
 def test_find_takes_what_the_command_takes() -> None:
     parameters = set(inspect.signature(prong.find).parameters)
-    # `here` is the folder that a command is typed in; the others are called as in `Query`.
+    # `here` is the folder that a command is typed in; the others are called as in `SearchRequest`.
     named = {"intent": "text", "has": "has_snapshot", "no_mask": "mask"}
     # `--fork` goes on with `prong fork`, and snippets are printed or not.
     forks = {"number", "prompt", "into", "code", "dry_run"}

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import pytest
 
-from prong.model.search import Answer, Query
+from prong.model.search import Answer, SearchRequest
 from prong.search.chain import SearchEngine
 
 ODD_TEXTS = [
@@ -50,7 +50,7 @@ class SearchEngineContract:
 
     @pytest.fixture
     def answer(self, engine: SearchEngine, text: str) -> Answer:
-        return engine.search(Query(text))
+        return engine.search(SearchRequest(text))
 
     def test_it_has_a_name(self, engine: SearchEngine) -> None:
         assert engine.name.isidentifier()
@@ -83,15 +83,15 @@ class SearchEngineContract:
     def test_the_same_question_has_the_same_answer(
         self, engine: SearchEngine, text: str, answer: Answer
     ) -> None:
-        assert engine.search(Query(text)).found == answer.found
+        assert engine.search(SearchRequest(text)).found == answer.found
 
     def test_of_what_is_nowhere_nothing_is_found(self, engine: SearchEngine) -> None:
-        assert not engine.search(Query("qzxvkjwq wqjkvxzq")).found
+        assert not engine.search(SearchRequest("qzxvkjwq wqjkvxzq")).found
 
     @pytest.mark.parametrize("odd", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
     def test_an_odd_question_is_answered_like_any_other(
         self, engine: SearchEngine, odd: str
     ) -> None:
-        answer = engine.search(Query(odd))
+        answer = engine.search(SearchRequest(odd))
         assert all(0 <= found.score <= 1 for found in answer.found)
         assert all(attempt.engine == engine.name for attempt in answer.attempts)

@@ -11,7 +11,7 @@ from prong.config import SearchSettings
 from prong.plugins import Registry
 from prong.search.builtin import BuiltIn, SearchScope, Standing
 from prong.search.chain import SearchEngine
-from prong.search.engines import engines
+from prong.search.engines import Engines
 from prong.testing.contract import MemoryCache
 from tests.contract.engine_contract import SearchEngineContract
 from tests.unit.search.stand_in import ROW, StandIn
@@ -22,9 +22,9 @@ class TestBuiltIn(SearchEngineContract):
     def engine(self, tmp_path: Path) -> Iterator[SearchEngine]:
         store = Registry().make("claude", [tmp_path / "root"])
         store.write_samples(str(tmp_path / "project"), datetime(2026, 11, 15, 12, tzinfo=UTC))
-        made = engines(tmp_path / "index", {store.name: store}, MemoryCache(), SearchSettings())
+        made = Engines(tmp_path / "index", {store.name: store}, MemoryCache(), SearchSettings())
         made.indexing.refresh()
-        yield BuiltIn(made.index, lambda _: SearchScope(Standing), None)
+        yield BuiltIn(made.index, SearchScope(Standing))
         made.close()
 
     @pytest.fixture

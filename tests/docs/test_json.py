@@ -12,7 +12,7 @@ from prong.code.worktrees.record import Worktree
 from prong.code.worktrees.status import WorktreeState, WorktreeStatus
 from prong.model.code import LeftOut, Snapshot
 from prong.model.forks import Fork, ForkPlan, ForkPoint, Launch, Method
-from prong.model.search import Attempt, Hit, IndexState, Passage, Query, SearchResult
+from prong.model.search import Attempt, Hit, IndexState, Passage, SearchRequest, SearchResult
 from prong.model.sessions import (
     Command,
     Conversation,
@@ -80,7 +80,9 @@ def test_fork() -> None:
 def test_find() -> None:
     found = Hit(SESSION, REF, TURN, 0.5, Passage("text"), "builtin")
     attempt = Attempt("builtin", "words")
-    real = search.result(SearchResult(Query("x"), (found,), "builtin", (attempt,), IndexState()))
+    real = search.result(
+        SearchResult(SearchRequest("x"), (found,), "builtin", (attempt,), IndexState())
+    )
     shown = example("find")
     assert list(shown) == list(real)
     for name in ("filters", "index"):

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from prong.app import App
-from prong.model.search import Query
+from prong.model.search import SearchRequest
 from tests.cli.shell import Shell
 
 ROOT = Path(__file__).parents[2]
@@ -39,11 +39,11 @@ def test_the_model_is_loaded_by_the_first_search(samples: Shell) -> None:
 def test_the_model_is_unloaded_when_nobody_searches(samples: Shell) -> None:
     with App() as app:
         app.search.rest()  # nothing is open
-        app.search.find(Query("parser"))
+        app.search.find(SearchRequest("parser"))
         embedder = app.search._engines.embedder
         app.search.rest()
         assert embedder.loaded
         embedder._used -= 3_600
         app.search.rest()
         assert not embedder.loaded
-        assert app.search.find(Query("rate limiting")).hits
+        assert app.search.find(SearchRequest("rate limiting")).hits

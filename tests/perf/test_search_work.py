@@ -14,7 +14,8 @@ import pytest
 
 from benchmarks.store import StoreManifest, write_store
 from prong.app import App
-from prong.model.search import Query
+from prong.model.code import DiffStat, TurnKey
+from prong.model.search import SearchRequest
 from prong.search.embedder import Embedder
 from prong.search.lexical import Lexical, LexicalWriter
 from prong.storage.snapshots import SnapshotRecords
@@ -98,7 +99,7 @@ def test_when_nothing_changed_a_search_opens_no_session_and_writes_nothing(
     root: Path, app: App, writers: list[LexicalWriter]
 ) -> None:
     with opened_below(root) as opened:
-        result = app.search.find(Query(ASKED, fast=True))
+        result = app.search.find(SearchRequest(ASKED, fast=True))
     assert len(result.hits) == SAMPLES
     assert (sessions_in(opened), writers) == ([], [])
 
@@ -117,9 +118,9 @@ def test_a_search_costs_the_same_with_many_snapshots(
         return opened
 
     def steps_of_a_search() -> int:
-        assert len(app.search.find(Query(ASKED, fast=True)).hits) == SAMPLES
+        assert len(app.search.find(SearchRequest(ASKED, fast=True)).hits) == SAMPLES
         steps.clear()
-        app.search.find(Query(ASKED, fast=True))
+        app.search.find(SearchRequest(ASKED, fast=True))
         return len(steps)
 
     monkeypatch.setattr(sqlite3, "connect", counting)
@@ -141,12 +142,12 @@ def test_nor_does_an_index_of_what_is_indexed(
 def test_of_many_sessions_only_the_one_that_changed_is_read(
     root: Path, app: App, writers: list[LexicalWriter]
 ) -> None:
-    hit = app.search.find(Query(ASKED, fast=True)).hits[0]
+    hit = app.search.find(SearchRequest(ASKED, fast=True)).hits[0]
     assert hit.session
     with hit.session.path.open("ab") as file:
         file.write(b'{"type":"mode","mode":"normal"}\n')
     with opened_below(root) as opened:
-        result = app.search.find(Query(ASKED, fast=True))
+        result = app.search.find(SearchRequest(ASKED, fast=True))
     assert sessions_in(opened) == [hit.session.file]
     assert len(writers) == 1
     assert result.index.complete
@@ -154,7 +155,7 @@ def test_of_many_sessions_only_the_one_that_changed_is_read(
 
 def test_a_first_search_opens_each_session_once(root: Path, store: StoreManifest) -> None:
     with closing(App(needs_programs=False)) as app, opened_below(root) as opened:
-        result = app.search.find(Query(ASKED, fast=True))
+        result = app.search.find(SearchRequest(ASKED, fast=True))
     assert result.index.sessions == len(store.sessions) + SAMPLES
     assert len(opened) == len(set(opened))
 
@@ -177,31 +178,75 @@ def test_a_first_index_is_committed_once_for_all_agents(
 
 
 @pytest.mark.parametrize("limit", [1, 4])
-def test_for_the_passages_no_more_sessions_are_opened_than_there_are_hits(
-    limit: int, root: Path, app: App
-) -> None:
+def test_for_the_passages_no_session_is_opened(limit: int, root: Path, app: App) -> None:
+    """The words are where no head shows them."""
     with opened_below(root) as opened:
-        result = app.search.find(Query(PRINTED, fast=True, limit=limit))
+        result = app.search.find(SearchRequest(PRINTED, fast=True, limit=limit))
     assert len(result.hits) == limit < result.total
     assert all(PRINTED in hit.passage.text for hit in result.hits)
-    assert 0 < len(sessions_in(opened)) <= limit
+    assert sessions_in(opened) == []
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_for_the_code_of_hits_one_git_is_started_and_no_session_is_opened(
+    root: Path, app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, live: bool
+) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    git(code, "init", "--quiet")
+    trees = [tree(code, text) for text in ("one\n", "one\ntwo\n")]
+    hits = app.search.find(SearchRequest(ASKED, fast=True)).hits
+    records = SnapshotRecords(app.database)
+    for number, hit in enumerate(hits):
+        assert hit.turn
+        assert hit.ref
+        for id_, of_tree in zip((TurnKey.BASELINE, hit.turn.id), trees, strict=True):
+            made = snapshot(number)._replace(repo=code, tree=of_tree, session=hit.ref.id)
+            records.add(made._replace(turn_id=id_))
+    started: list[object] = []
+    start: Any = subprocess.Popen.__init__
+
+    def counted(self: object, *words: Any, **names: Any) -> None:
+        started.append(words)
+        start(self, *words, **names)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", counted)
+    with opened_below(root) as opened:
+        found = app.search.find(SearchRequest(ASKED, fast=True, live=live)).hits
+    assert sessions_in(opened) == []
+    assert all(hit.turn and hit.turn.snapshot for hit in found)
+    assert {hit.turn.changes for hit in found if hit.turn} == {None if live else DiffStat(1, 1, 0)}
+    assert len(started) == (0 if live else 1) < len(found) == SAMPLES
+
+
+def git(folder: Path, *words: str, given: str = "") -> str:
+    command = ["git", "-C", str(folder), *words]
+    return subprocess.run(
+        command, input=given, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def tree(folder: Path, text: str) -> str:
+    """A tree with one file."""
+    blob = git(folder, "hash-object", "-w", "--stdin", given=text)
+    return git(folder, "mktree", given=f"100644 blob {blob}\ta.txt\n")
 
 
 def test_a_second_search_for_the_same_has_the_model_read_the_query_alone(
     app: App, embedded: list[str]
 ) -> None:
-    first = app.search.find(Query(WORDS, limit=5, agent="codex"))
+    first = app.search.find(SearchRequest(WORDS, limit=5, agent="codex"))
     assert len(embedded) > 1
     embedded.clear()
-    app.search.find(Query(WORDS, limit=5, agent="codex"))
+    app.search.find(SearchRequest(WORDS, limit=5, agent="codex"))
     embedded.clear()
-    again = app.search.find(Query(WORDS, limit=5, agent="codex"))
+    again = app.search.find(SearchRequest(WORDS, limit=5, agent="codex"))
     assert embedded == [WORDS]
     assert len(again.hits) == len(first.hits)
 
 
 def test_a_fast_search_has_the_model_read_nothing(app: App, embedded: list[str]) -> None:
-    assert app.search.find(Query(WORDS, fast=True)).hits
+    assert app.search.find(SearchRequest(WORDS, fast=True)).hits
     assert embedded == []
 
 

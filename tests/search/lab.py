@@ -10,7 +10,7 @@ from prong import App
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.config import Config, SearchSettings
-from prong.model.search import Hit, Query, SearchResult
+from prong.model.search import Hit, SearchRequest, SearchResult
 from prong.testing.home import IsolatedHome
 from tests.samples.claude import ClaudeSample
 from tests.samples.codex import CodexSample
@@ -71,7 +71,7 @@ class SearchLab:
         """The answer of a new process, by words alone unless told otherwise."""
         options.setdefault("fast", True)
         with self.app() as app:
-            return app.search.find(Query(text, **options))
+            return app.search.find(SearchRequest(text, **options))
 
     def places(self, text: str, **options: Any) -> list[str]:
         return places(self.find(text, **options).hits)

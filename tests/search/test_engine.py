@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.model.search import Found, Query
+from prong.model.search import Found, SearchRequest
 from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.search.builtin import BuiltIn, Name, SearchScope, Standing
 from prong.search.index import SearchIndex
@@ -35,8 +35,8 @@ class Engine:
         shelf = SearchScope(
             lambda name: Standing(self.family(name), folders=self.folders(name)), turn_ids=ids
         )
-        query = Query(text, fast=True, limit=limit, has_snapshot=ids is not None)
-        return list(BuiltIn(self.index, lambda _: shelf, None).search(query).found)
+        query = SearchRequest(text, fast=True, limit=limit, has_snapshot=ids is not None)
+        return list(BuiltIn(self.index, shelf).search(query).found)
 
     def groups(self, text: str) -> set[frozenset[str]]:
         """The sessions of each hit."""

@@ -1,6 +1,7 @@
 """What a search finds, and what it says about it."""
 
 import shutil
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 from prong import App
 from prong.agents.claude.store import ClaudeStore
 from prong.config import Config
-from prong.model.search import Query
+from prong.errors import UsageError
+from prong.hook import spool
+from prong.model.search import SearchRequest
 from prong.search.index import PROMPT_HEAD
 from tests.search.lab import START, SearchLab, places
 
@@ -168,7 +171,7 @@ def test_a_session_in_two_folders_is_no_copy_of_itself(lab: SearchLab) -> None:
     shutil.copytree(lab.home.claude, other)
     stores = {"claude": ClaudeStore([lab.home.claude, other])}
     with App(Config(), stores=stores, needs_programs=False) as app:
-        (hit,) = app.search.find(Query("token bucket", fast=True)).hits
+        (hit,) = app.search.find(SearchRequest("token bucket", fast=True)).hits
     assert hit.also == ()
 
 
@@ -259,7 +262,8 @@ def test_words_that_say_nothing_are_looked_for_when_there_are_no_others(lab: Sea
     lab.claude(("who are you", "I am."))
     assert lab.places("who are you") == ["1@1"]
     assert lab.places("!!! ???") == []
-    assert lab.places("") == []
+    with pytest.raises(UsageError, match="empty"):
+        lab.find("")
 
 
 def test_queries_that_look_like_a_language_are_words(lab: SearchLab) -> None:
@@ -315,10 +319,50 @@ def test_only_turns_with_a_snapshot(lab: SearchLab) -> None:
     assert lab.places("rate", has_snapshot=True) == []
 
 
+def test_the_code_of_a_hit_is_that_of_its_turn(lab: SearchLab) -> None:
+    folder = lab.project("shop")
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    sample = lab.sample()
+    with lab.app() as app:
+        for number in range(1, 4):
+            sample.prompt(f"griffin number {number}")
+            sample.answer("Done.")
+            for path in lab.home.claude.rglob("*.jsonl"):
+                path.unlink()
+            sample.write(lab.home.claude)
+            (folder / "a.txt").write_text("line\n" * number)
+            app.code.keep(app.sessions.conversation(f"claude:{sample.id}"))
+        turns = app.code.with_code(app.sessions.conversation(f"claude:{sample.id}")).turns
+        hits = app.search.find(SearchRequest("griffin", fast=True)).hits
+    expected = {turn.id: (turn.snapshot, turn.changes, turn.since_prompt) for turn in turns}
+    assert {
+        hit.turn.id: (hit.turn.snapshot, hit.turn.changes, hit.turn.since_prompt)
+        for hit in hits
+        if hit.turn
+    } == expected
+    assert [turn.changes is not None for turn in turns] == [False, True, True]
+
+
+def test_a_search_leaves_what_hooks_told_and_knows_of_it(lab: SearchLab) -> None:
+    lab.claude(LIMITER)
+    (hit,) = lab.find("rate").hits
+    with lab.app() as app:
+        state = app.state_dir
+    assert hit.turn
+    assert hit.ref
+    told = {"turn": hit.turn.id, "commit": "c0ffee", "repo": "/gone", "ref": "refs/prong/x"}
+    spool.append({"agent": "claude", "session": hit.ref.id, "snapshot": told}, state / "spool")
+    before = (state / "spool" / "events.jsonl").read_bytes()
+    (again,) = lab.find("rate", has_snapshot=True).hits
+    assert again.turn
+    assert (again.turn.id, again.turn.snapshot) == (hit.turn.id, "c0ffee")
+    assert (state / "spool" / "events.jsonl").read_bytes() == before
+
+
 def test_an_app_that_remembers_nothing_can_search(lab: SearchLab) -> None:
     lab.claude(LIMITER)
     with App(Config(), stores={"claude": ClaudeStore([lab.home.claude])}, remember=False) as app:
-        assert places(app.search.find(Query("rate", fast=True)).hits) == ["1@1"]
+        assert places(app.search.find(SearchRequest("rate", fast=True)).hits) == ["1@1"]
 
 
 def test_the_model_finds_what_is_said_in_other_words(lab: SearchLab) -> None:

@@ -34,11 +34,11 @@ print(time.monotonic() - start, flush=True)
 SEARCH = """
 import sys
 from prong import App
-from prong.model.search import Query
+from prong.model.search import SearchRequest
 with App() as app:
     for _ in range(5):
         for word in sys.argv[1:]:
-            hits = app.find(Query(word, fast=True)).hits
+            hits = app.search.find(SearchRequest(word, fast=True)).hits
             assert len({(hit.ref, hit.turn.id) for hit in hits}) == len(hits)
 """
 

@@ -13,7 +13,7 @@ from prong.agents.base import ScanCache
 from prong.agents.claude.store import ClaudeStore
 from prong.config import Config
 from prong.errors import Unavailable
-from prong.model.search import Query
+from prong.model.search import SearchRequest
 from prong.model.sessions import Conversation, Scan, Session
 from prong.search.catalogue import Catalogue
 from prong.search.index import SearchIndex
@@ -92,7 +92,7 @@ def test_a_file_name_that_is_no_text(lab: SearchLab) -> None:
     path = next(lab.home.claude.rglob(f"{sample.id}.jsonl"))
     path.rename(path.with_name(os.fsdecode(b"caf\xe9.jsonl")))
     with lab.app() as app:
-        (hit,) = app.search.find(Query("griffin", fast=True)).hits
+        (hit,) = app.search.find(SearchRequest("griffin", fast=True)).hits
         assert hit.ref is not None
         assert hit.ref.id == os.fsdecode(b"caf\xe9")
 
@@ -132,14 +132,14 @@ def test_an_index_that_others_hold_is_not_replaced(
 def test_others_go_on_when_an_index_is_rebuilt_or_replaced(lab: SearchLab) -> None:
     lab.claude(GRIFFIN)
     with lab.app() as first, lab.app() as second:
-        assert places(first.search.find(Query("griffin", fast=True)).hits) == ["1@1"]
+        assert places(first.search.find(SearchRequest("griffin", fast=True)).hits) == ["1@1"]
         second.search.index(rebuild=True, vectors=False)
-        assert places(first.search.find(Query("griffin", fast=True)).hits) == ["1@1"]
+        assert places(first.search.find(SearchRequest("griffin", fast=True)).hits) == ["1@1"]
         for path in folder().glob("v[0-9]*"):
             path.rename(path.with_name("gone"))
-        second.search.find(Query("griffin", fast=True))
+        second.search.find(SearchRequest("griffin", fast=True))
         lab.claude(UNICORN)
-        assert places(first.search.find(Query("unicorn", fast=True)).hits) == ["2@1"]
+        assert places(first.search.find(SearchRequest("unicorn", fast=True)).hits) == ["2@1"]
 
 
 def test_what_could_not_be_read_is_behind(lab: SearchLab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def test_a_plug_in_that_fails_hides_nobody(lab: SearchLab, plug_in: type[PlainSt
     own = ClaudeStore([lab.home.claude])
     stores = {"claude": own, "plain": plug_in(ClaudeStore([lab.home.root / "other"]))}
     with App(Config(), stores=stores) as app:
-        result = app.search.find(Query("griffin", fast=True))
+        result = app.search.find(SearchRequest("griffin", fast=True))
     assert places(result.hits) == ["1@1"]
     if plug_in is Broken:
         assert not result.index.complete
@@ -234,8 +234,8 @@ def test_a_large_file_waits_for_prong_index(
 
 def test_an_index_that_is_made_by_many_at_once(lab: SearchLab) -> None:
     lab.claude(GRIFFIN)
-    code = "from prong import App; from prong.model.search import Query; "
-    code += "App().find(Query('griffin', fast=True))"
+    code = "from prong import App; from prong.model.search import SearchRequest; "
+    code += "App().search.find(SearchRequest('griffin', fast=True))"
     started = [
         subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE) for _ in range(6)
     ]
@@ -250,9 +250,9 @@ def test_an_index_that_is_made_by_many_at_once(lab: SearchLab) -> None:
 FIND = """
 import sys
 from prong import App
-from prong.model.search import Query
+from prong.model.search import SearchRequest
 with App() as app:
-    print(*[hit.ref for hit in app.find(Query("griffin", fast=True)).hits])
+    print(*[hit.ref for hit in app.search.find(SearchRequest("griffin", fast=True)).hits])
 """
 
 

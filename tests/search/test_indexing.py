@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from prong import paths
-from prong.model.search import IndexProgress, Query
+from prong.model.search import IndexProgress, SearchRequest
 from prong.model.sessions import Scan
 from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.search.index import VERSION, SearchIndex, Update
@@ -288,7 +288,7 @@ def test_an_agent_that_tells_no_words_is_searched_through_its_messages(lab: Sear
     lab.claude(("Paint the hippogriff", "Painted."))
     stores = {"claude": PlainStore(ClaudeStore([lab.home.claude]))}
     with App(Config(), stores=stores) as app:
-        assert places(app.search.find(Query("hippogriff", fast=True)).hits) == ["1@1"]
+        assert places(app.search.find(SearchRequest("hippogriff", fast=True)).hits) == ["1@1"]
 
 
 def test_a_turn_is_as_old_as_it_says(lab: SearchLab) -> None:

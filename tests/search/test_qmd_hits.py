@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.model.search import Hit, Query
+from prong.model.search import Hit, SearchRequest
 from prong.transcripts.markdown import document
 from tests.search.lab import START, SearchLab, places
 from tests.unit.search.stand_in import StandIn
@@ -30,7 +30,7 @@ def finds(qmd: StandIn, *ids: str) -> None:
 
 def asked(lab: SearchLab, **options: object) -> tuple[Hit, ...]:
     with lab.app() as app:
-        return app.search.find(Query("hippogriff", fast=True, **options), "qmd").hits  # pyright: ignore[reportArgumentType]
+        return app.search.find(SearchRequest("hippogriff", fast=True, engine="qmd", **options)).hits  # pyright: ignore[reportArgumentType]
 
 
 def test_the_filters_hold(lab: SearchLab, qmd: StandIn) -> None:
@@ -73,7 +73,9 @@ def test_the_built_in_engine_is_asked_when_nothing_of_qmd_fits(
     lab.claude(("Feed the hippogriff", "Fed."), cwd=str(lab.project("new")))
     finds(qmd, old.id)
     with lab.app() as app:
-        result = app.search.find(Query("hippogriff", project=lab.project("new"), fast=True), "qmd")
+        result = app.search.find(
+            SearchRequest("hippogriff", project=lab.project("new"), fast=True, engine="qmd")
+        )
     assert (result.engine, places(result.hits)) == ("builtin", ["2@1"])
     assert [(a.engine, a.error) for a in result.attempts if a.mode == "filters"] == [
         ("qmd", "no hit matches the filters")

@@ -11,8 +11,7 @@ from prong.app import App
 from prong.errors import UsageError
 from prong.forks.plan import ForkOptions
 from prong.model.forks import Code, Fork, ForkPlan, Method
-from prong.model.record import replace
-from prong.model.search import Query, SearchResult
+from prong.model.search import SearchRequest, SearchResult
 from prong.model.sessions import Session, Turn
 from prong.model.times import EXAMPLES, moment
 from prong.model.workers import RunOptions
@@ -87,21 +86,15 @@ def find(  # noqa: PLR0913 -- each narrows a search by itself, and help() shows 
     """Search past turns, best first. Filters such as `agent:codex` in the text narrow it.
 
     `since` may be a text such as `3d`. `engine` is `builtin` or `qmd`; the default is configured.
-    With `mask=False`, keys and tokens are shown. `Query` describes the other arguments. Raises
-    `UsageError` for invalid arguments.
+    With `mask=False`, keys and tokens are shown. `SearchRequest` describes the other arguments.
+    Raises `UsageError` for invalid arguments.
     """
-    from prong.search import query
-
-    if limit < 1:
-        raise UsageError(f"limit must be at least 1, not {limit}", hint="limit=10")
-    if isinstance(files, str):
-        raise UsageError("files must be a list of names, not a text", hint=f"files=[{files!r}]")
-    options = Query(
-        text="",
+    request = SearchRequest(
         agent=agent,
         project=_path(project),
         since=_moment(since) if isinstance(since, str) else since,
-        files=tuple(files),
+        # A text is passed on, so that it is refused like other invalid values.
+        files=files if isinstance(files, str) else tuple(files),  # pyright: ignore[reportArgumentType]
         has_snapshot=has_snapshot,
         limit=limit,
         min_score=min_score,
@@ -109,12 +102,11 @@ def find(  # noqa: PLR0913 -- each narrows a search by itself, and help() shows 
         fast=fast,
         by_session=by_session,
         collection=collection,
+        engine=engine,
         masked=mask,
     )
     with App() as app:
-        parsed = query.understood(app, [text], options)
-        result = app.search.find(parsed.query, engine)
-    return replace(result, notes=(*parsed.notes, *result.notes))
+        return app.search.find(app.search.read([text], request))
 
 
 def _moment(text: str) -> datetime:

@@ -13,7 +13,13 @@ from prong.forks import plan as planning
 from prong.forks.plan import ForkOptions
 from prong.model.forks import Code, Fork, ForkPlan
 from prong.model.record import Record, replace
-from prong.model.search import Hit, IndexProgress, Query, SearchResult
+from prong.model.search import (
+    Hit,
+    IndexProgress,
+    SearchRequest,
+    SearchResult,
+    ignore_progress,
+)
 from prong.model.sessions import SessionRef, TurnState
 from prong.model.workers import RunOptions, WorkerInfo, WorkerStatus
 from prong.search.last_search import place_of
@@ -62,25 +68,17 @@ class RunningFork(Record, frozen=True):
 
 def search(
     app: App,
-    query: Query,
-    engine: str | None = None,
-    on_progress: Callable[[IndexProgress], None] | None = None,
+    request: SearchRequest,
+    on_progress: Callable[[IndexProgress], None] = ignore_progress,
 ) -> SearchResult:
     """Search past turns. Raises `Unavailable`, with next steps, when no engine can answer."""
-    if not query.text.strip():
-        raise UsageError("the search is empty", hint='"add rate limiting to the API"')
-    if len(query.text) > LONGEST_INTENT:
+    if len(request.text) > LONGEST_INTENT:
         raise UsageError(
-            f"the intent has {len(query.text):,} characters",
+            f"the intent has {len(request.text):,} characters",
             hint=f"say it in a few words; at most {LONGEST_INTENT:,}",
         )
-    if query.agent is not None:
-        app.store(query.agent)
-    notes: list[str] = []
-    if query.project is not None:
-        query = replace(query, project=app.sessions.project(query.project, notes))
     try:
-        result = app.search.find(query, engine, on_progress=on_progress)
+        result = app.search.find(request, on_progress=on_progress)
     except Unavailable as error:
         steps = [error.hint] if error.hint else []
         error.details.update(error="search_not_available", next_steps=steps)
@@ -89,7 +87,7 @@ def search(
     if result.engine is None:
         raise _no_engine(app, result)
     hits = tuple(_judged(app, hit) for hit in result.hits)
-    return replace(result, hits=hits, notes=(*notes, *result.notes))
+    return replace(result, hits=hits)
 
 
 def _judged(app: App, hit: Hit) -> Hit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -156,15 +156,6 @@ class Capture:
         self.take_in()
         return {SessionRef(*name) for name in self._records.sessions()}
 
-    def turn_ids(self) -> set[str]:
-        """Return the ids of all turns that have snapshots."""
-        self.take_in()
-        return self._records.turn_ids()
-
-    def among(self, agent: str, turn_ids: Collection[str]) -> set[str]:
-        """Filter an agent's turn ids by whether they have snapshots."""
-        return self._records.among(agent, turn_ids)
-
     def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
         """Add snapshots, changes and gaps to the turns of a conversation.
 
@@ -178,7 +169,7 @@ class Capture:
         if not captured and not gaps:
             return conversation
         began = _beginnings(conversation, captured)
-        changes = _changes(began, captured)
+        changes = changes_since(began, captured)
 
         def told(turn: Turn) -> Turn:
             snapshot = captured.get(turn.id)
@@ -428,7 +419,9 @@ def _beginnings(conversation: Conversation, found: dict[str, Snapshot]) -> dict[
     return {id_: snapshot for id_, snapshot in began.items() if snapshot is not None}
 
 
-def _changes(began: dict[str, Snapshot], found: dict[str, Snapshot]) -> dict[str, DiffStat]:
+def changes_since(
+    began: Mapping[str, Snapshot], found: Mapping[str, Snapshot]
+) -> dict[str, DiffStat]:
     """Compute what each turn changed since its beginning, whether committed or not."""
     pairs: dict[Path, dict[str, tuple[str, str]]] = defaultdict(dict)
     for turn_id, before in began.items():

@@ -19,6 +19,7 @@ from prong.model.workers import WorkerInfo
 if TYPE_CHECKING:
     from prong.code.capture import Capture
     from prong.code.diff import CodeDiff, CodePoint
+    from prong.code.snapshots.recorded import RecordedCode
     from prong.code.turn_code import TurnCode
     from prong.code.worktrees.status import ManagedWorktrees
     from prong.session.service import SessionService
@@ -80,9 +81,21 @@ class CodeService:
         is_used = self._database is not None and (self._state / "state.db").exists()
         return self.capture if is_used else None
 
-    def kept_turns(self) -> set[str]:
-        """Return the ids of all turns with a snapshot."""
-        return capture.turn_ids() if (capture := self.capture_in_use()) else set()
+    def take_in(self) -> None:
+        """Record what hooks captured since the last call."""
+        if capture := self.capture_in_use():
+            capture.take_in()
+
+    def recorded(self) -> RecordedCode | None:
+        """Return what is recorded of snapshots now; None if no snapshot was ever taken."""
+        has_database = (self._state / "state.db").exists()
+        if self._database is None or not (has_database or (self._state / "spool").exists()):
+            return None
+        from prong.code.snapshots.recorded import RecordedCode
+
+        if has_database:
+            self._database()
+        return RecordedCode(self._state)
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
         """Return the snapshots of a conversation by turn id."""

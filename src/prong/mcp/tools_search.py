@@ -22,7 +22,7 @@ from prong.mcp.tool import Call, Effect, McpTool
 if TYPE_CHECKING:
     from prong.api.smart_fork import ForkWish
     from prong.app import App
-    from prong.model.search import IndexProgress, Query, SearchResult
+    from prong.model.search import IndexProgress, SearchRequest, SearchResult
     from prong.model.sessions import SessionRef
 
 _LONGEST = 72
@@ -115,9 +115,8 @@ async def smart_fork(call: Call, given: SmartFork) -> SmartForkResult:
 
     def search(app: App) -> tuple[SearchResult, SessionRef | None]:
         own = call.own(app)
-        query = _query(given, own)
         report = _told(call.progress.say)
-        return smart_forking.search(app, query, given.engine, report), own
+        return smart_forking.search(app, _request(given, own), report), own
 
     result, own = await call.search(search)
     answer = _answer(result, own, given)
@@ -170,9 +169,8 @@ async def find_sessions(call: Call, given: FindSessions) -> FoundSessions:
 
     def search(app: App) -> FoundSessions:
         own = call.own(app)
-        query = _query(given, own)
         report = _told(call.progress.say)
-        result = smart_forking.search(app, query, given.engine, report)
+        result = smart_forking.search(app, _request(given, own), report)
         return shaped(FoundSessions, _answer(result, own, given))
 
     return await call.search(search)
@@ -205,10 +203,10 @@ def session_facts(view: dict[str, Any]) -> SessionFacts:
     return shaped(SessionFacts, {**view, "title": _cut(view["title"]) or ""})
 
 
-def _query(given: SmartFork | FindSessions, own: SessionRef | None) -> Query:
-    from prong.model.search import Query
+def _request(given: SmartFork | FindSessions, own: SessionRef | None) -> SearchRequest:
+    from prong.model.search import SearchRequest
 
-    return Query(
+    return SearchRequest(
         text=given.intent or "",
         agent=given.agent,
         project=names.folder(given.project_path),
@@ -219,6 +217,7 @@ def _query(given: SmartFork | FindSessions, own: SessionRef | None) -> Query:
         min_score=given.min_score,
         here=names.here(),
         by_session=True,
+        engine=given.engine,
         collection=given.collection,
         without=(own,) if own and not given.include_self else (),
     )

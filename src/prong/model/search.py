@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from prong.model.sessions import Session, SessionRef, Turn
 
 
-class Query(Record, frozen=True):
-    """A search query. Filters exclude turns; `here` only ranks turns of that folder higher."""
+class SearchRequest(Record, frozen=True):
+    """A search. Filters exclude turns; `here` only ranks turns of that folder higher."""
 
-    text: str
+    text: str = ""
     agent: str | None = None
     project: Path | None = None
-    """Sessions that ever ran in this folder or below it."""
+    """Sessions that ever ran in this folder or below it. May be the name of such a folder."""
     since: datetime | None = None
     files: tuple[str, ...] = ()
     """Turns that touched a file with this name, or below this folder."""
@@ -29,13 +29,25 @@ class Query(Record, frozen=True):
     """Keyword search only, without the sentence model."""
     by_session: bool = False
     """One hit per session: its best turn."""
+    engine: str | None = None
+    """One of `ENGINES`; None for the configured engines."""
     collection: str = "claude-sessions"
     without: "tuple[SessionRef, ...]" = ()
     """Sessions to exclude, such as the one that is searching."""
     masked: bool = True
     """Mask secrets in passages, including those that a passage cuts off."""
     live: bool = False
-    """Search as you type: the last word may be partial, and no session file is read."""
+    """Search as you type: the last word may be partial, and passages are prompts."""
+    notes: tuple[str, ...] = ()
+    """How its words were understood."""
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether some sessions are excluded, whatever the text is."""
+        return any((self.agent, self.project, self.since, self.has_snapshot))
+
+
+ENGINES = ("auto", "builtin", "qmd")
 
 
 class Passage(NamedTuple):
@@ -54,8 +66,10 @@ class Found(Record, frozen=True):
     agent: str | None = None
     turn: "Turn | None" = None
     """As much of it as the engine knows."""
+    before: str | None = None
+    """The id of the turn before it, if the engine knows that."""
     passage: Passage | None = None
-    """None when it must be read from the session file."""
+    """None for the beginning of the prompt."""
     copies: "tuple[tuple[SessionRef, int | None], ...]" = ()
     """The same turn in other sessions, with its number there."""
     more: int = 0
@@ -148,7 +162,7 @@ class IndexState(Record, frozen=True):
 class SearchResult(Record, frozen=True):
     """The hits of a query, and how they were found."""
 
-    query: Query
+    query: SearchRequest
     hits: tuple[Hit, ...]
     engine: str | None
     """The engine that answered; None if none could."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prong.errors import ProngError
 from prong.model.record import Record, replace
-from prong.model.search import Answer, Attempt, Found, Query
+from prong.model.search import Answer, Attempt, Found, Passage, SearchRequest
 from prong.model.sessions import SessionRef, Turn, TurnKind
 from prong.redaction.secrets import mask, may_be_in
 from prong.search import ranking
@@ -25,7 +25,7 @@ from prong.search.candidates import (
     place_of,
     together,
 )
-from prong.search.catalogue import ORDINAL_BITS, IndexedTurn
+from prong.search.catalogue import ORDINAL_BITS, IndexedTurn, ShownTurn
 from prong.search.index import SearchIndex
 from prong.search.lexical import (
     Coverage,
@@ -78,50 +78,50 @@ class BuiltIn:
     name = "builtin"
 
     def __init__(
-        self, index: SearchIndex, shelf: Callable[[Query], SearchScope], meaning: "Meaning | None"
+        self, index: SearchIndex, scope: SearchScope, meaning: "Meaning | None" = None
     ) -> None:
-        """Use `shelf` to get the scope of a query; `meaning` is None without the model."""
+        """Without `meaning`, search by keywords alone."""
         self._index = index
-        self._shelf = shelf
+        self._scope = scope
         self._meaning = meaning
 
-    def search(self, query: Query) -> Answer:
+    def search(self, request: SearchRequest) -> Answer:
         started = time.monotonic()
-        words = words_of(query.text)
-        if query.live:
-            words = self._index.words.completed(words, query.text)
+        words = words_of(request.text)
+        if request.live:
+            words = self._index.words.completed(words, request.text)
         attempts: list[Attempt] = []
         results: list[Found] = []
         total = 0
         if words:
-            search = _Search(self._index, words, query, self._shelf(query))
+            search = _Search(self._index, words, request, self._scope)
             turns = search.candidates()
             seconds = time.monotonic() - started
             attempts.append(Attempt(self.name, "words", seconds=seconds, hits=len(turns)))
             if len(turns) < _FEW:
-                turns += search.near(self._nearest(query), turns)
-            similarity = self._similarity(query, turns, attempts)
+                turns += search.near(self._nearest(request), turns)
+            similarity = self._similarity(request, turns, attempts)
             results, total = search.found(turns, similarity)
         return Answer(tuple(results), tuple(attempts), total=total)
 
-    def _nearest(self, query: Query) -> AbstractSet[int]:
+    def _nearest(self, request: SearchRequest) -> AbstractSet[int]:
         """Find turns with a similar meaning among those that have vectors."""
-        if query.fast or self._meaning is None:
+        if request.fast or self._meaning is None:
             return frozenset()
         heads = self._index.catalogue.all_heads()
         # A failure of the model is reported when the turns are compared.
         with suppress(ProngError):
-            near = self._meaning.nearest(query_text(query.text), heads, _NEAR)
+            near = self._meaning.nearest(query_text(request.text), heads, _NEAR)
             return {key for key, cosine in near.items() if cosine >= _NEARNESS}
         return frozenset()
 
     def _similarity(
-        self, query: Query, turns: "Sequence[_Candidate]", attempts: list[Attempt]
+        self, request: SearchRequest, turns: "Sequence[_Candidate]", attempts: list[Attempt]
     ) -> dict[int, float] | None:
         """Compute the similarity of each of the best turns to the query, by turn key."""
         attempt = Attempt(self.name, "meaning")
-        if query.fast or self._meaning is None:
-            reason = "not requested" if query.fast else "the sentence model is missing"
+        if request.fast or self._meaning is None:
+            reason = "not requested" if request.fast else "the sentence model is missing"
             attempts.append(replace(attempt, error=reason, skipped=True))
             return None
         started = time.monotonic()
@@ -131,7 +131,7 @@ class BuiltIn:
         # Best first, because only a limited number of new texts is embedded.
         texts = {turn.key: heads[turn.key] for turn in best_turns if turn.key in heads}
         try:
-            similarity = self._meaning.similarities(query_text(query.text), texts)
+            similarity = self._meaning.similarities(query_text(request.text), texts)
         except ProngError as error:
             attempts.append(replace(attempt, error=error.message))
             return None
@@ -152,28 +152,28 @@ class _Search:
     """A search for one query in the index."""
 
     def __init__(
-        self, index: SearchIndex, words: QueryTerms, query: Query, shelf: SearchScope
+        self, index: SearchIndex, words: QueryTerms, request: SearchRequest, shelf: SearchScope
     ) -> None:
         self._catalogue = index.catalogue
         self._lexical = index.words
         self._words = words
-        self._query = query
+        self._request = request
         self._shelf = shelf
-        self._per_session = 1 if query.by_session else _PER_SESSION
+        self._per_session = 1 if request.by_session else _PER_SESSION
 
     # -- selecting candidates ------------------------------------------------------------------
 
     def candidates(self) -> list[_Candidate]:
         """Collect the turns to rank; copies of a turn form one candidate."""
-        since, ids = self._query.since, self._shelf.turn_ids
+        since, ids = self._request.since, self._shelf.turn_ids
         scope = Scope(
             self._catalogue.marks_of(self._shelf.only) if self._shelf.only is not None else None,
             int(since.timestamp() * 1000) if since else None,
-            tuple(word for name in self._query.files for word in plain_words(name)),
+            tuple(word for name in self._request.files for word in plain_words(name)),
             # Id numbers are not unique; `_wanted` removes the false matches.
             None if ids is None else [number_of(id_) for id_ in ids],
         )
-        needed = min(self._query.limit, _MOST_WANTED)
+        needed = min(self._request.limit, _MOST_WANTED)
         limit = max(_POOL, needed)
         sessions = self._lexical.sessions(self._words, scope, limit)
         titles = self._lexical.titles(self._words, scope, max(_TITLES, needed))
@@ -201,7 +201,7 @@ class _Search:
         known_keys = {
             place.turn.key for candidate in known for place in (candidate.place, *candidate.copies)
         }
-        since = self._query.since
+        since = self._request.since
         start = int(since.timestamp() * 1000) if since else 0
         turns = self._catalogue.turns(keys - known_keys).values()
         recent = [turn for turn in turns if milliseconds(turn.started) >= start]
@@ -294,12 +294,12 @@ class _Search:
     def _wanted(self, turns: Iterable[FoundTurn]) -> AbstractSet[int] | None:
         """Return the keys of the turns that match the filters; None without filters."""
         ids = self._shelf.turn_ids
-        if ids is None and not self._query.files:
+        if ids is None and not self._request.files:
             return None
         keys = [turn.key for turn in turns]
         matching: set[int] | None = None
-        if self._query.files:
-            names = [FileNameFilter(name) for name in self._query.files]
+        if self._request.files:
+            names = [FileNameFilter(name) for name in self._request.files]
             touched = self._catalogue.files_touched(keys)
             matching = {key for key, files in touched.items() if all(n.fits(files) for n in names)}
         if ids is not None:
@@ -320,9 +320,8 @@ class _Search:
         )
         ranked = ranking.rank([candidate.numbers for candidate in candidates], near)
         ranked = self._lifted(ranked, candidates)
-        marker = Marker(self._words)
         limit_per_session = self._per_session
-        min_score = self._query.min_score or 0
+        min_score = self._request.min_score or 0
         if min_score:
             ranked = [entry for entry in ranked if entry.score >= min_score]
         counts = Counter([candidates[index].place.session for index, _ in ranked])
@@ -330,33 +329,28 @@ class _Search:
         selected: list[tuple[_Candidate, float]] = []
         counts_selected: dict[Name, int] = defaultdict(int)
         for index, score in ranked:
-            if len(selected) >= self._query.limit:
+            if len(selected) >= self._request.limit:
                 break
             candidate = candidates[index]
             counts_selected[candidate.place.session] += 1
             if counts_selected[candidate.place.session] <= limit_per_session:
                 selected.append((candidate, score))
-        keys = [candidate.place.turn.key for candidate, _ in selected]
-        shown = self._catalogue.shown(keys)
-        # Most lists contain no secret, and one check of all texts is faster than ten.
-        masked = self._query.masked and may_be_in(
-            "\n".join([text for entry in shown.values() for text in entry.heads])
-        )
+        shown = self._catalogue.shown(candidate.place.turn.key for candidate, _ in selected)
+        passages = self._passages(shown)
         results: list[Found] = []
         for candidate, score in selected:
             (_, key, _, _), (agent, session), _ = candidate.place
             if key not in shown:
                 continue  # Another process has just removed it.
-            turn, heads, path = shown[key]
-            # Masked before cutting, because half a key is not recognized.
-            texts = map(mask, heads) if masked else heads
+            turn, heads, path, before = shown[key]
             results.append(
                 Found(
                     score=score,
                     session_id=session,
                     agent=agent,
                     turn=_turn(turn, heads.prompt),
-                    passage=marker.passage(texts),
+                    before=before,
+                    passage=passages.get(key),
                     copies=_once_each(candidate),
                     more=max(counts[agent, session] - limit_per_session, 0),
                     date=turn.started,
@@ -364,6 +358,27 @@ class _Search:
                 )
             )
         return results, total
+
+    def _passages(self, shown: Mapping[int, ShownTurn]) -> dict[int, Passage]:
+        """Find the passage of each turn: in its heads, else in all that is indexed of it."""
+        marker = Marker(self._words)
+        # Most lists contain no secret, and one check of all texts is faster than ten.
+        masked = self._request.masked and may_be_in(
+            "\n".join([text for entry in shown.values() for text in entry.heads])
+        )
+        passages: dict[int, Passage] = {}
+        for key, entry in shown.items():
+            # Masked before cutting, because half a key is not recognized.
+            if passage := marker.passage(map(mask, entry.heads) if masked else entry.heads):
+                passages[key] = passage
+        if self._request.live:
+            return passages
+        for key, texts in self._catalogue.texts(shown.keys() - passages.keys()).items():
+            # Most texts contain none of the words, and checking that is faster than masking them.
+            matching = filter(marker.is_in, texts)
+            if passage := marker.passage(map(mask, matching) if self._request.masked else matching):
+                passages[key] = passage
+        return passages
 
     def _lifted(
         self, ranked: list[ranking.Ranked], candidates: Sequence[_Candidate]

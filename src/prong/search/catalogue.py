@@ -6,6 +6,7 @@ Documents left by an interrupted writer therefore belong to no file and are not 
 
 import os
 import sqlite3
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,14 +44,16 @@ CREATE TABLE turns (
     fingerprint INTEGER NOT NULL,
     prompt TEXT NOT NULL,
     answer TEXT NOT NULL,
-    files TEXT NOT NULL
+    files TEXT NOT NULL,
+    before TEXT
 );
+CREATE TABLE texts (key INTEGER PRIMARY KEY, compressed BLOB NOT NULL);
 CREATE TABLE unfinished (mark INTEGER PRIMARY KEY);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB);
 """
 
 
-_TABLES = ("files", "turns", "unfinished", "facts")
+_TABLES = ("files", "turns", "texts", "unfinished", "facts")
 
 
 class IndexedFile(NamedTuple):
@@ -98,6 +101,7 @@ class ShownTurn(NamedTuple):
     heads: Heads
     path: str
     """Path of its session file."""
+    before: str | None
 
 
 class TurnRow(NamedTuple):
@@ -107,6 +111,10 @@ class TurnRow(NamedTuple):
     heads: Heads
     files: str
     """Paths of the touched files, one per line."""
+    before: str | None = None
+    """The id of the active turn before it, in the same file."""
+    texts: Sequence[str] = ()
+    """Everything that is indexed of it, unless the heads are all."""
 
 
 def new_mark() -> int:
@@ -174,7 +182,7 @@ class Catalogue:
             if message != "ok":
                 raise sqlite3.DatabaseError(message)
 
-    def add(self, file: IndexedFile, turns: Iterable[TurnRow]) -> None:
+    def add(self, file: IndexedFile, turns: Collection[TurnRow]) -> None:
         """Insert a file and its turns."""
         self._connection.execute(
             "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -199,16 +207,22 @@ class Catalogue:
                 heads.prompt,
                 heads.answer,
                 touched,
+                before,
             )
-            for turn, heads, touched in turns
+            for turn, heads, touched, before, _ in turns
         )
-        self._connection.executemany("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        insert = "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        self._connection.executemany(insert, rows)
+        texts = ((row.turn.key, _compressed(row.texts)) for row in turns if row.texts)
+        self._connection.executemany("INSERT INTO texts VALUES (?, ?)", texts)
 
     def remove(self, marks: Sequence[int]) -> None:
         for mark in marks:
             first = mark << ORDINAL_BITS
             last = first + MOST_TURNS
-            self._connection.execute("DELETE FROM turns WHERE key BETWEEN ? AND ?", (first, last))
+            for table in ("turns", "texts"):
+                delete = f"DELETE FROM {table} WHERE key BETWEEN ? AND ?"  # noqa: S608 -- as above
+                self._connection.execute(delete, (first, last))
             self._connection.execute("DELETE FROM files WHERE mark = ?", (mark,))
 
     def give_title(self, mark: int, title: str) -> None:
@@ -294,13 +308,20 @@ class Catalogue:
 
     def shown(self, keys: Iterable[int]) -> dict[int, ShownTurn]:
         """Get what a list shows of turns by key, skipping unknown keys."""
-        columns = "key, id, number, kind, started, fingerprint, prompt, answer, path"
+        columns = "key, id, number, kind, started, fingerprint, prompt, answer, path, before"
         tables = f"turns JOIN files ON mark = key >> {ORDINAL_BITS}"
         select = f"SELECT {columns} FROM {tables} WHERE key IN"  # noqa: S608 -- only the names above
         return {
-            row[0]: ShownTurn(IndexedTurn._make(row[:6]), Heads(*row[6:8]), os.fsdecode(row[8]))
+            row[0]: ShownTurn(
+                IndexedTurn._make(row[:6]), Heads(*row[6:8]), os.fsdecode(row[8]), row[9]
+            )
             for row in self._chunks(select, list(keys))
         }
+
+    def texts(self, keys: Iterable[int]) -> dict[int, list[str]]:
+        """Get everything that is indexed of turns by key, of those that have more than heads."""
+        rows = self._chunks("SELECT key, compressed FROM texts WHERE key IN", list(keys))
+        return {key: _texts(compressed) for key, compressed in rows}
 
     def files_touched(self, keys: Iterable[int]) -> dict[int, list[str]]:
         """Get the touched files of turns by key."""
@@ -345,6 +366,19 @@ def _file(row: Any) -> IndexedFile:
     mark, agent, path, size, mtime_ns, inode, session, title, turns = row
     stamp = Stamp(size, mtime_ns, inode)
     return IndexedFile(mark, agent, os.fsdecode(path), stamp, _as_name(session), title, turns)
+
+
+_BETWEEN = "\0"
+_FAST = 1
+"""zlib level. The words of a turn are compressed while the index is built."""
+
+
+def _compressed(texts: Iterable[str]) -> bytes:
+    return zlib.compress(_BETWEEN.join(texts).encode("utf-8", "replace"), _FAST)
+
+
+def _texts(compressed: bytes) -> list[str]:
+    return zlib.decompress(compressed).decode().split(_BETWEEN)
 
 
 def _as_bytes(name: str) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from prong.model.record import replace
-from prong.model.search import Answer, Attempt, Query
+from prong.model.search import Answer, Attempt, SearchRequest
 
 FILTERS = "filters"
 """Mode of an attempt whose hits were all removed by filters."""
@@ -16,36 +16,30 @@ class SearchEngine(Protocol):
     @property
     def name(self) -> str: ...
 
-    def search(self, query: Query) -> Answer: ...
+    def search(self, request: SearchRequest) -> Answer: ...
 
 
-class Chain:
-    """Asks the next engine when the previous one cannot answer, and records all attempts."""
+def ask(
+    engines: Sequence[SearchEngine],
+    request: SearchRequest,
+    is_enough: Callable[[Answer, str], bool] = lambda _answer, _engine: True,
+) -> tuple[Answer, str | None]:
+    """Return the first answer with the attempts of all engines, and the engine's name or None.
 
-    def __init__(self, engines: Sequence[SearchEngine]) -> None:
-        self.engines = tuple(engines)
-
-    def ask(
-        self,
-        query: Query,
-        is_enough: Callable[[Answer, str], bool] = lambda _answer, _engine: True,
-    ) -> tuple[Answer, str | None]:
-        """Return the first answer with the attempts of all engines, and the engine's name or None.
-
-        `is_enough` checks the hits of engines that do not know all filters: if none passes, the
-        next engine is asked.
-        """
-        attempts: list[Attempt] = []
-        best, name = Answer((), (), ok=False), None
-        for engine in self.engines:
-            answer = engine.search(query)
-            attempts += answer.attempts
-            if not answer.ok:
-                continue
-            best, name = answer, engine.name
-            # No engine comes after the last one.
-            if not answer.found or engine is self.engines[-1] or is_enough(answer, engine.name):
-                break
-            reason = "no hit matches the filters"
-            attempts.append(Attempt(engine.name, FILTERS, error=reason, hits=0))
-        return replace(best, attempts=tuple(attempts)), name
+    `is_enough` checks the hits of engines that do not know all filters: if none passes, the next
+    engine is asked.
+    """
+    attempts: list[Attempt] = []
+    best, name = Answer((), (), ok=False), None
+    for engine in engines:
+        answer = engine.search(request)
+        attempts += answer.attempts
+        if not answer.ok:
+            continue
+        best, name = answer, engine.name
+        # No engine comes after the last one.
+        if not answer.found or engine is engines[-1] or is_enough(answer, engine.name):
+            break
+        reason = "no hit matches the filters"
+        attempts.append(Attempt(engine.name, FILTERS, error=reason, hits=0))
+    return replace(best, attempts=tuple(attempts)), name

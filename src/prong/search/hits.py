@@ -2,106 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prong.code.service import CodeService
 from prong.errors import ProngError
-from prong.model.search import Answer, Found, Hit, Passage, Query
+from prong.model.record import replace
+from prong.model.search import Answer, Found, Hit, Passage, SearchRequest, SearchResult
 from prong.model.sessions import Session, SessionRef, Turn
-from prong.redaction.secrets import mask
-from prong.search.builtin import BuiltIn, Name, SearchScope
-from prong.search.lexical import words_of
-from prong.search.passages import Marker
+from prong.redaction.secrets import mask_passage
+from prong.redaction.visible import safe
+from prong.search.builtin import BuiltIn, Name, SearchScope, Standing
 from prong.search.query_terms import FileNameFilter
 from prong.session.lineage import family_of
+from prong.session.listing import Project
 
 if TYPE_CHECKING:
-    from prong.app import App
-    from prong.code.capture import Capture
+    from prong.code.snapshots.recorded import RecordedCode
 
 
 class Lookup:
-    """Converts engine results into hits."""
+    """The sessions that a search covers, and the hits in them."""
 
     def __init__(
         self,
-        app: App,
-        query: Query,
-        engine: str,
+        request: SearchRequest,
         sessions: Mapping[Name, Session],
-        shelf: SearchScope,
+        turns: Callable[[Session], Sequence[Turn]],
+        code: CodeService,
     ) -> None:
-        self._app = app
-        self._query = query
-        self._engine = engine
+        """Use `turns` to read a session, for results of engines that do not know its turns."""
+        self._request = request
         self._sessions = sessions
-        self._shelf = shelf
+        self._read_turns = turns
+        self._code = code
+        self._before: dict[str, str | None] = {}
+        """The id of the turn before each turn that was found."""
 
     @cached_property
-    def _marker(self) -> Marker:
-        return Marker(words_of(self._query.text))
+    def scope(self) -> SearchScope:
+        return SearchScope(
+            self._standing,
+            only=self._only,
+            here=self._here,
+            turn_ids=self._turns_with_code() if self._request.has_snapshot else None,
+        )
 
     @cached_property
-    def _capture(self) -> Capture | None:
-        """The snapshot capture; None when no snapshot was ever taken."""
-        capture = self._app.code.capture_in_use()
-        if capture is not None:
-            capture.take_in()  # once, not for each hit
-        return capture
+    def _recorded(self) -> RecordedCode | None:
+        return self._code.recorded()
 
-    def _kept(self, session: Session, turns: Iterable[Turn]) -> set[str]:
-        """Return the ids of those turns that have a snapshot; a store may have very many."""
-        ids = [turn.id for turn in turns]
-        return self._capture.among(session.agent, ids) if self._capture else set()
+    def _turns_with_code(self) -> set[str]:
+        return self._recorded.turn_ids() if self._recorded else set()
 
-    def hits(self, answer: Answer) -> Iterator[Hit]:
+    @cached_property
+    def _only(self) -> set[Name] | None:
+        agent, folder = self._request.agent, self._request.project
+        if agent is None and folder is None:
+            return None
+        project = Project(folder) if folder is not None else None
+        return {
+            name
+            for name, session in self._sessions.items()
+            if agent in (None, session.agent) and (project is None or project.had(session))
+        }
+
+    @cached_property
+    def _here(self) -> set[Name]:
+        if self._request.here is None:
+            return set()
+        here = Project(_root_of(self._request.here))
+        return {name for name, session in self._sessions.items() if here.had(session)}
+
+    @cached_property
+    def _without(self) -> set[Name]:
+        return {(ref.agent, ref.id) for ref in self._request.without}
+
+    def _standing(self, name: Name) -> Standing | None:
+        session, only = self._sessions.get(name), self._only
+        if session is None or name in self._without or (only is not None and name not in only):
+            return None
+        family = family_of(session, self._sessions)
+        return Standing(family, name in self._here, session.headless, session.cwds)
+
+    def hits(self, answer: Answer, engine: str) -> Iterator[Hit]:
+        """Look up the results of an engine; drop those that the request excludes."""
         for result in answer.found:
             session = self._session(result)
-            if session is None and self._query.agent not in (
-                None,
-                result.agent or self._query.agent,
-            ):
+            if session is not None:
+                if self._standing((session.agent, session.id)) is None:
+                    continue
+            elif self._request.agent and result.agent not in (None, self._request.agent):
                 continue  # The session is gone, but the result names its agent.
-            if session is not None and self._shelf.standing((session.agent, session.id)) is None:
+            if result.score < (self._request.min_score or 0):
                 continue
-            if result.score < (self._query.min_score or 0):
-                continue
-            hit = self._hit(result, session)
-            if self._engine == BuiltIn.name or self._is_wanted(hit):
+            hit = self._hit(result, session, engine)
+            if engine == BuiltIn.name or self._is_wanted(hit):
                 yield hit
 
     def _is_wanted(self, hit: Hit) -> bool:
         """Apply filters that qmd does not know; a session hit passes if any of its turns does."""
-        query = self._query
-        if query.since is not None and (hit.date is None or hit.date < query.since):
+        request = self._request
+        if request.since is not None and (hit.date is None or hit.date < request.since):
             return False
-        if not query.files and not query.has_snapshot:
+        if not request.files and not request.has_snapshot:
             return True
         turns = [hit.turn] if hit.turn else self._turns(hit.session)
-        if query.has_snapshot and not (hit.session and self._kept(hit.session, turns)):
+        if request.has_snapshot and not self._have_code(hit.session, turns):
             return False
-        names = [FileNameFilter(name) for name in query.files]
+        names = [FileNameFilter(name) for name in request.files]
         return any(all(name.fits(turn.files) for name in names) for turn in turns)
+
+    def _have_code(self, session: Session | None, turns: Sequence[Turn]) -> bool:
+        if session is None or self._recorded is None:
+            return False
+        return bool(self._recorded.among(session.agent, [turn.id for turn in turns]))
 
     def _turns(self, session: Session | None) -> Sequence[Turn]:
         try:
-            return self._app.sessions.turns(session) if session else ()
+            return self._read_turns(session) if session else ()
         except (ProngError, OSError):
             return ()
 
     def _session(self, found: Found) -> Session | None:
         if found.session_id is None:
             return None
-        agents = [found.agent] if found.agent else list(self._app.stores)
-        names = ((agent, found.session_id) for agent in agents)
-        return next((self._sessions[name] for name in names if name in self._sessions), None)
+        if found.agent:
+            return self._sessions.get((found.agent, found.session_id))
+        same = (session for session in self._sessions.values() if session.id == found.session_id)
+        return next(same, None)
 
-    def _hit(self, found: Found, session: Session | None) -> Hit:
+    def _hit(self, found: Found, session: Session | None, engine: str) -> Hit:
         turn = found.turn or self._numbered(session, found)
-        turn = self._with_code(session, turn) if session and turn else turn
-        warning = "the session no longer exists" if found.session_id else "its session is unknown"
+        if turn is not None:
+            self._before[turn.id] = found.before
+        gone = "the session no longer exists" if found.session_id else "its session is unknown"
         ref = session.ref if session else None
         if ref is None and found.session_id and found.agent:
             ref = SessionRef(found.agent, found.session_id)
@@ -110,14 +148,14 @@ class Lookup:
             ref=ref,
             turn=turn,
             score=found.score,
-            passage=found.passage or self._passage(session, turn),
-            engine=self._engine,
+            passage=found.passage or Passage(" ".join(turn.prompt.split()) if turn else ""),
+            engine=engine,
             also=found.copies,
             cwd=found.cwd or (session.cwd if session else None),
             date=_date(found, session),
             source=found.source,
             more=found.more,
-            warning=None if session else warning,
+            warning=None if session else gone,
             family=SessionRef(*family_of(session, self._sessions)) if session else None,
         )
 
@@ -134,39 +172,37 @@ class Lookup:
         ]
         return earlier[-1] if earlier and earlier[-1].index == found.turn_number else None
 
-    def _with_code(self, session: Session, turn: Turn) -> Turn:
-        """Return the turn with its snapshot details, if it has a snapshot."""
-        if not self._kept(session, [turn]):
-            return turn
-        try:
-            # A hit does not show missing LFS files.
-            conversation = self._app.code.with_code(
-                self._app.sessions.conversation(session), lfs=False
-            )
-        except (ProngError, OSError):
-            return turn
-        turns = (*conversation.turns, *conversation.abandoned)
-        return next((candidate for candidate in turns if candidate.id == turn.id), turn)
+    def with_code(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Add what is recorded of the code of turns."""
+        if self._recorded is None:
+            return tuple(hits)
+        from prong.code.snapshots.recorded import ListedTurn
 
-    def _passage(self, session: Session | None, turn: Turn | None) -> Passage:
-        """Find the best passage anywhere in the turn, or its beginning if nothing matches."""
-        if session is None or turn is None:
-            return Passage("")
-        if self._query.live:
-            return Passage(" ".join(turn.prompt.split()))
-        # Most texts contain none of the words, and checking that is faster than masking them.
-        texts = (text for text in self._texts(session, turn) if self._marker.is_in(text))
-        try:
-            passage = self._marker.passage(map(mask, texts) if self._query.masked else texts)
-        except (ProngError, OSError):
-            passage = None
-        return passage or Passage(" ".join(turn.prompt.split()))
+        listed = [
+            ListedTurn(hit.session, hit.turn, self._before.get(hit.turn.id))
+            for hit in hits
+            if hit.session and hit.turn
+        ]
+        turns = iter(self._recorded.add_to(listed, changes=not self._request.live))
+        return tuple(
+            replace(hit, turn=next(turns)) if hit.session and hit.turn else hit for hit in hits
+        )
 
-    def _texts(self, session: Session, turn: Turn) -> Iterator[str]:
-        for message in self._app.sessions.messages(session, turn=turn):
-            yield message.text
-            if message.tool:
-                yield message.tool.output or message.tool.gist or message.tool.input
+
+def masked(result: SearchResult) -> SearchResult:
+    """Mask secrets in the passages, prompts and titles of a result."""
+    return replace(result, hits=tuple(_masked(hit) for hit in result.hits))
+
+
+def _masked(hit: Hit) -> Hit:
+    turn = hit.turn and replace(hit.turn, prompt=safe(hit.turn.prompt))
+    session = hit.session and replace(hit.session, title=safe(hit.session.title))
+    return replace(hit, turn=turn, session=session, passage=mask_passage(hit.passage))
+
+
+def _root_of(folder: Path) -> Path:
+    """Find the repository root of a folder, or return the folder itself."""
+    return next((top for top in (folder, *folder.parents) if (top / ".git").exists()), folder)
 
 
 def _date(found: Found, session: Session | None) -> datetime | None:

@@ -28,7 +28,7 @@ from prong.search.catalogue import (
     TurnRow,
     new_mark,
 )
-from prong.search.lexical import Lexical, LexicalWriter
+from prong.search.lexical import Lexical, LexicalWriter, TurnWords
 from prong.search.turn_words import LONGEST_TEXT, head, words_of_turn
 
 _PASSING = ("lockfile", "too many open files", "no space", "permission denied", "read-only")
@@ -70,7 +70,7 @@ def unavailable(error: Exception) -> Exception:
     return Unavailable(f"cannot use the search index: {error}", hint="try again in a moment")
 
 
-VERSION = 3
+VERSION = 4
 """Increase it when an older index would give different results; the index is then rebuilt."""
 PROMPT_HEAD = 500
 ANSWER_HEAD = 700
@@ -266,6 +266,7 @@ class Update:
         turns: list[TurnRow] = []
         session_texts: list[str] = []
         names: list[str] = []
+        before: str | None = None
         length = 0
         for ordinal, turn in enumerate(texts):
             if ordinal >= MOST_TURNS:
@@ -273,7 +274,9 @@ class Update:
             key = mark << ORDINAL_BITS | ordinal
             words = words_of_turn(turn, key)
             writer.add_turn(mark, words)
-            turns.append(_indexed(turn, key, words.fingerprint))
+            turns.append(_indexed(turn, key, words, before))
+            if turn.index is not None:
+                before = turn.id
             if length < _LONGEST_SESSION:
                 session_texts += (words.prompt, words.result)
                 names += words.names
@@ -378,11 +381,18 @@ class FileSink:
         self._took(texts)
 
 
-def _indexed(turn: TurnText, key: int, fingerprint: int) -> TurnRow:
+def _indexed(turn: TurnText, key: int, words: TurnWords, before: str | None) -> TurnRow:
+    heads = Heads(head(turn.prompt, PROMPT_HEAD), head(turn.last_answer, ANSWER_HEAD))
+    files = head("\n".join(turn.files), LONGEST_TEXT)
+    limited = (turn.prompt, turn.answer, "\n".join(turn.commands), files, turn.aside)
+    texts = (*(text[:LONGEST_TEXT] for text in limited), turn.output)
+    shown = {"", *heads}
     return TurnRow(
-        IndexedTurn(key, turn.id, turn.index, turn.kind, turn.started, fingerprint),
-        Heads(head(turn.prompt, PROMPT_HEAD), head(turn.last_answer, ANSWER_HEAD)),
-        head("\n".join(turn.files), LONGEST_TEXT),
+        IndexedTurn(key, turn.id, turn.index, turn.kind, turn.started, words.fingerprint),
+        heads,
+        files,
+        before if turn.index is not None else None,
+        [text for text in texts if text not in shown],
     )
 
 

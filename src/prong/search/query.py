@@ -12,16 +12,12 @@ import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from prong.agents.stores import AgentStores
 from prong.errors import UsageError
 from prong.model.record import Record, field, replace
-from prong.model.search import Query
+from prong.model.search import ENGINES, SearchRequest
 from prong.model.times import EXAMPLES, moment
-
-if TYPE_CHECKING:
-    from prong.app import App
-
 
 _FILTER = r"""(?<!\S)                             # at the beginning of a word
         (?P<name>agent|project|since|file|has|before|until):
@@ -122,57 +118,48 @@ def _is_time(text: str) -> bool:
 _EXAMPLE = 'prong find "add rate limiting to the public API"'
 
 
-class Intent(Record, frozen=True):
-    """A query, and notes on how its words were understood."""
-
-    query: Query
-    notes: tuple[str, ...] = ()
-
-
-def understood(app: App, words: Sequence[str], options: Query) -> Intent:
-    """Parse words; `options` has everything but the text, and takes precedence.
-
-    Raises `UsageError` when there is nothing to search for, `NotFound` for an unknown agent.
-    """
-    intent = read(app, words, options)
-    query = intent.query
-    if not query.text:
-        narrowed = any((query.agent, query.project, query.since, query.has_snapshot))
-        hint = f"{_EXAMPLE}; prong list shows sessions without a search" if narrowed else _EXAMPLE
-        raise UsageError("the search is empty", hint=hint)
-    return intent
+def check(request: SearchRequest, stores: AgentStores) -> None:
+    """Raise `UsageError` for values that make no sense, `NotFound` for an unknown agent."""
+    if request.agent is not None:
+        stores.named(request.agent)
+    if request.limit < 1:
+        raise UsageError(f"limit must be at least 1, not {request.limit}", hint="limit=10")
+    if isinstance(request.files, str):
+        hint = f"files=[{request.files!r}]"
+        raise UsageError("files must be a list of names, not a text", hint=hint)
+    if request.engine not in (None, *ENGINES):
+        hint = f"one of {', '.join(ENGINES)}"
+        raise UsageError(f"unknown engine {request.engine!r}", hint=hint)
 
 
-def read(app: App, words: Sequence[str], options: Query) -> Intent:
-    """Parse words like `understood`, but allow an empty text."""
-    if options.agent is not None:
-        app.store(options.agent)
-    parsed = parse(words, tuple(app.stores))
-    notes = [
-        *parsed.notes,
-        *(
-            f"{name}: in the query is ignored: the option takes precedence"
-            for name in ("agent", "project", "since")
-            if getattr(options, name) is not None and getattr(parsed, name) is not None
-        ),
-    ]
-    typed = Path(parsed.project) if parsed.project is not None else None
-    project = options.project if options.project is not None else typed
-    if project is not None:
-        project = app.sessions.project(project, notes)
-    files = (*options.files, *parsed.files)
-    notes += [
-        f"{name} is not a pattern: name a whole file or a folder" for name in files if "*" in name
-    ]
-    # A query with only a file asks for the turns that touched it.
-    text = parsed.text or " ".join(files)
-    query = replace(
-        options,
-        text=text,
-        agent=options.agent or parsed.agent,
-        project=project,
-        since=options.since or parsed.since,
-        files=files,
-        has_snapshot=options.has_snapshot or parsed.has_snapshot,
+def check_text(request: SearchRequest) -> None:
+    """Raise `UsageError` when there is nothing to search for."""
+    if not request.text.strip():
+        lists = "; prong list shows sessions without a search" if request.is_narrowed else ""
+        raise UsageError("the search is empty", hint=_EXAMPLE + lists)
+
+
+def read(words: Sequence[str], request: SearchRequest, agents: Collection[str]) -> SearchRequest:
+    """Add typed words and their filters to a request, whose own filters take precedence."""
+    parsed = parse(words, agents)
+    ignored = (
+        f"{name}: in the query is ignored: the option takes precedence"
+        for name in ("agent", "project", "since")
+        if getattr(request, name) is not None and getattr(parsed, name) is not None
     )
-    return Intent(query, tuple(notes))
+    files = (*request.files, *parsed.files)
+    patterns = (
+        f"{name} is not a pattern: name a whole file or a folder" for name in files if "*" in name
+    )
+    typed = Path(parsed.project) if parsed.project is not None else None
+    return replace(
+        request,
+        # A query with only a file asks for the turns that touched it.
+        text=parsed.text or " ".join(files),
+        agent=request.agent or parsed.agent,
+        project=request.project if request.project is not None else typed,
+        since=request.since or parsed.since,
+        files=files,
+        has_snapshot=request.has_snapshot or parsed.has_snapshot,
+        notes=(*request.notes, *parsed.notes, *ignored, *patterns),
+    )

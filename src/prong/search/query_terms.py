@@ -1,4 +1,4 @@
-"""Query terms: the words of a query in the forms in which they are indexed."""
+"""SearchRequest terms: the words of a query in the forms in which they are indexed."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar

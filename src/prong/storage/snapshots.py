@@ -84,6 +84,17 @@ class SnapshotRecords(Records[Snapshot]):
         rows_of = {key: read(self.path, query, key) for key in keys}
         return {key: datetime.fromisoformat(rows[0][0]) for key, rows in rows_of.items() if rows}
 
+    def of_agent(self, agent: str, turn_ids: Collection[str]) -> list[Snapshot]:
+        """Return the snapshots of turns in all sessions, oldest first."""
+        return self._select(f"{_OF_TURNS} ORDER BY taken, rowid", agent, _ids(turn_ids))
+
+    def of_sessions(
+        self, agent: str, sessions: Collection[str], turn_ids: Collection[str]
+    ) -> list[Snapshot]:
+        """Return the snapshots with these turn ids in some sessions."""
+        within = "session IN (SELECT value FROM json_each(?))"
+        return self._select(f"{_OF_TURNS} AND {within}", agent, _ids(turn_ids), _ids(sessions))
+
     def of_turns(
         self, session: SessionRef, turn_ids: Collection[str], more: Iterable[Snapshot] = ()
     ) -> dict[str, Snapshot]:
@@ -93,7 +104,7 @@ class SnapshotRecords(Records[Snapshot]):
         in the session itself takes precedence.
         """
         ids = set(turn_ids)
-        recorded = self._select(f"{_OF_TURNS} ORDER BY taken, rowid", session.agent, _ids(ids))
+        recorded = self.of_agent(session.agent, ids)
         keys = {snapshot.key for snapshot in recorded}
         recorded += [item for item in more if item.turn_id in ids and item.key not in keys]
         by_turn: dict[str, Snapshot] = {}

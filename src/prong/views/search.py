@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from prong.model.search import Attempt, Hit, IndexState, Query, SearchResult
+from prong.model.search import Attempt, Hit, IndexState, SearchRequest, SearchResult
 from prong.model.sessions import SessionRef, Turn
 from prong.views import json
 
@@ -28,7 +28,7 @@ def result(value: SearchResult, *, snippets: bool = True) -> View:
     }
 
 
-def _filters(value: Query) -> View:
+def _filters(value: SearchRequest) -> View:
     return {
         "agent": value.agent,
         "project": str(value.project) if value.project is not None else None,

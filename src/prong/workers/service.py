@@ -73,7 +73,7 @@ class WorkerService(Record, frozen=True, dict=True):
             self.sessions,
             self.records,
             self.terminals,
-            import_events=self.code.kept_turns,
+            import_events=self.code.take_in,
         )
 
     @cached_property

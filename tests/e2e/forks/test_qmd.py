@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.model.search import Answer, Attempt, Found, Query, SearchResult
-from prong.search.chain import Chain
+from prong.model.search import Answer, Attempt, Found, SearchRequest, SearchResult
+from prong.search.chain import ask
 from prong.search.qmd.engine import QmdEngine, Timeouts
 from prong.search.qmd.setup import collection_folder, guidance
 from prong.testing.home import IsolatedHome
@@ -94,7 +94,7 @@ def searches(answer: Answer) -> list[tuple[str, int | None]]:
 
 
 def test_a_session_is_found_by_its_words(engine: QmdEngine) -> None:
-    answer = engine.search(Query("token bucket"))
+    answer = engine.search(SearchRequest("token bucket"))
     assert answer.ok
     (found,) = answer.found
     assert found.session_id == LIMITS
@@ -110,7 +110,7 @@ def test_a_session_is_found_by_its_words(engine: QmdEngine) -> None:
 
 
 def test_the_whole_story_is_told(engine: QmdEngine) -> None:
-    query, vsearch, search = engine.search(Query("token bucket")).attempts
+    query, vsearch, search = engine.search(SearchRequest("token bucket")).attempts
     assert (query.mode, query.skipped, query.seconds) == ("query", True, 0)
     assert "no model" in (query.error or "")
     assert (vsearch.mode, vsearch.skipped) == ("vsearch", True)
@@ -124,20 +124,20 @@ def test_the_whole_story_is_told(engine: QmdEngine) -> None:
 
 
 def test_the_header_counts_where_the_name_says_nothing(engine: QmdEngine) -> None:
-    (found,) = engine.search(Query("recursive descent")).found
+    (found,) = engine.search(SearchRequest("recursive descent")).found
     assert found.session_id == PARSER
     assert (found.agent, found.cwd) == (None, "/home/me/tools")
     assert found.turn_number is None
 
 
 def test_a_file_without_a_session_is_still_a_hit(engine: QmdEngine) -> None:
-    (found,) = engine.search(Query("zebras")).found
+    (found,) = engine.search(SearchRequest("zebras")).found
     assert found.session_id is None
     assert found.source == "qmd://claude-sessions/stray.md"
 
 
 def test_words_that_never_stand_together_are_tried_alone(engine: QmdEngine) -> None:
-    answer = engine.search(Query("how did we do the recursive kubernetes deployment"))
+    answer = engine.search(SearchRequest("how did we do the recursive kubernetes deployment"))
     assert answer.ok
     assert [found.session_id for found in answer.found] == [PARSER]
     tried = searches(answer)
@@ -147,7 +147,7 @@ def test_words_that_never_stand_together_are_tried_alone(engine: QmdEngine) -> N
 
 
 def test_what_is_nowhere_is_left_to_the_next_engine(engine: QmdEngine) -> None:
-    answer, name = Chain([engine, _Other()]).ask(Query("kubernetes helm"))
+    answer, name = ask([engine, _Other()], SearchRequest("kubernetes helm"))
     assert name == "other"
     assert [found.session_id for found in answer.found] == ["other"]
     assert [(one.engine, one.mode, one.hits) for one in answer.attempts] == [
@@ -159,7 +159,7 @@ def test_what_is_nowhere_is_left_to_the_next_engine(engine: QmdEngine) -> None:
 
 
 def test_a_collection_that_does_not_exist(engine: QmdEngine) -> None:
-    answer = engine.search(Query("token bucket", collection="nope"))
+    answer = engine.search(SearchRequest("token bucket", collection="nope"))
     assert not answer.ok
     assert answer.attempts[-1].error == "Collection not found: nope"
     assert len(searches(answer)) == 1
@@ -169,7 +169,7 @@ def test_a_collection_that_does_not_exist(engine: QmdEngine) -> None:
 
 
 def test_no_collection_at_all(qmd: QmdCli) -> None:
-    answer = QmdEngine(env=qmd.env(), timeouts=PATIENT).search(Query("token bucket"))
+    answer = QmdEngine(env=qmd.env(), timeouts=PATIENT).search(SearchRequest("token bucket"))
     assert not answer.ok
     assert answer.attempts[-1].error == "Collection not found: claude-sessions"
 
@@ -180,7 +180,7 @@ def test_what_was_not_embedded_is_a_failure(qmd: QmdCli) -> None:
     models = qmd.home.root / ".cache/qmd/models"
     models.mkdir(parents=True, exist_ok=True)
     (models / "not-a-model.gguf").write_bytes(b"no")
-    answer = QmdEngine(env=qmd.env(), timeouts=PATIENT).search(Query("token bucket"))
+    answer = QmdEngine(env=qmd.env(), timeouts=PATIENT).search(SearchRequest("token bucket"))
     assert answer.ok
     query, vsearch, search = answer.attempts
     assert query.mode == "query"
@@ -193,7 +193,7 @@ def test_what_was_not_embedded_is_a_failure(qmd: QmdCli) -> None:
 
 @pytest.mark.parametrize("text", ["--help bucket", "-c nope bucket", "bucket\nsecond", "buc\0ket"])
 def test_a_text_is_never_taken_for_an_option(engine: QmdEngine, text: str) -> None:
-    answer = engine.search(Query(text))
+    answer = engine.search(SearchRequest(text))
     assert all(one.error is None for one in answer.attempts if not one.skipped)
 
 
@@ -231,7 +231,7 @@ def lab(isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch) -> SearchL
 
 def find(lab: SearchLab, text: str) -> SearchResult:
     with lab.app() as app:
-        return app.search.find(Query(text, fast=True), engine="qmd")
+        return app.search.find(SearchRequest(text, fast=True, engine="qmd"))
 
 
 def test_an_exported_session_is_found_and_can_be_forked(lab: SearchLab) -> None:
@@ -279,7 +279,7 @@ def test_without_qmd_there_is_an_answer_and_a_guide(
 class _Other:
     name = "other"
 
-    def search(self, query: Query) -> Answer:
+    def search(self, request: SearchRequest) -> Answer:
         return Answer((Found(1, "other"),), (Attempt(self.name, "words", hits=1),))
 
 

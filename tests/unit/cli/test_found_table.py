@@ -11,7 +11,7 @@ from prong.cli.search.found_notes import print_notes
 from prong.cli.search.found_table import FoundTable
 from prong.model.code import DiffStat
 from prong.model.record import replace
-from prong.model.search import Attempt, Hit, IndexState, Passage, Query, SearchResult
+from prong.model.search import Attempt, Hit, IndexState, Passage, SearchRequest, SearchResult
 from prong.model.sessions import Session, SessionRef, Turn, TurnKind
 from prong.testing.home import IsolatedHome
 from prong.views.text import cells
@@ -42,7 +42,7 @@ def hit(number: int = 1, prompt: str = PROMPT, passage: str = "", *words: str) -
 
 def result(*hits: Hit, **fields: Any) -> SearchResult:
     index = IndexState(5, 12, 7.0)
-    made = SearchResult(Query("limits"), hits, "builtin", (), index, total=len(hits))
+    made = SearchResult(SearchRequest("limits"), hits, "builtin", (), index, total=len(hits))
     return replace(made, **fields)
 
 
@@ -146,7 +146,7 @@ def test_more_turns_of_a_session_are_told_once(printed: Lines) -> None:
 
 def test_a_title_that_is_the_prompt_is_not_told_twice(printed: Lines) -> None:
     one = hit(1, "Rate limits")
-    assert len(printed(result(one, query=Query("limits", by_session=True)))) == 2
+    assert len(printed(result(one, query=SearchRequest("limits", by_session=True)))) == 2
 
 
 def test_a_turn_that_a_rewind_left_has_its_id(printed: Lines) -> None:
@@ -158,7 +158,7 @@ def test_a_turn_that_a_rewind_left_has_its_id(printed: Lines) -> None:
 
 
 def test_sessions_have_their_titles(printed: Lines) -> None:
-    by_session = result(hit(), query=Query("limits", by_session=True))
+    by_session = result(hit(), query=SearchRequest("limits", by_session=True))
     assert printed(by_session)[1:] == ["    Rate limits", f"    {PROMPT}"]
     whole = replace(hit(1, "", "a passage"), turn=None)
     assert printed(result(whole)) == [
@@ -231,7 +231,9 @@ def test_nothing_found(said: Lines) -> None:
 
 
 def test_nothing_found_with_filters(said: Lines) -> None:
-    query = Query("limits", agent="codex", files=("a.py",), has_snapshot=True, min_score=0.5)
+    query = SearchRequest(
+        "limits", agent="codex", files=("a.py",), has_snapshot=True, min_score=0.5
+    )
     lines = said(result(query=query))
     assert lines[0] == (
         "nothing found for 'limits' (--agent codex, --file a.py, --has snapshot, --min-score 0.5)"
@@ -286,11 +288,11 @@ def test_guidance_can_be_read(said: Lines) -> None:
 
 def test_filters_can_be_typed_back(said: Lines) -> None:
     midnight = datetime(2026, 11, 1).astimezone()
-    query = Query("limits", since=midnight, files=("a.py", "b.py"))
+    query = SearchRequest("limits", since=midnight, files=("a.py", "b.py"))
     lines = said(result(query=query))
     assert lines[0].endswith("(--since 2026-11-01, --file a.py, --file b.py)")
     assert lines[2].startswith("try: without --since and --file, or other words")
-    query = Query("limits", since=midnight + timedelta(hours=9, minutes=5))
+    query = SearchRequest("limits", since=midnight + timedelta(hours=9, minutes=5))
     assert "--since 2026-11-01T09:05)" in said(result(query=query))[0]
 
 

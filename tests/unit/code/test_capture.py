@@ -13,6 +13,7 @@ import pytest
 from prong.agents.claude.store import ClaudeStore
 from prong.app import App
 from prong.code.capture import Capture
+from prong.code.snapshots.recorded import RecordedCode
 from prong.code.snapshots import snapshot
 from prong.errors import NotFound, UsageError
 from prong.hook import spool
@@ -133,9 +134,10 @@ def test_a_lost_table_is_rebuilt_from_the_repositories(
 ) -> None:
     taken = capture.keep(conversation)
     (tmp_path / "state" / "state.db").unlink()
-    assert capture.turn_ids() == set()
+    recorded = RecordedCode(tmp_path / "state")
+    assert recorded.turn_ids() == set()
     assert capture.rebuild([folder]) == 1
-    assert capture.turn_ids() == {taken.turn_id}
+    assert recorded.turn_ids() == {taken.turn_id}
     assert capture.of(conversation)[taken.turn_id].commit == taken.commit
 
 
@@ -145,7 +147,7 @@ def test_a_session_finds_its_own_without_the_table(
     taken = capture.keep(conversation)
     (tmp_path / "state" / "state.db").unlink()
     assert capture.of(conversation) == {taken.turn_id: taken}
-    assert capture.turn_ids() == {taken.turn_id}
+    assert RecordedCode(tmp_path / "state").turn_ids() == {taken.turn_id}
 
 
 def test_what_is_recorded_rightly_stays(

@@ -1,20 +1,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from prong.model.search import Answer, Attempt, Found, Query
-from prong.search.chain import Chain
+from prong.model.search import Answer, Attempt, Found, SearchRequest
+from prong.search.chain import ask
 
-QUERY = Query("rate limiting")
+QUERY = SearchRequest("rate limiting")
 
 
 @dataclass
 class Engine:
     name: str
     answer: Answer
-    asked: list[Query] = field(default_factory=list[Query])
+    asked: list[SearchRequest] = field(default_factory=list[SearchRequest])
 
-    def search(self, query: Query) -> Answer:
-        self.asked.append(query)
+    def search(self, request: SearchRequest) -> Answer:
+        self.asked.append(request)
         return self.answer
 
 
@@ -28,14 +28,14 @@ def fails(name: str) -> Engine:
 
 def test_the_first_answer_counts_and_nobody_else_is_asked() -> None:
     first, second = works("first", Found(1, "a")), works("second", Found(1, "b"))
-    answer, engine = Chain([first, second]).ask(QUERY)
+    answer, engine = ask([first, second], QUERY)
     assert (engine, answer) == ("first", first.answer)
     assert first.asked == [QUERY]
     assert not second.asked
 
 
 def test_who_cannot_answer_is_passed_over_and_not_forgotten() -> None:
-    answer, engine = Chain([fails("one"), fails("two"), works("three", Found(1, "c"))]).ask(QUERY)
+    answer, engine = ask([fails("one"), fails("two"), works("three", Found(1, "c"))], QUERY)
     assert engine == "three"
     assert answer.ok
     assert [found.session_id for found in answer.found] == ["c"]
@@ -47,14 +47,14 @@ def test_who_cannot_answer_is_passed_over_and_not_forgotten() -> None:
 
 
 def test_no_hits_is_an_answer() -> None:
-    answer, engine = Chain([works("first"), works("second", Found(1, "b"))]).ask(QUERY)
+    answer, engine = ask([works("first"), works("second", Found(1, "b"))], QUERY)
     assert engine == "first"
     assert answer.ok
     assert not answer.found
 
 
 def test_nobody_can_answer() -> None:
-    answer, engine = Chain([fails("one"), fails("two")]).ask(QUERY)
+    answer, engine = ask([fails("one"), fails("two")], QUERY)
     assert engine is None
     assert not answer.ok
     assert [attempt.engine for attempt in answer.attempts] == ["one", "two"]
@@ -66,7 +66,7 @@ def wants(*ids: str) -> Callable[[Answer, str], bool]:
 
 def test_the_next_one_is_asked_when_nothing_of_an_answer_is_wanted() -> None:
     first, second = works("first", Found(1, "a")), works("second", Found(1, "b"))
-    answer, engine = Chain([first, second]).ask(QUERY, wants("b"))
+    answer, engine = ask([first, second], QUERY, wants("b"))
     assert engine == "second"
     assert [found.session_id for found in answer.found] == ["b"]
     assert [(a.engine, a.mode, a.error, a.hits) for a in answer.attempts] == [
@@ -78,7 +78,7 @@ def test_the_next_one_is_asked_when_nothing_of_an_answer_is_wanted() -> None:
 
 def test_an_answer_of_which_something_is_wanted_is_enough() -> None:
     first, second = works("first", Found(1, "a"), Found(0, "b")), works("second", Found(1, "b"))
-    assert Chain([first, second]).ask(QUERY, wants("b")) == (first.answer, "first")
+    assert ask([first, second], QUERY, wants("b")) == (first.answer, "first")
     assert not second.asked
 
 
@@ -89,19 +89,19 @@ def test_nothing_is_wanted_of_anybody() -> None:
         asked.append(engine)
         return False
 
-    chain = Chain([works("one", Found(1, "a")), works("two", Found(1, "b"))])
-    answer, engine = chain.ask(QUERY, is_enough)
+    engines = [works("one", Found(1, "a")), works("two", Found(1, "b"))]
+    answer, engine = ask(engines, QUERY, is_enough)
     assert (engine, answer.ok) == ("two", True)
     assert asked == ["one"], "there is nobody behind the last one"
     assert [attempt.mode for attempt in answer.attempts] == ["words", "filters", "words"]
 
 
 def test_an_answer_of_which_nothing_is_wanted_is_better_than_none() -> None:
-    chain = Chain([works("one", Found(1, "a")), fails("two")])
-    answer, engine = chain.ask(QUERY, wants("b"))
+    engines = [works("one", Found(1, "a")), fails("two")]
+    answer, engine = ask(engines, QUERY, wants("b"))
     assert (engine, answer.ok) == ("one", True)
     assert [attempt.error for attempt in answer.attempts][-1] == "broken"
 
 
 def test_nobody_is_there() -> None:
-    assert Chain([]).ask(QUERY) == (Answer((), (), ok=False), None)
+    assert ask([], QUERY) == (Answer((), (), ok=False), None)

@@ -72,7 +72,9 @@ BUILDING_BLOCKS = {
     *(
         "search.rest",
         "setup.rebuild",
-        "code.kept_turns",
+        "search.read",
+        "code.take_in",
+        "code.recorded",
         "code.capture_in_use",
         "setup.hooks.backup",
     ),

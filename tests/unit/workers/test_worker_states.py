@@ -139,7 +139,7 @@ def test_a_hook_that_tells_of_a_question_is_believed(lab: WorkerLab) -> None:
     lab.hook(worker, "Notification", "waiting", detail="permission_prompt")
     status = lab.app.workers.states.status("otter")
     assert (status.state, status.evidence.detail) == (WorkerState.WAITING, "permission_prompt")
-    lab.app.code.kept_turns()  # taken in by another command
+    lab.app.code.take_in()  # taken in by another command
     assert lab.state("otter") is WorkerState.WAITING
     lab.hook(worker, "PostToolUse", "busy")
     assert lab.state("otter") is WorkerState.BUSY

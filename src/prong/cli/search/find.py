@@ -15,7 +15,7 @@ from prong.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from prong.app import App
-    from prong.model.search import IndexProgress, Query, SearchResult
+    from prong.model.search import IndexProgress, SearchRequest, SearchResult
 
 _LIMIT = 10
 _LINES_OF_NOTES = 4
@@ -74,7 +74,10 @@ _OF_FORK = ("into", "code", "prompt", "run", "yes", "dry_run")
     help="Fork at hit N (default: 1).",
 )
 @click.option(
-    "--into", type=click.Path(), metavar="DIR", help="With --fork: folder to run the fork in."
+    "--into",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With --fork: folder to run the fork in.",
 )
 @click.option("--code", type=click.Choice(_CODES), help="With --fork: code to start from.")
 @click.option("--prompt", metavar="TEXT", help="With --fork: first prompt of the fork.")
@@ -111,9 +114,8 @@ def _search(
     """Search; return the result and whether `%N` can name its hits."""
     from prong.cli.progress import progress
     from prong.model.record import replace
-    from prong.search import query as intent
 
-    parsed = intent.understood(app, words, _options(given))
+    request = app.search.read(words, _request(given))
     is_reading = False
 
     def told(now: "IndexProgress") -> None:
@@ -123,24 +125,23 @@ def _search(
 
     try:
         with progress(1.0, "searching ...") as report:
-            result = app.search.find(parsed.query, given["engine"], on_progress=told)
+            result = app.search.find(request, on_progress=told)
     except KeyboardInterrupt:
         if is_reading:
             note("stopped; what was read is kept, and the next search continues from there")
         raise
     saved = app.search.last.keep(result.hits)
-    all_notes = (*parsed.notes, *result.notes)
     if result.hits and not saved:
-        all_notes = (*all_notes, "the hits could not be saved: their numbers do not work")
-    return replace(result, notes=all_notes), saved
+        unsaved = "the hits could not be saved: their numbers do not work"
+        result = replace(result, notes=(*result.notes, unsaved))
+    return result, saved
 
 
-def _options(given: dict[str, Any]) -> "Query":
-    from prong.model.search import Query
+def _request(given: dict[str, Any]) -> "SearchRequest":
+    from prong.model.search import SearchRequest
 
     since: datetime | None = given["since"]
-    return Query(
-        text="",
+    return SearchRequest(
         agent=given["agent"],
         project=given["project"],
         since=since,
@@ -151,6 +152,7 @@ def _options(given: dict[str, Any]) -> "Query":
         here=_here(),
         fast=given["fast"],
         by_session=given["by_session"],
+        engine=given["engine"],
         collection=given["collection"],
         masked=not given["no_mask"],
     )
@@ -217,21 +219,8 @@ def _fork(app: "App", result: "SearchResult", given: dict[str, Any]) -> None:
         # Show which hit on stderr: stdout is for the fork.
         table = FoundTable(result, width(), snippets=not given["no_snippets"])
         table.print_hit(number, err=True)
-    words = [str(point), *_fork_words(given)]
-    with fork.make_context("fork", words, parent=click.get_current_context()) as context:
-        options = dict(context.params)
-        answer = fork_at(options.pop("session"), options)
+    with fork.make_context("fork", [str(point)]) as context:
+        chosen = {name: given[name] for name in (*_OF_FORK, "as_json")}
+        answer = fork_at(str(point), {**context.params, **chosen})
     if answer is not None:
         print_json({**_view(result, given), **answer})
-
-
-def _fork_words(given: dict[str, Any]) -> list[str]:
-    words = [f"--{name}={given[name]}" for name in ("into", "code", "prompt") if given[name]]
-    for name, option in (
-        ("run", "exec"),
-        ("yes", "yes"),
-        ("dry_run", "dry-run"),
-        ("as_json", "json"),
-    ):
-        words += [f"--{option}"] if given[name] else []
-    return words

@@ -14,7 +14,7 @@ from prong.views.text import clean, short_path
 
 if TYPE_CHECKING:
     from prong.app import App
-    from prong.model.search import IndexState, Query, SearchResult
+    from prong.model.search import IndexState, SearchRequest, SearchResult
 
 _FALLBACKS = 5
 
@@ -129,7 +129,7 @@ def _print_nothing(app: "App", result: "SearchResult") -> None:
     note(f"try: {', or '.join(suggestions)}; prong list shows the newest sessions")
 
 
-def _filters(query: "Query") -> Iterable[str]:
+def _filters(query: "SearchRequest") -> Iterable[str]:
     if query.agent:
         yield f"--agent {clean(query.agent)}"
     if query.project:

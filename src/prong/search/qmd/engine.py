@@ -18,7 +18,7 @@ from pathlib import Path
 
 from prong.files.regular import open_regular
 from prong.model.record import Record
-from prong.model.search import Answer, Attempt, Found, Passage, Query
+from prong.model.search import Answer, Attempt, Found, Passage, SearchRequest
 from prong.search.analyzers import STOP_WORDS
 from prong.search.lexical import words_of
 from prong.search.passages import WIDTH, Marker
@@ -78,14 +78,14 @@ class QmdEngine:
         self.env = env
         self.timeouts = timeouts or Timeouts()
 
-    def search(self, query: Query) -> Answer:
+    def search(self, request: SearchRequest) -> Answer:
         env = {**(os.environ if self.env is None else self.env), "NO_COLOR": "1", "PWD": _FOLDER}
         program = shutil.which(self.program, path=env.get("PATH"))
-        asking = _Asking(self, query, program or "", env)
+        asking = _Asking(self, request, program or "", env)
         if program is None:
             asking.give_up(f"{self.program} is not on PATH")
             return asking.answer([])
-        text = one_line(query.text)
+        text = one_line(request.text)
         if not content_words(text):
             asking.skip("search", "the query has no words to search for")
             return asking.answer([])
@@ -96,14 +96,14 @@ class _Asking:
     """One search, with all its attempts."""
 
     def __init__(
-        self, engine: QmdEngine, query: Query, program: str, env: Mapping[str, str]
+        self, engine: QmdEngine, request: SearchRequest, program: str, env: Mapping[str, str]
     ) -> None:
         self._engine = engine
         self._program = str(Path(program).absolute())
-        self._collection = engine.collection or query.collection
-        self._rows = max(_ROWS, 5 * query.limit)
+        self._collection = engine.collection or request.collection
+        self._rows = max(_ROWS, 5 * request.limit)
         self._env = env
-        self._marker = Marker(words_of(one_line(query.text)))
+        self._marker = Marker(words_of(one_line(request.text)))
         self._attempts: list[Attempt] = []
         self._hopeless = False
 

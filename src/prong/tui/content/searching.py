@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prong.model.record import Record
-from prong.model.search import IndexState, Query
+from prong.model.search import IndexState, SearchRequest
 from prong.model.sessions import SessionRef
 from prong.model.times import moment
-from prong.search import query as intent
 from prong.search.passages import Highlighter, highlighter
 from prong.session.lineage import family_of
 from prong.session.listing import SessionFilter
@@ -65,8 +64,7 @@ class Looked(Record, frozen=True):
 
 def look_up(app: App, asked: Asked, *, fast: bool) -> Looked:
     """Search turns, or list sessions if no text was typed."""
-    options = Query(
-        text="",
+    options = SearchRequest(
         agent=asked.agent,
         project=asked.project,
         since=moment(asked.since) if asked.since else None,
@@ -76,11 +74,10 @@ def look_up(app: App, asked: Asked, *, fast: bool) -> Looked:
         fast=fast,
         live=True,
     )
-    parsed = intent.read(app, (asked.text,), options)
-    query = parsed.query
-    if not query.text:
-        return _listed(app, asked, query, parsed.notes)
-    result = app.search.find(query)
+    request = app.search.read((asked.text,), options)
+    if not request.text:
+        return _listed(app, asked, request)
+    result = app.search.find(request)
     hits = list(result.hits)
     if asked.newest_first:
         hits.sort(key=lambda hit: hit.date or _LONG_AGO, reverse=True)
@@ -88,16 +85,16 @@ def look_up(app: App, asked: Asked, *, fast: bool) -> Looked:
     return Looked(
         asked,
         entries.of_hits(hits, names),
-        query.text,
-        highlighter(query.text),
+        request.text,
+        highlighter(request.text),
         len(result.refs),
         result.total,
         result.index,
-        (*parsed.notes, *result.notes),
+        result.notes,
     )
 
 
-def _listed(app: App, asked: Asked, query: Query, notes: tuple[str, ...]) -> Looked:
+def _listed(app: App, asked: Asked, query: SearchRequest) -> Looked:
     """List sessions, newest first."""
     listing = app.sessions.list(SessionFilter(None, query.project, query.since))
     sessions = tuple(item for item in listing.sessions if query.agent in (None, item.agent))
@@ -115,6 +112,6 @@ def _listed(app: App, asked: Asked, query: Query, notes: tuple[str, ...]) -> Loo
         "",
         highlighter(""),
         listing.total,
-        notes=(*notes, *failed),
-        is_narrowed=any((query.agent, query.project, query.since, query.has_snapshot)),
+        notes=(*query.notes, *failed),
+        is_narrowed=query.is_narrowed,
     )

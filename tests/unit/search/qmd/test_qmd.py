@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from prong.model.search import Answer, Query
+from prong.model.search import Answer, SearchRequest
 from prong.search.qmd.engine import QmdEngine, Timeouts, content_words, one_line, shorter
 from tests.unit.search.stand_in import NEEDS, ROW, ROWS, SESSION, StandIn
 
-QUERY = Query("token bucket")
+QUERY = SearchRequest("token bucket")
 SHORT = Timeouts(query=0.5, vsearch=0.5, search=0.5)
 LONG = Timeouts(query=60, vsearch=60, search=60)
 
@@ -58,7 +58,7 @@ def test_the_command_is_written_down_as_one_would_type_it(qmd: StandIn) -> None:
 
 def test_the_collection_is_the_querys(qmd: StandIn) -> None:
     qmd.prints("search", ROWS)
-    qmd.engine().search(Query("token", collection="work", limit=30))
+    qmd.engine().search(SearchRequest("token", collection="work", limit=30))
     assert qmd.calls == ["search --json -n 150 -c work -- token"]
 
 
@@ -120,7 +120,7 @@ def test_fewer_words_are_tried_until_something_is_found(qmd: StandIn) -> None:
         "search",
         f'case "$*" in *"-- limiting") cat {qmd.bin}/rows;; *) echo "[]";; esac',
     )
-    answer = qmd.engine().search(Query("add the rate limiting to an API please"))
+    answer = qmd.engine().search(SearchRequest("add the rate limiting to an API please"))
     assert answer.ok
     searches = [attempt for attempt in answer.attempts if attempt.mode == "search"]
     assert searches[0].command[-1] == "add the rate limiting to an API please"
@@ -130,7 +130,7 @@ def test_fewer_words_are_tried_until_something_is_found(qmd: StandIn) -> None:
 
 def test_a_search_that_fails_is_not_tried_with_fewer_words(qmd: StandIn) -> None:
     qmd.prints("search", "", "database is locked\n", status=1)
-    answer = qmd.engine().search(Query("rate limiting token bucket"))
+    answer = qmd.engine().search(SearchRequest("rate limiting token bucket"))
     assert [mode for mode, _, _ in story(answer)] == ["query", "vsearch", "search"]
     assert story(answer)[-1] == ("search", "database is locked", None)
 
@@ -361,7 +361,7 @@ def test_a_text_becomes_a_line(text: str, line: str) -> None:
 
 @pytest.mark.parametrize("text", ["", " \n", "--", "\0", "!!!"])
 def test_without_words_nobody_is_asked(qmd: StandIn, text: str) -> None:
-    answer = qmd.engine().search(Query(text))
+    answer = qmd.engine().search(SearchRequest(text))
     assert not answer.ok
     assert answer.attempts[0].skipped
     assert not qmd.calls

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from prong.model.search import Answer, Attempt, Query
+from prong.model.search import Answer, Attempt, SearchRequest
 from prong.model.sessions import Session, SessionRef
 from prong.search.chain import FILTERS
 from prong.search.qmd.engine import QmdEngine
@@ -37,7 +37,9 @@ def guide(answer: Answer, collection: str = "claude-sessions") -> dict[str, Any]
 
 
 def test_without_qmd(tmp_path: Path) -> None:
-    answer = QmdEngine(env={"PATH": str(tmp_path), "HOME": str(tmp_path)}).search(Query("a"))
+    answer = QmdEngine(env={"PATH": str(tmp_path), "HOME": str(tmp_path)}).search(
+        SearchRequest("a")
+    )
     payload = guide(answer)
     assert payload is not None
     assert payload["error"] == "qmd_not_available"
@@ -66,7 +68,7 @@ def test_without_qmd(tmp_path: Path) -> None:
 
 def test_without_the_collection(qmd: StandIn) -> None:
     qmd.prints("search", "", "Collection not found: mine\n", status=1)
-    payload = guide(qmd.engine(collection="mine").search(Query("a")), "mine")
+    payload = guide(qmd.engine(collection="mine").search(SearchRequest("a")), "mine")
     assert payload is not None
     assert payload["message"].startswith("qmd has no collection mine;")
     assert [step.split()[0] for step in payload["next_steps"]] == ["prong", "qmd", "qmd"]
@@ -75,7 +77,7 @@ def test_without_the_collection(qmd: StandIn) -> None:
 def test_with_a_qmd_that_crashes(qmd: StandIn) -> None:
     qmd.add_model()
     qmd.does("*", "kill -SEGV $$")
-    payload = guide(qmd.engine().search(Query("a")))
+    payload = guide(qmd.engine().search(SearchRequest("a")))
     assert payload is not None
     assert payload["message"].startswith("qmd failed: killed by SIGSEGV;")
     assert "Node 22" in payload["next_steps"][0]
@@ -83,10 +85,10 @@ def test_with_a_qmd_that_crashes(qmd: StandIn) -> None:
 
 def test_a_qmd_that_works_needs_no_guide(qmd: StandIn) -> None:
     qmd.prints("search", ROWS)
-    assert guide(qmd.engine().search(Query("a"))) is None
+    assert guide(qmd.engine().search(SearchRequest("a"))) is None
     qmd.prints("search", "[]")
-    assert guide(qmd.engine().search(Query("a"))) is None
-    assert guide(qmd.engine().search(Query(""))) is None
+    assert guide(qmd.engine().search(SearchRequest("a"))) is None
+    assert guide(qmd.engine().search(SearchRequest(""))) is None
 
 
 def test_a_qmd_of_which_nothing_is_wanted_needs_no_guide_either() -> None:
