@@ -10,8 +10,7 @@ import pytest
 from prong.config import SearchSettings
 from prong.plugins import Registry
 from prong.search.builtin import BuiltIn, SearchScope, Standing
-from prong.search.chain import SearchEngine
-from prong.search.engines import Engines
+from prong.search.engines import Engines, SearchEngine
 from prong.testing.contract import MemoryCache
 from tests.contract.engine_contract import SearchEngineContract
 from tests.unit.search.stand_in import ROW, StandIn

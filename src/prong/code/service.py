@@ -19,7 +19,7 @@ from prong.model.workers import WorkerInfo
 if TYPE_CHECKING:
     from prong.code.capture import Capture
     from prong.code.diff import CodeDiff, CodePoint
-    from prong.code.snapshots.recorded import RecordedCode
+    from prong.code.recorded import RecordedCode
     from prong.code.turn_code import TurnCode
     from prong.code.worktrees.status import ManagedWorktrees
     from prong.session.service import SessionService
@@ -91,7 +91,7 @@ class CodeService:
         has_database = (self._state / "state.db").exists()
         if self._database is None or not (has_database or (self._state / "spool").exists()):
             return None
-        from prong.code.snapshots.recorded import RecordedCode
+        from prong.code.recorded import RecordedCode
 
         if has_database:
             self._database()

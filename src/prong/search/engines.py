@@ -1,16 +1,16 @@
-"""The resources of a search: the index, the sentence model and its vectors."""
+"""Search engines, asked in order, and what they share: the index, the model and its vectors."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from prong.agents.base import AgentStore, ScanCache
 from prong.code.service import CodeService
@@ -18,13 +18,20 @@ from prong.config import SearchSettings
 from prong.errors import Busy, Unavailable
 from prong.log import debug
 from prong.model.record import replace
-from prong.model.search import Answer, IndexProgress, IndexState, SearchRequest, SearchResult
+from prong.model.search import (
+    Answer,
+    Attempt,
+    IndexProgress,
+    IndexState,
+    SearchRequest,
+    SearchResult,
+)
 from prong.model.sessions import Session
 from prong.search.builtin import BuiltIn, SearchScope
-from prong.search.chain import SearchEngine, ask
 from prong.search.hits import Lookup, masked
 from prong.search.index import SearchIndex, has_no_room, is_damage, unavailable
 from prong.search.indexing import Indexing, OnProgress, Refreshed
+from prong.search.qmd.setup import FILTERS
 from prong.session.service import SessionService
 
 if TYPE_CHECKING:
@@ -47,6 +54,41 @@ _RECENT = 5
 """Number of sessions to suggest when the requested engine cannot answer."""
 
 T = TypeVar("T")
+
+
+class SearchEngine(Protocol):
+    """A search back end. It reports failures in the answer instead of raising."""
+
+    @property
+    def name(self) -> str: ...
+
+    def search(self, request: SearchRequest) -> Answer: ...
+
+
+def ask(
+    engines: Sequence[SearchEngine],
+    request: SearchRequest,
+    is_enough: Callable[[Answer, str], bool] = lambda _answer, _engine: True,
+) -> tuple[Answer, str | None]:
+    """Return the first answer with the attempts of all engines, and the engine's name or None.
+
+    `is_enough` checks the hits of engines that do not know all filters: if none passes, the next
+    engine is asked.
+    """
+    attempts: list[Attempt] = []
+    best, name = Answer((), (), ok=False), None
+    for engine in engines:
+        answer = engine.search(request)
+        attempts += answer.attempts
+        if not answer.ok:
+            continue
+        best, name = answer, engine.name
+        # No engine comes after the last one.
+        if not answer.found or engine is engines[-1] or is_enough(answer, engine.name):
+            break
+        reason = "no hit matches the filters"
+        attempts.append(Attempt(engine.name, FILTERS, error=reason, hits=0))
+    return replace(best, attempts=tuple(attempts)), name
 
 
 class Engines:

@@ -21,7 +21,7 @@ from prong.session.lineage import family_of
 from prong.session.listing import Project
 
 if TYPE_CHECKING:
-    from prong.code.snapshots.recorded import RecordedCode
+    from prong.code.recorded import RecordedCode
 
 
 class Lookup:
@@ -176,7 +176,7 @@ class Lookup:
         """Add what is recorded of the code of turns."""
         if self._recorded is None:
             return tuple(hits)
-        from prong.code.snapshots.recorded import ListedTurn
+        from prong.code.recorded import ListedTurn
 
         listed = [
             ListedTurn(hit.session, hit.turn, self._before.get(hit.turn.id))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prong.model.search import Answer, Attempt, Found, SearchRequest, SearchResult
-from prong.search.chain import ask
+from prong.search.engines import ask
 from prong.search.qmd.engine import QmdEngine, Timeouts
 from prong.search.qmd.setup import collection_folder, guidance
 from prong.testing.home import IsolatedHome

@@ -13,7 +13,7 @@ import pytest
 from prong.agents.claude.store import ClaudeStore
 from prong.app import App
 from prong.code.capture import Capture
-from prong.code.snapshots.recorded import RecordedCode
+from prong.code.recorded import RecordedCode
 from prong.code.snapshots import snapshot
 from prong.errors import NotFound, UsageError
 from prong.hook import spool

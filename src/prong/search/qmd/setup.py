@@ -11,12 +11,13 @@ from typing import Literal
 from prong.files.regular import read_regular
 from prong.model.search import Attempt
 from prong.model.sessions import Session
-from prong.search.chain import FILTERS
 
 EXPORTS = "~/claude-sessions-md"
 INSTALL = "npm install --global @tobilu/qmd@2.8.3"
 _UNKNOWN_COLLECTION = re.compile(r"collection\b.*\b(?:not found|does not exist)", re.IGNORECASE)
 
+FILTERS = "filters"
+"""Mode of an attempt whose hits were all removed by filters."""
 START = "start"
 """Mode of an attempt that failed before the search."""
 

@@ -10,9 +10,8 @@ import pytest
 
 from prong.model.search import Answer, Attempt, SearchRequest
 from prong.model.sessions import Session, SessionRef
-from prong.search.chain import FILTERS
 from prong.search.qmd.engine import QmdEngine
-from prong.search.qmd.setup import collection_folder, guidance, has_models
+from prong.search.qmd.setup import FILTERS, collection_folder, guidance, has_models
 from tests.unit.search.stand_in import ROWS, StandIn
 
 SESSIONS = [
